@@ -17,8 +17,6 @@ import server_folders
 from fake_provider import FakeProvider
 from hypothesis import HealthCheck, settings
 
-from app.cli import options
-from app.cli.serving import demo
 from app.config import usable_cores
 from app.pipelines.documents import documents
 from app.pipelines.running.services import Services
@@ -104,7 +102,7 @@ async def new_database(server: postgres.EmbeddedPostgres) -> Callable[..., Await
     async def create(template: str = "template0") -> DatabaseAddress:
         name = f"test_{uuid4().hex}"
         async with one_at_a_time, _maintenance(server) as owner:
-            await owner.execute(f"CREATE DATABASE {name} TEMPLATE {template} ENCODING 'UTF8'")
+            await owner.execute(f"CREATE DATABASE {name} TEMPLATE {template} ENCODING 'UTF8' STRATEGY FILE_COPY")
         return DatabaseAddress(server, name)
 
     return create
@@ -144,6 +142,9 @@ async def demo_template(
     new_database: Callable[..., Awaitable[DatabaseAddress]], wide_template: str, offline_embedder: Embedder
 ) -> str:
     """The name of a database with what `stepwell demo` stores."""
+    from app.cli import options
+    from app.cli.serving import demo  # imported here because it takes two seconds
+
     address = await new_database(wide_template)
     opened = transactions.connect(address.service_dsn, pool_size=4, pool_wait_s=30.0)
     await demo.ingest_samples(Services(opened, offline_embedder), options.LOCAL)
@@ -152,9 +153,14 @@ async def demo_template(
 
 
 @pytest.fixture(scope="module")
-async def address(new_database: Callable[..., Awaitable[DatabaseAddress]], template: str) -> DatabaseAddress:
-    """The address of the module's own migrated database."""
-    return await new_database(template)
+async def address(
+    new_database: Callable[..., Awaitable[DatabaseAddress]], template: str
+) -> AsyncIterator[DatabaseAddress]:
+    """The address of the module's own migrated database, which is dropped after the module."""
+    created = await new_database(template)
+    yield created
+    async with _maintenance(created.server) as owner:
+        await owner.execute(f"DROP DATABASE {created.name} WITH (FORCE)")
 
 
 @pytest.fixture(scope="module")

@@ -14,14 +14,20 @@ import psutil
 
 from app.store.embedded.postgres import EmbeddedPostgres
 
+IN_MEMORY = Path("/dev/shm")
+ENOUGH = 4_000_000_000
+"""Free bytes of the file system in memory from which it is used: a container often has 64 MB."""
+
 
 @contextmanager
 def temporary() -> Iterator[Path]:
     """A folder that is removed afterwards; other accounts may traverse it, unlike pytest's folders.
 
-    As root, Postgres runs under an account of its own.
+    As root, Postgres runs under an account of its own. Where there is room, the folder is in memory: a new database
+    takes a tenth of the time there.
     """
-    folder = Path(tempfile.mkdtemp(prefix="stepwell-test-")).resolve()
+    has_room = IN_MEMORY.is_dir() and psutil.disk_usage(str(IN_MEMORY)).free >= ENOUGH
+    folder = Path(tempfile.mkdtemp(prefix="stepwell-test-", dir=IN_MEMORY if has_room else None)).resolve()
     folder.chmod(0o711)
     yield folder
     shutil.rmtree(folder)
