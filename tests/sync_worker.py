@@ -1,4 +1,7 @@
-"""Runs the jobs of sources with the fake embedder until it is killed: `python sync_worker.py DSN GROUP`."""
+"""Runs the jobs of sources and documents with the fake embedder until it is killed: `python sync_worker.py DSN GROUP`.
+
+It stores progress often, so that it can be killed at many points.
+"""
 
 from __future__ import annotations
 
@@ -20,5 +23,7 @@ async def _work(dsn: str) -> None:
 
 if __name__ == "__main__":
     source_sync.GROUP = int(sys.argv[2])
+    large_documents.CHUNKS = large_documents.EMBEDDED = 20
+    large_documents.INDEXED = large_documents.MOST_INDEXED = 10
     workers.IDLE_S = 0.05
     asyncio.run(_work(sys.argv[1]))

@@ -27,7 +27,7 @@ from app.store.connection.transactions import Database
 from app.store.embedded import postgres
 from app.store.maintenance import migration
 
-KILLS = int(os.environ.get("STEPWELL_TEST_KILLS", "3"))
+KILLS = int(os.environ.get("STEPWELL_TEST_KILLS", "2"))
 A_KILL = 8
 """Documents stored between two kills."""
 

@@ -127,15 +127,6 @@ async def test_a_new_database_is_upgraded_served_with_keys_and_left_in_order_on_
     }
 
 
-async def test_a_service_that_cannot_start_logs_the_reason_in_one_json_line(fresh, tmp_path):
-    _database_without_schema, service_dsn = fresh
-    env = {**os.environ, "DATABASE_URL": service_dsn, "STEPWELL_LOG_JSON": "true"}
-    async with _serving(env, tmp_path / "stderr") as (process, _):
-        assert await asyncio.wait_for(process.wait(), PATIENCE_S) == 1
-    lines = [json.loads(line) for line in (tmp_path / "stderr").read_text().splitlines()]
-    assert lines[-1]["code"] == "schema_mismatch"
-
-
 async def _answers(process: asyncio.subprocess.Process, client: httpx.AsyncClient) -> bool:
     assert process.returncode is None, "the service did not start"
     try:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import asyncpg
 import harness
@@ -103,14 +103,16 @@ async def listening(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
 
 
 @asynccontextmanager
-async def process(**env: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, httpx.AsyncClient]]:
-    """Runs `stepwell serve` in a new process with the given settings and yields it with a client."""
+async def process(
+    *, log: IO[bytes] | int = asyncio.subprocess.DEVNULL, **env: str
+) -> AsyncIterator[tuple[asyncio.subprocess.Process, httpx.AsyncClient]]:
+    """Runs `stepwell serve` in a new process with the given settings and yields it with a client; logs to `log`."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("STEPWELL_")}
     started = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "app", "serve", cwd=ROOT, stderr=asyncio.subprocess.DEVNULL,
+        sys.executable, "-m", "app", "serve", cwd=ROOT, stderr=log,
         env={**inherited, **env, "STEPWELL_PORT": str(port)},
     )  # fmt: skip
     try:

@@ -28,6 +28,7 @@ from app.store.embedded import postgres
 from app.store.maintenance import migration
 
 LIME = {"query": "lime"}
+SIMILAR, NEAR = "/api/rag/similar", {"vector": [0.1] * 384}
 
 
 @asynccontextmanager
@@ -54,7 +55,7 @@ async def _hits(client: httpx.AsyncClient) -> int:
     return len(response.json()["results"])
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def stoppable() -> AsyncIterator[postgres.EmbeddedPostgres]:
     """A migrated server that a test may stop and start."""
     with server_folders.temporary() as folder:
@@ -126,20 +127,19 @@ async def test_terminated_connections_are_replaced_without_failed_requests(addre
         assert await asyncio.gather(*(_hits(client) for _ in range(8))) == [1] * 8
 
 
-@pytest.mark.parametrize("path", [SEARCH, "/api/rag/similar", f"{DOCUMENTS}/{{document_id}}/chunks"])
-async def test_a_read_whose_connection_is_terminated_is_retried(address: Any, path: str) -> None:
+async def test_a_read_whose_connection_is_terminated_is_retried(address: Any) -> None:
     async with _serving(address, pool_size=2) as (client, database, _app):
         (stored,) = (await client.get(DOCUMENTS)).json()["documents"]
-        path = path.format(**stored)
-        body = {SEARCH: LIME, "/api/rag/similar": {"vector": [0.1] * 384}}.get(path)
-        async with locked_chunks(address) as hold:
-            asked = asyncio.create_task(client.request("POST" if body else "GET", path, json=body))
-            await hold.reached(1)
-            await hold.terminate()
-            await hold.reached(1)
-            await hold.release()
-            assert (await asked).status_code == 200
-        await until(lambda: _is(lambda: database.in_use() == 0))
+        reads = {SEARCH: LIME, SIMILAR: NEAR, f"{DOCUMENTS}/{stored['document_id']}/chunks": None}
+        for path, body in reads.items():
+            async with locked_chunks(address) as hold:
+                asked = asyncio.create_task(client.request("POST" if body else "GET", path, json=body))
+                await hold.reached(1)
+                await hold.terminate()
+                await hold.reached(1)
+                await hold.release()
+                assert (await asked).status_code == 200, path
+            await until(lambda: _is(lambda: database.in_use() == 0))
 
 
 async def test_a_read_whose_connection_is_terminated_twice_is_a_503_with_retry_after(address: Any) -> None:
@@ -195,25 +195,24 @@ async def _found(client: httpx.AsyncClient) -> bool:
     return response.status_code == 200 and len(response.json()["results"]) == 1
 
 
-@pytest.mark.parametrize("path", [SEARCH, "/api/rag/similar"])
-async def test_a_client_disconnect_cancels_the_query(address: Any, path: str) -> None:
-    body = LIME if path == SEARCH else {"vector": [0.1] * 384}
+async def test_a_client_disconnect_cancels_the_query(address: Any) -> None:
     async with (
         _serving(address, pool_size=2) as (client, database, app),
         locked_chunks(address) as hold,
     ):
-        asked = asyncio.create_task(client.post(path, json=body))
-        await hold.reached(1)
-        asked.cancel()
-        await asyncio.gather(asked, return_exceptions=True)
-        began = time.perf_counter()
-        await hold.reached(0)
-        print(f"the query is gone {1000 * (time.perf_counter() - began):.0f} ms after its caller")
+        for path, body in ((SEARCH, LIME), (SIMILAR, NEAR)):
+            asked = asyncio.create_task(client.post(path, json=body))
+            await hold.reached(1)
+            asked.cancel()
+            await asyncio.gather(asked, return_exceptions=True)
+            began = time.perf_counter()
+            await hold.reached(0)
+            print(f"the query is gone {1000 * (time.perf_counter() - began):.0f} ms after its caller")
 
-        async def returned() -> bool:
-            return database.in_use() == 0 and app.state.searches.running == 0
+            async def returned() -> bool:
+                return database.in_use() == 0 and app.state.searches.running == 0
 
-        await until(returned)
+            await until(returned)
         await hold.release()
         assert await _hits(client) == 1
 

@@ -33,7 +33,7 @@ from app.store.embedded import postgres
 from app.store.maintenance import migration
 from app.text.names import tags
 
-KILLS, FILES, GROUP = (20, 2_000, 10) if running_service.FULL else (3, 30, 1)
+KILLS, FILES, GROUP = (20, 2_000, 10) if running_service.FULL else (2, 30, 1)
 WORKER = Path(__file__).parents[1] / "sync_worker.py"
 DONE = "SELECT coalesce(CAST(progress->>'done' AS integer), 0) FROM stepwell.jobs WHERE job_id = $1"
 EXPIRE = "UPDATE stepwell.jobs SET leased_until = now(), run_at = now() WHERE job_id = $1 AND status <> 'done'"

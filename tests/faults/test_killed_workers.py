@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -20,6 +21,7 @@ from app.shapes import Upload
 from app.store.connection.transactions import Database
 from app.text.names import tags
 
+WORKER = Path(__file__).parents[1] / "sync_worker.py"
 LANDINGS = 150
 KILLS = 4 if running_service.FULL else 2
 TEXT = "# Stair\n\n" + "\n\n".join(
@@ -32,8 +34,8 @@ EXPIRE = "UPDATE stepwell.jobs SET leased_until = now() WHERE job_id = $1 AND st
 async def _start(dsn: str) -> asyncio.subprocess.Process:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("STEPWELL_")}
     return await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "app", "worker", cwd=running_service.ROOT, stderr=asyncio.subprocess.DEVNULL,
-        env={**inherited, "DATABASE_URL": dsn},
+        sys.executable, str(WORKER), dsn, "1", cwd=running_service.ROOT, stderr=asyncio.subprocess.DEVNULL,
+        env={**inherited, "PYTHONPATH": str(running_service.ROOT)},
     )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
-"""The embedding model is replaced beside a running service, by a command that is killed twice, without a failed search.
+"""The embedding model is replaced beside a running service, by a command that is killed, without a failed search.
 
-`make faults` does the same with 20,000 chunks (STEPWELL_CHUNKS) and ten searches a second, kills Postgres instead of
-the command the second time, and prints the figures.
+`make faults` does the same with a service in a process of its own and 20,000 chunks (STEPWELL_CHUNKS), kills Postgres
+too, and prints the figures.
 """
 
 from __future__ import annotations
@@ -14,19 +14,24 @@ import os
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import asyncpg
 import fake_provider
+import harness
 import httpx
 import pytest
 import running_service
 import server_folders
 from harness import Tenant
 from running_service import DOCUMENTS, FULL, SEARCH
+from typer.testing import CliRunner
 
+from app import runtime
+from app.cli.root import app as cli
+from app.config import Settings
 from app.shapes import Upload
 from app.store.connection import transactions, vectors
 from app.store.embedded import postgres
@@ -190,7 +195,24 @@ async def _answered(seen: Observed) -> None:
     seen.is_restarting = False
 
 
-async def test_the_model_is_replaced_under_searches_and_writes_though_it_is_killed_twice(address: Any) -> None:
+@asynccontextmanager
+async def _service(env: dict[str, str]) -> AsyncIterator[httpx.AsyncClient]:
+    """The service; it runs no jobs here, so that the command does all of the work and is interrupted in it."""
+    if FULL:
+        async with running_service.process(**env, STEPWELL_WORKER="false") as (process, client):
+            await running_service.answers(process, client)
+            yield client
+        return
+    settings = Settings(worker=False, **{name.removeprefix("STEPWELL_").lower(): value for name, value in env.items()})
+    async with (
+        runtime.open_services(settings) as services,
+        harness.running(settings, services) as app,
+        running_service.listening(app) as client,
+    ):
+        yield client
+
+
+async def test_the_model_is_replaced_under_searches_and_writes_though_the_command_is_killed(address: Any) -> None:
     if FULL:
         faulthandler.cancel_dump_traceback_later()  # it takes longer than other tests may
     await _store(address)
@@ -200,19 +222,16 @@ async def test_the_model_is_replaced_under_searches_and_writes_though_it_is_kill
         env = {"DATABASE_URL": address.service_dsn, **_embedder("EMBEDDER", present.url, OLD)}
         env |= _embedder("NEXT_EMBEDDER", following.url, NEXT)
         owning = {**env, "STEPWELL_MIGRATION_URL": address.owner_dsn}
-        # The service runs no jobs here, so that the command does all of the work and is interrupted in it.
-        async with running_service.process(**env, STEPWELL_WORKER="false") as (service, client):
-            await running_service.answers(service, client)
+        async with _service(env) as client:
             clients = [asyncio.create_task(run(client, stopped, seen)) for run in (_search, _write)]
             began = time.monotonic()
-            for kill in (1, 2):
+            for kill in (1, 2) if FULL else (1,):
                 await _killed_at(kill * CHUNKS // 3, owning, address, seen, postgres=FULL and kill == 2)
             await _answered(seen)
-            command = await _command(owning)
-            out, err = await command.communicate()
+            ran = await asyncio.to_thread(CliRunner().invoke, cli, ["reembed", "--json"], env=owning)
             took_s = time.monotonic() - began
-            assert command.returncode == 0, err.decode()
-            assert json.loads(out) == {"model": "following", "dimension": 96}
+            assert ran.exit_code == 0, (ran.output, ran.exception)
+            assert json.loads(ran.stdout) == {"model": "following", "dimension": 96}
             searched, embedded = len(seen.latencies_ms), len(following.requests)
 
             async def used() -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -159,13 +161,16 @@ async def _finishes_what_runs(service: Served, address: Any) -> None:
     assert await asyncio.wait_for(service.supervisor.wait(), running_service.PATIENCE_S) == 0
 
 
-async def test_a_start_that_fails_ends_the_service_with_the_status_of_the_process(
-    new_database: Callable[..., Awaitable[Any]],
+async def test_a_start_that_fails_ends_the_service_with_the_status_of_the_process_which_logs_the_reason_in_one_line(
+    new_database: Callable[..., Awaitable[Any]], tmp_path: Path
 ) -> None:
     without_schema = await new_database()
-    env = {"DATABASE_URL": without_schema.service_dsn, "STEPWELL_WORKERS": "2"}
-    async with running_service.process(**env) as (started, _client):
-        assert await asyncio.wait_for(started.wait(), START_S) == 1
+    env = {"DATABASE_URL": without_schema.service_dsn, "STEPWELL_WORKERS": "2", "STEPWELL_LOG_JSON": "true"}
+    with (tmp_path / "stderr").open("wb") as log:
+        async with running_service.process(log=log, **env) as (started, _client):
+            assert await asyncio.wait_for(started.wait(), START_S) == 1
+    lines = [json.loads(line) for line in (tmp_path / "stderr").read_text().splitlines()]
+    assert "schema_mismatch" in [line.get("code") for line in lines], lines
 
 
 def test_limits_of_the_service_are_divided_among_its_processes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,42 +1,49 @@
-"""Two instances that start at once on an empty data folder or an empty database share one schema."""
+"""Two instances that start at once on an empty data folder share one database and its schema.
+
+tests/store/embedded does the same with processes that only start the server, tests/migrations upgrades a database
+twice at once, and `make faults` starts four whole services.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from typing import Any
+from pathlib import Path
 
+import harness
+import httpx
 import running_service
 import server_folders
 from running_service import DOCUMENTS, SEARCH
 
-from app.providers.local.minilm import MODEL
-from app.store.maintenance import migration
-
-INSTANCES = 4 if running_service.FULL else 2
+from app import runtime
+from app.config import Settings
 
 
 async def test_instances_that_start_together_on_an_empty_folder_share_one_database() -> None:
     with server_folders.temporary() as folder:
         async with AsyncExitStack() as stack:
-            data = str(folder / "data")
-            starting = [await stack.enter_async_context(_instance(data)) for _ in range(INSTANCES)]
-            await asyncio.gather(*(running_service.answers(*one) for one in starting))
-            (_, first), *others = starting
+            first, *others = await (_processes if running_service.FULL else _instances)(stack, folder / "data")
             assert (await first.post(DOCUMENTS, json={"content": "We use lime.", "uri": "lime"})).status_code == 201
-            for _, other in others:
+            for other in others:
                 found = (await other.post(SEARCH, json={"query": "lime"})).json()["results"]
                 assert [hit["uri"] for hit in found] == ["lime"]
 
 
-def _instance(data: str) -> Any:
-    return running_service.process(STEPWELL_DATA_DIR=data, DATABASE_URL="")
+async def _instances(stack: AsyncExitStack, data: Path) -> list[httpx.AsyncClient]:
+    """Clients of two instances in this process, which import nothing first and so start at the same moment."""
+    settings = Settings(data_dir=data, auth="none")
+    opening = (stack.enter_async_context(runtime.open_services(settings)) for _ in range(2))
+    apps = [
+        await stack.enter_async_context(harness.running(settings, services))
+        for services in await asyncio.gather(*opening)
+    ]
+    return [await stack.enter_async_context(harness.client(app)) for app in apps]
 
 
-async def test_concurrent_upgrades_of_an_empty_database_create_one_schema(
-    new_database: Callable[..., Awaitable[Any]],
-) -> None:
-    address = await new_database()
-    upgrades = (migration.upgrade(address.owner_dsn, model=MODEL.name, dimension=MODEL.dimension) for _ in range(4))
-    assert set(await asyncio.gather(*upgrades)) == {migration.head()}
+async def _processes(stack: AsyncExitStack, data: Path) -> list[httpx.AsyncClient]:
+    """Clients of four services."""
+    env = {"STEPWELL_DATA_DIR": str(data), "DATABASE_URL": ""}
+    starting = [await stack.enter_async_context(running_service.process(**env)) for _ in range(4)]
+    await asyncio.gather(*(running_service.answers(*one) for one in starting))
+    return [client for _, client in starting]

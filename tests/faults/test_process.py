@@ -1,0 +1,257 @@
+"""A service of its own process answers bursts, keeps its event loop free, and finishes what runs when it is stopped.
+
+It runs with the real model. Figures depend on the machine and are printed, not judged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import signal
+import statistics
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+import running_service
+from harness import Tenant
+from running_service import DOCUMENTS, FULL, SEARCH, locked_chunks, until
+
+from app.pipelines.documents import documents
+from app.pipelines.running.chunking_options import ChunkingOptions
+from app.shapes import Upload
+from app.store.connection import transactions
+
+AT_ONCE = 200
+STORED = 2_000 if FULL else 400
+CROWD = 16
+LASTING_S = 10.0
+BURSTS = 20 if FULL else 1
+QUIET = 100 if FULL else 3
+SIZE = 4 if FULL else 1
+PATIENT = {"STEPWELL_QUEUE_TIMEOUT_S": "60", "STEPWELL_SEARCH_TIMEOUT_S": "60"}
+"""Timeouts that serve the whole burst on a machine that is busy with other work, too."""
+OPEN_JOBS = "SELECT count(*) FROM stepwell.jobs WHERE status IN ('queued', 'running')"
+
+
+@pytest.fixture(scope="module")
+async def service(address: Any) -> AsyncIterator[tuple[asyncio.subprocess.Process, httpx.AsyncClient]]:
+    """The service of all tests of this module, on a database with chunks; the last test stops it."""
+    await _filled(address)
+    env = {"DATABASE_URL": address.service_dsn, "STEPWELL_METRICS": "open", **PATIENT}
+    async with running_service.process(**env) as (started, client):
+        await running_service.answers(started, client)
+        yield started, client
+
+
+@dataclass(frozen=True, slots=True)
+class TimedResponse:
+    """The status of a response, its duration in milliseconds and whether it is degraded."""
+
+    status: int
+    took_ms: float
+    degraded: bool
+
+
+class Line:
+    """An open connection; two hundred httpx clients would take more CPU time than the searches."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+
+    async def __aenter__(self) -> Line:
+        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._writer.close()
+        await self._writer.wait_closed()
+
+    async def ask(self, number: int) -> TimedResponse:
+        """One search. No two queries are alike, so that none is answered from the cache of vectors."""
+        body = json.dumps({"query": f"How often does buoy {number} report its tide readings?"}).encode()
+        fields = f"Host: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+        began = time.perf_counter()
+        self._writer.write(f"POST {SEARCH} HTTP/1.1\r\n{fields}\r\n\r\n".encode() + body)
+        head = (await self._reader.readuntil(b"\r\n\r\n")).decode().lower()
+        answered = await self._reader.readexactly(int(head.partition("content-length: ")[2].partition("\r")[0]))
+        took = 1000 * (time.perf_counter() - began)
+        return TimedResponse(int(head.split()[1]), took, bool(json.loads(answered).get("degraded")))
+
+
+async def _filled(address: Any) -> None:
+    """Chunks of words as unevenly frequent as a language's; the vectors are made up."""
+    chance = random.Random(0)
+    words = [*("how", "often", "does", "buoy", "report", "its", "tide"), *(f"word{number}" for number in range(5_000))]
+    frequencies = [1 / (rank + 1) for rank in range(len(words))]
+    paragraphs = (" ".join(chance.choices(words, frequencies, k=60)) + "." for _ in range(STORED))
+    notes = ["\n\n".join(group) for group in zip(*[paragraphs] * 20, strict=True)]
+    database = transactions.connect(address.service_dsn, pool_wait_s=30)
+    tenant = Tenant(database, user_id="local", chunking_options=ChunkingOptions(target=80, overlap=0))
+    await tenant.many([Upload(note, uri=f"note-{number}") for number, note in enumerate(notes)])
+    assert (await documents.stats("local", db=database)).chunks >= STORED
+    await database.close()
+
+
+def _p95(responses: list[TimedResponse]) -> float:
+    return statistics.quantiles([one.took_ms for one in responses], n=20)[-1] if len(responses) > 1 else 0.0
+
+
+async def _burst(lines: list[Line], first: int) -> list[TimedResponse]:
+    return await asyncio.gather(*(line.ask(first + n) for n, line in enumerate(lines)))
+
+
+async def _kept_up(lines: list[Line]) -> float:
+    """Searches answered per second to clients that each send the next one at once."""
+    ends, answered = time.perf_counter() + LASTING_S, 0
+
+    async def on_and_on(line: Line, number: int) -> None:
+        nonlocal answered
+        while time.perf_counter() < ends:
+            number += 1
+            answered += (await line.ask(number)).status == 200
+
+    await asyncio.gather(*(on_and_on(line, 100_000 * (place + 1)) for place, line in enumerate(lines)))
+    return answered / LASTING_S
+
+
+async def test_every_search_of_a_burst_of_two_hundred_is_answered(service: Any) -> None:
+    started, client = service
+    server, sizes = psutil.Process(started.pid), []
+    responses: list[TimedResponse] = []
+    async with AsyncExitStack() as stack:
+        lines = [await stack.enter_async_context(Line(client.base_url.port or 0)) for _ in range(AT_ONCE)]
+        idle = [await lines[0].ask(n) for n in range(QUIET)]
+        for burst in range(BURSTS):
+            responses += await _burst(lines, 1_000 * (burst + 1))
+            sizes.append(server.memory_info().rss / 2**20)
+        print(f"\np95 idle {_p95(idle):.0f} ms, in a burst {_p95(responses):.0f} ms")
+        print(f"memory after each burst, MB: {', '.join(f'{size:.0f}' for size in sizes)}")
+        if FULL:
+            alone, crowd = await _kept_up(lines[:1]), await _kept_up(lines[:CROWD])
+            print(f"answered per second: {alone:.1f} to one client, {crowd:.1f} to {CROWD}")
+    assert len(responses) == BURSTS * AT_ONCE
+    assert {(one.status, one.degraded) for one in (*idle, *responses)} == {(200, False)}
+    assert (await client.get("/readyz")).status_code == 200
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """One request that costs much."""
+
+    name: str
+    path: str
+    content: bytes
+    content_type: str = "application/json"
+
+
+def _json(name: str, path: str, body: Any) -> Attack:
+    return Attack(name, f"/api/rag/{path}", json.dumps(body).encode())
+
+
+def attacks() -> Iterator[Attack]:
+    words = " ".join(f"word{number % 3_000}" for number in range(1_000 * SIZE))
+    hits = [{"chunk_id": str(index), "content": words[index % 100 :]} for index in range(200)]
+    yield _json("diversify 200 hits", "rerank", {"lists": [{"name": "a", "hits": hits}], "mmr": True, "limit": 200})
+    lines = (
+        {"type": "team", "name": f"Team {number}", "members": [f"Team {number + 1}"]} for number in range(2_000 * SIZE)
+    )
+    bulk = "\n".join(map(json.dumps, lines)).encode()
+    yield Attack("refuse a chain of entities", "/api/rag/entities/bulk", bulk, "application/x-ndjson")
+    lines = ({"type": "team", "name": f"Crew {number}", "aliases": [f"C{number}"]} for number in range(2_000 * SIZE))
+    bulk = "\n".join(map(json.dumps, lines)).encode()
+    yield Attack("store entities", "/api/rag/entities/bulk", bulk, "application/x-ndjson")
+    facts = [{"type": "team", "name": f"F {number}", "facts": ["word " * 150] * 20} for number in range(50 * SIZE)]
+    yield _json("store facts", "entities", facts)
+    yield _json("refuse 500 blank documents", "documents", [{"content": "\u200b" * 500} for _ in range(500)])
+    yield _json("refuse a blank document", "documents", {"content": "\u200b" * 500_000 * SIZE})
+    yield _json("store 500 documents", "documents", [{"content": "a", "metadata": {"a": [{}] * 190}}] * 500)
+    yield _json("search a long query", "search", {"query": "a " * 999, "explain": True})
+    yield _json("search long words", "search", {"query": "".join(f"Ab{number} of " for number in range(220))})
+
+
+async def _lags(client: httpx.AsyncClient) -> tuple[int, int, float]:
+    """How often the loop's lag was measured, how often it was over 100 ms, and the longest in seconds."""
+    lines = (await client.get("/metrics")).text.splitlines()
+    values = dict(line.rsplit(" ", 1) for line in lines if line.startswith("stepwell_event_loop_lag_"))
+    name = "stepwell_event_loop_lag_seconds"
+    count = int(float(values[f"{name}_count"]))
+    within = int(float(values[f'{name}_bucket{{le="0.1"}}']))
+    return count, count - within, float(values["stepwell_event_loop_lag_max_seconds"])
+
+
+async def test_costly_requests_do_not_stop_the_event_loop(service: Any) -> None:
+    _started, client = service
+    await client.post(SEARCH, json={"query": "warm"})
+    for attack in attacks():
+        before = await _lags(client)
+        began = time.perf_counter()
+        headers = {"Content-Type": attack.content_type}
+        answer = await client.post(attack.path, content=attack.content, headers=headers)
+        took = time.perf_counter() - began
+        after = await _lags(client)
+        stalls = after[1] - before[1]
+        print(f"\n{attack.name}: {answer.status_code} in {took:.2f} s, {stalls} stalls over 100 ms", end="")
+        assert answer.status_code in (200, 201, 400, 413, 422), answer.text[:300]
+    print(f"\nlongest stall: {after[2]:.3f} s")
+    assert after[0] > before[0]
+
+
+async def test_sigterm_lets_searches_and_uploads_finish_and_refuses_new_requests(
+    service: Any, address: Any, owner: Any
+) -> None:
+    started, client = service
+    assert (await client.post(DOCUMENTS, json={"content": "Lime sets slowly.", "uri": "a"})).status_code == 201
+    await until(lambda: _no_job_is_open(owner))
+    async with locked_chunks(address) as hold:
+        search = asyncio.create_task(client.post(SEARCH, json={"query": "+lime"}))
+        upload = asyncio.create_task(client.post(DOCUMENTS, json={"content": "Cement is fast.", "uri": "b"}))
+        form = asyncio.create_task(client.post(DOCUMENTS, files={"files": ("c.md", b"# Clay\n\nClay is old.")}))
+        await hold.reached(3)
+        began = time.perf_counter()
+        started.send_signal(signal.SIGTERM)
+        await until(lambda: _refuses(str(client.base_url)))
+        assert not [one for one in (search, upload, form) if one.done()]
+        await hold.release()
+    answered = await asyncio.gather(search, upload, form)
+    assert [one.status_code for one in answered] == [200, 201, 201]
+    assert [hit["uri"] for hit in answered[0].json()["results"]] == ["a"]
+    assert await asyncio.wait_for(started.wait(), running_service.PATIENCE_S) == 0
+    print(f"ended {time.perf_counter() - began:.1f} s after SIGTERM")
+    stored = await owner.fetch(
+        "SELECT uri, chunk_count FROM stepwell.documents WHERE uri IN ('a', 'b', 'c.md') ORDER BY uri"
+    )
+    assert [tuple(row) for row in stored] == [("a", 1), ("b", 1), ("c.md", 1)]
+
+
+async def _no_job_is_open(owner: Any) -> bool:
+    return int(await owner.fetchval(OPEN_JOBS)) == 0
+
+
+@pytest.mark.skipif(not FULL, reason="a stuck request is waited for twelve seconds")
+async def test_a_request_that_never_ends_does_not_block_the_shutdown(address: Any) -> None:
+    async with running_service.process(DATABASE_URL=address.service_dsn) as (started, client):
+        await running_service.answers(started, client)
+        async with locked_chunks(address) as hold:
+            upload = asyncio.create_task(client.post(DOCUMENTS, json={"content": "Never stored.", "uri": "stuck"}))
+            await hold.reached(1)
+            began = time.perf_counter()
+            started.send_signal(signal.SIGTERM)
+            assert await asyncio.wait_for(started.wait(), running_service.PATIENCE_S) == 0
+            print(f"ended {time.perf_counter() - began:.1f} s after SIGTERM with a stuck upload")
+            await asyncio.gather(upload, return_exceptions=True)
+
+
+async def _refuses(address: str) -> bool:
+    try:
+        async with httpx.AsyncClient(timeout=running_service.PATIENCE_S) as newcomer:
+            await newcomer.get(f"{address}/healthz")
+    except httpx.TransportError:
+        return True
+    return False
