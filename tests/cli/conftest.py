@@ -1,7 +1,8 @@
-"""Runs commands in the test process on one data folder per module, whose server stays up between commands."""
+"""Runs commands in the test process on a data folder whose server stays up; each module has a database of its own."""
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
 import sys
@@ -10,11 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
 import server_folders
 
 from app.cli import options, root
+from app.providers.local import minilm, onnx_model
 from app.store.embedded import postgres
+
+_verified = functools.cache(minilm._verify)
+_opened = functools.cache(onnx_model.open_session)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +37,32 @@ class Ran:
         return json.loads(self.out)
 
 
-@pytest.fixture(scope="module")
-async def data_dir() -> AsyncIterator[Path]:
+@pytest.fixture(scope="session")
+async def cli_server() -> AsyncIterator[tuple[Path, postgres.EmbeddedPostgres]]:
+    """A data folder and its server."""
     with server_folders.temporary() as folder:
-        async with postgres.EmbeddedPostgres(folder / "data", tuning=postgres.SMALL):
-            yield folder / "data"
+        async with postgres.EmbeddedPostgres(folder / "data", tuning=postgres.SMALL) as started:
+            yield folder / "data", started
+
+
+@pytest.fixture(scope="module")
+async def data_dir(cli_server: tuple[Path, postgres.EmbeddedPostgres]) -> Path:
+    """The data folder, whose server has an empty database, which the first command migrates."""
+    folder, server = cli_server
+    owner = await asyncpg.connect(server.dsn(user=postgres.OWNER, database="postgres", driver="postgresql"))
+    await owner.execute(f"DROP DATABASE {postgres.DATABASE} WITH (FORCE)")
+    await owner.close()
+    await server.ensure_database_and_role()
+    return folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _model_opened_once() -> Iterator[None]:
+    """Commands share the graph of the offline model, which has no state: opening it takes longer than a search."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(minilm, "_verify", _verified)
+        patch.setattr(onnx_model, "open_session", _opened)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from app.cli.mcp import mcp_bridge
 
 ROOT = Path(__file__).parents[3]
-CALLS = 1_000 if os.environ.get("STEPWELL_FAULTS") == "full" else 250
+CALLS = 1_000 if os.environ.get("STEPWELL_FAULTS") == "full" else 80
 HANDSHAKE = (
     {
         "jsonrpc": "2.0",

@@ -199,9 +199,10 @@ def test_the_database_is_upgraded_checked_and_shown(stepwell: Stepwell, tmp_path
 
 
 def test_the_contract_and_the_version_need_no_database(stepwell: Stepwell, tmp_path: Path) -> None:
-    assert stepwell("openapi").out == openapi.text()
+    document = openapi.text()
+    assert stepwell("openapi").out == document
     assert stepwell("openapi", "--write", tmp_path / "openapi.json").code == 0
-    assert (tmp_path / "openapi.json").read_text(encoding="utf-8") == openapi.text()
+    assert (tmp_path / "openapi.json").read_text(encoding="utf-8") == document
     assert stepwell("--version").out == f"stepwell {__version__}\n"
 
 
