@@ -59,6 +59,12 @@ async def empty(new_database: Callable[..., Awaitable]):
 
 
 @pytest.fixture
+async def wide(new_database: Callable[..., Awaitable], wide_template: str):
+    """A migrated database for the vectors of the offline model."""
+    return await new_database(wide_template)
+
+
+@pytest.fixture
 async def migrated(new_database: Callable[..., Awaitable], template: str):
     return await new_database(template)
 
@@ -135,9 +141,9 @@ async def test_two_upgrades_at_once_both_succeed(empty) -> None:
     await _check(empty)
 
 
-async def test_alembic_finds_no_difference_between_tables_and_migrations(empty) -> None:
-    await _upgrade(empty, model=REAL_MODEL, dimension=tables.embeddings.c.embedding.type.dim)
-    engine = engines.create(empty.owner_dsn, pool_size=1)
+async def test_alembic_finds_no_difference_between_tables_and_migrations(wide) -> None:
+    assert tables.embeddings.c.embedding.type.dim == REAL_DIMENSION
+    engine = engines.create(wide.owner_dsn, pool_size=1)
     try:
         async with engine.begin() as connection:
             await connection.run_sync(_alembic_check)
@@ -157,9 +163,8 @@ def _alembic_check(connection: sa.Connection) -> None:
         "CREATE INDEX ix_extra ON stepwell.documents (user_id, title)",
     ],
 )
-async def test_negative_control_alembic_detects_a_difference(empty, drift) -> None:
-    await _upgrade(empty, model=REAL_MODEL, dimension=REAL_DIMENSION)
-    engine = engines.create(empty.owner_dsn, pool_size=1)
+async def test_negative_control_alembic_detects_a_difference(wide, drift) -> None:
+    engine = engines.create(wide.owner_dsn, pool_size=1)
     try:
         async with engine.begin() as connection:
             await connection.execute(sa.text(drift))
@@ -169,10 +174,9 @@ async def test_negative_control_alembic_detects_a_difference(empty, drift) -> No
         await engine.dispose()
 
 
-async def test_the_catalogue_equals_schema_sql(empty) -> None:
-    await _upgrade(empty, model=REAL_MODEL, dimension=REAL_DIMENSION)
+async def test_the_catalogue_equals_schema_sql(wide) -> None:
     committed = PICTURE.read_text(encoding="utf-8")
-    live = await _picture(empty)
+    live = await _picture(wide)
     changes = "\n".join(difflib.unified_diff(committed.splitlines(), live.splitlines(), "committed", "live", n=0))
     assert not changes, f"migrations/schema.sql is out of date, write it anew with `{REGENERATE}`:\n{changes}"
 

@@ -1,4 +1,7 @@
-"""A populated database of every older revision keeps its rows and its search results when it is upgraded."""
+"""A populated database of every older revision keeps its rows and its search results when it is upgraded.
+
+A revision that changes rows, and each from 0024 on, has a test of its own on a populated database of the one before.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,8 @@ MODEL, DIMENSION = "fake", 64
 REVISIONS = [script.revision for script in ScriptDirectory(str(migration.scripts())).walk_revisions()][::-1]
 NEAR, FAR = (f"[{','.join(map(str, [*first, *[0] * (DIMENSION - 2)]))}]" for first in ((0.6, 0.8), (1, 0)))
 SIXTY = (0.6, 0.8, *[0.0] * (DIMENSION - 2))
-HARBOUR, BRANDT, ENTITY = (UUID(int=number) for number in (1, 2, 9))
+HARBOUR, BRANDT, ENTITY, JOB = (UUID(int=number) for number in (1, 2, 9, 6))
+KEY = "0123456789ab"
 
 ROWS = {
     "0001": f"""
@@ -44,18 +48,21 @@ ROWS = {
                d.document_id, 0, d.content, 0, length(d.content), '{{Top}}', d.config,
                to_tsvector('english', d.content),
                (SELECT sum(cardinality(t.positions)) FROM unnest(to_tsvector('english', d.content)) AS t), d.document_id
-        FROM stepwell.documents AS d;
+        FROM stepwell.documents AS d WHERE d.user_id IN ('ana', 'bob');
         INSERT INTO stepwell.embeddings (user_id, chunk_no, document_id, embedding)
         SELECT user_id, chunk_no, document_id, CASE document_id WHEN '{HARBOUR}' THEN '{FAR}' ELSE '{NEAR}' END::vector
-        FROM stepwell.chunks;
+        FROM stepwell.chunks WHERE user_id IN ('ana', 'bob');
         INSERT INTO stepwell.text_statistics (user_id, config, chunks, tokens)
-        SELECT user_id, config, count(*), sum(length) FROM stepwell.chunks GROUP BY user_id, config;
+        SELECT user_id, config, count(*), sum(length)
+        FROM stepwell.chunks WHERE user_id IN ('ana', 'bob') GROUP BY user_id, config;
         INSERT INTO stepwell.postings (user_id, lexeme, first_no, items)
         SELECT c.user_id, t.lexeme, min(c.chunk_no),
                array_agg(c.chunk_no << 24 | cardinality(t.positions)::bigint << 16 | c.length ORDER BY c.chunk_no)
-        FROM stepwell.chunks AS c CROSS JOIN LATERAL unnest(c.tsv) AS t GROUP BY c.user_id, t.lexeme;
+        FROM stepwell.chunks AS c CROSS JOIN LATERAL unnest(c.tsv) AS t
+        WHERE c.user_id IN ('ana', 'bob') GROUP BY c.user_id, t.lexeme;
         INSERT INTO stepwell.lexemes (user_id, lexeme, df, tail_no, tail_size)
-        SELECT user_id, lexeme, cardinality(items), first_no, cardinality(items) FROM stepwell.postings;
+        SELECT user_id, lexeme, cardinality(items), first_no, cardinality(items)
+        FROM stepwell.postings WHERE user_id IN ('ana', 'bob');
         INSERT INTO stepwell.entities (user_id, entity_id, type, name, origin)
         VALUES ('ana', '{ENTITY}', 'name', 'Ilse Brandt', 'title');
         INSERT INTO stepwell.entity_names (user_id, name_key, entity_id, name)
@@ -63,8 +70,8 @@ ROWS = {
         INSERT INTO stepwell.mentions (user_id, entity_id, chunk_no, kind, document_id, count)
         VALUES ('ana', '{ENTITY}', 1, 'text', '{HARBOUR}', 1), ('ana', '{ENTITY}', 2, 'title', '{BRANDT}', 1);
         INSERT INTO stepwell.api_keys (key_id, user_id, secret_hash, scopes, name)
-        VALUES ('0123456789ab', 'ana', 'secret', '{{search}}', 'old');
-        INSERT INTO stepwell.jobs (job_id, user_id, kind) VALUES ('{UUID(int=6)}', 'ana', 'relink');
+        VALUES ('{KEY}', 'ana', 'secret', '{{search}}', 'old');
+        INSERT INTO stepwell.jobs (job_id, user_id, kind) VALUES ('{JOB}', 'ana', 'relink');
         """,
     "0002": "UPDATE stepwell.documents SET names_version = 1 WHERE user_id = 'ana'",
     "0003": f"""
@@ -105,23 +112,38 @@ async def empty(new_database):
     return await new_database()
 
 
-@pytest.mark.parametrize("revision", REVISIONS[:-1])
-async def test_an_upgrade_keeps_the_rows_and_the_search_results_of_a_populated_database(empty, revision) -> None:
-    await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision=revision)
+async def test_each_upgrade_keeps_the_rows_and_the_search_results_of_users_of_every_older_revision(empty) -> None:
     owner, database = await empty.connect(), transactions.connect(empty.service_dsn, pool_size=1)
+    columns: dict[str, list[str]] = {}
+    rows: dict[str, list[str]] = {}
     try:
-        for script in (rows for since, rows in ROWS.items() if since <= revision):
-            await owner.execute(script)
-        columns = await _columns(owner)
-        rows = await _rows(owner, columns)
-        assert await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION) == REVISIONS[-1]
+        for revision in REVISIONS:
+            reached = await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision=revision)
+            assert (reached, await _rows(owner, columns)) == (revision, rows)
+            if revision != REVISIONS[-1]:
+                for script in (rows for since, rows in ROWS.items() if since <= revision):
+                    await owner.execute(_of_users(script, revision))
+                columns = await _columns(owner)
+                rows = await _rows(owner, columns)
         await migration.check(database, model=MODEL, dimension=DIMENSION)
-        assert await _rows(owner, columns) == rows
-        assert await _results(database) == {"ana": [BRANDT, HARBOUR], "bob": [HARBOUR]}
-        assert await _linked(database) == {BRANDT: "Ilse Brandt"}
+        for ana, bob in (_users(revision) for revision in REVISIONS[:-1]):
+            assert await _results(database, ana, bob) == {ana: [BRANDT, HARBOUR], bob: [HARBOUR]}
+            assert await _linked(database, ana) == {BRANDT: "Ilse Brandt"}
     finally:
         await database.close()
         await owner.close()
+
+
+def _users(revision: str) -> tuple[str, str]:
+    return f"ana-{revision}", f"bob-{revision}"
+
+
+def _of_users(script: str, revision: str) -> str:
+    """The same rows for two users of a revision; ids that are unique over all users differ too."""
+    ana, bob = _users(revision)
+    key, job = f"{int(revision):012x}", UUID(int=1_000 + int(revision))
+    script = script.replace("'ana'", f"'{ana}'").replace("'bob'", f"'{bob}'")
+    return script.replace(KEY, key).replace(str(JOB), str(job))
 
 
 async def test_stored_uses_of_keys_are_bounded_from_revision_0024_on_so_that_the_next_uses_are_counted(empty) -> None:
@@ -130,17 +152,55 @@ async def test_stored_uses_of_keys_are_bounded_from_revision_0024_on_so_that_the
     try:
         await owner.execute(ROWS["0001"])
         use = "SELECT stepwell.count_key_uses($1, $2, $3)"
-        await owner.execute(use, ["0123456789ab"] * 2, ["search", "write"], [2**63 - 1, 7])
+        await owner.execute(use, [KEY] * 2, ["search", "write"], [2**63 - 1, 7])
         await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION)
         service = await empty.connect("stepwell_service")
         for uses in ([1, 1, 2**63 - 1], [2**63 - 1, 1, 1]):
-            await service.execute(use, ["0123456789ab"] * 3, ["search", "write", "admin"], uses)
+            await service.execute(use, [KEY] * 3, ["search", "write", "admin"], uses)
         counted = dict(await owner.fetch("SELECT scope, uses FROM stepwell.key_uses"))
         assert counted == {"search": audit.MAX_USES, "write": 9, "admin": audit.MAX_USES}
     finally:
         await owner.close()
         if service is not None:
             await service.close()
+
+
+async def test_users_have_a_calibration_and_feedback_of_their_own_from_revision_0026_on(empty) -> None:
+    await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision="0025")
+    owner, database = await empty.connect(), transactions.connect(empty.service_dsn, pool_size=1)
+    try:
+        await owner.execute(ROWS["0001"])
+        await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision="0026")
+        async with database.writing("ana") as writing:
+            for statement in filter(str.strip, ROWS["0026"].split(";")):
+                await writing.execute(sa.text(statement.replace(":", r"\:")))
+        visible = sa.text("SELECT helpful FROM stepwell.feedback")
+        for user, calibration, judged in (("ana", [1_500_000, 800_000, 0, 1_000_000], [True]), ("bob", None, [])):
+            stored = await owner.fetchval("SELECT calibration FROM stepwell.tenants WHERE user_id = $1", user)
+            async with database.reading(user) as reading:
+                assert (stored, list(await reading.scalars(visible))) == (calibration, judged)
+        await owner.execute("UPDATE stepwell.feedback SET at = now() - interval '3 days'")
+        async with database.shared() as connection:
+            expired = [await connection.scalar(sa.text(f"SELECT stepwell.expire_feedback({days})")) for days in (4, 2)]
+        assert expired == [0, 1]
+    finally:
+        await database.close()
+        await owner.close()
+
+
+async def test_sources_have_names_that_are_unique_for_their_user_from_revision_0028_on(empty) -> None:
+    await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision="0027")
+    owner = await empty.connect()
+    try:
+        for since in ("0001", "0013"):
+            await owner.execute(ROWS[since])
+        await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision="0028")
+        assert [row["name"] for row in await owner.fetch("SELECT name FROM stepwell.sources")] == [None, None]
+        await owner.execute("UPDATE stepwell.sources SET name = 'notes' WHERE path = '/notes'")
+        with pytest.raises(asyncpg.UniqueViolationError):
+            await owner.execute("UPDATE stepwell.sources SET name = 'notes' WHERE path = '/srv/notes'")
+    finally:
+        await owner.close()
 
 
 async def test_documents_of_text_files_count_as_plain_text_from_revision_0007_on(empty) -> None:
@@ -159,7 +219,7 @@ async def test_documents_of_text_files_count_as_plain_text_from_revision_0007_on
 
 
 async def test_the_words_of_titles_and_headings_are_labelled_from_revision_0027_on(empty) -> None:
-    await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision="0023")
+    await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision="0026")
     owner = await empty.connect()
     try:
         await owner.execute(ROWS["0001"])
@@ -233,7 +293,7 @@ async def test_vectors_of_32_bits_are_found_through_their_index_and_replaced_by_
 
 
 async def test_short_names_of_users_have_keys_with_their_symbols_from_revision_0025_on(empty) -> None:
-    await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision="0023")
+    await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision="0024")
     owner = await empty.connect()
     try:
         await owner.execute(ROWS["0001"])
@@ -306,10 +366,10 @@ async def _rows(owner: asyncpg.Connection, columns: dict[str, list[str]]) -> dic
     }
 
 
-async def _results(database: transactions.Database) -> dict[str, list[UUID]]:
+async def _results(database: transactions.Database, *users: str) -> dict[str, list[UUID]]:
     """The chunks that a hybrid search returns to each user, best first; the vector leg decides."""
     found: dict[str, list[UUID]] = {}
-    for user in ("ana", "bob"):
+    for user in users:
         words = LexicalQuery(IndexText("lantern", "lantern"))
         request = HybridRequest(user, list(SIXTY), words, Weights(vector=2.0, text=1.0), "rrf", limit=10)
         async with database.reading(user) as reading:
@@ -319,9 +379,9 @@ async def _results(database: transactions.Database) -> dict[str, list[UUID]]:
     return found
 
 
-async def _linked(database: transactions.Database) -> dict[UUID, str | None]:
+async def _linked(database: transactions.Database, user: str) -> dict[UUID, str | None]:
     """The names that link the first document to other chunks, by chunk."""
-    async with database.searching("ana") as reading:
+    async with database.searching(user) as reading:
         assert reading.version.data == 7
         assert [entity.name for entity in await entities.page(reading, limit=9)] == ["Ilse Brandt"]
         found = await links.follow(reading, LinkScope([LinkSource(HARBOUR, 1.0)]))
