@@ -58,11 +58,12 @@ def test_a_set_is_measured_with_the_coefficients_of_the_others_and_after_a_calib
     monkeypatch.setattr(figures, "SPLITS", 3)
     left_out = {name: found for name, _, found in figures.leave_one_out(samples)}
     for name in ("a", "b"):
+        # Of 30 foreign questions in a mode; other draws of them give .02 to .26 in a mode, .05 to .17 over the modes.
+        best_foreign = [found.rejected["foreign"][1] for found in left_out[name]]
+        assert sum(best_foreign) / len(best_foreign) < 0.2
         for found in left_out[name]:
             low, high = found.own.gain
             assert low < found.own.calibration.base_brier - found.own.calibration.brier < high
-            # The coefficients of one leg are fitted to a single mode, a third of the questions.
-            assert found.rejected["foreign"][1] < (0.2 if found.sample.mode in fitting.GROUPS["both"] else 0.3)
             assert (found.answerable["foreign"].auroc or 0) > 0.95
     flat = left_out["c"][0]
     assert flat.judged.questions == figures.JUDGED

@@ -22,15 +22,22 @@ from benchmarks.fake_embedder import FakeEmbedder
 
 DOCUMENTS, CHUNKS, ENTITIES = 160, 5, 20
 FIRST, NEW = f"first-{uuid4().hex}", f"new-{uuid4().hex}"
-TABLES = ("documents", "chunks", "embeddings", "mentions", "headings")
+TABLES = ("documents", "chunks", "embeddings", "mentions", "headings", "feedback")
+JUDGE = """
+INSERT INTO stepwell.feedback (user_id, feedback_id, query, document_id, helpful)
+SELECT d.user_id, gen_random_uuid(), 'query', d.document_id, true
+FROM stepwell.documents AS d CROSS JOIN generate_series(1, 5) WHERE d.user_id = $1
+"""
 LAST_CHUNKS = "SELECT chunk_no, document_id FROM stepwell.chunks ORDER BY chunk_no DESC LIMIT 40"
 READ = "SELECT idx_tup_fetch + seq_tup_read FROM pg_stat_xact_user_tables WHERE relid = CAST(:name AS regclass)"
 
 
 @pytest.fixture(scope="module")
-async def first(database: Database, embedder: FakeEmbedder) -> list[UUID]:
+async def first(database: Database, owner: asyncpg.Connection, embedder: FakeEmbedder) -> list[UUID]:
     """The documents of a user in a database without statistics, whose table of documents has grown beyond 256 kB."""
-    return [await hybrid.store(database, FIRST, _draft(n), embedder=embedder) for n in range(DOCUMENTS)]
+    stored = [await hybrid.store(database, FIRST, _draft(n), embedder=embedder) for n in range(DOCUMENTS)]
+    await owner.execute(JUDGE, FIRST)
+    return stored
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +46,9 @@ async def unknown(
 ) -> list[UUID]:
     """The documents of a second user, who is not in the statistics."""
     await owner.execute("ANALYZE")
-    return [await hybrid.store(database, NEW, _draft(n), embedder=embedder) for n in range(DOCUMENTS)]
+    stored = [await hybrid.store(database, NEW, _draft(n), embedder=embedder) for n in range(DOCUMENTS)]
+    await owner.execute(JUDGE, NEW)
+    return stored
 
 
 def _draft(n: int) -> hybrid.DocumentDraft:
