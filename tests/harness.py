@@ -206,8 +206,13 @@ async def as_owner(db: Database) -> AsyncIterator[Database]:
 async def create_key(db: Database, user_id: str, *scopes: str, **fields: Any) -> str:
     """A new API key of a user, by default with the scopes search and write."""
     async with as_owner(db) as owner:
-        grant = keys.Grant(scopes or ("search", "write"), **fields)
-        return await keys.create(user_id, grant, db=owner, actor="test")
+        return await create_key_as(owner, user_id, *scopes, **fields)
+
+
+async def create_key_as(owner: Database, user_id: str, *scopes: str, **fields: Any) -> str:
+    """The same with a database that is connected as its owner."""
+    grant = keys.Grant(scopes or ("search", "write"), **fields)
+    return await keys.create(user_id, grant, db=owner, actor="test")
 
 
 async def eventually(search: Callable[[], Awaitable[Answer]], tries: int = 50) -> Answer:

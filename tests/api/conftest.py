@@ -50,14 +50,21 @@ async def open_app(database: Database) -> AsyncIterator[FastAPI]:
         yield running
 
 
+@pytest.fixture(scope="module")
+async def owning(database: Database) -> AsyncIterator[Database]:
+    """The module's database, opened as its owner."""
+    async with harness.as_owner(database) as opened:
+        yield opened
+
+
 @pytest.fixture
-async def new_caller(app: FastAPI, database: Database) -> AsyncIterator[Callable[..., Awaitable[Caller]]]:
+async def new_caller(app: FastAPI, owning: Database) -> AsyncIterator[Callable[..., Awaitable[Caller]]]:
     """Makes a user that nobody knew before, with a key of the given scopes."""
     async with AsyncExitStack() as stack:
 
         async def made(*scopes: str) -> Caller:
             user_id = harness.new_user()
-            key = await harness.create_key(database, user_id, *scopes)
+            key = await harness.create_key_as(owning, user_id, *scopes)
             return Caller(
                 user_id, key, await stack.enter_async_context(harness.client(app, Authorization=f"Bearer {key}"))
             )

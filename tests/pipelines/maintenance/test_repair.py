@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,21 +53,35 @@ class Repaired:
         }
 
 
-@pytest.fixture
-async def repaired(new_database, template):
+@pytest.fixture(scope="module")
+async def populated(new_database, template) -> tuple[str, str]:
+    """The name of a database with the samples of one user, and the user."""
     address = await new_database(template)
+    async with _opened(address, harness.new_user()) as repaired:
+        tenant = repaired.tenant
+        for file in sorted(NOTES.rglob("*.md"))[:12]:
+            await tenant.add(file.read_text(encoding="utf-8"), file.name, markdown=True)
+        await tenant.add("", "title", title="Lime for the Halyard rota")
+        draft = EntityDraft(type="material", name="Lime", aliases=("lime mortar",))
+        await entities.add([draft], tenant.user_id, db=tenant.db, embedder=tenant.embedder)
+        assert await repaired.repair() == Damage()
+    return address.name, tenant.user_id
+
+
+@pytest.fixture
+async def repaired(new_database, populated) -> AsyncIterator[Repaired]:
+    """A copy of that database."""
+    name, user_id = populated
+    async with _opened(await new_database(name), user_id) as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def _opened(address, user_id: str) -> AsyncIterator[Repaired]:
     service = transactions.connect(address.service_dsn, pool_size=4)
     owner = transactions.connect(address.owner_dsn, pool_size=2)
     connection = await address.connect()
-    tenant = harness.Tenant(service)
-    for file in sorted(NOTES.rglob("*.md"))[:12]:
-        await tenant.add(file.read_text(encoding="utf-8"), file.name, markdown=True)
-    await tenant.add("", "title", title="Lime for the Halyard rota")
-    draft = EntityDraft(type="material", name="Lime", aliases=("lime mortar",))
-    await entities.add([draft], tenant.user_id, db=service, embedder=tenant.embedder)
-    repaired = Repaired(tenant, owner, connection)
-    assert await repaired.repair() == Damage()
-    yield repaired
+    yield Repaired(harness.Tenant(service, user_id=user_id), owner, connection)
     await connection.close()
     await owner.close()
     await service.close()

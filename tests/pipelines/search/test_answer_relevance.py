@@ -1,18 +1,33 @@
-"""Answers have a calibrated relevance with the offline model, and confidence by the legs with an unknown one."""
+"""Answers have a calibrated relevance with the offline model, and confidence by the legs with an unknown one.
+
+A user's calibration changes the relevance of the user's hits, and nothing else, at no statement more.
+"""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
+import harness
 import pytest
 from harness import Tenant
 
 from app import errors, samples
-from app.pipelines.multihop import multihop
+from app.evaluation import calibrating
+from app.evaluation.beir import JudgedQuestion
+from app.evaluation.calibrating import Judgements
+from app.pipelines.documents import documents
+from app.pipelines.maintenance import calibrations, users
+from app.pipelines.multihop import depth, multihop
 from app.pipelines.multihop.multihop import MultihopQuery
 from app.providers.local.onnx_embedder import OnnxEmbedder
-from app.shapes import Query, Upload
+from app.ranking import logit_scales
+from app.shapes import Answer, LogitScale, Query, RelevanceCalibration, StoredCalibration, Upload
 from app.store.connection.transactions import Database
 
 LEVELS = ("low", "medium", "medium_high", "high", "very_high")
+SCALES = RelevanceCalibration(LogitScale(0.7, 0.8), LogitScale(-0.4, 1.3))
+STORED = StoredCalibration(SCALES, "feedback", 31, 290, datetime(2026, 5, 1, tzinfo=UTC))
+QUESTIONS = ("Who leads the team that looks after the Gannet buoys?", "lime mortar", "What is the capital of France?")
 
 
 @pytest.fixture(scope="module")
@@ -78,3 +93,63 @@ async def test_with_an_unknown_model_confidence_follows_from_the_legs(tenant: Te
     with pytest.raises(errors.BadRequest, match="not calibrated") as caught:
         await tenant.ask("lime mortar", min_relevance=0.5)
     assert caught.value.field == "min_relevance"
+
+
+async def asked(tenant: Tenant) -> list[Answer]:
+    """The answers to the questions in one search and over several hops."""
+    queries = [Query(tenant.user_id, text, explain=True) for text in QUESTIONS]
+    return [await depth.run(query, way, tenant.services()) for query in queries for way in ("fast", "thorough")]
+
+
+async def test_relevance_and_answerable_follow_the_stored_scales_until_they_are_removed(notes: Tenant) -> None:
+    await asked(notes)  # fills the caches
+    with harness.counted_statements(notes) as statements:
+        before = await asked(notes)
+        needed = len(statements)
+        await calibrations.put(notes.user_id, STORED, db=notes.db)
+        written = len(statements)
+        after = await asked(notes)
+        assert len(statements) - written == needed
+    for old, new in zip(before, after, strict=True):
+        assert [hit.candidate.chunk_id for hit in old.hits] == [hit.candidate.chunk_id for hit in new.hits]
+        for one, other in zip(old.hits, new.hits, strict=True):
+            assert one.relevance is not None
+            assert other.relevance == pytest.approx(logit_scales.applied(SCALES.relevance, one.relevance), rel=1e-6)
+        assert old.answerable is not None
+        assert new.answerable == pytest.approx(logit_scales.applied(SCALES.answerable, old.answerable), rel=1e-6)
+        assert old.explain is not None
+        assert new.explain is not None
+        assert old.explain["relevance"]["calibration"] is None
+        assert new.explain["relevance"]["calibration"] == {
+            "relevance": {"intercept": 0.7, "slope": 0.8},
+            "answerable": {"intercept": -0.4, "slope": 1.3},
+        }
+    assert (await documents.stats(notes.user_id, db=notes.db)).calibration == STORED
+    await calibrations.put(notes.user_id, None, db=notes.db)
+    assert await calibrations.get(notes.user_id, db=notes.db) is None
+    again = await asked(notes)
+    assert [one.answerable for one in again] == [one.answerable for one in before]
+
+
+async def test_the_uncalibrated_probabilities_are_fitted_whatever_is_stored(notes: Tenant) -> None:
+    named = {"howto/reset-gannet.md": 1}
+    judged = Judgements([JudgedQuestion(str(n), f"{text} {n}", named) for n in range(3) for text in QUESTIONS])
+    fresh = await calibrating.run(judged, notes.user_id, notes.services())
+    await calibrations.put(notes.user_id, STORED, db=notes.db)
+    again = await calibrating.run(judged, notes.user_id, notes.services())
+    await calibrations.put(notes.user_id, None, db=notes.db)
+    assert again.relevance.before.brier == pytest.approx(fresh.relevance.before.brier, abs=1e-6)
+    assert again.stored.calibration.relevance.slope == pytest.approx(fresh.stored.calibration.relevance.slope, abs=1e-4)
+
+
+async def test_a_calibration_belongs_to_one_user_and_is_deleted_with_the_user(database: Database) -> None:
+    one, other = Tenant(database), Tenant(database)
+    for tenant in (one, other):
+        await tenant.add("Copper.")
+    await calibrations.put(one.user_id, STORED, db=database)
+    assert await calibrations.get(other.user_id, db=database) is None
+    async with harness.as_owner(database) as owner:
+        await users.delete(one.user_id, db=owner, actor="test")
+    assert await calibrations.get(one.user_id, db=database) is None
+    with pytest.raises(errors.NotFound, match="has stored nothing"):
+        await calibrations.put(one.user_id, STORED, db=database)

@@ -19,7 +19,7 @@ from app.pipelines.multihop.multihop import MultihopQuery
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.search import search, similar
 from app.pipelines.search.similar import SimilarQuery
-from app.shapes import Answer, Filters, Guidance, Hit, Query, limits
+from app.shapes import Answer, Filters, Guidance, Hit, Query, Upload, limits
 from app.store.connection.transactions import Database
 
 DOCUMENTS, CHUNKS_EACH = 20, 52
@@ -31,13 +31,15 @@ async def archive(database: Database) -> Tenant:
     """A user with more than 1,000 chunks in 20 documents, four of which mention a person."""
     dice = random.Random(7)
     tenant = Tenant(database, chunking_options=ChunkingOptions(target=16, overlap=0))
+    uploads = []
     for number in range(DOCUMENTS):
         name = "Ana Torres wrote: " if number < 4 else ""
         sections = [
-            f"## Entry {number}-{entry}\n\n{name}{' '.join(dice.choices(WORDS, k=8))} on day {entry} of log {number}."
+            f"## Entry\n\n{name}{' '.join(dice.choices(WORDS, k=8))} on day {entry} of book {number}."
             for entry in range(CHUNKS_EACH)
         ]
-        await tenant.add("\n\n".join(sections), f"log-{number}", title=f"Log {number}")
+        uploads.append(Upload("\n\n".join(sections), uri=f"log-{number}", title=f"Log {number}"))
+    await tenant.many(uploads)
     await linking.add_entities(tenant, linking.person("Ana Torres"))
     return tenant
 

@@ -22,7 +22,7 @@ from app.store.connection.transactions import Database
 from app.store.jobs import jobs
 from app.text.names import tags
 
-FILES = 60
+FILES = 30
 
 
 @pytest.fixture

@@ -62,6 +62,12 @@ async def vector_of(*, precision="int8", **options):
         await embedder.aclose()
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def expected():
+    """The precision and a vector of weights that are computed and stay in memory."""
+    return await vector_of()
+
+
 def saturated(activations, weights):
     """The products of VPMADDUBSW and VPMADDWD: two neighbours are added in 16 bits and saturate, the rest in 32."""
     products = activations[:, :, None].astype(np.int32) * weights[None].astype(np.int32)
@@ -116,29 +122,29 @@ async def test_a_vector_does_not_depend_on_the_other_texts(model):
     assert [await model.embed_query(text) for text in texts[3:5]] == few
 
 
-async def test_weights_that_are_kept_are_used_without_the_published_ones(unpublished, content, tmp_path):
+async def test_weights_that_are_kept_are_used_without_the_published_ones(unpublished, content, tmp_path, expected):
     minilm_int8.keep(content, tmp_path)
-    assert await vector_of(folder=unpublished, cache=tmp_path) == await vector_of()
+    assert await vector_of(folder=unpublished, cache=tmp_path) == expected
     with pytest.raises(ProviderError, match="reinstall"):
         await minilm.load(folder=unpublished, precision="int8", cache=tmp_path / "other")
 
 
 @pytest.mark.parametrize("damage", ["a byte", "cut", "none"])
-async def test_weights_that_are_damaged_or_missing_are_computed_again(damage, content, tmp_path):
+async def test_weights_that_are_damaged_or_missing_are_computed_again(damage, content, tmp_path, expected):
     folder = tmp_path / "models"
     if damage != "none":
         changed = bytes([content[0] ^ 1]) + content[1:] if damage == "a byte" else content[:-64]
         minilm_int8.keep(changed, folder)
     assert not minilm_int8.is_kept(folder)
-    assert await vector_of(cache=folder) == await vector_of()
+    assert await vector_of(cache=folder) == expected
     assert minilm_int8.is_kept(folder)
     assert [file.name for file in folder.iterdir()] == [minilm_int8.FILE_NAME]
 
 
-async def test_weights_stay_in_memory_where_the_folder_cannot_be_written(tmp_path, caplog):
+async def test_weights_stay_in_memory_where_the_folder_cannot_be_written(tmp_path, caplog, expected):
     (tmp_path / "file").write_text("no folder")
     with caplog.at_level(logging.INFO):
-        assert await vector_of(cache=tmp_path / "file" / "models") == await vector_of()
+        assert await vector_of(cache=tmp_path / "file" / "models") == expected
     assert "stay in memory" in caplog.text
 
 

@@ -80,7 +80,7 @@ def test_utf8_that_was_decoded_as_windows_1252_is_repaired_line_by_line(text, ro
 MISREAD = ("Ã", "©", "â€™", "Â", " ", "a", "é", "“", "œ", "ГўВЂВ", "à", "²", "plain words here, ")
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(st.lists(st.sampled_from(MISREAD)))
 def test_mojibake_is_found_wherever_it_is(parts):
     """ftfy is asked only about what is near characters that are not ASCII."""
@@ -164,8 +164,8 @@ def test_ten_thousand_stacked_accents_are_cut_to_thirty():
 
 
 @pytest.mark.parametrize("hostile", [" ", "\n", "a-\n", "\u200d", "\u0301\u0323", "-\n", "e\ufe0f", " \t\n"])
-def test_a_hostile_megabyte_is_cleaned_like_a_small_piece_of_it(hostile):
-    cleaned = cleaning.clean(hostile * (1_000_000 // len(hostile))).text
+def test_a_long_hostile_text_is_cleaned_like_a_small_piece_of_it(hostile):
+    cleaned = cleaning.clean(hostile * (200_000 // len(hostile))).text
     assert cleaning.clean(cleaned).text == cleaned
 
 

@@ -124,8 +124,8 @@ def test_words_too_long_for_postgres_are_dropped_and_their_parts_kept():
 @pytest.mark.parametrize(
     "hostile", ["a.", ".", "1,000", "aB", "日", "_a", "a-", "a\u0301\u0323", "U.", "/a", "C#", "1.", "v1.", "é"]
 )
-def test_a_hostile_megabyte_gives_only_words_that_postgres_takes(hostile):
-    words = index(hostile * (1_000_000 // len(hostile))).split()
+def test_a_long_hostile_text_gives_only_words_that_postgres_takes(hostile):
+    words = index(hostile * (200_000 // len(hostile))).split()
     assert all(len(word.encode()) <= lexical.MAX_LEXEME_BYTES for word in words)
 
 
