@@ -6,14 +6,16 @@ Confidence intervals are those of a bootstrap over questions (Efron 1979): the h
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
 from app.evaluation import calibration
 from app.evaluation.calibration import Calibration, Prediction
 from app.ranking import logit_scales, relevance
+from app.ranking.logit_scales import Prior
 from benchmarks.relevance import fitting
 from benchmarks.relevance.features import Kind, Question, Sample
 from benchmarks.relevance.fitting import Model
@@ -24,6 +26,8 @@ JUDGED, FEWER_JUDGED, FEW = 30, 10, 60
 """Judged questions of a calibration; fewer of a set that has less than FEW questions."""
 SPLITS = 20
 SEED = 7
+ANY_SCALE = Prior(50.0, 50.0)
+STANDARD = NormalDist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,8 @@ class LeftOut:
 class Judged:
     """The other questions of a set after a calibration to some: means over several choices of the judged ones.
 
-    `noise` is the mean ECE of a perfectly calibrated predictor of that size, and the one that it exceeds in 5 %.
+    `noise` is the mean ECE, and its 95th percentile, of predictions that need nothing but a calibration, after one to
+    as many judged questions, if the hits of a question are correlated as much as they are in the set.
     """
 
     questions: int
@@ -125,43 +130,90 @@ def _judged(model: Model, sample: Sample, of_set: Sequence[Sample]) -> Judged:
 
     It is fitted as the command does: to the same questions in one search and over several hops.
     """
-    asked = {one.mode: predictions(model, one.of("own"), one.mode) for one in of_set}
-    pairs = asked[sample.mode]
-    count = JUDGED if len(pairs) >= FEW else FEWER_JUDGED
-    dice = random.Random(SEED)
-    briers, bases, eces, after = [], [], [], []
+    fits = ("auto", "thorough") if sample.mode in ("flat", "auto", "thorough") else (sample.mode,)
+    asked = {
+        one.mode: predictions(model, one.of("own"), one.mode) for one in of_set if one.mode in (sample.mode, *fits)
+    }
+    every = len(asked[sample.mode])
+    count = JUDGED if every >= FEW else FEWER_JUDGED
+    dice, noise = random.Random(SEED), np.random.default_rng(SEED)
+    perfect = {mode: _Perfect.of(questions) for mode, questions in asked.items()}
+    found, simulated = [], []
     for _ in range(SPLITS):
-        chosen = set(dice.sample(range(len(pairs)), count))
-        fits = ("auto", "thorough") if sample.mode in ("flat", "auto", "thorough") else (sample.mode,)
-        judged = [
-            [pair for mode in fits for pair in asked[mode][index]]
-            for index in chosen
-            if all(index < len(asked[mode]) for mode in fits)
-        ]
-        scale = fitting.calibrated(judged, relevance.PRIOR)
-        after = [
-            (logit_scales.applied(scale, predicted), occurred)
-            for index, one in enumerate(pairs)
-            if index not in chosen
-            for predicted, occurred in one
-        ]
-        found = calibration.of(after)
-        briers.append(found.brier)
-        bases.append(found.base_brier)
-        eces.append(found.ece)
-    return Judged(count, _mean(briers), _mean(bases), _mean(eces), _noise([predicted for predicted, _ in after]))
+        judged = set(dice.sample(range(every), count))
+        found.append(_calibrated(asked, sample.mode, judged, fits))
+        effects = noise.standard_normal(max(map(len, asked.values()))).tolist()
+        drawn = {mode: one.drawn(effects, noise) for mode, one in perfect.items()}
+        simulated.append(_calibrated(drawn, sample.mode, judged, fits).ece)
+    of_noise = (_mean(simulated), sorted(simulated)[int(0.95 * SPLITS)])
+    briers, bases = [one.brier for one in found], [one.base_brier for one in found]
+    return Judged(count, _mean(briers), _mean(bases), _mean([one.ece for one in found]), of_noise)
 
 
-def _noise(predicted: Sequence[float]) -> tuple[float, float]:
-    """The mean ECE, and its 95th percentile, if each event occurs with the probability that is predicted."""
-    values, dice = np.array(predicted), np.random.default_rng(SEED)
-    bins = np.minimum(calibration.BINS - 1, (values * calibration.BINS).astype(int))
-    sums = np.bincount(bins, values, calibration.BINS)
-    found = []
-    for _ in range(DRAWS):
-        occurred = np.bincount(bins, dice.random(len(values)) < values, calibration.BINS)
-        found.append(float(np.abs(sums - occurred).sum() / len(values)))
-    return _mean(found), sorted(found)[int(0.95 * DRAWS)]
+Asked = Mapping[str, Sequence[Sequence[Prediction]]]
+"""The predictions for the hits of each question, by mode."""
+
+
+def _calibrated(asked: Asked, mode: str, judged: Set[int], fits: Sequence[str]) -> Calibration:
+    """The agreement on the other questions of a mode, after a calibration to the judged ones in the modes `fits`."""
+    hits = [
+        [pair for one in fits for pair in asked[one][index]]
+        for index in judged
+        if all(index < len(asked[one]) for one in fits)
+    ]
+    scale = fitting.calibrated(hits, relevance.PRIOR)
+    return calibration.of(
+        (logit_scales.applied(scale, predicted), occurred)
+        for index, one in enumerate(asked[mode])
+        if index not in judged
+        for predicted, occurred in one
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Perfect:
+    """Predictions, and the probabilities with which hits are relevant if the predictions need a calibration only.
+
+    `correlation` is that of the hits of a question, by a Gaussian copula.
+    """
+
+    predicted: Sequence[Sequence[float]]
+    probabilities: Sequence[Sequence[float]]
+    correlation: float
+
+    @classmethod
+    def of(cls, questions: Sequence[Sequence[Prediction]]) -> _Perfect:
+        """The probabilities are the predictions, calibrated to all of the questions."""
+        scale = fitting.calibrated(questions, ANY_SCALE)
+        predicted = [[value for value, _ in one] for one in questions]
+        probabilities = [[logit_scales.applied(scale, value) for value in one] for one in predicted]
+        return cls(predicted, probabilities, _correlation(questions, probabilities))
+
+    def drawn(self, effects: Sequence[float], noise: np.random.Generator) -> list[list[Prediction]]:
+        """The predictions with outcomes drawn for them; `effects` has a standard normal number a question."""
+        shared, own = self.correlation**0.5, (1 - self.correlation) ** 0.5
+        return [
+            [
+                (value, bool(shared * effect + own * noise.standard_normal() < STANDARD.inv_cdf(chance)))
+                for value, chance in zip(values, chances, strict=True)
+            ]
+            for values, chances, effect in zip(self.predicted, self.probabilities, effects, strict=False)
+        ]
+
+
+def _correlation(questions: Sequence[Sequence[Prediction]], probabilities: Sequence[Sequence[float]]) -> float:
+    """The mean product of the standardised errors of two hits of a question, as the correlation of a Gaussian copula.
+
+    A correlation of events is about two thirds of that of the normal numbers behind them.
+    """
+    products, pairs = 0.0, 0
+    for one, chances in zip(questions, probabilities, strict=True):
+        errors = [
+            (is_so - chance) / (chance * (1 - chance)) ** 0.5 for (_, is_so), chance in zip(one, chances, strict=True)
+        ]
+        products += sum(errors) ** 2 - sum(error**2 for error in errors)
+        pairs += len(errors) * (len(errors) - 1)
+    return min(0.9, max(0.0, 1.5 * products / pairs))
 
 
 def _mean(values: Sequence[float]) -> float:
