@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 
 Version = int | None
 """The version of a document; None means that the document does not exist."""
+NAMES = ("Vendors", "vendors", "New", "new", "Lime mortar", "routing", "Firmware", "station", "office", "ledger entries")
+"""Titles that the texts contain as names or as ordinary words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ class Ledger:
     def attempted(self, key: DocumentKey, version: Version) -> None:
         """Permits a version in addition, before the request that writes it is sent."""
         self.permitted[key] = {*self.versions(key), version}
+        self.latest[key] = max(self.latest.get(key, 0), version or 0)
 
     def acknowledge(self, key: DocumentKey, version: Version) -> None:
         """Permits only the acknowledged version."""
@@ -83,7 +86,7 @@ class Ledger:
         for document in found:
             if document.key in seen:
                 violations.append(f"{user}: {document.key.uri} is stored twice")
-            seen[document.key] = version_of(document)
+            seen[document.key] = self.version_of(document)
             if seen[document.key] is None:
                 violations.append(f"{user}: {document.key.uri} has a title and a text of different writes")
         for key in {key for key in self.permitted if key.user == user} | seen.keys():
@@ -93,10 +96,18 @@ class Ledger:
             self.permitted[key] = {actual}
         return violations
 
+    def version_of(self, document: Found) -> Version:
+        """Returns the version whose title and text the document has, or None if they do not belong together."""
+        for version in range(self.latest.get(document.key, 0), 0, -1):
+            if document.content_hash == hashlib.sha256(text(document.key, version).encode()).hexdigest():
+                return version if document.title == title(document.key, version) else None
+        return None
+
 
 def title(key: DocumentKey, version: int) -> str:
-    """Returns the title of one version."""
-    return f"{key.uri} version {version}"
+    """Returns the title of one version: a random one of NAMES, or one that no text contains."""
+    drawn = hashlib.sha256(f"title {key.user} {key.uri} {version}".encode()).digest()[0] % (2 * len(NAMES))
+    return NAMES[drawn] if drawn < len(NAMES) else f"{key.uri} version {version}"
 
 
 def marker(key: DocumentKey, version: int) -> str:
@@ -108,7 +119,10 @@ def text(key: DocumentKey, version: int) -> str:
     """Returns the text of one version: a few paragraphs with the marker in the first and last."""
     topics = ("lime mortar", "buoy telemetry", "cold storage", "routing", "firmware", "ledger entries", "rope access")
     own = marker(key, version)
-    paragraphs = [f"The note {own} is about {topics[version % len(topics)]} at station {len(key.uri) + version}."]
+    paragraphs = [
+        f"The note {own} is about {topics[version % len(topics)]} at station {len(key.uri) + version}. "
+        f"The vendors sent new parts to the {NAMES[version % len(NAMES)]} group."
+    ]
     for number in range(version % 4):
         topic = topics[(version + number) % len(topics)]
         sentence = f"Station {number} recorded {topic} on day {version * 7 + number} and reported it to the office. "
@@ -116,11 +130,3 @@ def text(key: DocumentKey, version: int) -> str:
     paragraphs.append(f"End of {own}.")
     return "\n\n".join(paragraph.strip() for paragraph in paragraphs)
 
-
-def version_of(document: Found) -> Version:
-    """Returns the version whose title and text the document has, or None if they do not belong together."""
-    number = document.title.rpartition(" version ")[2]
-    if not number.isdigit():
-        return None
-    expected = hashlib.sha256(text(document.key, int(number)).encode()).hexdigest()
-    return int(number) if document.content_hash == expected else None
