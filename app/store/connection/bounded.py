@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from contextvars import ContextVar
 from typing import Any
 
 import asyncpg
@@ -50,6 +53,19 @@ SERVER_SETTINGS = {
 """The same keepalive probes, sent by the server."""
 
 
+_close_by: ContextVar[float] = ContextVar("close_by", default=math.inf)
+
+
+@contextmanager
+def closing_within(seconds: float) -> Iterator[None]:
+    """Connections that the block closes after `seconds` are aborted at once."""
+    token = _close_by.set(time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _close_by.reset(token)
+
+
 class Driver(asyncpg.Connection):  # type: ignore[misc]  # it has no types
     """A driver connection with TCP keepalives and a bounded close."""
 
@@ -58,8 +74,9 @@ class Driver(asyncpg.Connection):  # type: ignore[misc]  # it has no types
         _keep_alive(transport.get_extra_info("socket"))
 
     async def close(self, *, timeout: float | None = None) -> None:
-        """Close within CLOSE_S; the driver then aborts the connection and raises TimeoutError."""
-        await super().close(timeout=CLOSE_S if timeout is None else min(timeout, CLOSE_S))
+        """Close within CLOSE_S and `closing_within`; the driver then aborts the connection and raises TimeoutError."""
+        left = max(0.0, _close_by.get() - time.monotonic())
+        await super().close(timeout=min(CLOSE_S, left, CLOSE_S if timeout is None else timeout))
 
 
 class Connection(AsyncConnection):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -199,9 +199,8 @@ class Pool:
 
     async def close_idle(self) -> None:
         """Close the connections that are not in use within DISPOSE_S seconds; new ones can be opened."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(DISPOSE_S):
-                await self.engine.dispose()
+        with bounded.closing_within(DISPOSE_S):
+            await self.engine.dispose()
 
     def in_use(self) -> int:
         """The number of connections that are checked out."""
