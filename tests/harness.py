@@ -82,7 +82,7 @@ class Tenant:
 
     async def uris(self) -> list[str | None]:
         """The uris of the stored documents, newest first."""
-        return [d.uri for d in await documents.page(self.user_id, db=self.db, limit=1000, after=None, uri=None)]
+        return [d.uri for d in await documents.page(self.user_id, db=self.db, limit=1000, after=None)]
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from pydantic import AliasChoices, Field, SecretStr, field_validator, model_vali
 
 from app.config.providers import ProviderSettings
 from app.shapes import limits
+from app.shapes.optional_tools import OPTIONAL_TOOLS
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _HOST = r"(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?"
@@ -167,7 +168,13 @@ class Settings(ProviderSettings):
         description="Days for which feedback on hits is kept with the queries, which are personal data; 0: none is "
         "taken, and what was stored is deleted within a day.",
     )
-    feedback_tool: bool = Field(False, description="Offer agents the tool `rate_passage`, which stores feedback.")
+
+    # agents
+    tools: str = Field(
+        "",
+        description="Optional tools to offer agents, comma-separated: "
+        f"{', '.join(f'`{name}`' for name in OPTIONAL_TOOLS)}.",
+    )
 
     # entities
     hierarchy_alpha: float = Field(
@@ -230,6 +237,13 @@ class Settings(ProviderSettings):
             raise ValueError("list absolute folders such as /srv/notes, comma-separated")
         return value
 
+    @field_validator("tools")
+    @classmethod
+    def _tools_are_known(cls, value: str) -> str:
+        if not set(_listed(value)) <= set(OPTIONAL_TOOLS):
+            raise ValueError(f"list some of {', '.join(OPTIONAL_TOOLS)}, comma-separated")
+        return value
+
     @field_validator("allowed_hosts")
     @classmethod
     def _hosts_are_names(cls, value: str) -> str:
@@ -260,6 +274,11 @@ class Settings(ProviderSettings):
     def source_folders(self) -> tuple[Path, ...]:
         """The folders that sources may be added from over HTTP."""
         return tuple(Path(root).expanduser() for root in _listed(self.source_roots))
+
+    @cached_property
+    def optional_tools(self) -> frozenset[str]:
+        """The optional tools that agents are offered."""
+        return frozenset(_listed(self.tools))
 
     @cached_property
     def hosts(self) -> tuple[str, ...] | None:

@@ -50,7 +50,7 @@ async def export(user_id: str, folder: Path, services: Services) -> tuple[int, i
 async def _uploads(user_id: str, services: Services) -> AsyncIterator[Upload]:
     """The documents of a user with their texts, newest first."""
     after = None
-    while page := await documents.page(user_id, db=services.db, limit=PAGE, after=after, uri=None):
+    while page := await documents.page(user_id, db=services.db, limit=PAGE, after=after):
         for listed in page:
             whole = await documents.get(listed.document_id, user_id, db=services.db)
             name = whole.uri or str(whole.document_id)

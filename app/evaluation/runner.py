@@ -323,7 +323,7 @@ async def _ingest(
 
 async def _delete_others(uris: set[str], user_id: str, services: Services) -> None:
     after = None
-    while page := await documents.page(user_id, db=services.db, limit=1000, after=after, uri=None):
+    while page := await documents.page(user_id, db=services.db, limit=1000, after=after):
         for document in page:
             if document.uri not in uris:
                 await documents.delete(document.document_id, user_id, db=services.db)

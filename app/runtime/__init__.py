@@ -85,7 +85,8 @@ async def open_services(
                 boost_by_type=settings.entity_boost,
             ),
             reordering=Reordering(settings.rerank_weight, settings.mmr_lambda),
-            feedback=FeedbackOptions(settings.feedback_days, settings.feedback_tool),
+            feedback=FeedbackOptions(settings.feedback_days),
+            tools=settings.optional_tools,
         )
 
 

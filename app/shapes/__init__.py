@@ -18,7 +18,7 @@ from app.shapes.entities import (
     Origin,
 )
 from app.shapes.feedback import Feedback, FeedbackOptions, GivenFeedback
-from app.shapes.filters import BOUNDS, OPERANDS, OPERATORS, Filters, is_operator_object
+from app.shapes.filters import BOUNDS, OPERANDS, OPERATORS, DocumentFilter, Filters, is_operator_object
 from app.shapes.jobs import JobState, JobStatus
 from app.shapes.kinds import (
     Confidence,
@@ -126,6 +126,7 @@ __all__ = [
     "Detail",
     "Document",
     "DocumentDraft",
+    "DocumentFilter",
     "Entity",
     "EntityDraft",
     "EntityFilter",

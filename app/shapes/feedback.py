@@ -35,7 +35,6 @@ class GivenFeedback:
 
 @dataclass(frozen=True, slots=True)
 class FeedbackOptions:
-    """For how many days feedback is kept, 0 for none at all, and whether agents are offered the tool for it."""
+    """For how many days feedback is kept, 0 for none at all."""
 
     days: int = 180
-    tool: bool = False

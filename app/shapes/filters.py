@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -61,7 +61,16 @@ class Filters:
     negated: Filters | None = None
 
     def __bool__(self) -> bool:
-        return any(getattr(self, field.name) is not None for field in fields(self))
+        return any(getattr(self, one.name) is not None for one in fields(self))
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFilter:
+    """Which documents are listed: the one with a URI, those whose title and URI contain all words, those that pass."""
+
+    uri: str | None = None
+    words: tuple[str, ...] = ()
+    filters: Filters = field(default_factory=Filters)
 
 
 def is_operator_object(value: Any) -> bool:

@@ -65,9 +65,9 @@ class ToolContext:
         return scope in self.scopes or "admin" in self.scopes
 
     @property
-    def offers_optional(self) -> bool:
-        """Whether the optional tools are offered."""
-        return self.services.feedback.tool
+    def optional_tools(self) -> Collection[str]:
+        """The optional tools that are offered."""
+        return self.services.tools
 
     def for_reading(self) -> ToolContext:
         """The context of a tool that only reads."""

@@ -12,8 +12,8 @@ from app import errors
 from app.pipelines.documents import documents, ingest
 from app.pipelines.entities import entities
 from app.pipelines.running import cursors
-from app.shapes import EntityFilter, Upload, limits
-from app.tools import fields
+from app.shapes import DocumentFilter, EntityFilter, Filters, Upload, limits
+from app.tools import fields, metadata_filters
 from app.tools.arguments import ToolArguments, clamped
 from app.tools.context import ToolContext
 from app.tools.results import (
@@ -38,6 +38,11 @@ Cursor = Annotated[str, Field(max_length=cursors.MAX_LENGTH)]
 class ListDocumentsArguments(ToolArguments):
     """Arguments of a listing of documents."""
 
+    query: Annotated[str, Field(max_length=limits.MAX_TITLE)] | None = Field(
+        None, description="Words that title and uri must contain."
+    )
+    uri: Annotated[str, Field(max_length=limits.MAX_URI)] | None = Field(None, description="Only the document with it.")
+    metadata: metadata_filters.MetadataFilter = Field(default_factory=dict, description=metadata_filters.IN_SEARCHES)
     limit: Annotated[int, *clamped(1, limits.MAX_LISTED_BY_TOOL)] = Field(20, description="Documents per page.")
     cursor: Cursor | None = Field(None, description=_CURSOR)
 
@@ -45,15 +50,11 @@ class ListDocumentsArguments(ToolArguments):
 class GetDocumentArguments(ToolArguments):
     """Arguments for reading a document's text."""
 
-    document_id: UUID = Field(
-        description="Id of the document. The chunk_id of a passage works too: then the document that contains it."
-    )
+    document_id: UUID = Field(description="Id of the document, or the chunk_id of a passage to begin there.")
     start: Annotated[int, *clamped(0, 2**31 - 1)] = Field(
-        0, description="Offset in characters at which to begin; `next_start` of the previous part."
+        0, description="Offset in characters; `next_start` of the previous part."
     )
-    max_tokens: Annotated[int, *clamped(100, 20_000)] = Field(
-        4_000, description="Approximate length of the part in tokens."
-    )
+    max_tokens: Annotated[int, *clamped(100, 20_000)] = Field(4_000, description="Approximate size of the part.")
 
 
 class AddDocumentArguments(ToolArguments):
@@ -97,7 +98,8 @@ class StatsArguments(ToolArguments):
 async def list_documents(given: ListDocumentsArguments, context: ToolContext) -> DocumentList:
     """A page of the user's documents, newest first."""
     after = cursors.read(given.cursor) if given.cursor else None
-    rows = await documents.page(context.user_id, db=context.services.db, limit=given.limit + 1, after=after, uri=None)
+    only = DocumentFilter(given.uri, tuple((given.query or "").split()), Filters(metadata=given.metadata or None))
+    rows = await documents.page(context.user_id, db=context.services.db, limit=given.limit + 1, after=after, only=only)
     shown = rows[: given.limit]
     more = cursors.make(shown[-1].created_at, shown[-1].document_id) if len(rows) > given.limit else None
     return DocumentList(documents=[ToolDocument.of(document) for document in shown], next_cursor=more)
@@ -105,15 +107,15 @@ async def list_documents(given: ListDocumentsArguments, context: ToolContext) ->
 
 async def get_document(given: GetDocumentArguments, context: ToolContext) -> DocumentText:
     """A part of a document's text. Raises NotFound."""
-    document = await documents.get_containing(given.document_id, context.user_id, db=context.services.db)
-    content = document.content or ""
-    rest = content[given.start : given.start + MAX_CHARACTERS_PER_TOKEN * given.max_tokens]
+    document, of_chunk = await documents.get_containing(given.document_id, context.user_id, db=context.services.db)
+    content, start = document.content or "", given.start or of_chunk
+    rest = content[start : start + MAX_CHARACTERS_PER_TOKEN * given.max_tokens]
     text = rest[: cut(rest, given.max_tokens)]
-    end = given.start + len(text)
+    end = start + len(text)
     return DocumentText(
         **ToolDocument.of(document).model_dump(),
         content=text,
-        start=given.start,
+        start=start,
         next_start=end if end < len(content) else None,
     )
 
@@ -182,7 +184,7 @@ TOOLS = (
     Tool(
         "list_documents",
         "List documents",
-        "List the stored documents, newest first, without their text. To find passages use search_documents.",
+        "List stored documents without their text, newest first. To find passages use search_documents.",
         ListDocumentsArguments,
         DocumentList,
         list_documents,

@@ -47,6 +47,5 @@ TOOLS = (
         PassageRated,
         rate_passage,
         stores=True,
-        is_optional=True,
     ),
 )

@@ -12,6 +12,7 @@ from app.shapes import BOUNDS, OPERANDS, OPERATORS, dates, is_operator_object
 from app.tools import fields
 
 KNOWN = ", ".join(OPERATORS)
+IN_SEARCHES = "Values of metadata by key, or operators, as in search_documents."
 
 
 def _condition(given: Any) -> Any:

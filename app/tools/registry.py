@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 
-from rapidfuzz import process
+from rapidfuzz import fuzz, process
 
 from app import errors
 from app.tools import document_tools, feedback_tools, search_tools, source_tools
@@ -14,21 +14,30 @@ from app.tools.context import ToolContext
 from app.tools.tool import Tool
 
 TOOLS = (*search_tools.TOOLS, *document_tools.TOOLS, *source_tools.TOOLS, *feedback_tools.TOOLS)
+NEAREST_SCORE = 75
+"""Least similarity, of 100, of an unknown name and the tool that is suggested for it."""
 _BY_NAME = {tool.name: tool for tool in TOOLS}
 
 
-def find(name: str) -> Tool:
-    """The tool of this name. Raises NotFound, which names the nearest tool."""
-    if (tool := _BY_NAME.get(name)) is not None:
-        return tool
-    nearest = process.extractOne(name, list(_BY_NAME), score_cutoff=60)
-    hint = f"Did you mean {nearest[0]}?" if nearest else f"The tools are {', '.join(_BY_NAME)}."
-    raise errors.NotFound(f"There is no such tool. {hint}")
+def find(name: str, scopes: Collection[str] = ("admin",), *, optional: Collection[str] = ()) -> Tool:
+    """The tool of this name if it is offered, whatever its scope; `optional` are the optional tools that are.
+
+    Raises NotFound, which names the nearest of the tools that a key with these scopes may call.
+    """
+    tool = _BY_NAME.get(name)
+    if tool is None:
+        names = [each.name for each in offered(scopes, optional=optional)]
+        nearest = process.extractOne(name, names, scorer=fuzz.ratio, score_cutoff=NEAREST_SCORE)
+        hint = f"Did you mean {nearest[0]}?" if nearest else f"The tools are {', '.join(names)}."
+        raise errors.NotFound(f"There is no such tool. {hint}")
+    if tool.is_optional and name not in optional:
+        raise errors.NotFound(f"The tool {name} is not offered here: the operator can name it in STEPWELL_TOOLS.")
+    return tool
 
 
-def offered(scopes: Collection[str], *, optional: bool = False) -> list[Tool]:
-    """The tools that a key with these scopes may call; the optional ones only where they are configured."""
-    known = (tool for tool in TOOLS if optional or not tool.is_optional)
+def offered(scopes: Collection[str], *, optional: Collection[str] = ()) -> list[Tool]:
+    """The tools that a key with these scopes may call; the optional ones only if they are among `optional`."""
+    known = (tool for tool in TOOLS if not tool.is_optional or tool.name in optional)
     return [tool for tool in known if {tool.scope, "admin"} & set(scopes)]
 
 

@@ -40,25 +40,19 @@ _SourceKey = Annotated[str, Field(min_length=1, max_length=limits.MAX_SOURCE_NAM
 class FilterArguments(ToolArguments):
     """The arguments that restrict a search to some documents."""
 
-    metadata: metadata_filters.MetadataFilter = Field(
-        default_factory=dict,
-        description='Values of the documents\' metadata by key, such as {"team": "tide"}, or operators: '
-        f'{{"year": {{"gte": 2020}}}} with {metadata_filters.KNOWN}.',
-    )
+    metadata: metadata_filters.MetadataFilter = Field(default_factory=dict, description=metadata_filters.IN_SEARCHES)
     document_ids: Annotated[list[UUID], Field(max_length=100)] | None = Field(
         None, description="Only these documents, by id."
     )
     sources: Annotated[list[_SourceKey], Field(max_length=50)] | None = Field(
-        None, description="Only documents of these sources, by name or id from list_sources."
+        None, description="Only documents of these sources, by name or id."
     )
     created_after: fields.Moment | None = Field(
-        None, description="Only documents created at this time or later, in ISO 8601 such as 2026-01-31."
+        None, description="Only documents created then or later, such as 2026-01-31."
     )
-    created_before: fields.Moment | None = Field(
-        None, description="Only documents created before this time, in ISO 8601."
-    )
+    created_before: fields.Moment | None = Field(None, description="Only documents created before then.")
     max_tokens: Annotated[int, *clamped(100, 20_000)] = Field(
-        _DEFAULT_TOKENS, description="Approximate size of the result in tokens; results that do not fit are left out."
+        _DEFAULT_TOKENS, description="Approximate size of the result; what does not fit is left out."
     )
 
     async def filters(self, context: ToolContext) -> Filters:
@@ -82,14 +76,18 @@ class QueryArguments(FilterArguments, Question):
 
     snippets: bool = Field(
         False,
-        description="Return only the one to three sentences of each passage that match the query best, as plain text; "
-        "a passage without a match is returned whole.",
+        description="Return only the best one to three sentences of each passage.",
     )
 
 
 class SearchArguments(QueryArguments):
     """Arguments of a search by a question or keywords."""
 
+    metadata: metadata_filters.MetadataFilter = Field(
+        default_factory=dict,
+        description='Values of the documents\' metadata by key, such as {"team": "tide"}, or operators: '
+        f'{{"year": {{"gte": 2020}}}} with {metadata_filters.KNOWN}.',
+    )
     mode: Mode = Field(
         "auto", description="How to match: by meaning and by words (auto, hybrid), only by meaning, or only by words."
     )
@@ -147,7 +145,8 @@ async def search_by_entity(given: EntitySearchArguments, context: ToolContext) -
     """Search the documents that are linked to the entities of the query, then all others."""
     query = await _query(given, context)
     query = replace(query, guidance=replace(query.guidance, mode="force"))
-    return await _run(partial(search.run, query, context.services), given, context)
+    answer = await context.admission.search(partial(search.run, query, context.services))
+    return PassageList.of(answer, max_tokens=given.max_tokens, of_entity=True)
 
 
 async def find_similar(given: SimilarArguments, context: ToolContext) -> PassageList:
@@ -189,7 +188,7 @@ TOOLS = (
         "Search documents",
         "Search the user's documents for passages that answer a question or contain keywords. Use it first, for every "
         "question about facts, decisions, people, code or events that the documents may contain. Returns the best "
-        "passages with title, uri and score; if none answers, rephrase the query with other words.",
+        "passages with title and uri; if none answers, rephrase the query with other words.",
         SearchArguments,
         PassageList,
         search_documents,

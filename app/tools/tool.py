@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from app.shapes.optional_tools import OPTIONAL_TOOLS
 from app.tools.arguments import ToolArguments
 from app.tools.context import ToolContext
 from app.tools.results import ToolResult
@@ -18,7 +19,7 @@ class Tool:
     """A tool: what a model reads about it, the models of its arguments and result, and its handler.
 
     `scope` is the scope of the keys that may call it. Only tools of the scope `write` change what is searched; one that
-    `stores` keeps something else. One that `is_optional` is offered where it is configured only.
+    `stores` keeps something else.
     """
 
     name: str
@@ -29,7 +30,11 @@ class Tool:
     handler: Handler
     scope: Literal["search", "write"] = "search"
     stores: bool = False
-    is_optional: bool = False
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether it is offered only where the settings name it."""
+        return self.name in OPTIONAL_TOOLS
 
     @property
     def only_reads(self) -> bool:

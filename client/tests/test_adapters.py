@@ -9,7 +9,7 @@ import pytest
 from stepwell_client import AsyncClient, Client
 
 READING = {
-    *("search_documents", "search_documents_multihop", "search_documents_by_entity", "find_similar_chunks"),
+    *("search_documents", "search_documents_by_entity", "find_similar_chunks"),
     *("get_document", "list_documents", "list_entities", "knowledge_stats", "list_sources"),
 }
 

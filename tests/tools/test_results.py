@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from uuid import UUID
 
@@ -18,11 +17,11 @@ WORDS = st.lists(st.text("abcdefghij", min_size=1, max_size=14), min_size=1, max
 
 
 def passage(text: str) -> ToolPassage:
-    return ToolPassage(chunk_id=UUID(int=1), title="Lime", content=text, score=0.5, confidence="high")
+    return ToolPassage(chunk_id=UUID(int=1), document_id=UUID(int=2), title="Lime", start=0, content=text)
 
 
 def size(passages: list[ToolPassage]) -> int:
-    return sum(tokens.count(json.dumps(one.compact(), ensure_ascii=False)) for one in passages)
+    return sum(tokens.count(results.text(one.compact())) for one in passages)
 
 
 @given(WORDS, st.integers(1, 60))

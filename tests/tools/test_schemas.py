@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import jsonschema
 import pytest
 
 from app.cli import openapi
 from app.cli.openapi import Contract
+from app.shapes.optional_tools import OPTIONAL_TOOLS
 from app.tools import formats, registry
+from app.tools.results import ToolPassage
 from app.tools.tool import Tool
 
 COMMITTED = Path(__file__).parents[2] / "openapi"
@@ -71,6 +75,7 @@ def test_a_key_is_offered_the_tools_of_its_scopes() -> None:
     def names(*scopes: str) -> set[str]:
         return {tool.name for tool in registry.offered(scopes)}
 
+    assert {tool.name for tool in registry.TOOLS if tool.is_optional} == set(OPTIONAL_TOOLS)
     always = [tool for tool in registry.TOOLS if not tool.is_optional]
     assert names("search") == {tool.name for tool in always if tool.scope == "search"}
     assert names("write") == {"add_document", "delete_document", "add_source", "sync_source"}
@@ -86,3 +91,11 @@ def test_each_format_has_the_fields_that_its_api_reads() -> None:
     assert formats.openai_responses(tool)["strict"] is False
     assert formats.anthropic(tool)["input_schema"] == schema
     assert formats.gemini(tool)["parameters_json_schema"] == schema
+
+
+def test_the_definitions_of_the_default_reading_tools_and_a_passage_stay_small() -> None:
+    # 1,720 tokens of o200k_base for eight tools.
+    definitions = [formats.openai(tool)["function"] for tool in registry.offered({"search"})]
+    assert len(json.dumps(definitions, separators=(",", ":"))) < 8_000
+    passage = ToolPassage(chunk_id=UUID(int=1), document_id=UUID(int=2), start=100, content="")
+    assert set(passage.compact()) == {"chunk_id", "document_id", "start", "content"}

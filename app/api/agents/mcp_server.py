@@ -7,7 +7,6 @@ services.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -29,10 +28,9 @@ from app.api.bodies import strict_json
 from app.api.contract import validation_errors
 from app.pipelines.documents import documents
 from app.pipelines.running import cursors
-from app.tools import formats, registry
+from app.tools import formats, registry, results
 from app.tools.context import ToolContext
 from app.tools.results import NOTICE
-from app.tools.tool import Tool
 
 RESOURCES_PER_PAGE = 100
 SCHEME = "stepwell://documents/"
@@ -66,7 +64,7 @@ def build(context_of: ContextOf, *, turns: asyncio.Semaphore | None = None) -> S
     )
 
 
-def definitions(scopes: Collection[str], *, optional: bool = False) -> list[types.Tool]:
+def definitions(scopes: Collection[str], *, optional: Collection[str] = ()) -> list[types.Tool]:
     """The tools that a key with these scopes may call; see `registry.offered`."""
     offered = registry.offered(scopes, optional=optional)
     return [types.Tool.model_validate(tool) for tool in formats.export(offered, "mcp")]
@@ -79,16 +77,16 @@ class _Handlers:
 
     async def list_tools(self, request: Request, page: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         context = self.context_of(request)
-        return types.ListToolsResult(tools=definitions(context.scopes, optional=context.offers_optional))
+        return types.ListToolsResult(tools=definitions(context.scopes, optional=context.optional_tools))
 
     async def call_tool(self, request: Request, call: types.CallToolRequestParams) -> types.CallToolResult:
         context = self.context_of(request)
         arguments = call.arguments or {}
         try:
             strict_json.check(arguments)
-            tool = registry.find(call.name)
-            if tool not in registry.offered(context.scopes, optional=context.offers_optional):
-                raise errors.Forbidden(_refusal(tool, context))
+            tool = registry.find(call.name, context.scopes, optional=context.optional_tools)
+            if not context.holds(tool.scope):
+                raise errors.Forbidden(f"This key lacks the scope `{tool.scope}`.")
             async with self.turns:
                 result = await registry.call(tool, arguments, context)
         except RequestValidationError as error:
@@ -101,7 +99,7 @@ class _Handlers:
             return _failed("The call did not finish within its time limit: retry, or request less.")
         except Exception as error:  # the protocol's library would send its text
             return _failed(_unexpected(error))
-        text = json.dumps(result, ensure_ascii=False)
+        text = results.text(result)
         return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=result)
 
     async def list_resources(
@@ -153,19 +151,10 @@ class _Handlers:
         return context
 
 
-def _refusal(tool: Tool, context: ToolContext) -> str:
-    """Why a tool is not offered."""
-    if tool.is_optional and not context.offers_optional:
-        return f"The tool {tool.name} is not offered here."
-    return f"This key lacks the scope `{tool.scope}`."
-
-
 async def _page(cursor: str | None, context: ToolContext) -> Any:
     after = cursors.read(cursor) if cursor else None
     limit = RESOURCES_PER_PAGE + 1
-    return await documents.page(
-        context.user_id, db=context.for_reading().services.db, limit=limit, after=after, uri=None
-    )
+    return await documents.page(context.user_id, db=context.for_reading().services.db, limit=limit, after=after)
 
 
 def _document_id(uri: str) -> UUID:

@@ -19,6 +19,7 @@ from app.pipelines.running.turns import SearchTurn
 from app.shapes import Answer
 from app.tools import formats, registry
 from app.tools.context import ToolContext
+from app.tools.tool import Tool
 
 router = APIRouter(prefix="/api/rag", tags=["tools"], route_class=bodies.ListsRoute, responses=problems.AUTHENTICATED)
 
@@ -37,7 +38,12 @@ class ToolScope(auth.Scope):
 
     def sufficient(self, request: Request) -> tuple[str, ...]:
         """The scope of the tool. Raises NotFound for an unknown tool."""
-        return (registry.find(request.path_params["name"]).scope,)
+        return (_tool(request.path_params["name"], request).scope,)
+
+
+def _tool(name: str, request: Request) -> Tool:
+    """The tool of this name. Raises NotFound."""
+    return registry.find(name, request.state.caller.scopes, optional=request.app.state.services.tools)
 
 
 AnyUser = Annotated[str, Depends(auth.Scope("search", "write"))]
@@ -89,7 +95,7 @@ async def definitions(
 ) -> list[dict[str, Any]]:
     """The tools that the key may call, as definitions to pass to a model."""
     known = context(request, user_id)
-    return formats.export(registry.offered(known.scopes, optional=known.offers_optional), format)
+    return formats.export(registry.offered(known.scopes, optional=known.optional_tools), format)
 
 
 @router.post(
@@ -105,7 +111,7 @@ async def call(
     user_id: ToolUser,
 ) -> dict[str, Any]:
     """Run a tool with the arguments that a model chose, and return its result."""
-    tool = registry.find(name)
+    tool = _tool(name, request)
     try:
         return await registry.call(tool, arguments, context(request, user_id))
     except ValidationError as error:

@@ -10,7 +10,7 @@ from uuid import UUID
 from fastapi import APIRouter, Body, Query, Request, Response
 
 from app.api.access import auditing, auth
-from app.api.bodies import bodies, replies
+from app.api.bodies import bodies, filter_parameter, replies
 from app.api.contract import wire
 from app.api.documents import document_bodies, storing, uploads
 from app.api.documents import document_examples as examples
@@ -30,7 +30,7 @@ from app.api.edge import disconnects
 from app.api.problems import problems
 from app.pipelines.documents import document_changes, documents, ingest
 from app.pipelines.running import cursors
-from app.shapes import Chunk, Upload, limits
+from app.shapes import Chunk, DocumentFilter, Upload, limits
 
 router = APIRouter(
     prefix="/api/rag", tags=["documents"], route_class=bodies.DocumentsRoute, responses=problems.AUTHENTICATED
@@ -98,15 +98,23 @@ async def upload(
 async def page(
     user_id: auth.Searcher,
     use: auth.ReadUse,
+    filters: filter_parameter.Filtered,
     limit: Annotated[int, Query(ge=1, le=limits.MAX_LISTED, description="Documents per page.")] = 50,
     cursor: Annotated[
         str | None, Query(max_length=cursors.MAX_LENGTH, description="`next_cursor` of the previous page.")
     ] = None,
     uri: Annotated[str | None, Query(max_length=limits.MAX_URI, description="Only the document with this URI.")] = None,
+    query: Annotated[
+        str | None,
+        Query(
+            max_length=limits.MAX_TITLE, description="Only documents whose title and URI contain each of these words."
+        ),
+    ] = None,
 ) -> DocumentPage:
     """The user's documents, newest first, without their text."""
     after = cursors.read(cursor) if cursor else None
-    rows = await documents.page(user_id, db=use.db, limit=limit + 1, after=after, uri=uri)
+    only = DocumentFilter(uri, tuple((query or "").split()), filters)
+    rows = await documents.page(user_id, db=use.db, limit=limit + 1, after=after, only=only)
     shown = rows[:limit]
     more = cursors.make(shown[-1].created_at, shown[-1].document_id) if len(rows) > limit else None
     return DocumentPage(documents=[StoredDocument.of(document) for document in shown], next_cursor=more)

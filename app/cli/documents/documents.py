@@ -20,7 +20,7 @@ from app.cli.search import filter_option
 from app.config import Settings
 from app.pipelines.documents import documents as pipeline
 from app.pipelines.documents import selections
-from app.shapes import Document, Filters, RowCounts, SelectionDeletion
+from app.shapes import Document, DocumentFilter, Filters, RowCounts, SelectionDeletion
 from app.store.connection.transactions import Database
 
 app = typer.Typer(help="Documents: list, show, delete.", no_args_is_help=True)
@@ -36,7 +36,7 @@ def listed(
 ) -> None:
     """List documents without their text, newest first."""
     user_id = options.checked_user(user)
-    found = owning.run_as_service(data_dir, lambda db: pipeline.page(user_id, db=db, limit=limit, after=None, uri=None))
+    found = owning.run_as_service(data_dir, lambda db: pipeline.page(user_id, db=db, limit=limit, after=None))
     if as_json:
         typer.echo(json.dumps([StoredDocument.of(document).model_dump(mode="json") for document in found]))
         return
@@ -161,7 +161,7 @@ async def _get(id_or_uri: str, user_id: str, db: Database) -> Document:
     try:
         document_id = UUID(id_or_uri)
     except ValueError:
-        found = await pipeline.page(user_id, db=db, limit=1, after=None, uri=id_or_uri)
+        found = await pipeline.page(user_id, db=db, limit=1, after=None, only=DocumentFilter(id_or_uri))
         if not found:
             raise errors.NotFound("The user has no document with this id or uri.") from None
         document_id = found[0].document_id

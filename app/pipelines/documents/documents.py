@@ -9,7 +9,7 @@ from uuid import UUID
 
 from app import errors
 from app.pipelines.documents import document_drafts
-from app.shapes import Chunk, Document, RowCounts, Stats
+from app.shapes import Chunk, Document, DocumentFilter, RowCounts, Stats
 from app.store.accounts import audit, calibrations
 from app.store.accounts.audit import Event
 from app.store.connection.transactions import Database, Writing, retry_read
@@ -17,6 +17,7 @@ from app.store.documents import documents, pending_versions
 from app.store.maintenance import migration
 
 READY_WAIT_S = 1.0
+EVERY = DocumentFilter()
 
 
 @retry_read
@@ -27,20 +28,20 @@ async def get(document_id: UUID, user_id: str, *, db: Database) -> Document:
 
 
 @retry_read
-async def get_containing(id: UUID, user_id: str, *, db: Database) -> Document:
-    """The document of this id, or the one that contains the chunk of this id, with its text. Raises NotFound."""
+async def get_containing(id: UUID, user_id: str, *, db: Database) -> tuple[Document, int]:
+    """A document with its text by its id, and 0; or by the id of a chunk, and the chunk's offset. Raises NotFound."""
     async with db.reading(user_id) as reading:
-        document_id = await documents.of_chunk(reading, id)
-        return await documents.get(reading, document_id or id)
+        document_id, start = await documents.of_chunk(reading, id) or (id, 0)
+        return await documents.get(reading, document_id), start
 
 
 @retry_read
 async def page(
-    user_id: str, *, db: Database, limit: int, after: tuple[datetime, UUID] | None, uri: str | None
+    user_id: str, *, db: Database, limit: int, after: tuple[datetime, UUID] | None, only: DocumentFilter = EVERY
 ) -> list[Document]:
     """Documents without their text, newest first."""
     async with db.reading(user_id) as reading:
-        return await documents.page(reading, limit=limit, after=after, uri=uri)
+        return await documents.page(reading, limit=limit, after=after, only=only)
 
 
 @retry_read

@@ -35,8 +35,8 @@ class Services:
     `owner` is an embedded database as its owner sees it (all users' rows), for background work that no request asks
     for. Without `llm` hops are expanded from stored names, without `reranker` only cosine re-ranking works.
     `expected_schema` and `target_schema` are the present model and the one to which the vectors can be switched.
-    `local_token` is what requests present under AUTH=local_token; empty otherwise. `standby` serves the reads of
-    requests.
+    `tools` are the optional tools that agents are offered. `local_token` is what requests present under
+    AUTH=local_token; empty otherwise. `standby` serves the reads of requests.
     """
 
     db: Database
@@ -55,6 +55,7 @@ class Services:
     guidance: Guidance = field(default_factory=Guidance)
     reordering: Reordering = field(default_factory=Reordering)
     feedback: FeedbackOptions = field(default_factory=FeedbackOptions)
+    tools: frozenset[str] = frozenset()
     local_token: str = ""
     source_roots: SourceRoots = field(default_factory=SourceRoots)
     watch_interval_s: float = 300.0

@@ -16,10 +16,10 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from app import errors
-from app.shapes import Chunk, Document, DocumentDraft, RowCounts, Stats
+from app.shapes import Chunk, Document, DocumentDraft, DocumentFilter, RowCounts, Stats
 from app.store.connection import sql
 from app.store.connection.transactions import Reading, Writing
-from app.store.documents import document_rows, embedding_cache, pending_versions, selections
+from app.store.documents import document_rows, embedding_cache, filters, pending_versions, selections
 from app.store.documents.document_rows import DocumentWrite, VectorValue
 from app.store.entities import mentions
 from app.store.entities.mentions import LinkedNames
@@ -213,11 +213,11 @@ async def get(db: Reading, document_id: UUID) -> Document:
     return _document(row._mapping)
 
 
-async def of_chunk(db: Reading, chunk_id: UUID) -> UUID | None:
-    """The id of the document that contains a chunk; None if the user has no such chunk."""
-    query = sa.select(_c.document_id).where(_c.user_id == db.user_id, _c.chunk_id == chunk_id)
-    document_id: UUID | None = await db.scalar(query)
-    return document_id
+async def of_chunk(db: Reading, chunk_id: UUID) -> tuple[UUID, int] | None:
+    """The id of the document that contains a chunk, and the offset of the chunk; None if there is no such chunk."""
+    query = sa.select(_c.document_id, _c.start_offset).where(_c.user_id == db.user_id, _c.chunk_id == chunk_id)
+    row = (await db.execute(query)).one_or_none()
+    return None if row is None else (row.document_id, row.start_offset)
 
 
 async def exists(db: Reading, document_id: UUID) -> bool:
@@ -233,15 +233,21 @@ async def changed_at(db: Reading, document_id: UUID) -> datetime | None:
     return changed
 
 
-async def page(db: Reading, *, limit: int, after: tuple[datetime, UUID] | None, uri: str | None) -> list[Document]:
+async def page(db: Reading, *, limit: int, after: tuple[datetime, UUID] | None, only: DocumentFilter) -> list[Document]:
     """The user's documents without their text, newest first, continuing after the position `after`."""
-    query = sa.select(*_LISTED).where(_d.user_id == db.user_id)
+    filtering = filters.binds(only.filters)
+    parts, binds = [*filtering], {"user_id": db.user_id, "limit": limit, **filtering}
     if after is not None:
-        query = query.where(sa.tuple_(_d.created_at, _d.document_id) < sa.tuple_(*map(sa.literal, after)))
-    if uri is not None:
-        query = query.where(_d.uri == uri)
-    query = query.order_by(_d.created_at.desc(), _d.document_id.desc()).limit(limit)
-    return [_document(row._mapping) for row in await db.execute(query)]
+        parts.append("after")
+        binds |= {"after_at": after[0], "after_id": after[1]}
+    if only.uri is not None:
+        parts.append("uri")
+        binds["uri"] = only.uri
+    if only.words:
+        parts.append("words")
+        binds["words"] = list(only.words)
+    rows = await db.execute(sql.statement("list_documents", *parts), binds)
+    return [_document(row._mapping) for row in rows]
 
 
 async def chunks(db: Reading, document_id: UUID, *, limit: int, offset: int) -> list[Chunk]:

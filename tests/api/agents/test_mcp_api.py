@@ -79,7 +79,6 @@ async def test_every_tool_returns_over_mcp_what_it_returns_over_rest(
     passage = (await caller.search("lime mortar"))["results"][0]["chunk_id"]
     arguments: dict[str, dict[str, Any]] = {
         "search_documents": {"query": "lime mortar"},
-        "search_documents_multihop": {"query": "Who uses lime mortar?"},
         "search_documents_by_entity": {"query": "What does Ana Silva use?"},
         "find_similar_chunks": {"chunk_id": passage},
         "get_document": {"document_id": stored["document_id"]},
@@ -111,6 +110,8 @@ async def test_every_tool_returns_over_mcp_what_it_returns_over_rest(
         ("search_documents", {"query": "lime", "mode": "fts5"}, "or 'lexical'. Did you mean lexical?"),
         ("get_document", {"document_id": str(uuid4())}, "No such document"),
         ("search_document", {"query": "lime"}, "Did you mean search_documents?"),
+        ("search_documents_multihop", {"query": "lime"}, "STEPWELL_TOOLS"),
+        ("nope", {}, "There is no such tool. The tools are search_documents, "),
     ],
 )
 async def test_a_wrong_call_is_an_error_result_that_a_model_can_read(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import uuid4
@@ -33,14 +34,16 @@ async def test_a_search_returns_quoted_passages_with_their_document(caller: Call
     result = await call(caller, "search_documents", query="which mortar below the third landing")
     assert result["notice"] == NOTICE
     (found,) = result["results"]
-    assert found["uri"] == "notes/lime.md"
-    assert found["title"] == "Lime mortar"
+    stored = (await caller.client.get(f"/api/rag/documents/{found['document_id']}")).json()
+    assert found["uri"] == stored["uri"] == "notes/lime.md"
+    assert found["title"] == stored["title"] == "Lime mortar"
+    assert found["content"] == stored["content"][found["start"] :]
     assert "never cement" in found["content"]
 
 
 async def test_a_search_for_snippets_returns_the_best_sentences_only(caller: Caller) -> None:
     await caller.add(f"# Mortar\n\nIt rained. {LIME.splitlines()[-1]} It was late.")
-    for tool in ("search_documents", "search_documents_multihop", "search_documents_by_entity"):
+    for tool in ("search_documents", "search_documents_by_entity"):
         result = await call(caller, tool, query="cement below the landing", snippets=True)
         assert [found["content"] for found in result["results"]] == [LIME.splitlines()[-1]]
 
@@ -52,7 +55,7 @@ async def test_each_search_tool_returns_the_hits_of_its_endpoint(caller: Caller)
     query = {"query": "lime mortar batch 3", "limit": 4}
     for tool, path, body, arguments in (
         ("search_documents", "search", query, query),
-        ("search_documents_multihop", "search/multihop", query, query),
+        ("search_documents", "search/multihop", query, {**query, "depth": "thorough"}),
         ("search_documents_by_entity", "search/two-pass", query, query),
         ("find_similar_chunks", "similar", {"chunk_id": first, "limit": 4}, {"chunk_id": first, "limit": 4}),
     ):
@@ -69,12 +72,11 @@ async def test_passages_of_several_hops_say_which_found_them_and_one_search_has_
     path, body = "/api/rag/search/multihop", {"query": query, "limit": 2}
     full = (await caller.client.post(path, json=body)).json()
     compact = (await caller.client.post(path, json={**body, "detail": "compact"})).json()
-    thorough = {"depth": "thorough", "limit": 50}
-    for tool, arguments in (("search_documents_multihop", {}), ("search_documents", thorough)):
-        result = await call(caller, tool, **{**body, **arguments})
-        assert len(result["hops"]) == 2
-        assert [hop["new_passages"] for hop in result["hops"]] == [hop["result_count"] for hop in full["hops"]]
-        assert [found["hop"] for found in result["results"]] == [hit["hop"] for hit in full["results"]]
+    result = await call(caller, "search_documents", **{**body, "depth": "thorough", "limit": 50})
+    assert result["depth"] == "thorough"
+    assert len(result["hops"]) == 2
+    assert [hop["new_passages"] for hop in result["hops"]] == [hop["result_count"] for hop in full["hops"]]
+    assert [found["hop"] for found in result["results"]] == [hit["hop"] for hit in full["results"]]
     assert [hit["hop"] for hit in compact["results"]] == [hit["hop"] for hit in full["results"]]
     once = await call(caller, "search_documents", query=query, depth="fast")
     assert "hops" not in once
@@ -108,10 +110,50 @@ async def test_a_document_is_stored_read_in_parts_listed_and_deleted(caller: Cal
     assert (await call(caller, "knowledge_stats"))["documents"] == 0
 
 
-async def test_a_document_is_read_by_the_id_of_a_passage(caller: Caller) -> None:
+async def test_a_document_is_read_from_a_passage_on(caller: Caller) -> None:
+    await caller.add("# Log\n\n" + "\n\n".join(f"## Day {n}\n\nThe tide was {n} metres high." for n in range(90)))
+    passage = (await call(caller, "search_documents", query="day 88", mode="lexical", limit=1))["results"][0]
+    assert passage["start"] > 0
+    assert passage["title"] == "Log"
+    read = await call(caller, "get_document", document_id=passage["chunk_id"])
+    assert (read["document_id"], read["start"]) == (passage["document_id"], passage["start"])
+    assert read["content"].startswith(passage["content"])
+    assert (await call(caller, "get_document", document_id=passage["document_id"]))["start"] == 0
+
+
+async def test_a_search_for_an_entity_says_that_none_matches(caller: Caller) -> None:
+    await caller.client.post("/api/rag/entities", json={"type": "person", "name": "Ana Silva"})
     await caller.add(LIME)
-    passage = (await call(caller, "search_documents", query="lime"))["results"][0]
-    assert "never cement" in (await call(caller, "get_document", document_id=passage["chunk_id"]))["content"]
+    unknown = await call(caller, "search_documents_by_entity", query="What does Joan Doe use?")
+    assert "list_entities" in unknown["advice"]
+    known = await call(caller, "search_documents_by_entity", query="What does Ana Silva use?")
+    assert "list_entities" not in known.get("advice", "")
+
+
+async def test_documents_are_listed_by_words_uri_and_metadata(caller: Caller) -> None:
+    for number in range(3):
+        await caller.add(f"# Tide {number}\n\nHigh water.", uri=f"tides/{number}%.md", metadata={"year": 2020 + number})
+
+    async def uris(**arguments: Any) -> list[str]:
+        over_rest = {name: value for name, value in arguments.items() if name != "metadata"}
+        if "metadata" in arguments:
+            over_rest["filters"] = json.dumps({"metadata": arguments["metadata"]})
+        listed = (await caller.client.get("/api/rag/documents", params=over_rest)).json()["documents"]
+        found = (await call(caller, "list_documents", **arguments))["documents"]
+        assert [document["uri"] for document in found] == [document["uri"] for document in listed]
+        return [document["uri"][6:7] for document in found]
+
+    assert await uris(query="TIDE 1%") == ["1"]
+    assert await uris(query="tides/ md") == ["2", "1", "0"]
+    assert await uris(query="tide_ 1") == []
+    assert await uris(uri="tides/2%.md") == ["2"]
+    assert await uris(metadata={"year": {"gte": 2021}}, limit=1) == ["2"]
+    assert await uris(query="0", metadata={"year": {"gte": 2021}}) == []
+    bad = '{"metadata": {"a": {"gte": true}}}'
+    for wrong, words in (("{", "filters: The JSON is not valid"), (bad, "filters.metadata.a")):
+        refused = await caller.client.get("/api/rag/documents", params={"filters": wrong})
+        assert refused.status_code == 422
+        assert words in refused.json()["detail"]
 
 
 async def test_entities_are_listed_and_found_by_similar_names(caller: Caller) -> None:
@@ -146,7 +188,8 @@ async def test_pages_of_documents_neither_skip_nor_repeat(caller: Caller) -> Non
         ("list_entities", {"query": "Ana", "cursor": "x"}, 422, "cursor"),
         ("add_document", {"content": " "}, 422, "Must contain visible text"),
         ("search_document", {"query": "lime"}, 404, "Did you mean search_documents?"),
-        ("rm -rf", {}, 404, "The tools are"),
+        ("nope", {}, 404, "There is no such tool. The tools are search_documents, "),
+        ("search_documents_multihop", {"query": "lime"}, 404, "STEPWELL_TOOLS"),
     ],
 )
 async def test_a_wrong_call_is_refused_with_the_argument_and_the_fix(
@@ -166,6 +209,7 @@ async def test_a_key_reads_and_calls_the_tools_of_its_scope(
     assert (await refused(reader, "add_document", content="x"))[0] == 403
     assert (await call(writer, "add_document", content="Lime"))["status"] == "added"
     assert (await refused(writer, "search_documents", query="lime"))[0] == 403
+    assert "list_documents" not in (await refused(writer, "nope"))[1]["detail"]
 
 
 async def test_without_a_key_an_unknown_tool_is_not_revealed(caller: Caller) -> None:

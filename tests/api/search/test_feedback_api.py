@@ -15,6 +15,7 @@ from fastapi import FastAPI
 
 from app.config import Settings
 from app.shapes import FeedbackOptions
+from app.shapes.optional_tools import OPTIONAL_TOOLS
 from app.store.connection.transactions import Database
 from app.store.search import feedback
 
@@ -110,20 +111,23 @@ async def test_judgements_are_counted(open_app: FastAPI) -> None:
         assert f'stepwell_feedback_total{{helpful="{kind}"}} 1.0' in metrics
 
 
-async def test_the_tool_for_agents_is_offered_where_it_is_configured(database: Database) -> None:
+async def test_optional_tools_are_offered_and_called_where_they_are_named(database: Database) -> None:
     services = await harness.services(database)
-    for options, is_offered in ((FeedbackOptions(), False), (FeedbackOptions(tool=True), True)):
+    for tools in (frozenset[str](), frozenset(OPTIONAL_TOOLS)):
         async with (
-            harness.running(Settings(auth="none"), replace(services, feedback=options)) as app,
+            harness.running(Settings(auth="none"), replace(services, tools=tools)) as app,
             harness.client(app) as client,
         ):
-            names = [tool["function"]["name"] for tool in (await client.get("/api/rag/tools")).json()]
-            assert ("rate_passage" in names) == is_offered
+            names = {tool["function"]["name"] for tool in (await client.get("/api/rag/tools")).json()}
+            assert names & set(OPTIONAL_TOOLS) == tools
             await client.post("/api/rag/documents", json={"content": "Agents rate heron passages.", "uri": "heron.md"})
             (found,) = (await client.post("/api/rag/search", json={"query": "heron", "limit": 1})).json()["results"]
             given = {"query": "heron", "chunk_id": found["chunk_id"], "helpful": True}
-            called = await client.post("/api/rag/tools/rate_passage", json=given)
-            assert called.json() == {"document_id": found["document_id"], "helpful": True}
+            rated = await client.post("/api/rag/tools/rate_passage", json=given)
+            asked = await client.post("/api/rag/tools/search_documents_multihop", json={"query": "heron"})
+            assert rated.status_code == asked.status_code == (200 if tools else 404)
+    assert rated.json() == {"document_id": found["document_id"], "helpful": True}
+    assert asked.json()["results"][0]["document_id"] == found["document_id"]
 
 
 async def test_none_is_taken_where_none_is_kept(database: Database, owner: asyncpg.Connection) -> None:

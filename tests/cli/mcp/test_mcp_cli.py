@@ -112,12 +112,12 @@ def test_every_tool_works_over_stdio_and_finds_what_the_search_command_finds(
             assert (await call("delete_document", document_id=stored["document_id"]))["documents_deleted"] == 1
             assert "Lime mortar" in {entity["name"] for entity in (await call("list_entities"))["entities"]}
             assert (await call("find_similar_chunks", chunk_id=expected[0]))["results"] == []
-            searches = ("search_documents", "search_documents_multihop", "search_documents_by_entity")
+            searches = ("search_documents", "search_documents_by_entity")
             found = [(await call(tool, query="lime mortar"))["results"] for tool in searches]
             assert called == {tool.name for tool in (await client.list_tools()).tools}
             return [[hit["chunk_id"] for hit in hits] for hits in found]
 
-    assert asyncio.run(results()) == [expected] * 3
+    assert asyncio.run(results()) == [expected] * 2
     assert expected
 
 

@@ -35,7 +35,7 @@ class CachingTenant(Tenant):
 
     async def store_again(self, content: str) -> int:
         """Delete the user's documents and store a text; returns how many vectors were computed."""
-        for document in await documents.page(self.user_id, db=self.db, limit=100, after=None, uri=None):
+        for document in await documents.page(self.user_id, db=self.db, limit=100, after=None):
             await documents.delete(document.document_id, self.user_id, db=self.db)
         return (await self.add(content)).embedded
 
@@ -117,7 +117,7 @@ async def test_concurrent_writers_of_the_same_texts_share_the_cache(database: Da
     for _ in range(2):
         found = await asyncio.gather(tenants[0].many(uploads), tenants[1].many(uploads[::-1]))
         assert all(outcome.error is None for outcomes in found for outcome in outcomes)
-        for document in await documents.page(user_id, db=database, limit=100, after=None, uri=None):
+        for document in await documents.page(user_id, db=database, limit=100, after=None):
             await documents.delete(document.document_id, user_id, db=database)
     assert (await tenants[0].use()).entries == 40
     assert [outcome.stored.embedded for outcome in await tenants[0].many(uploads) if outcome.stored] == [0] * 40

@@ -19,7 +19,7 @@ from app import errors
 from app.pipelines.documents import documents, ingest
 from app.pipelines.entities import entities, entity_lines
 from app.pipelines.entities.entity_lines import Line
-from app.shapes import Entity, EntityDraft, EntityFilter, Upload, Vector
+from app.shapes import DocumentFilter, Entity, EntityDraft, EntityFilter, Upload, Vector
 from app.store.connection.transactions import Database
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -125,7 +125,7 @@ async def test_an_embedder_that_fails_on_a_later_group_leaves_the_groups_before_
     uploads = [Upload(f"Note {number} on ropes.", uri=f"{number}") for number in range(9)]
     with pytest.raises(errors.ProviderError):
         await tenant.many(uploads)
-    found = await documents.page(tenant.user_id, db=database, limit=20, after=None, uri=None)
+    found = await documents.page(tenant.user_id, db=database, limit=20, after=None)
     assert {document.uri for document in found} == {"0", "1", "2"}
     embedder.text = ""
     assert len(await tenant.many(uploads)) == 9
@@ -146,7 +146,7 @@ class FailingOn(FakeEmbedder):
 
 
 async def _delete(tenant: Tenant, uri: str) -> int:
-    found = await documents.page(tenant.user_id, db=tenant.db, limit=1, after=None, uri=uri)
+    found = await documents.page(tenant.user_id, db=tenant.db, limit=1, after=None, only=DocumentFilter(uri))
     for document in found:
         await documents.delete(document.document_id, tenant.user_id, db=tenant.db)
     return len(found)
@@ -156,7 +156,7 @@ async def _stored(tenant: Tenant, owner: Any) -> Any:
     """The documents, the numbers of their derived rows, and their mentions."""
     await linking.refresh(tenant)
     found = []
-    for row in await documents.page(tenant.user_id, db=tenant.db, limit=100, after=None, uri=None):
+    for row in await documents.page(tenant.user_id, db=tenant.db, limit=100, after=None):
         document = await documents.get(row.document_id, tenant.user_id, db=tenant.db)
         found.append((document.uri or "", document.content, document.title, dict(document.metadata)))
     stats = await documents.stats(tenant.user_id, db=tenant.db)
@@ -167,7 +167,7 @@ async def test_a_list_that_ends_in_the_stored_version_stores_it_again(tenant: Te
     await tenant.add("Stored.", "a")
     outcomes = await tenant.many([Upload("Other.", uri="a"), Upload("Stored.", uri="a")])
     assert [outcome.stored and outcome.stored.status for outcome in outcomes] == ["replaced", "replaced"]
-    (document,) = await documents.page(tenant.user_id, db=tenant.db, limit=2, after=None, uri="a")
+    (document,) = await documents.page(tenant.user_id, db=tenant.db, limit=2, after=None, only=DocumentFilter("a"))
     stored = await documents.get(document.document_id, tenant.user_id, db=tenant.db)
     assert stored.content == "Stored."
 

@@ -13,7 +13,7 @@ from linking import asked
 from app.pipelines.documents import documents
 from app.pipelines.entities import entities
 from app.pipelines.linking import mention_extraction, mention_refresh
-from app.shapes import EntityDraft
+from app.shapes import DocumentFilter, EntityDraft
 from app.text.names import tags
 
 MASON = EntityDraft("person", "John Smith", role="mason", facts=("He repaired the third landing.",))
@@ -64,7 +64,7 @@ async def test_a_name_means_all_namesakes_unless_the_metadata_gives_an_id(
         metadata = {"attendees": [{"name": "John Smith", "entity_id": str(who)}, "Ana"]}
         await tenant.add(NOTES[uri] + " Again.", uri, metadata=metadata)
     assert await links(owner, tenant) == expected, "linked when stored"
-    (wall,) = await documents.page(tenant.user_id, db=tenant.db, limit=1, after=None, uri="wall")
+    (wall,) = await documents.page(tenant.user_id, db=tenant.db, limit=1, after=None, only=DocumentFilter("wall"))
     async with tenant.db.reading(tenant.user_id) as reading:
         checked = await mention_extraction.expected(reading, wall.document_id, keys=tags.KEYS)
     assert checked is not None

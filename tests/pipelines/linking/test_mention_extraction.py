@@ -116,7 +116,7 @@ async def test_deleting_everything_leaves_no_name(tenant: Tenant, owner: Any) ->
         await _add(tenant, uri)
     before = await _mentions(owner, tenant)
     deleted = 0
-    for document in await documents.page(tenant.user_id, db=tenant.db, limit=9, after=None, uri=None):
+    for document in await documents.page(tenant.user_id, db=tenant.db, limit=9, after=None):
         gone = await documents.delete(document.document_id, tenant.user_id, db=tenant.db)
         deleted += gone.mentions
     assert deleted == len([row for row in before if row[3] != "heading"])

@@ -16,6 +16,7 @@ from app.pipelines.entities import entities
 from app.pipelines.linking import mention_extraction, mention_refresh
 from app.pipelines.running import workers
 from app.pipelines.running.chunking_options import ChunkingOptions
+from app.shapes import DocumentFilter
 from app.store.entities import name_changes
 from app.store.jobs import jobs
 from app.text.names import tags
@@ -60,7 +61,7 @@ async def _fresh(database: Any, owner: Any, people: dict[str, tuple[str, ...]]) 
     for name, aliases in people.items():
         await linking.add_entity(tenant, name, *aliases)
     await _store(tenant, *"abcd")
-    for document in await documents.page(tenant.user_id, db=database, limit=9, after=None, uri=None):
+    for document in await documents.page(tenant.user_id, db=database, limit=9, after=None):
         async with database.writing(tenant.user_id) as writing:
             await writing.lock()
             await mention_extraction.link(writing, document.document_id, keys=tags.KEYS)
@@ -99,7 +100,7 @@ async def test_names_given_only_by_metadata_become_names_from_texts_when_it_is_d
     await _store(tenant, *"abcd")
     await linking.refresh(tenant)
     for uri in "acd":
-        (document,) = await documents.page(tenant.user_id, db=database, limit=1, after=None, uri=uri)
+        (document,) = await documents.page(tenant.user_id, db=database, limit=1, after=None, only=DocumentFilter(uri))
         await documents.delete(document.document_id, tenant.user_id, db=database)
     await linking.refresh(tenant)
     alone = Tenant(database)

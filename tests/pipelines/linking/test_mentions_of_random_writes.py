@@ -23,7 +23,7 @@ from app.pipelines.entities import entities
 from app.pipelines.linking import mention_refresh, name_links
 from app.pipelines.maintenance import repair
 from app.pipelines.maintenance.repair import Damage
-from app.shapes import EntityDraft
+from app.shapes import DocumentFilter, EntityDraft
 from app.store.connection import transactions
 from app.store.entities import mentions
 from app.store.jobs import jobs
@@ -100,7 +100,9 @@ class _Writer:
         await linking.refresh(self.tenant)
 
     async def _found(self, uri: str) -> list[Any]:
-        return await documents.page(self.tenant.user_id, db=self.tenant.db, limit=1, after=None, uri=uri)
+        return await documents.page(
+            self.tenant.user_id, db=self.tenant.db, limit=1, after=None, only=DocumentFilter(uri)
+        )
 
 
 def put(uri: str, name: str, *parts: str, **fields: Any) -> Write:

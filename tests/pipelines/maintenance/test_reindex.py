@@ -32,7 +32,7 @@ SMALL = ChunkingOptions(target=60, overlap=10)
 
 async def _chunks(tenant: Tenant) -> dict[str | None, list[tuple[str, tuple[str, ...]]]]:
     """The contents and headings of each document's chunks, by uri."""
-    page = await documents.page(tenant.user_id, db=tenant.db, limit=100, after=None, uri=None)
+    page = await documents.page(tenant.user_id, db=tenant.db, limit=100, after=None)
     return {
         document.uri: [
             (chunk.content, chunk.heading_path)
@@ -43,7 +43,7 @@ async def _chunks(tenant: Tenant) -> dict[str | None, list[tuple[str, tuple[str,
 
 
 async def _updated(tenant: Tenant) -> dict[str | None, datetime]:
-    page = await documents.page(tenant.user_id, db=tenant.db, limit=100, after=None, uri=None)
+    page = await documents.page(tenant.user_id, db=tenant.db, limit=100, after=None)
     return {document.uri: document.updated_at for document in page}
 
 

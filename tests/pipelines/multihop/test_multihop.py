@@ -173,7 +173,7 @@ async def test_filters_and_exclusions_apply_to_every_hop(library: Tenant) -> Non
     answer = await _ask(library, limit=20)
     director = next(h for h in answer.hits if h.candidate.uri == "director").candidate
     assert "director" not in uris(await _ask(library, limit=20, exclude_chunk_ids=(director.chunk_id,)))
-    stored = await documents.page(library.user_id, db=library.db, limit=100, after=None, uri=None)
+    stored = await documents.page(library.user_id, db=library.db, limit=100, after=None)
     allowed = tuple(document.document_id for document in stored if document.uri != "director")
     for merge in ("linked", "classic"):
         filtered = await _ask(library, limit=20, filters=Filters(document_ids=allowed), merge=merge)

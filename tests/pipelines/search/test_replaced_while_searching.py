@@ -19,7 +19,7 @@ from app.pipelines.multihop import multihop
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.search import search
 from app.providers.base import Proposal
-from app.shapes import Answer, Query, Vector
+from app.shapes import Answer, DocumentFilter, Query, Vector
 from app.store.connection import bounded, transactions
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -54,7 +54,8 @@ class Fleet:
 
     async def delete(self) -> None:
         """Delete the log, if it is stored."""
-        for document in await documents.page(self.other.user_id, db=self.other.db, limit=1, after=None, uri="log"):
+        only = DocumentFilter("log")
+        for document in await documents.page(self.other.user_id, db=self.other.db, limit=1, after=None, only=only):
             await documents.delete(document.document_id, self.other.user_id, db=self.other.db)
 
     def query(self, **fields: Any) -> Query:

@@ -12,7 +12,7 @@ from app import errors
 from app.pipelines.documents import documents
 from app.pipelines.running.budget import Budget
 from app.pipelines.search import similar
-from app.shapes import Answer, Chunk, Filters, Vector
+from app.shapes import Answer, Chunk, DocumentFilter, Filters, Vector
 from benchmarks.fake_embedder import FakeEmbedder
 
 NOTES = {
@@ -35,7 +35,7 @@ class ScaledEmbedder(FakeEmbedder):
 
 
 async def _chunk(tenant: Tenant, uri: str) -> Chunk:
-    (document,) = await documents.page(tenant.user_id, db=tenant.db, limit=2, after=None, uri=uri)
+    (document,) = await documents.page(tenant.user_id, db=tenant.db, limit=2, after=None, only=DocumentFilter(uri))
     return (await documents.chunks(document.document_id, tenant.user_id, db=tenant.db, limit=1, offset=0))[0]
 
 

@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 
 from app import errors
-from app.shapes import DocumentDraft, Filters
+from app.shapes import DocumentDraft, DocumentFilter, Filters
 from app.store.connection import transactions, vectors
 from app.store.connection.transactions import Database, Writing
 from app.store.documents import document_puts, documents
@@ -95,7 +95,7 @@ async def test_documents_of_other_users_are_not_found(database, twins, owner) ->
         ):
             with pytest.raises(errors.NotFound):
                 await call
-        page = await documents.page(reading, limit=10, after=None, uri="shared.md")
+        page = await documents.page(reading, limit=10, after=None, only=DocumentFilter("shared.md"))
         assert [document.document_id for document in page] == [await _id(owner, one)]
         known = await documents.find(reading, identity=_draft().identity)
         assert known is not None
@@ -215,7 +215,7 @@ async def test_a_function_called_for_another_user_finds_nothing(database, twins,
     async with database.reading(one) as reading:
         found = await recall.hybrid(reading, hybrid.request(two, "copper", query))
         assert (found.candidates, found.corpus_chunks) == ((), 0)
-        assert await documents.page(harness.posing_as(reading, two), limit=10, after=None, uri=None) == []
+        assert await documents.page(harness.posing_as(reading, two), limit=10, after=None, only=DocumentFilter()) == []
     with pytest.raises(Exception, match="row-level security"):
         async with database.writing(one) as writing:
             await document_puts.put(harness.posing_as(writing, two), [_draft()], vectors_by_key={})
