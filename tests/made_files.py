@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import io
+import json
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +20,7 @@ from reportlab.pdfgen import canvas
 from reportlab.pdfgen.canvas import Canvas
 
 LEFT, TOP, LEADING = 60, 780, 14
+COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def pdf(pages: Sequence[Iterable[str]], *, title: str = "", author: str = "", password: str = "") -> bytes:
@@ -205,3 +209,66 @@ def archive(entries: Mapping[str, bytes | str]) -> bytes:
         for name, content in entries.items():
             made.writestr(name, content)
     return target.getvalue()
+
+
+def notebook(*cells: Mapping[str, object], metadata: Mapping[str, object] | None = None) -> bytes:
+    """A notebook of these cells in the format of Jupyter, version 4."""
+    return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": metadata or {}, "cells": cells}).encode()
+
+
+def opendocument(body: str, *, kind: str = "text", encrypted: bool = False) -> bytes:
+    """An ODT or ODP with this XML in its body, by Ana Veit, in German."""
+    names = "".join(
+        f' xmlns:{prefix}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+        for prefix, name in {
+            **{name: name for name in ("office", "text", "table", "meta", "presentation", "manifest")},
+            "draw": "drawing",
+        }.items()
+    )
+    dc = 'xmlns:dc="http://purl.org/dc/elements/1.1/"'
+    content = f"<office:document-content{names}><office:body>{body}</office:body></office:document-content>"
+    meta = f"""<office:document-meta{names} {dc}><office:meta><dc:title>Mortar</dc:title><dc:language>de</dc:language>
+<meta:initial-creator>Ana Veit</meta:initial-creator><meta:creation-date>2021-05-06T07:08:09</meta:creation-date>
+</office:meta></office:document-meta>"""
+    mark = "<manifest:encryption-data/>" if encrypted else ""
+    return archive(
+        {
+            "mimetype": f"application/vnd.oasis.opendocument.{kind}",
+            "content.xml": content,
+            "meta.xml": meta,
+            "META-INF/manifest.xml": f"<manifest:manifest{names}>{mark}</manifest:manifest>",
+        }
+    )
+
+
+def compound(streams: Sequence[str]) -> bytes:
+    """A compound file, as Office before 2007 wrote them, with empty streams of these names below its root."""
+    none, last = 0xFFFFFFFF, len(streams)
+    entries = [("Root Entry", 5, none, 1)]
+    entries += [(name, 2, place + 1 if place < last else none, none) for place, name in enumerate(streams, 1)]
+    directory = b"".join(
+        name.encode("utf-16-le").ljust(64, b"\0")
+        + struct.pack("<HBBIII", 2 * len(name) + 2, kind, 1, none, right, child)
+        + b"\0" * 48
+        for name, kind, right, child in entries
+    ).ljust(512, b"\0")
+    header = struct.pack("<8s16x5H6x", COMPOUND, 62, 3, 0xFFFE, 9, 6)
+    header += struct.pack("<10I", 0, 1, 1, 0, 4_096, none - 1, 0, none - 1, 0, 0)
+    header += b"\xff" * (512 - len(header))
+    chains = struct.pack("<2I", 0xFFFFFFFD, 0xFFFFFFFE).ljust(512, b"\xff")
+    return header + chains + directory
+
+
+OLD_SHEETS = zlib.decompress(
+    base64.b85decode(
+        "c-rk)O=uHA6#izDZGLFdB&I?ulu)p0>_xnIsp}8gi<T;aB7$yBFrj5r)>ixht=1d`!IR>p(2JL<7k|)$-aLpEJqUu3=+Tp);Gxa>"
+        "=4BRB&7lEXROVae&D;0h%)H%s^JZsX&nGK0_q(h31=|ro&5NL|K_;j~{F?+w?|G8->o65h<DWt#OcU8=;z{gfNY0_0?<x%33qB_b"
+        "e57&=;}|MA`OGR}7yDof>B9g~f!idBql>*tF+It24b!`9`IPAnmRw^xK(-Ze6!X?lcAJXgBStUl;*kA5<TmeFvIU)ZA*1-xby2r9"
+        "vC}QuV}GZjC)kcz(7X-ioxE$0Rgk6$oW(aU1AO&Y>a&cNudZBx<lmRdLrvs2j36)t?*s>U88N&HNR5d@#a#aM0<s_jzl@jM391Uk"
+        "Qw3V3`-)D^o}`q!d-80-K9hH%GCT8XPApl?F^=+fqB(RhpX69iP`+Nc^X1L{kzwmNOQtx3*Yo^(=^8v-mMy4poHgtn+h&<=W_pEt"
+        "UB`Sk(=<H-)qTUAirG8OHdk5ON8@Z|ytOto@EeIQe?IW2r~Jv<MEu-f^?Z8noi&4A+IMo)US8Aa7yaVaO^L^rUkjBJJ}~Y2EkA^f"
+        "g!0`}n^^}I5oI>Xw0<Ywj!^cZiM?QZ+2chc%KjvA!K~XGP3#S}4=DTk+fT{;)kxuiR8qG3i6}HQG&D3cG&D3cRuV#e&j-{w!&Ik+"
+        "kovE)NTsHKll-?hh!R~BbTHimhiVt+T8f{wFooZjSY{jlf1$)-8r{VxM%a(hmgARBeWLMsmfbM%=ax{b<JVg8bA`wM0dyhA1O"
+    )
+)
+"""An XLS with the ports Lindau and Cuxhaven, and the heights 3.5 and 4, below the names `port` and `high`."""

@@ -16,14 +16,16 @@ Content = Literal["plain", "encoded", "binary"]
 class FileFormat:
     """A format that can be read: its names in messages, and the suffixes of its files without their point.
 
-    `parser` is the module of this package that reads it; empty for plain text that needs none. `signature` matches the
-    beginning of every file; `entries` and `mimetypes` are those of which a ZIP archive in this format has one.
+    `kept` says what is read of it. `parser` is the module of this package that reads it; empty for plain text that
+    needs none. `signature` matches the beginning of every file; `entries` and `mimetypes` are those of which a ZIP
+    archive in this format has one.
     """
 
     name: str
     content: Content
     listed: tuple[str, ...] = ()
     suffixes: tuple[str, ...] = ()
+    kept: str = ""
     parser: str = ""
     signature: re.Pattern[bytes] | None = None
     entries: frozenset[str] = frozenset()
@@ -38,36 +40,148 @@ _HTML = re.compile(
     rb"(?:\xef\xbb\xbf)?(?:\s++|<\?xml[^>]*+>|<!--(?:(?!-->).)*+-->)*+<(?:!doctype\s+html|html[\s>])", re.I | re.S
 )
 _PDF = re.compile(rb".{0,1019}?%PDF-", re.S)  # a PDF may have other bytes before its header
-TEXT = FileFormat("text", "plain", ("text",), ("txt", "text"))
-MARKDOWN = FileFormat("markdown", "plain", ("Markdown",), ("md", "markdown", "mdown", "mkd"))
-RST = FileFormat("rst", "plain", ("reStructuredText",), ("rst", "rest"))
+_MBOX = re.compile(rb"From [^\r\n]{1,500}\d\d:\d\d[^\r\n]{0,100}\r?\n>?[!-9;-~]{1,100}[: ]")
+_OPENDOCUMENT = "application/vnd.oasis.opendocument."
+TEXT = FileFormat(
+    "text", "plain", ("text",), ("txt", "text"), "the text; UTF-8, UTF-16, or another encoding with a warning"
+)
+MARKDOWN = FileFormat(
+    "markdown",
+    "plain",
+    ("Markdown",),
+    ("md", "markdown", "mdown", "mkd"),
+    "the text; YAML frontmatter becomes metadata",
+)
+RST = FileFormat(
+    "rst",
+    "plain",
+    ("reStructuredText",),
+    ("rst", "rest"),
+    "headings and literal blocks; the field list becomes metadata",
+)
 ARCHIVE = FileFormat("archive", "binary")
-"""What the first bytes of Office files and books show: only the entries of the archive distinguish them."""
+"""What the first bytes of Office files, books and ZIP archives show: only their entries distinguish them."""
+OLD_OFFICE = FileFormat("old_office", "binary")
+"""What the first bytes of Office files before 2007 show: only their streams distinguish them."""
 FORMATS = (
     TEXT,
     MARKDOWN,
     RST,
-    FileFormat("html", "encoded", ("HTML",), ("html", "htm", "xhtml"), "html_text", signature=_HTML),
-    FileFormat("pdf", "binary", ("PDF",), ("pdf",), "pdf", signature=_PDF),
-    FileFormat("word", "binary", ("DOCX",), ("docx",), "word", entries=frozenset({"word/document.xml"})),
-    FileFormat("slides", "binary", ("PPTX",), ("pptx",), "slides", entries=frozenset({"ppt/presentation.xml"})),
+    FileFormat(
+        "html",
+        "encoded",
+        ("HTML",),
+        ("html", "htm", "xhtml"),
+        "the main text without navigation; title, author, language, date",
+        "html_text",
+        signature=_HTML,
+    ),
+    FileFormat(
+        "pdf",
+        "binary",
+        ("PDF",),
+        ("pdf",),
+        "text in reading order, column by column; headings from the outline, else from larger fonts; tables with lines "
+        "around their cells; pages",
+        "pdf",
+        signature=_PDF,
+    ),
+    FileFormat(
+        "word",
+        "binary",
+        ("DOCX",),
+        ("docx",),
+        "headings, paragraphs, lists, tables, notes; title, author, date",
+        "word",
+        entries=frozenset({"word/document.xml"}),
+    ),
+    FileFormat(
+        "slides",
+        "binary",
+        ("PPTX",),
+        ("pptx",),
+        "the title, texts, tables and notes of each slide, which is a page",
+        "slides",
+        entries=frozenset({"ppt/presentation.xml"}),
+    ),
+    FileFormat(
+        "opendocument",
+        "binary",
+        ("ODT", "ODP"),
+        ("odt", "ott", "odp", "otp"),
+        "headings, paragraphs, lists, tables, notes, slides as pages; title, author, language, date",
+        "opendocument",
+        mimetypes=frozenset(
+            f"{_OPENDOCUMENT}{kind}".encode()
+            for kind in ("text", "text-template", "presentation", "presentation-template")
+        ),
+    ),
+    FileFormat(
+        "rtf",
+        "encoded",
+        ("RTF",),
+        ("rtf",),
+        "headings, paragraphs, list items, tables, notes; title, author, date",
+        "rtf",
+        signature=re.compile(rb"\{\\rtf"),
+    ),
     FileFormat(
         "sheets",
         "binary",
-        ("XLSX", "ODS"),
-        ("xlsx", "xlsm", "xlsb", "ods"),
+        ("XLSX", "XLSB", "XLS", "ODS"),
+        ("xlsx", "xlsm", "xlsb", "xls", "ods"),
+        "each row below the names of the columns is a document",
         "sheets",
         entries=frozenset({"xl/workbook.xml", "xl/workbook.bin"}),
-        mimetypes=frozenset({b"application/vnd.oasis.opendocument.spreadsheet"}),
+        mimetypes=frozenset({f"{_OPENDOCUMENT}spreadsheet".encode()}),
     ),
-    FileFormat("csv", "plain", ("CSV",), ("csv", "tsv"), "csv_rows"),
-    FileFormat("json_lines", "plain", ("JSON lines",), ("jsonl", "ndjson"), "json_lines"),
-    FileFormat("book", "binary", ("EPUB",), ("epub",), "book", mimetypes=frozenset({b"application/epub+zip"})),
-    FileFormat("email", "encoded", ("EML",), ("eml",), "mail"),
-    FileFormat("code", "plain", ("source code",), tuple(_CODE.split())),
+    FileFormat(
+        "csv",
+        "plain",
+        ("CSV", "TSV"),
+        ("csv", "tsv"),
+        "each row below the names of the columns is a document",
+        "csv_rows",
+    ),
+    FileFormat("json_lines", "plain", ("JSON lines",), ("jsonl", "ndjson"), "each line is a document", "json_lines"),
+    FileFormat(
+        "notebook",
+        "plain",
+        ("Jupyter notebooks",),
+        ("ipynb",),
+        "text, code and the texts of outputs, cell by cell, without pictures; title, authors",
+        "notebook",
+    ),
+    FileFormat(
+        "book",
+        "binary",
+        ("EPUB",),
+        ("epub",),
+        "the chapters under the title of the book; author, language, date",
+        "book",
+        mimetypes=frozenset({b"application/epub+zip"}),
+    ),
+    FileFormat(
+        "email",
+        "encoded",
+        ("EML",),
+        ("eml",),
+        "the text of the message; subject, participants, date, names of attachments",
+        "mail",
+    ),
+    FileFormat("mbox", "encoded", ("MBOX",), ("mbox",), "each message is a document, as EML", "mbox", signature=_MBOX),
+    FileFormat(
+        "transcript",
+        "plain",
+        ("VTT", "SRT"),
+        ("vtt", "srt"),
+        "paragraphs of about half a minute that begin with their time, such as [00:12:05], and with the speaker",
+        "transcript",
+    ),
+    FileFormat("code", "plain", ("source code",), tuple(_CODE.split()), "the text"),
 )
 """All formats, in the order in which messages list them."""
-BY_NAME = {format.name: format for format in (*FORMATS, ARCHIVE)}
+BY_NAME = {format.name: format for format in (*FORMATS, ARCHIVE, OLD_OFFICE)}
 _BY_SUFFIX = {suffix: format for format in FORMATS for suffix in format.suffixes}
 SUFFIXES = frozenset(_BY_SUFFIX)
 """Suffixes, without their point, of the files that are read from folders."""
@@ -75,8 +189,7 @@ BINARY_SUFFIXES = frozenset(suffix for suffix, format in _BY_SUFFIX.items() if f
 _LISTED = [name for format in FORMATS for name in format.listed]
 SUPPORTED = f"{', '.join(_LISTED[:-1])} and {_LISTED[-1]}"
 _HEAD = 4_096
-_OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_ENCRYPTED_OFFICE = "EncryptedPackage".encode("utf-16-le")
+_COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _UNSUPPORTED = (
     b"\x89PNG",
     b"\xff\xd8\xff",
@@ -93,22 +206,21 @@ _UNSUPPORTED = (
     b"MZ\x90",
     b"SQLite format 3\x00",
     b"%!PS",
-    b"{\\rtf",
 )
 
 
 def sniff(raw: bytes, name: str) -> FileFormat:
     """The format of a file with this content and name.
 
-    Raises UnreadableFile (`unsupported_format`, `encrypted`, `damaged`).
+    Raises UnreadableFile (`unsupported_format`, `damaged`).
     """
     head = raw[:_HEAD]
     if (signed := _signed(head, "binary")) is not None:
         return signed
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return ARCHIVE
-    if head.startswith(_OLD_OFFICE):
-        raise _old_office(raw)
+    if head.startswith(_COMPOUND):
+        return OLD_OFFICE
     if head.startswith(_UNSUPPORTED):
         raise unsupported()
     if (signed := _signed(head, "encoded")) is not None:
@@ -135,10 +247,3 @@ def suffix(name: str) -> str:
 def unsupported() -> UnreadableFile:
     """The error for a file of another format."""
     return UnreadableFile("unsupported_format", f"The file has a format that cannot be read: send {SUPPORTED}.")
-
-
-def _old_office(raw: bytes) -> UnreadableFile:
-    if _ENCRYPTED_OFFICE in raw:
-        return UnreadableFile("encrypted", "The file is protected by a password: save it without one.")
-    message = "The format of Office before 2007 cannot be read: save the file as DOCX, PPTX or XLSX."
-    return UnreadableFile("unsupported_format", message)

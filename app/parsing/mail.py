@@ -19,19 +19,35 @@ _PEOPLE = ("from", "to", "cc")
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
-    """The message: its plain text if it has one, else its HTML; attachments are named in the metadata."""
-    message = email.message_from_bytes(file.raw, policy=policy.default)
+    """The message. Raises UnreadableFile if it has neither text nor a subject."""
+    found = document(parsed(file.raw))
+    if found is None:
+        raise UnreadableFile("no_text", "The message contains no text and has no subject.")
+    yield found
+
+
+def parsed(raw: bytes) -> EmailMessage:
+    """A message, whose headers are read when they are used."""
+    message = email.message_from_bytes(raw, policy=policy.default)
     assert isinstance(message, EmailMessage)
+    return message
+
+
+def document(message: EmailMessage) -> ExtractedDocument | None:
+    """The plain text of a message if it has one, else its HTML; attachments are named in the metadata.
+
+    None if it has neither text nor a subject.
+    """
     text, title = _body(message), _header(message, "subject")
     if not (text.strip() or title):
-        raise UnreadableFile("no_text", "The message contains no text and has no subject.")
-    html = message.get_body(("plain", "html"))
-    yield ExtractedDocument(
+        return None
+    part = message.get_body(("plain", "html"))
+    return ExtractedDocument(
         text,
         title=title,
         metadata=_metadata(message),
         created_at=_sent(message),
-        markdown=html is not None and html.get_content_type() == "text/html",
+        markdown=part is not None and part.get_content_type() == "text/html",
     )
 
 

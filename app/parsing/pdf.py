@@ -13,7 +13,7 @@ import pypdfium2 as pdfium
 from pypdfium2 import raw as pdfium_c
 
 from app.errors import UnreadableFile
-from app.parsing import headings, page_layout
+from app.parsing import headings, markup, page_layout
 from app.parsing.files import InputFile
 from app.parsing.headings import OutlineEntry
 from app.parsing.page_layout import PageLine, TextRun
@@ -25,7 +25,6 @@ WIDE_GAP = 2.0
 RULES, CELL_SIZE, MAX_DRAWINGS = 2, 6.0, 2_000
 """Lines in each direction from which a page may have a table, their least length, and paths that make a drawing."""
 _HYPHEN = "\ufffe"  # PDFium's mark of a hyphen at the end of a line
-_MARKUP = re.compile(r" {0,3}(?:#{1,6}\s|=+\s*$|-+\s*$|```|~~~)")
 _DATE = re.compile(r"D?:?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([+-])(\d\d)'?(\d\d)?)?")
 _NOT_A_TITLE = re.compile(r"(?i)microsoft (?:word|powerpoint)|untitled|\.(?:docx?|pptx?|tex|indd|dvi|pdf)$")
 
@@ -154,18 +153,13 @@ def _with_tables(runs: list[TextRun], tables: Iterable[Any], height: float) -> l
         left, top, right, bottom = table.bbox
         box = (left, height - bottom, right, height - top)
         runs = [run for run in runs if not _is_inside(run, box)]
-        runs.append(TextRun(_markdown(rows), *box, is_block=True))
+        runs.append(TextRun(markup.table(rows), *box, is_block=True))
     return runs
 
 
 def _is_inside(run: TextRun, box: tuple[float, float, float, float]) -> bool:
     x, y = (run.x0 + run.x1) / 2, (run.y0 + run.y1) / 2
     return box[0] <= x <= box[2] and box[1] <= y <= box[3]
-
-
-def _markdown(rows: Sequence[Sequence[str]]) -> str:
-    head, *rest = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
-    return "\n".join([head, "|" + " --- |" * len(rows[0]), *rest])
 
 
 def _outline(document: pdfium.PdfDocument) -> Iterator[OutlineEntry]:
@@ -189,8 +183,7 @@ def _text(lines: Sequence[PageLine], page: int, headings_found: headings.Found) 
         elif lines[index].is_block:
             parts.append(f"\n\n{words}\n\n")
         else:
-            escaped = "\\" + words if _MARKUP.match(words) else words
-            parts.append(("\n\n" if lines[index].begins else "\n") + escaped)
+            parts.append(("\n\n" if lines[index].begins else "\n") + markup.escaped(words))
         index += count
     return re.sub(r"\n{3,}", "\n\n", "".join(parts)).strip("\n")
 

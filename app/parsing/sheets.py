@@ -1,4 +1,4 @@
-"""Reads XLSX, XLSM, XLSB and ODS: each row of a sheet below its first is a document."""
+"""Reads XLSX, XLSM, XLSB, XLS and ODS: each row of a sheet below its first is a document."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from python_calamine import CalamineSheet, CalamineWorkbook, SheetVisibleEnum
+from python_calamine import CalamineSheet, CalamineWorkbook, PasswordError, SheetVisibleEnum
 
 from app.errors import UnreadableFile
 from app.parsing import csv_rows
@@ -19,7 +19,10 @@ from app.shapes import ExtractedDocument
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
     """The rows of all visible sheets; the first row with values names the columns."""
-    workbook = CalamineWorkbook.from_filelike(io.BytesIO(file.raw))
+    try:
+        workbook = CalamineWorkbook.from_filelike(io.BytesIO(file.raw))
+    except PasswordError as error:
+        raise UnreadableFile("encrypted", "The file is protected by a password: save it without one.") from error
     visible = [sheet.name for sheet in workbook.sheets_metadata if sheet.visible == SheetVisibleEnum.Visible]
     reader = RecordReader(file.text_field)
     found = False

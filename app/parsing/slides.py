@@ -10,7 +10,7 @@ import pptx
 from pptx.enum.shapes import MSO_SHAPE_TYPE
 
 from app.errors import UnreadableFile
-from app.parsing import archives
+from app.parsing import archives, markup
 from app.parsing.files import InputFile
 from app.shapes import ExtractedDocument
 
@@ -46,7 +46,7 @@ def _blocks(shapes: Iterable[Any]) -> Iterator[str]:
         if shape.shape_type == MSO_SHAPE_TYPE.GROUP:
             yield from _blocks(shape.shapes)
         elif getattr(shape, "has_table", False):
-            yield _table([[cell.text for cell in row.cells] for row in shape.table.rows])
+            yield markup.table([[cell.text for cell in row.cells] for row in shape.table.rows])
         elif shape.has_text_frame:
             yield "\n".join(_line(paragraph) for paragraph in shape.text_frame.paragraphs if paragraph.text.strip())
 
@@ -55,8 +55,3 @@ def _line(paragraph: Any) -> str:
     """A paragraph; one that is indented is an item of a list."""
     text = " ".join(paragraph.text.split())
     return f"{'  ' * (paragraph.level - 1)}- {text}" if paragraph.level else text
-
-
-def _table(rows: list[list[str]]) -> str:
-    head, *rest = ["| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in row) + " |" for row in rows]
-    return "\n".join([head, "|" + " --- |" * len(rows[0]), *rest])

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from app.errors import UnreadableFile
-from app.parsing import archives, formats, frames
+from app.parsing import archives, formats, frames, old_office
 from app.parsing.files import InputFile
 from app.parsing.formats import FileFormat
 from app.shapes import ExtractedDocument
@@ -67,7 +67,8 @@ def _messages(request: frames.ParseRequest, raw: bytes) -> Iterator[dict[str, An
 
 def read(file: InputFile, sniffed: FileFormat) -> Iterator[ExtractedDocument]:
     """The documents of a file. Raises UnreadableFile, and whatever the libraries raise."""
-    format = archives.check(file.raw) if sniffed == formats.ARCHIVE else sniffed
+    checks = {formats.ARCHIVE: archives.check, formats.OLD_OFFICE: old_office.check}
+    format = checks[sniffed](file.raw) if sniffed in checks else sniffed
     module = importlib.import_module(f"app.parsing.{format.parser}")
     documents: Iterator[ExtractedDocument] = module.read(file)
     return documents

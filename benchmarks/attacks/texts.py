@@ -19,6 +19,19 @@ WRITES = 12
 WRITE_LIMIT_S = 15.0
 ANSWER_LIMIT_S = 25.0
 OPTIONS = ".. code::\n" + "   :a:\n" * 900_000 + "   x\n"
+SLOW_FILES = {
+    "groups.rtf": b"{\\rtf1 " + b"{a}" * 1_000_000 + b"}",
+    "characters.rtf": b"{\\rtf1 " + b"\\u1234?" * 500_000 + b"}",
+    "nested.ipynb": b"[" * 3_000_000,
+    "pictures.ipynb": b'{"nbformat": 4, "cells": [{"cell_type": "markdown", "source": "%s"}]}'
+    % (b"![](data:" * 300_000),
+    "tags.vtt": b"WEBVTT\n\n00:01.000 --> 00:02.000\n" + b"<v " * 1_000_000,
+    "cues.srt": b"1\n00:00:01,000 --> 00:00:02,000\na\n\n" * 80_000,
+    "messages.mbox": b"From a@b.c Fri Jul  8 12:08:34 2011\nSubject: a\n\n" * 60_000,
+    "headers.mbox": b"From a@b.c Fri Jul  8 12:08:34 2011\nSubject: a\nTo: " + b'"a" ' * 700_000 + b"\n\na",
+    "compound.xls": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(22) + b"\t" + bytes(3_000_000),
+}
+"""Files of about 3 MB that are cheap to send, by name."""
 CHAPTERS = 3_000
 COLUMNS = 100_000
 
@@ -46,6 +59,11 @@ async def columns(target: Target) -> str:
     """Sends forms of wide tables; measures the CPU time, the answer and another user's writes."""
     header = ",".join(f"c{number}" for number in range(COLUMNS))
     return await _form(target, {f"{number}.csv": f"{header}\n{number}\n".encode() for number in range(20)}, forms=2)
+
+
+async def documents(target: Target) -> str:
+    """Sends a form of files of other formats, each made to take long; measures the CPU time and the answer."""
+    return await _form(target, SLOW_FILES)
 
 
 async def _form(target: Target, files: Mapping[str, bytes], *, forms: int = 1) -> str:

@@ -12,13 +12,16 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import NamedTuple
 from uuid import UUID
 
+import made_files
 import pytest
+from lxml import etree
 
 from app.errors import UnreadableFile
-from app.parsing import csv_rows, formats, html_text
+from app.parsing import csv_rows, formats, html_text, mbox, notebook, opendocument, rtf, transcript
 from app.parsing.files import InputFile
 from app.shapes import NameUse
 from app.text.names import headings, name_uses, names, query_words, tags
@@ -59,6 +62,11 @@ WORDS = (
     *('"', "!", ".", "é", "éa-", "漢字。", "a\u0301\u0301\u0328", "\u0301\u0328", "Ã©tÃ© é â€™", "ƒ", "Â\xad"),
     *("👩\u200d👩\u200b\u200d", "İ", "ﷺ", "\r", "\x0b"),
 )
+RICH = ("{", "}", "{a}", "\\b ", "\\u1234?", "\\'e9", "\\cell", "\\row", "\\intbl ", "\\par\n", "{\\*\\a b}", "\\bin9 ")
+CUES = ("1\n", "00:01.000 --> 00:02.000\n", "00:00:01,0 --> ", "<v ", "<v a>", "<", ">", "{\\", "}", "&amp;", " ", "\n")
+CELLS = ("![](data:", "![", "](", ")", "\\r", "\\u001b[0", "\\n", "```", "`", " ", "a")
+MESSAGES = ("From a 12:30 b\n", "From ", "\n", ">", "Subject: a\n", "a\n", "--b\n", "=?utf-8?q?a?= ")
+ELEMENTS = ("<text:p>a</text:p>", "<text:list>a</text:list>", "<text:s/>", "<!---->", "a", "\n", "&amp;")
 TOKENS = (*MARKDOWN, *RESTRUCTURED, *MARKUP, *WORDS)
 OPENINGS = ("", "a::\n\n", ".. code::\n", "```\n", "---\n", "|a|\n|", "# ", "- ", "> ", "a\n", "Ã", "<!--", ".")
 ENDINGS = ("", "x", "\n   x\n", "`", "é", "|")
@@ -93,11 +101,21 @@ ONCE_SLOW = {
 """Texts for which some work took longer than linear time, each with the size at which that shows."""
 
 
+TOKENS_OF = {
+    "HTML": MARKUP,
+    "RTF": RICH,
+    "transcript": CUES,
+    "notebook": CELLS,
+    "mailbox": MESSAGES,
+    "OpenDocument": ELEMENTS,
+}
+
+
 def shapes(name: str) -> Iterator[Shape]:
     """The texts for some work: single tokens, and tokens that are joined at random."""
     chosen = random.Random(name)
-    found = MARKUP if name == "HTML" else TOKENS
-    yield from (Shape("", token) for token in chosen.sample(found, SAMPLED))
+    found = TOKENS_OF.get(name, TOKENS)
+    yield from (Shape("", token) for token in chosen.sample(found, min(SAMPLED, len(found))))
     for _ in range(SAMPLED):
         joined = "".join(chosen.choices(found, k=chosen.choice((1, 2, 3))))
         yield Shape(chosen.choice(OPENINGS), joined, chosen.choice(ENDINGS))
@@ -128,6 +146,25 @@ def read_csv(text: str) -> object:
         return None
 
 
+def reading(parser: ModuleType, before: str = "", after: str = "") -> Callable[[str], object]:
+    """Reading a file with some text in it by a parser of files."""
+
+    def read(text: str) -> object:
+        try:
+            return list(parser.read(InputFile(f"{before}{text}{after}".encode("utf-8", "replace"), "a")))
+        except (UnreadableFile, RecursionError):
+            return None
+
+    return read
+
+
+def read_opendocument(text: str) -> object:
+    try:
+        return list(opendocument.read(InputFile(made_files.opendocument(f"<office:text>{text}</office:text>"), "a")))
+    except (UnreadableFile, etree.XMLSyntaxError):
+        return None
+
+
 WORK: dict[str, Callable[[str], object]] = {
     "cleaning": cleaning.clean,
     "pages": lambda text: pages.clean(text, range(0, len(text), 300)),
@@ -135,6 +172,11 @@ WORK: dict[str, Callable[[str], object]] = {
     "bytes in another script": lambda text: cleaning.decode(text.encode("latin-1", "replace") + b"\xe9" * len(text)),
     "HTML": read_html,
     "CSV": read_csv,
+    "RTF": reading(rtf, "{\\rtf1 ", "}"),
+    "transcript": reading(transcript, "WEBVTT\n\n00:01.000 --> 00:02.000\n"),
+    "notebook": reading(notebook, '{"nbformat": 4, "cells": [{"cell_type": "markdown", "source": "', '"}]}'),
+    "mailbox": reading(mbox, "From a 12:30 b\n"),
+    "OpenDocument": read_opendocument,
     "columns": lambda text: csv_rows.columns([str(number) for number in range(len(text))]),
     "format of a file": lambda text: formats.sniff(text.encode("utf-8", "replace"), "a"),
     "structure": structure.blocks,

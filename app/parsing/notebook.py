@@ -1,0 +1,114 @@
+"""Reads Jupyter notebooks: text, code and the texts of outputs, cell by cell, without pictures.
+
+The cells follow the published schema of nbformat 3 and 4; what does not is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from app.errors import UnreadableFile
+from app.parsing import markup
+from app.parsing.files import InputFile
+from app.shapes import ExtractedDocument
+
+_EMBEDDED = re.compile(r"!\[([^\[\]]*+)\]\((?:data|attachment):[^()]*+\)")
+_CONTROLS = re.compile(r"\x1b(?:\[[0-9;?]*+[A-Za-z]?|.)")
+_LANGUAGE = re.compile(r"[A-Za-z0-9_+#-]{1,30}")
+_TEXTS = ("text/markdown", "text/plain", "text/latex", "text/html")
+"""Forms of an output, of which the first that it has is read."""
+
+
+def read(file: InputFile) -> Iterator[ExtractedDocument]:
+    """The notebook with its title and authors. Raises UnreadableFile for JSON that is no notebook."""
+    notebook = _loaded(file.raw)
+    metadata = _mapping(notebook.get("metadata"))
+    language = _language(metadata)
+    text = "\n\n".join(block for cell in _cells(notebook) for block in _blocks(cell, language))
+    if not text:
+        raise UnreadableFile("no_text", "The notebook contains no text.")
+    authors = [name for author in _list(metadata.get("authors")) if (name := _text(_mapping(author).get("name")))]
+    title = _text(metadata.get("title")) or _text(metadata.get("name"))
+    yield ExtractedDocument(text, title=title, metadata={"author": ", ".join(authors)} if authors else {})
+
+
+def _loaded(raw: bytes) -> dict[str, Any]:
+    try:
+        notebook = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableFile("damaged", "The notebook is not valid JSON: save it again.") from error
+    if not isinstance(notebook, dict) or not isinstance(notebook.get("nbformat"), int):
+        raise UnreadableFile("damaged", "The file is named .ipynb and is no notebook.")
+    return notebook
+
+
+def _cells(notebook: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The cells; before version 4 they are in worksheets."""
+    for sheet in (notebook, *_list(notebook.get("worksheets"))):
+        yield from map(_mapping, _list(_mapping(sheet).get("cells")))
+
+
+def _language(metadata: dict[str, Any]) -> str:
+    """The language of the code, empty if it is unknown."""
+    named = _mapping(metadata.get("language_info")).get("name") or _mapping(metadata.get("kernelspec")).get("language")
+    return named if isinstance(named, str) and _LANGUAGE.fullmatch(named) else ""
+
+
+def _blocks(cell: dict[str, Any], language: str) -> Iterator[str]:
+    """The Markdown of a cell and of its outputs."""
+    kind, source = cell.get("cell_type"), _text(cell.get("source") or cell.get("input")).strip()
+    if kind == "code":
+        if source:
+            yield markup.code(source, language)
+        for output in _list(cell.get("outputs")):
+            if shown := _output(_mapping(output)):
+                yield shown
+    elif kind == "heading":
+        yield markup.heading(level if isinstance(level := cell.get("level"), int) else 1, source)
+    elif source:
+        yield _EMBEDDED.sub(r"\1", source)
+
+
+def _output(output: dict[str, Any]) -> str:
+    """What an output shows as text; empty for pictures and widgets."""
+    if output.get("output_type") == "stream":
+        return _printed(_text(output.get("text")))
+    if output.get("output_type") in ("error", "pyerr"):
+        return _printed(f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}")
+    data = _mapping(output.get("data")) or output
+    if any(name.startswith("image/") or name in ("png", "jpeg", "svg") for name in data):
+        return ""  # its text only names the object, such as <Figure size 640x480>
+    form = next((name for name in _TEXTS if _text(data.get(name)).strip()), None)
+    if form is None:
+        return _printed(_text(data.get("text")))
+    text = _text(data[form])
+    if form == "text/html":
+        from app.parsing import html_text  # its libraries take a second to import, and few outputs are HTML only
+
+        return html_text.markdown(text).strip()
+    return _EMBEDDED.sub(r"\1", text).strip() if form == "text/markdown" else _printed(text)
+
+
+def _printed(text: str) -> str:
+    """Lines as a terminal shows them at last: without colours, and of a progress bar its last state."""
+    lines = (line.rstrip().rpartition("\r")[2] for line in _CONTROLS.sub("", text).split("\n"))
+    shown = "\n".join(lines).strip("\n")
+    return markup.code(shown) if shown.strip() else ""
+
+
+def _text(value: object) -> str:
+    """A string, or the lines of one; empty for anything else."""
+    if isinstance(value, list):
+        return "".join(line for line in value if isinstance(line, str))
+    return value if isinstance(value, str) else ""
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _mapping(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

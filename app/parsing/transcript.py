@@ -1,0 +1,119 @@
+"""Reads transcripts and subtitles in WebVTT and SubRip (SRT): paragraphs that begin with their time and speaker."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from app.errors import UnreadableFile
+from app.parsing.files import InputFile
+from app.shapes import ExtractedDocument
+
+PARAGRAPH_S, LONGEST_S = 30.0, 60.0
+"""Seconds from which a paragraph ends with its next sentence, and those at which it ends in any case."""
+_TIMES = re.compile(r"\s*(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})(?:[.,](\d{1,3}))?\s*-->\s*[\d:.,]+")
+_SPEAKER = re.compile(r"<v(?:\.[^<>\s]*+)?\s++([^<>]*+)>")
+_TAGS = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")
+_SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？", '"', "”", "»")
+
+
+@dataclass(slots=True)
+class Cue:
+    """What is said from a second on, line by line, and by whom where that is marked."""
+
+    start_s: float
+    lines: list[str]
+    speaker: str = ""
+
+    @property
+    def text(self) -> str:
+        """The words on one line."""
+        return " ".join(self.lines)
+
+
+def read(file: InputFile) -> Iterator[ExtractedDocument]:
+    """The transcript, with the title of a WebVTT header. Raises UnreadableFile if no line has times."""
+    lines = file.raw.decode().removeprefix("\ufeff").splitlines()
+    is_vtt = bool(lines) and lines[0].startswith("WEBVTT")
+    cues = [_plain(cue) for cue in _cues(lines, is_vtt=is_vtt)]
+    if not cues:
+        raise UnreadableFile("damaged", "The transcript has no line with times, such as 00:01:05.000 --> 00:01:07.000.")
+    text = "\n\n".join(_paragraphs(_without_repetitions(cues)))
+    if not text:
+        raise UnreadableFile("no_text", "The transcript contains no text.")
+    title = lines[0].removeprefix("WEBVTT").strip(" \t-") if is_vtt else ""
+    yield ExtractedDocument(text, title=title, markdown=False)
+
+
+def _cues(lines: Sequence[str], *, is_vtt: bool) -> Iterator[Cue]:
+    """The cues; text that belongs to none, such as comments, styles and numbers, is left out.
+
+    A blank line ends a cue of WebVTT. In SubRip it may stand within one, whose end is the number of the next cue.
+    """
+    cue: Cue | None = None
+    for line in lines:
+        if (times := _TIMES.match(line)) is not None:
+            if cue is not None:
+                yield _without_number(cue, is_vtt=is_vtt)
+            hours, minutes, seconds, fraction = (int(part or 0) for part in times.groups())
+            cue = Cue(3_600 * hours + 60 * minutes + seconds + fraction / 1_000, [])
+        elif cue is not None and (line.strip() or not is_vtt):
+            cue.lines.append(line.strip())
+        elif cue is not None:
+            yield cue
+            cue = None
+    if cue is not None:
+        yield cue
+
+
+def _without_number(cue: Cue, *, is_vtt: bool) -> Cue:
+    """A cue of SubRip without the number of the next one."""
+    if not is_vtt and cue.lines and cue.lines[-1].isdecimal():
+        cue.lines.pop()
+    return cue
+
+
+def _plain(cue: Cue) -> Cue:
+    """A cue without markup; its speaker is that of its first voice tag."""
+    voice = _SPEAKER.search(" ".join(cue.lines))
+    lines = (" ".join(html.unescape(_TAGS.sub("", line)).split()) for line in cue.lines)
+    return Cue(cue.start_s, [line for line in lines if line], html.unescape(voice[1]).strip() if voice else "")
+
+
+def _without_repetitions(cues: Sequence[Cue]) -> Iterator[Cue]:
+    """The cues without lines that the one before shows, as those do that scroll."""
+    shown: list[str] = []
+    for cue in cues:
+        fresh = [line for line in cue.lines if line not in shown[-2:]]
+        shown = cue.lines
+        if fresh:
+            yield Cue(cue.start_s, fresh, cue.speaker)
+
+
+def _paragraphs(cues: Iterator[Cue]) -> Iterator[str]:
+    """Paragraphs of about half a minute, each with the time at which it begins and lines for its speakers."""
+    began, parts = 0.0, list[str]()
+    speaker = ""
+    for cue in cues:
+        length = cue.start_s - began
+        ended = bool(parts) and parts[-1].endswith(_SENTENCE_ENDS)
+        if parts and (length >= LONGEST_S or (length >= PARAGRAPH_S and ended) or length < 0):
+            yield _paragraph(began, parts)
+            parts = []
+        if not parts:
+            began, speaker = cue.start_s, ""
+        if cue.speaker and cue.speaker != speaker:
+            speaker = cue.speaker
+            parts.append(f"{chr(10) if parts else ''}{speaker}: {cue.text}")
+        else:
+            parts.append(cue.text)
+    if parts:
+        yield _paragraph(began, parts)
+
+
+def _paragraph(start_s: float, parts: Sequence[str]) -> str:
+    minutes, seconds = divmod(int(start_s), 60)
+    text = " ".join(parts).replace(" \n", "\n")
+    return f"[{minutes // 60:02}:{minutes % 60:02}:{seconds:02}] {text}"

@@ -1,0 +1,55 @@
+"""Each message of a mailbox is a document with an identity of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from app.errors import UnreadableFile
+from app.shapes import ExtractedDocument
+
+Read = Callable[..., list[ExtractedDocument]]
+FROM = "From ana@example.org Fri Jul  8 12:08:34 2011\n"
+MAILBOX = f"""{FROM}Message-ID: <1@example.org>
+From: Ana <ana@example.org>
+Subject: Lime
+
+>From Lindau, and
+From the lake at 12:30 too.
+
+{FROM}Message-ID: <1@example.org>
+Subject: Clay
+
+>>From pipes.
+
+{FROM}Subject:
+
+{FROM}To: {"(" * 5_000}
+Subject: Broken
+
+x
+
+{FROM}Subject: Last
+
+"""
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_mailbox_has_its_messages(read: Read, end: str) -> None:
+    documents = read(MAILBOX.replace("\n", end).encode(), "Inbox")
+    assert [(one.title, one.fragment) for one in documents] == [
+        ("Lime", "id=1@example.org"),
+        ("Clay", "message=2"),
+        ("Last", "message=5"),
+    ]
+    assert documents[0].text.split() == ["From", "Lindau,", "and", "From", "the", "lake", "at", "12:30", "too."]
+    assert documents[1].text.strip() == ">From pipes."
+    assert [one.warnings for one in documents] == [(), (), ("1 messages of the mailbox cannot be read: left out",)]
+
+
+@pytest.mark.parametrize(("text", "code"), [("Subject: a\n\nb", "damaged"), (f"{FROM}Subject:\n\n", "no_text")])
+def test_what_is_no_mailbox_or_has_no_text_is_refused(read: Read, text: str, code: str) -> None:
+    with pytest.raises(UnreadableFile) as refused:
+        read(text.encode(), "a.mbox")
+    assert refused.value.code == code

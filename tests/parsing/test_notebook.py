@@ -1,0 +1,74 @@
+"""Notebooks become Markdown: text, code and the texts of outputs, without pictures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import made_files
+import pytest
+
+from app.errors import UnreadableFile
+from app.shapes import ExtractedDocument
+
+Read = Callable[..., list[ExtractedDocument]]
+PICTURE = "iVBORw0KGgo" * 1_000
+
+
+def _code(source: str, *outputs: object) -> dict[str, object]:
+    return {"cell_type": "code", "source": source, "outputs": outputs}
+
+
+def test_a_notebook_has_its_cells_and_the_texts_of_outputs(read: Read) -> None:
+    raw = made_files.notebook(
+        {"cell_type": "markdown", "source": ["# Tides\n", "Two a day. ![map](attachment:a.png)"]},
+        _code(
+            'print("high")',
+            {"output_type": "stream", "name": "stdout", "text": ["10%\r100%\n", "\x1b[31mhigh\x1b[0m\n"]},
+            {"output_type": "display_data", "data": {"image/png": PICTURE, "text/plain": "<Figure size 640x480>"}},
+            {"output_type": "execute_result", "data": {"text/html": "<b>3</b>", "text/plain": ["3", ".5"]}},
+            {"output_type": "error", "ename": "KeyError", "evalue": "'Lindau'", "traceback": ["\x1b[0m"]},
+        ),
+        {"cell_type": "raw", "source": "Notes."},
+        metadata={"title": "Harbour", "authors": [{"name": "Ana Veit"}], "language_info": {"name": "python"}},
+    )
+    (document,) = read(raw, "a.ipynb")
+    assert document.text == (
+        '# Tides\nTwo a day. map\n\n```python\nprint("high")\n```\n\n```\n100%\nhigh\n```\n\n```\n3.5\n```\n\n'
+        "```\nKeyError: 'Lindau'\n```\n\nNotes."
+    )
+    assert (document.title, document.metadata) == ("Harbour", {"author": "Ana Veit"})
+
+
+def test_code_that_contains_fences_stays_one_block(read: Read) -> None:
+    (document,) = read(made_files.notebook(_code("a = '''\n```\n'''")), "a.ipynb")
+    assert document.text == "````\na = '''\n```\n'''\n````"
+
+
+def test_a_notebook_of_version_3_has_its_worksheets(read: Read) -> None:
+    cells = [
+        {"cell_type": "heading", "level": 2, "source": ["Tides"]},
+        {"cell_type": "code", "input": ["1 + 1"], "outputs": [{"output_type": "pyout", "text": ["2"]}]},
+        {"cell_type": "code", "input": [], "outputs": [{"output_type": "display_data", "png": PICTURE, "text": ["x"]}]},
+    ]
+    raw = json.dumps({"nbformat": 3, "metadata": {"name": "Harbour"}, "worksheets": [{"cells": cells}]}).encode()
+    (document,) = read(raw, "a.ipynb")
+    assert (document.title, document.text) == ("Harbour", "## Tides\n\n```\n1 + 1\n```\n\n```\n2\n```")
+
+
+@pytest.mark.parametrize(
+    ("raw", "code"),
+    [
+        (made_files.notebook(_code("a"))[:-20], "damaged"),
+        (b"[" * 100_000, "damaged"),
+        (b'{"a": 1}', "damaged"),
+        (b'{"nbformat": 4, "cells": {"a": [1]}, "metadata": 3, "worksheets": [[], 1]}', "no_text"),
+        (made_files.notebook({"cell_type": "code", "source": {"a": 1}, "outputs": [1, {"data": [2]}]}), "no_text"),
+        (made_files.notebook(_code("", {"output_type": "display_data", "data": {"image/png": PICTURE}})), "no_text"),
+    ],
+    ids=["truncated", "nested", "another object", "other types", "other types in cells", "pictures"],
+)
+def test_what_is_no_notebook_is_refused(read: Read, raw: bytes, code: str) -> None:
+    with pytest.raises(UnreadableFile) as refused:
+        read(raw, "a.ipynb")
+    assert refused.value.code == code

@@ -1,0 +1,45 @@
+"""Of the files of Office before 2007, spreadsheets are read; the others are refused with what to do instead."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+
+import made_files
+import pytest
+
+from app.errors import UnreadableFile
+from app.shapes import ExtractedDocument
+
+Read = Callable[..., list[ExtractedDocument]]
+
+
+def test_the_rows_of_an_old_spreadsheet_are_documents(read: Read) -> None:
+    first, second = read(made_files.OLD_SHEETS, "a.doc")
+    assert (first.metadata, first.fragment) == ({"port": "Lindau", "high": 3.5}, "row=2&sheet=Tides")
+    assert second.text == "port: Cuxhaven\nhigh: 4"
+
+
+@pytest.mark.parametrize(
+    ("streams", "code", "message"),
+    [
+        (["1Table", "WordDocument", "Data"], "unsupported_format", "save it as DOCX"),
+        (["PowerPoint Document"], "unsupported_format", "save it as PPTX"),
+        (["__properties_version1.0"], "unsupported_format", "save it as EML"),
+        (["EncryptionInfo", "EncryptedPackage"], "encrypted", "save it without"),
+        (["Other"], "unsupported_format", "send text"),
+    ],
+)
+def test_other_old_files_are_refused_with_the_remedy(read: Read, streams: list[str], code: str, message: str) -> None:
+    with pytest.raises(UnreadableFile, match=message) as refused:
+        read(made_files.compound(streams), "a.xls")
+    assert refused.value.code == code
+
+
+def test_a_directory_without_end_and_a_truncated_file_are_damaged(read: Read) -> None:
+    circular = bytearray(made_files.compound(["Workbook"]))
+    circular[516:520] = struct.pack("<I", 1)
+    for raw in (bytes(circular), made_files.OLD_SHEETS[:600], made_files.COMPOUND):
+        with pytest.raises(UnreadableFile) as refused:
+            read(raw, "a.xls")
+        assert refused.value.code == "damaged"

@@ -1,0 +1,72 @@
+"""RTF becomes Markdown with its properties."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from app.errors import UnreadableFile
+from app.shapes import ExtractedDocument
+
+Read = Callable[..., list[ExtractedDocument]]
+HEAD = rb"""{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0\fswiss Arial;}{\f1\fcharset204 Arial Cyr;}{\f2\fcharset128 MS;}}
+{\stylesheet{\s0 Normal;}{\s1\outlinelevel0 Titel;}{\s2 heading 2;}}{\*\generator Writer;}
+{\info{\title Mortar {\b notes}}{\author Ana M\'fcller}{\creatim\yr2021\mo5\dy6\hr7\min8}}{\header Page\par}"""
+
+
+def _text(read: Read, body: bytes) -> str:
+    return read(HEAD + body + b"}", "a.rtf")[0].text
+
+
+def test_a_document_has_headings_paragraphs_items_and_properties(read: Read) -> None:
+    body = rb"""\pard\s1 Lime\par\pard Lime dries \b slowly\b0 .\par# and cracks\par
+{\listtext\'b7\tab}first\par{\pard{\pntext\'b7\tab}second\par}\pard\s2 Clay\par\pard Pipes{\footnote  Of clay.}."""
+    (document,) = read(HEAD + body + b"}", "a.txt")
+    assert document.text == (
+        "# Lime\n\nLime dries slowly.\n\n\\# and cracks\n\n- first\n\n- second\n\n## Clay\n\nPipes (Of clay.)."
+    )
+    assert (document.title, document.metadata) == ("Mortar notes", {"author": "Ana Müller"})
+    assert document.created_at == datetime(2021, 5, 6, 7, 8, tzinfo=UTC)
+
+
+def test_a_table_has_its_rows(read: Read) -> None:
+    body = rb"""\trowd\pard\intbl port\cell high\cell\row\trowd\pard\intbl Lin\par dau\cell 3.5\cell\row\pard After."""
+    assert _text(read, body) == "| port | high |\n| --- | --- |\n| Lin dau | 3.5 |\n\nAfter."
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (rb"caf\'e9 {\f1\'cf\'f0\'e8} {\f2\'93\'fa\'96\'7b}", "café При 日本"),
+        (rb"\uc1\u26085?\u26412 ? \uc2\u233\'c3\'a9!", "日本 é!"),
+        (rb"\u-10179?\u-8704?", "😀"),
+        (rb"\u-10179?x", "�x"),
+        (rb"a\~b \{c\}\emdash d\line e", "a\xa0b {c}—d\ne"),
+        (rb"{\v hidden}shown\v  not\plain  again", "shown again"),
+        (rb'{\field{\*\fldinst HYPERLINK "http://a"}{\fldrslt a link}}', "a link"),
+        (rb"{\pict\pngblip 8950}{\*\shppict{\pict 89}}{\shp{\*\shpinst\x1{\sp{\sn a}{\sv 3}}{\shptxt box}}}", "box"),
+        (b"a{\\pict\\bin5 {{{{{}b", "ab"),
+        (rb"\intbl no cell", "no cell"),
+    ],
+    ids=["bytes", "unicode", "pair", "half of a pair", "symbols", "hidden", "link", "picture", "binary", "open row"],
+)
+def test_characters_and_what_is_no_text(read: Read, body: bytes, text: str) -> None:
+    assert _text(read, body) == text
+
+
+@pytest.mark.parametrize(
+    ("raw", "code"),
+    [
+        (HEAD + b"Lime.", "damaged"),
+        (b"{\\rtf1 " + b"{" * 100_000, "damaged"),
+        (b"{\\rtf1 \\bin999999999 a}", "damaged"),
+        (HEAD + rb"{\pict 89}}", "no_text"),
+    ],
+    ids=["truncated", "nested", "too long", "picture"],
+)
+def test_a_damaged_or_empty_document_is_refused(read: Read, raw: bytes, code: str) -> None:
+    with pytest.raises(UnreadableFile) as refused:
+        read(raw, "a.rtf")
+    assert refused.value.code == code
