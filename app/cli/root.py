@@ -32,6 +32,7 @@ COMMANDS = {
     ),
     "demo": LazyCommand("serving.demo:demo", "Ingest sample notes, run three searches and start the service."),
     "ingest": LazyCommand("documents.ingest:ingest", "Add files and folders."),
+    "formats": LazyCommand("documents.formats:formats", "List the formats of files that are read."),
     "search": LazyCommand("search.search:search", "Search the documents.", takes_query=True),
     "why": LazyCommand("search.why:why", "Explain why a passage is not in an answer.", takes_query=True),
     "multihop": LazyCommand(
