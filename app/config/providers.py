@@ -52,8 +52,8 @@ class ProviderSettings(BaseSettings):
         None, description="Text that is put before each passage, such as `passage: `; unset: the published one."
     )
     embedder_precision: Literal["int8", "float32"] = Field(
-        "float32",
-        description="Arithmetic of the built-in embedding model; int8: less time and memory; float32: as published. "
+        "int8",
+        description="Arithmetic of the built-in embedding model; float32: as published, more time and memory. "
         "Vectors of both may be mixed.",
     )
     embedder_threads: int = Field(

@@ -49,7 +49,7 @@ async def load(
     *,
     threads: int | None = None,
     folder: Path | None = None,
-    precision: Precision = "float32",
+    precision: Precision = "int8",
     cache: Path | None = None,
 ) -> OnnxEmbedder:
     """Load the model off the event loop.
