@@ -215,7 +215,11 @@ HAVING count(*) > 1
 """
 RARELY_READ = {"audit_log", "embedding_cache", "embeddings", "entity_changes", "entity_members"}
 RARELY_READ |= {"feedback", "sources"}
-"""Tables with several indexes by user of which ingest looks nothing up by another key than the first."""
+"""Tables with several indexes by user of which ingest looks nothing up by another key than the first.
+
+A user has 1,000 sources at most. Feedback is looked up by its document when that is deleted, for a user without
+statistics too: tests/store/documents/test_write_plans.py.
+"""
 
 
 async def test_new_users_become_known_to_the_planner_before_they_have_many_rows(owner: asyncpg.Connection) -> None:
