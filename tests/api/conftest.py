@@ -57,7 +57,7 @@ async def owning(database: Database) -> AsyncIterator[Database]:
         yield opened
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def new_caller(app: FastAPI, owning: Database) -> AsyncIterator[Callable[..., Awaitable[Caller]]]:
     """Makes a user that nobody knew before, with a key of the given scopes."""
     async with AsyncExitStack() as stack:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
-import harness
 import httpx
 import pytest
-
-from app.config import Settings
-from app.store.connection.transactions import Database
-from benchmarks.fake_embedder import FakeEmbedder
+from api_caller import Caller
 
 URL = "/api/rag/search/multihop"
 TEXTS = {
@@ -21,14 +16,8 @@ TEXTS = {
 
 
 @pytest.fixture
-async def client(database: Database, embedder: FakeEmbedder) -> AsyncIterator[httpx.AsyncClient]:
-    services = await harness.services(database, embedder)
-    key = await harness.create_key(database, harness.new_user())
-    async with (
-        harness.running(Settings(auth="api_key"), services) as app,
-        harness.client(app, Authorization=f"Bearer {key}") as calling,
-    ):
-        yield calling
+def client(caller: Caller) -> httpx.AsyncClient:
+    return caller.client
 
 
 async def _fill(client: httpx.AsyncClient) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 from uuid import uuid4
 
+import fake_provider
 import harness
 import httpx
 import pytest
@@ -28,10 +29,29 @@ NOTES = {
 }
 
 
+@pytest.fixture(scope="module")
+async def cross_encoder() -> AsyncIterator[FakeProvider]:
+    """An HTTP server in place of a cross-encoder."""
+    async with fake_provider.serve() as started:
+        yield started
+
+
 @pytest.fixture
-async def app(database: Database, embedder: FakeEmbedder, provider: FakeProvider) -> AsyncIterator[FastAPI]:
+def provider(cross_encoder: FakeProvider) -> FakeProvider:
+    """The server as it is at first."""
+    for name, value in vars_of(FakeProvider(url=cross_encoder.url)):
+        setattr(cross_encoder, name, value)
+    return cross_encoder
+
+
+def vars_of(provider: FakeProvider) -> list[tuple[str, Any]]:
+    return [(field.name, getattr(provider, field.name)) for field in fields(provider)]
+
+
+@pytest.fixture(scope="module")
+async def app(database: Database, embedder: FakeEmbedder, cross_encoder: FakeProvider) -> AsyncIterator[FastAPI]:
     """The application with a cross-encoder behind HTTP."""
-    reranker = HttpReranker(kind="tei", url=provider.url)
+    reranker = HttpReranker(kind="tei", url=cross_encoder.url)
     services = replace(await harness.services(database, embedder), reranker=reranker)
     async with harness.running(Settings(auth="api_key"), services) as running:
         yield running

@@ -9,7 +9,7 @@ vectors in test_wire and test_search_api; cursors in test_documents_api; methods
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -17,6 +17,8 @@ import httpx
 import pytest
 from api_caller import Caller
 from example_app import CANARY, assert_problem
+
+Newcomer = Callable[..., Awaitable[Caller]]
 
 SEARCH, SIMILAR, DOCUMENTS = "/api/rag/search", "/api/rag/similar", "/api/rag/documents"
 JSON = "application/json"
@@ -34,9 +36,16 @@ async def _asked(caller: Caller, **fields: Any) -> httpx.Response:
     return await _raw(caller, json.dumps({"query": "lime", **fields}))
 
 
-@pytest.fixture
-async def reader(caller: Caller) -> Caller:
+@pytest.fixture(scope="module")
+async def caller(new_caller: Newcomer) -> Caller:
+    """A user who may search and write, of all tests of this module: what is refused stores nothing."""
+    return await new_caller("search", "write")
+
+
+@pytest.fixture(scope="module")
+async def reader(new_caller: Newcomer) -> Caller:
     """A user with two notes."""
+    caller = await new_caller("search", "write")
     await caller.add("Below the third landing we use lime mortar. 🧱 stays dry.", "lime", metadata={"a'b": 1})
     await caller.add("Café Zürich opens at nine.", "cafe")
     return caller

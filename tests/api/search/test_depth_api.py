@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 from api_caller import Caller
 
+Newcomer = Callable[..., Awaitable[Caller]]
+
 SEARCH, MULTIHOP = "/api/rag/search", "/api/rag/search/multihop"
 QUESTION = "Where was the director of Silent Harbour born?"
 
 
-@pytest.fixture
-async def reader(caller: Caller) -> Caller:
+@pytest.fixture(scope="module")
+async def reader(new_caller: Newcomer) -> Caller:
     """A user with notes of which two are linked by a name."""
+    return await filled(await new_caller("search", "write"))
+
+
+async def filled(caller: Caller) -> Caller:
     await caller.add("Silent Harbour is a film whose director is Ilse Brandt.", title="Silent Harbour")
     await caller.add("Trained as a painter, her youth went by in Lundby.", title="Ilse Brandt")
     for number in range(8):
@@ -69,7 +76,8 @@ async def test_auto_follows_names_only_if_the_query_asks_something_about_them(
     assert (answer["search_mode"] == "multihop") == (depth == "thorough")
 
 
-async def test_auto_leaves_a_question_about_a_described_entity_to_guidance(reader: Caller) -> None:
+async def test_auto_leaves_a_question_about_a_described_entity_to_guidance(caller: Caller) -> None:
+    reader = await filled(caller)
     added = await reader.client.post("/api/rag/entities", json={"type": "person", "name": "Ilse Brandt"})
     assert added.status_code == 201
     answer = await ask(reader, query="What did Ilse Brandt direct?", depth="auto")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import httpx
@@ -15,6 +15,8 @@ from app.api.multihop.multihop_models import MultihopAnswer
 from app.api.multihop.rerank_models import RerankAnswer
 from app.api.search.search_responses import SearchAnswer
 
+Newcomer = Callable[..., Awaitable[Caller]]
+
 SEARCH, SIMILAR = "/api/rag/search", "/api/rag/similar"
 MULTIHOP, RERANK = "/api/rag/search/multihop", "/api/rag/rerank"
 COMPACT = {"chunk_id", "title", "uri", "heading_path", "content", "score", "relevance", "confidence", "via"}
@@ -22,9 +24,10 @@ IDS = {"chunk_id", "document_id", "score"}
 QUESTION = "Where was the director of Silent Harbour born?"
 
 
-@pytest.fixture
-async def reader(caller: Caller) -> Caller:
+@pytest.fixture(scope="module")
+async def reader(new_caller: Newcomer) -> Caller:
     """A user with notes of which two are linked by a name."""
+    caller = await new_caller("search", "write")
     await caller.add("Silent Harbour is a film whose director is Ilse Brandt.", title="Silent Harbour")
     await caller.add("Trained as a painter, her youth went by in Lundby.", title="Ilse Brandt")
     for number in range(8):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from example_app import assert_problem
 
 from app.shapes import Vector
 from benchmarks.fake_embedder import FakeEmbedder
+
+Newcomer = Callable[..., Awaitable[Caller]]
 
 SEARCH = "/api/rag/search"
 
@@ -31,9 +34,10 @@ def embedder() -> CountingEmbedder:
     return CountingEmbedder()
 
 
-@pytest.fixture
-async def reader(caller: Caller) -> Caller:
+@pytest.fixture(scope="module")
+async def reader(new_caller: Newcomer) -> Caller:
     """A user with two notes."""
+    caller = await new_caller("search", "write")
     await caller.add("# Mortar\n\nBelow the third landing we use lime mortar.", "lime")
     await caller.add("# Buoys\n\nThe Gannet reports every eleven minutes.", "buoys")
     return caller

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 from api_caller import Caller
 from example_app import assert_problem
+
+Newcomer = Callable[..., Awaitable[Caller]]
 
 SEARCH, SIMILAR, MULTIHOP = "/api/rag/search", "/api/rag/similar", "/api/rag/search/multihop"
 PATHS = (SEARCH, f"{SEARCH}/two-pass", SIMILAR, MULTIHOP)
@@ -19,9 +22,13 @@ NOTES = [
 ]
 
 
-@pytest.fixture
-async def reader(caller: Caller) -> Caller:
+@pytest.fixture(scope="module")
+async def reader(new_caller: Newcomer) -> Caller:
     """A user with seven notes of several chunks."""
+    return await filled(await new_caller("search", "write"))
+
+
+async def filled(caller: Caller) -> Caller:
     response = await caller.client.post("/api/rag/documents", json=NOTES)
     assert response.status_code == 201, response.text
     return caller
@@ -54,7 +61,8 @@ async def test_the_pages_of_every_search_are_read_by_next_cursor(reader: Caller,
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_a_cursor_of_another_request_is_422_and_of_other_documents_409(reader: Caller, path: str) -> None:
+async def test_a_cursor_of_another_request_is_422_and_of_other_documents_409(caller: Caller, path: str) -> None:
+    reader = await filled(caller)
     request = await request_of(reader, path, limit=4)
     cursor = (await answer_of(reader, path, request))["next_cursor"]
     assert cursor is not None

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 from api_caller import Caller
 from example_app import assert_problem
 
+Newcomer = Callable[..., Awaitable[Caller]]
+
 ENTITIES, SEARCH, TWO_PASS = "/api/rag/entities", "/api/rag/search", "/api/rag/search/two-pass"
 
 
-@pytest.fixture
-async def crew(caller: Caller) -> Caller:
+@pytest.fixture(scope="module")
+async def crew(new_caller: Newcomer) -> Caller:
     """A user with an entity and notes, most of them about others."""
+    caller = await new_caller("search", "write")
     ana = {"type": "person", "name": "Ana Torres", "aliases": ["Anita"]}
     assert (await caller.client.post(ENTITIES, json=ana)).status_code == 201
     await caller.add("Ana Torres calibrated the buoy batteries.", "batteries")

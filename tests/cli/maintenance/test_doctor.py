@@ -117,21 +117,22 @@ CORRUPTIONS = {
 }
 
 
-@pytest.mark.parametrize("full", [False, True])
-async def test_a_corrupted_row_is_found_and_repair_corrects_it(new_database, template, embedder, expected, user, full):
+async def test_a_corrupted_row_is_found_and_repair_corrects_it(new_database, template, embedder, expected, user):
     address = await new_database(template)
     database, owner = transactions.connect(address.service_dsn, pool_size=1), await address.connect()
     tenant = harness.Tenant(database, embedder, user_id=user)
     await tenant.add("# Lime\nThe Lime mortar of Mara Veit sets slowly.")
-    expected = dataclasses.replace(expected, users=(user,), full=full)
+    sampled, full = (dataclasses.replace(expected, users=(user,), full=full) for full in (False, True))
     for kind, corruption in CORRUPTIONS.items():
         await owner.execute(corruption)
-        finding = (await found(database, expected))[kind]
-        assert finding.level == ("warning" if kind == "vectors" else "error")
-        assert "stepwell repair" in finding.fix
+        for one in (sampled, full):
+            finding = (await found(database, one))[kind]
+            assert finding.level == ("warning" if kind == "vectors" else "error")
+            assert "stepwell repair" in finding.fix
         await repair.run(user, Services(database, embedder))
-        rows = await found(database, expected)
-        assert {rows[one].level for one in CORRUPTIONS} == {"ok"}, kind
+        for one in (sampled, full):
+            rows = await found(database, one)
+            assert {rows[name].level for name in CORRUPTIONS} == {"ok"}, kind
     await owner.close()
     await database.close()
 

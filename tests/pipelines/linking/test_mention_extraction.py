@@ -94,7 +94,8 @@ async def test_a_heading_of_one_word_is_matched_in_any_case_once_it_is_a_title(t
 
 async def test_the_order_of_arrival_changes_nothing(database: Any, owner: Any) -> None:
     seen = []
-    for order in itertools.permutations("abcd"):
+    # Of the 24 orders, eight in which each document arrives before and after each other one.
+    for order in itertools.islice(itertools.permutations("abcd"), 0, None, 3):
         tenant = Tenant(database)
         for uri in order:
             await _add(tenant, uri)
