@@ -16,11 +16,19 @@ import pytest
 import server_folders
 
 from app.cli import options, root
-from app.providers.local import minilm, onnx_model
+from app.providers.local import minilm, minilm_int8, onnx_model
 from app.store.embedded import postgres
 
+_open_session = onnx_model.open_session
 _verified = functools.cache(minilm._verify)
-_opened = functools.cache(onnx_model.open_session)
+_computed = functools.cache(minilm_int8.content)
+_opened = functools.cache(_open_session)
+
+
+def _open_once(graph: Path | bytes, *, threads: int, weights: Any = None) -> Any:
+    """The same session for the same files; one of its own for weights in memory."""
+    in_files = weights is None or isinstance(weights, Path)
+    return (_opened if in_files else _open_session)(graph, threads=threads, weights=weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +69,8 @@ def _model_opened_once() -> Iterator[None]:
     """Commands share the graph of the offline model, which has no state: opening it takes longer than a search."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(minilm, "_verify", _verified)
-        patch.setattr(onnx_model, "open_session", _opened)
+        patch.setattr(minilm_int8, "content", _computed)
+        patch.setattr(onnx_model, "open_session", _open_once)
         yield
 
 
