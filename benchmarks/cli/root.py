@@ -6,6 +6,7 @@ import typer
 
 from app.cli import root
 from benchmarks.cli import (
+    answers,
     attacks,
     bench,
     bm25,
@@ -47,6 +48,7 @@ app.command("citus")(citus.citus)
 app.command("attacks")(attacks.attacks)
 app.command("soak")(soak.soak)
 app.command("load")(load.load)
+app.command("answers")(answers.answers)
 app.command("peers")(peers.peers)
 app.command("providers")(providers.providers)
 app.command("outage")(providers.outage)
