@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -61,7 +61,10 @@ class Filters:
     negated: Filters | None = None
 
     def __bool__(self) -> bool:
-        return any(getattr(self, one.name) is not None for one in fields(self))
+        return self != _NO_CONDITIONS
+
+
+_NO_CONDITIONS = Filters()
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,11 +167,11 @@ async def run(embedder: Embedder, db: Database, work: Callable[[], Awaitable[T]]
 
 def repeated(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
     """Decorate a function with the parameter `services`, or `db` and `embedder`: repeat it as `run` does."""
-    signature = inspect.signature(function)
+    names = tuple(inspect.signature(function).parameters)
 
     @functools.wraps(function)
     async def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
-        given: dict[str, Any] = signature.bind(*args, **kwargs).arguments
+        given: dict[str, Any] = {**dict(zip(names, args, strict=False)), **kwargs}
         services = given.get("services")
         embedder, db = (given["embedder"], given["db"]) if services is None else (services.embedder, services.db)
         return await run(embedder, db, lambda: function(*args, **kwargs))

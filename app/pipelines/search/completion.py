@@ -137,6 +137,8 @@ class Completion:
         candidate = ranked.candidate
         is_linked = candidate.document_id in self.surely_linked
         hit = hit_of(ranked, self.query, self.recalled, relaxed=self.relaxed, is_linked=is_linked)
+        if not (hit.explain or ranked.guidance or ranked.boost or ranked.more):
+            return hit
         explain = {**hit.explain, **(ranked.explain or {}), **capped(candidate.score)} if hit.explain else None
         more = tuple(self.complete(other) for other in ranked.more)
         return replace(hit, guidance=ranked.guidance, boost=ranked.boost, explain=explain, more=more)
@@ -168,7 +170,9 @@ def hit_of(ranked: Hit, query: Query, recalled: Recalled, *, relaxed: bool, is_l
     legs = [name for name, rank in (("vector", candidate.vector_rank), ("text", candidate.text_rank)) if rank]
     legs += ["entity"] if is_linked else []
     explain = _hit_explained(candidate, recalled.plan, query.k) if query.explain else None
-    shown = replace(with_detail(candidate, query.detail), score=capped(candidate.score)["score"])
+    shown = with_detail(candidate, query.detail)
+    if (score := _shown(candidate.score)) != candidate.score:
+        shown = replace(shown, score=score)
     return Hit(shown, level, (*legs, *reasons), relevant, explain)
 
 
@@ -215,9 +219,13 @@ def _hit_explained(candidate: Candidate, plan: FusionPlan, k: int) -> dict[str, 
     return {"fusion": plan.fusion, "k": k, "legs": legs, "fused": fused}
 
 
+def _shown(score: float) -> float:
+    return min(1.0, max(0.0, score))
+
+
 def capped(score: float) -> dict[str, Any]:
     """The shown score, 0 to 1, and the step to it where it differs."""
-    shown = min(1.0, max(0.0, score))
+    shown = _shown(score)
     step = {} if shown == score else {"cap": {"score_before": score, "score": shown}}
     return {**step, "score": shown}
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from functools import lru_cache
 
 from app.shapes import ParsedQuery
 from app.text.queries import analysis
@@ -19,16 +21,19 @@ def reasons(parsed: ParsedQuery, *, title: str, content: str) -> tuple[str, ...]
 
     `content` includes the headings above the text.
     """
-    text = _spaced(f"{title} {content}")
     found = []
-    if parsed.phrases and all(_spaced(phrase).strip() and _spaced(phrase) in text for phrase in parsed.phrases):
+    if parsed.phrases and _contains_phrases(parsed.phrases, _spaced(f"{title} {content}")):
         found.append("phrase")
     if parsed.query_type == "technical" and _contains_identifier(parsed.words, f"{title} {content}"):
         found.append("identifier")
     spaced_title = _spaced(title)
-    if len(spaced_title.strip()) >= MIN_TITLE_LENGTH and spaced_title in _spaced(parsed.words):
+    if len(spaced_title.strip()) >= MIN_TITLE_LENGTH and spaced_title in _spaced_query(parsed.words):
         found.append("title")
     return tuple(found)
+
+
+def _contains_phrases(phrases: Iterable[str], text: str) -> bool:
+    return all(phrase.strip() and phrase in text for phrase in map(_spaced, phrases))
 
 
 def _contains_identifier(words: str, text: str) -> bool:
@@ -52,3 +57,9 @@ def _spaced(text: str) -> str:
     In scripts without spaces each character is a word.
     """
     return f" {' '.join(_WORDS.findall(text.casefold()))} "
+
+
+@lru_cache(maxsize=64)
+def _spaced_query(words: str) -> str:
+    """Returns the words of a query like `_spaced`; they are the same for each hit of an answer."""
+    return _spaced(words)
