@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 import httpx
-import sqlalchemy as sa
 import uvicorn
 from fastapi import FastAPI
 
@@ -29,6 +28,7 @@ from app.shapes import Answer, IngestResult, Query, Upload, Vector
 from app.store.connection import transactions
 from app.store.connection.transactions import Database, Reading, Writing
 from app.store.embedded import postgres
+from benchmarks import statements
 from benchmarks.fake_embedder import FakeEmbedder
 
 WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
@@ -88,17 +88,9 @@ class Tenant:
 @contextmanager
 def counted_statements(tenant: Tenant) -> Iterator[list[str]]:
     """The statements that are run on the tenant's database."""
-    statements: list[str] = []
-
-    def add(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
-        statements.append(statement)
-
-    engine = tenant.db.pool.engine.sync_engine
-    sa.event.listen(engine, "before_cursor_execute", add)
-    try:
-        yield statements
-    finally:
-        sa.event.remove(engine, "before_cursor_execute", add)
+    found: list[str] = []
+    with statements.recorded(tenant.db, lambda text, _values: found.append(text)):
+        yield found
 
 
 def uris(answer: Answer) -> list[str | None]:

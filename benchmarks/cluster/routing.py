@@ -9,10 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import sqlalchemy as sa
-
 from app.store.connection.transactions import Database
 from app.store.schema import tables
+from benchmarks import statements
 
 _READS = re.compile(r"\s*(SELECT|WITH)\b", re.IGNORECASE)
 _WRITES = re.compile(r"\b(INSERT INTO|UPDATE stepwell|DELETE FROM|FOR UPDATE)\b")
@@ -49,27 +48,19 @@ class Routed:
 @contextmanager
 def recorded(database: Database) -> Iterator[Statements]:
     """Records the statements that a database runs."""
-    statements = Statements()
-    engine = database.pool.engine.sync_engine
-
-    def record(_connection: Any, _cursor: Any, text: str, parameters: Any, *_rest: Any) -> None:
-        statements.add(text, parameters)
-
-    sa.event.listen(engine, "before_cursor_execute", record)
-    try:
-        yield statements
-    finally:
-        sa.event.remove(engine, "before_cursor_execute", record)
+    found = Statements()
+    with statements.recorded(database, found.add):
+        yield found
 
 
-async def routed(database: Database, user_id: str, statements: Statements) -> Routed:
+async def routed(database: Database, user_id: str, ran: Statements) -> Routed:
     """Explains each statement that reads."""
     others = []
-    for text, parameters in statements.reads.items():
+    for text, parameters in ran.reads.items():
         shards = await _shards(database, user_id, text, parameters)
         if shards != [1]:
             others.append(f"{shards}: {' '.join(text.split())[:200]}")
-    return Routed(len(statements.reads) - len(others), len(statements.reads), tuple(others))
+    return Routed(len(ran.reads) - len(others), len(ran.reads), tuple(others))
 
 
 async def _shards(database: Database, user_id: str, text: str, parameters: Any) -> list[int]:

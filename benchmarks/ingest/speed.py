@@ -14,12 +14,12 @@ from typing import Any
 from uuid import uuid4
 
 import psutil
-import sqlalchemy as sa
 
 from app.pipelines.documents import chunk_vectors, document_drafts, ingest
 from app.pipelines.running import model_switch
 from app.pipelines.running.services import Services
 from app.shapes import Upload
+from benchmarks import statements
 
 WARM_UP = 64
 """Passages that are embedded before the first measurement."""
@@ -77,16 +77,13 @@ class Meter:
 
     @contextmanager
     def _counting(self) -> Iterator[None]:
-        engine, self.statements = self.services.db.pool.engine.sync_engine, 0
+        self.statements = 0
 
         def count(*_details: Any) -> None:
             self.statements += 1
 
-        sa.event.listen(engine, "before_cursor_execute", count)
-        try:
+        with statements.recorded(self.services.db, count):
             yield
-        finally:
-            sa.event.remove(engine, "before_cursor_execute", count)
 
     def _postgres_s(self) -> float:
         """The CPU time of Postgres with all its processes, ended ones included."""

@@ -134,7 +134,8 @@ class Owner:
         )
         await self._copy_vectors(user_id, batch, first_no)
         named = list({name.entity_id: name for _place, name, _count in batch.named}.values())
-        own = Writing(Entered(self._connection, VectorTables(0, 0)), user_id)
+        # SQLAlchemy's connection runs statements as the store's does.
+        own = Writing(Entered(self._connection, VectorTables(0, 0)), user_id)  # type: ignore[arg-type]
         await mentions.ensure(own, batch.titled, origin="title")
         await mentions.ensure(own, named, origin="text")
         await mentions.add(own, batch.mentions(first_no))

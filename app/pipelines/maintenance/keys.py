@@ -96,13 +96,8 @@ async def _look_up(key_id: str, secret_hash: bytes, db: Database, standby: Stand
         order = [db, standby.db] if db.pool.is_reachable else [standby.db, db]
     for database in order[:-1]:
         with suppress(errors.ConnectionLost, failures.Unresponsive):
-            return await _stored(key_id, secret_hash, database)
-    return await _stored(key_id, secret_hash, order[-1])
-
-
-async def _stored(key_id: str, secret_hash: bytes, db: Database) -> Verified | None:
-    async with db.shared(within_s=LOOKUP_S) as reading:
-        return await keys.verify(reading, key_id=key_id, secret_hash=secret_hash)
+            return await keys.verify(database, key_id=key_id, secret_hash=secret_hash, within_s=LOOKUP_S)
+    return await keys.verify(order[-1], key_id=key_id, secret_hash=secret_hash, within_s=LOOKUP_S)
 
 
 async def list_keys(*, db: Database, user_id: str | None = None) -> list[Key]:

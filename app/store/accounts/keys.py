@@ -12,7 +12,7 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from app.store.connection import sql
-from app.store.connection.transactions import SharedTransaction
+from app.store.connection.transactions import Database, SharedTransaction
 from app.store.schema import tables
 
 _k = tables.api_keys.c
@@ -54,20 +54,21 @@ class Verified:
 
 _VERIFY = sql.inline(
     """
-    SELECT v.user_id, v.scopes FROM stepwell.verify_key(:key_id, :secret_hash) AS v
+    SELECT v.user_id, v.scopes, current_setting('transaction_read_only') AS read_only
+    FROM stepwell.verify_key(:key_id, :secret_hash) AS v
     """,
     key_id="text",
     secret_hash="bytea",
 )
 
 
-async def verify(db: SharedTransaction, *, key_id: str, secret_hash: bytes) -> Verified | None:
+async def verify(db: Database, *, key_id: str, secret_hash: bytes, within_s: float) -> Verified | None:
     """The key with this id and hash, if it is neither revoked nor expired by the database's clock.
 
-    The comparison is made in the database, so that no hash leaves it.
+    The comparison is made in the database, so that no hash leaves it. Raises DatabaseUnavailable after `within_s`.
     """
     binds = {"key_id": key_id, "secret_hash": secret_hash}
-    row = (await db.execute(_VERIFY, binds)).one_or_none()
+    row = (await db.rows(_VERIFY, binds, within_s=within_s)).one_or_none()
     return Verified(key_id, row.user_id, tuple(row.scopes)) if row else None
 
 

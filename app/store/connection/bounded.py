@@ -11,14 +11,12 @@ import math
 import socket
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 import asyncpg
-from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app import errors
 from app.store.connection import failures
 
 log = logging.getLogger(__name__)
@@ -79,25 +77,6 @@ class Driver(asyncpg.Connection):  # type: ignore[misc]  # it has no types
         await super().close(timeout=min(CLOSE_S, left, CLOSE_S if timeout is None else timeout))
 
 
-class Connection(AsyncConnection):
-    """A connection whose statements each end within `limit_s`.
-
-    A statement that does not is cancelled, and SQLAlchemy then closes the connection instead of pooling it.
-    """
-
-    limit_s: float = REACH_S
-
-    async def execute(self, *args: Any, **kwargs: Any) -> Any:
-        """Like AsyncConnection's method. Raises Unresponsive after `limit_s`."""
-        async with within(self.limit_s):
-            return await super().execute(*args, **kwargs)
-
-    async def run_sync(self, *args: Any, **kwargs: Any) -> Any:
-        """Like AsyncConnection's method. Raises Unresponsive after `limit_s`."""
-        async with within(self.limit_s):
-            return await super().run_sync(*args, **kwargs)
-
-
 @asynccontextmanager
 async def within(seconds: float | None) -> AsyncIterator[None]:
     """Cancel the block after `seconds` and raise Unresponsive."""
@@ -109,24 +88,6 @@ async def within(seconds: float | None) -> AsyncIterator[None]:
             raise
         log.warning("database does not respond", extra={"action": "database_unresponsive"})
         raise failures.Unresponsive(UNRESPONSIVE) from error
-
-
-@asynccontextmanager
-async def transaction(connection: AsyncConnection, commit_s: float) -> AsyncIterator[None]:
-    """A transaction that is committed, or rolled back after an error, within a time limit.
-
-    A connection on which either takes longer is closed.
-    """
-    begun = await connection.begin()
-    try:
-        yield
-    except BaseException:
-        with suppress(errors.DatabaseUnavailable):
-            async with within(ROLLBACK_S):
-                await begun.rollback()
-        raise
-    async with within(commit_s):
-        await begun.commit()
 
 
 def _keep_alive(connected: socket.socket) -> None:

@@ -41,7 +41,14 @@ def create(dsn: str, **options: Any) -> AsyncEngine:
         **bounded.SERVER_SETTINGS,
     }
     url, tls = _split_tls(sa.make_url(asyncpg_url(dsn)))
-    connecting = {"server_settings": settings, "timeout": CONNECT_S, "connection_class": bounded.Driver, **tls}
+    connecting = {
+        "server_settings": settings,
+        "timeout": CONNECT_S,
+        "connection_class": bounded.Driver,
+        "max_cacheable_statement_size": 0,
+        "max_cached_statement_lifetime": 0,
+        **tls,
+    }
     return create_async_engine(url, connect_args=connecting, json_deserializer=_JSON.decode, **options)
 
 

@@ -7,20 +7,24 @@ lost.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import asyncpg
 import sqlalchemy as sa
 from sqlalchemy import exc
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app import errors
 from app.shapes import RelevanceCalibration
 from app.store.connection import bounded, driver_errors, failures, vector_tables
+from app.store.connection.connections import Connection, Rows
 from app.store.connection.vector_tables import VectorTables
+
+T = TypeVar("T")
 
 DISPOSE_S = 2.0
 
@@ -44,7 +48,7 @@ class Entered:
     those of the user; zeros and None without a user, or if the user has never stored anything.
     """
 
-    connection: AsyncConnection
+    connection: Connection
     vector_tables: VectorTables
     version: Version = NEVER_STORED
     has_hidden: bool = False
@@ -53,7 +57,7 @@ class Entered:
     calibration: RelevanceCalibration | None = None
 
     @classmethod
-    def of(cls, connection: AsyncConnection, first: sa.Row[Any], tables: VectorTables) -> Entered:
+    def of(cls, connection: Connection, first: Any, tables: VectorTables) -> Entered:
         """What the first row says; in a transaction of a user it begins with the array that `enter_plain` returns."""
         if not isinstance(first[0], list):
             return cls(connection, tables)
@@ -70,6 +74,16 @@ class _ConnectionClosed(Exception):
     def __init__(self, error: BaseException) -> None:
         super().__init__()
         self.error = error
+
+
+@asynccontextmanager
+async def _dropped_if_closed(connection: Connection) -> AsyncIterator[None]:
+    """Close the connection and raise _ConnectionClosed if the block finds that the server has closed it."""
+    try:
+        yield
+    except bounded.UNREACHABLE as error:
+        await connection.invalidate()
+        raise _ConnectionClosed(error) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,61 +130,80 @@ class Pool:
 
     @asynccontextmanager
     async def transaction(self, entry: Entry) -> AsyncIterator[Entered]:
-        """Open a transaction and run its first statement.
+        """Open a transaction and run its first statement."""
+        async with self._translated(read_only=entry.read_only):
+            entered, stack = await self._on_live_connection(partial(self._begun, entry))
+            async with stack:
+                yield entered
+
+    async def rows(self, statement: sa.TextClause, values: Mapping[str, Any], *, within_s: float) -> Rows:
+        """The rows of one statement that needs no settings: one round trip, where a transaction takes four.
+
+        It is cancelled after `within_s` seconds, the wait for a connection included. Raises DatabaseUnavailable.
+        """
+        async with bounded.within(within_s), self._translated(read_only=False):
+            return await self._on_live_connection(partial(self._rows, statement, values))
+
+    async def _on_live_connection(self, work: Callable[[AsyncExitStack], Awaitable[T]]) -> T:
+        """The result of `work`, which takes a connection and runs a first statement on it.
 
         If the server has closed a pooled connection, it is dropped and the next one is tried, up to all pooled
         connections and a new one. This replaces a ping, which would cost every transaction three round trips.
         """
-        async with self._translated(read_only=entry.read_only):
-            for left in reversed(range(self.size() + 1)):
-                try:
-                    entered, stack = await self._begun(entry)
-                    break
-                except _ConnectionClosed as died:
-                    if not left:
-                        raise died.error from None
-            self.is_reachable = True
-            async with stack:
-                yield entered
-
-    async def _begun(self, entry: Entry) -> tuple[Entered, AsyncExitStack]:
-        """Begin a transaction. Raises _ConnectionClosed if a pooled connection is closed, DatabaseUnavailable."""
-        connection = bounded.Connection(self.engine)
-        async with AsyncExitStack() as stack:
-            await self._check_out(connection, stack, read_only=entry.read_only)
+        for left in reversed(range(self.size() + 1)):
             try:
-                await stack.enter_async_context(bounded.transaction(connection, entry.limit_s))
-                first = (await connection.execute(entry.first, entry.values)).one()
-            except (exc.DBAPIError, *bounded.UNREACHABLE) as error:
-                if not driver_errors.is_lost(error):
-                    raise
-                await connection.invalidate()
-                raise _ConnectionClosed(error) from error
-            if "read_only" in first._fields:
-                self.is_read_only = first.read_only == "on"
-            entered = Entered.of(connection, first, vector_tables.locked(first))
-            connection.limit_s = entry.limit_s
-            return entered, stack.pop_all()
+                async with AsyncExitStack() as stack:
+                    result = await work(stack)
+                    self.is_reachable = True
+                    return result
+            except _ConnectionClosed as died:
+                if not left:
+                    raise died.error from None
+        raise AssertionError("the last attempt raises its error")
 
-    async def _check_out(self, connection: AsyncConnection, stack: AsyncExitStack, *, read_only: bool) -> None:
-        """Check a connection out of the pool, which may open a new one. Raises DatabaseUnavailable."""
+    async def _rows(self, statement: sa.TextClause, values: Mapping[str, Any], stack: AsyncExitStack) -> Rows:
+        connection = await self._checked_out(stack)
+        async with _dropped_if_closed(connection):
+            rows: Rows = await connection.execute(statement, values)
+        self._note_mode(rows)
+        return rows
+
+    async def _begun(self, entry: Entry, stack: AsyncExitStack) -> tuple[Entered, AsyncExitStack]:
+        """Begin a transaction. Raises _ConnectionClosed if a pooled connection is closed, DatabaseUnavailable."""
+        connection = await self._checked_out(stack)
+        async with _dropped_if_closed(connection):
+            await stack.enter_async_context(connection.transaction(entry.limit_s, reading=entry.read_only))
+            rows: Rows = await connection.execute(entry.first, entry.values)
+        self._note_mode(rows)
+        first = rows.one()
+        entered = Entered.of(connection, first, vector_tables.locked(first))
+        connection.limit_s = entry.limit_s
+        return entered, stack.pop_all()
+
+    def _note_mode(self, rows: Rows) -> None:
+        """Note whether the server lets this process read only, if a statement says it in its column `read_only`."""
+        if rows and "read_only" in rows[0]:
+            self.is_read_only = rows[0].read_only == "on"
+
+    async def _checked_out(self, stack: AsyncExitStack) -> Connection:
+        """A connection of the pool, which may open a new one. Raises DatabaseUnavailable."""
         if self._is_closed:
             raise errors.DatabaseUnavailable("The service is shutting down.")
+        connection = Connection(self.engine)
         try:
             # The pool limits the wait for a free connection; this also limits opening a new one.
             async with bounded.within(self._wait_s() + bounded.REACH_S):
-                await stack.enter_async_context(connection)
-                stack.push_async_callback(self._drop_if_closed, connection)
-                if read_only:
-                    # Both are part of BEGIN, which they make no slower.
-                    await connection.execution_options(postgresql_readonly=True, isolation_level="REPEATABLE READ")
+                await connection.open()
         except TimeoutError as error:
             raise failures.Unresponsive(bounded.UNRESPONSIVE) from error
+        stack.push_async_callback(self._returned, connection)
+        return connection
 
-    async def _drop_if_closed(self, connection: AsyncConnection) -> None:
-        """Close a connection that would be returned to a pool that nothing closes any more."""
+    async def _returned(self, connection: Connection) -> None:
+        """Return a connection to the pool, or close it if nothing closes the pool any more."""
         if self._is_closed:
             await connection.invalidate()
+        await connection.close()
 
     @asynccontextmanager
     async def _translated(self, *, read_only: bool) -> AsyncIterator[None]:
@@ -180,6 +213,8 @@ class Pool:
             self.is_reachable = False
             raise
         except (exc.SQLAlchemyError, asyncpg.PostgresError, *bounded.UNREACHABLE) as error:
+            if isinstance(error, asyncpg.InvalidCachedStatementError | asyncpg.OutdatedSchemaCacheError):
+                await self.close_idle()  # their connections have prepared statements of the old schema too
             translated = driver_errors.translated(error, read_only=read_only)
             if isinstance(translated, errors.ReadOnly):
                 self.is_read_only = True

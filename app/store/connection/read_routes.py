@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Literal
 
+import asyncpg
 from cachetools import LRUCache
 from sqlalchemy import exc
 
@@ -152,7 +153,7 @@ class ReadRoute:
                 stack.push_async_exit(opening.pop_all())
         except errors.ModelReplaced:
             return "older"
-        except (errors.StepwellError, exc.DBAPIError):
+        except (errors.StepwellError, exc.DBAPIError, asyncpg.PostgresError):
             return "unavailable"
         self.note(user_id, version)
         return entered

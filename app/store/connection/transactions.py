@@ -23,6 +23,7 @@ from sqlalchemy.sql.selectable import TypedReturnsRows
 from app import errors
 from app.shapes import RelevanceCalibration
 from app.store.connection import bounded, driver_errors, engines, failures, sql, vector_tables
+from app.store.connection.connections import Rows
 from app.store.connection.pools import DISPOSE_S, Entered, Entry, Pool, ServerHooks, Version
 from app.store.connection.read_routes import ReadRoute, ReadTargets
 from app.store.connection.vector_tables import VectorTables
@@ -177,7 +178,7 @@ class Reading(Transaction):
     @property
     def database_key(self) -> Hashable:
         """A cache key for data about the database of the transaction."""
-        return self._connection.sync_engine
+        return self._connection.engine.sync_engine
 
     async def use_custom_plans(self, *, always: bool = False) -> None:
         """Plan every further statement of a search for its own binds; no effect on transactions that plan anyway."""
@@ -361,6 +362,14 @@ class Database:
         async with bounded.within(within_s), self.pool.transaction(entry) as entered:
             yield SharedTransaction(entered)
 
+    async def rows(self, statement: sa.TextClause, binds: Mapping[str, Any], *, within_s: float) -> Rows:
+        """The rows of one statement on the tables that belong to no user, outside a transaction.
+
+        All of it, the wait for a connection included, is cancelled after `within_s` seconds. Raises
+        DatabaseUnavailable.
+        """
+        return await self.pool.rows(statement, binds, within_s=within_s)
+
     async def check_writable(self) -> None:
         """Reject a write before any work is done for it. Raises DiskFull, ReadOnly.
 
@@ -432,4 +441,4 @@ def connect(
     The pool is last in, first out, because the most recently used connection has cached plans and warm server caches.
     """
     pool = {"pool_size": pool_size, "max_overflow": 0, "pool_timeout": pool_wait_s, "pool_use_lifo": True}
-    return Database(Pool(engines.create(dsn, **pool), hooks), limits=limits)
+    return Database(Pool(engines.create(dsn, isolation_level="AUTOCOMMIT", **pool), hooks), limits=limits)

@@ -74,7 +74,7 @@ async def add(db: Writing, of: CachedModel, new: Mapping[UUID, VectorValue]) -> 
 async def evict(db: Writing, *, most: int) -> int:
     """Delete the user's least recently used entries beyond `most`, up to EVICTED; returns their number."""
     binds = {"user_id": db.user_id, "most": most, "evicted": EVICTED}
-    return (await db.execute(sql.statement("evict_cached_vectors"), binds)).rowcount
+    return len((await db.execute(sql.statement("evict_cached_vectors"), binds)).all())
 
 
 async def use(db: Reading) -> CacheUse:

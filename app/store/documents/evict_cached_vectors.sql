@@ -1,5 +1,5 @@
 -- Deletes the least recently used cached vectors beyond a number; entries that another transaction changes are skipped.
--- Columns: none.
+-- Columns: text_hash of each deleted entry.
 -- :user_id text  owner of the rows
 -- :most bigint  number of entries to keep
 -- :evicted bigint  maximum number of entries to delete
@@ -18,3 +18,4 @@ DELETE FROM stepwell.embedding_cache AS v
 USING oldest AS o
 WHERE v.user_id = :user_id AND v.model = o.model AND v.dimension = o.dimension AND v.task = o.task
   AND v.text_hash = o.text_hash
+RETURNING v.text_hash

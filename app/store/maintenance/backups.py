@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
@@ -210,7 +211,7 @@ async def create_service_role(database: transactions.Database) -> bool:
             return False
         try:
             await connection.execute(sa.text(f"CREATE ROLE {SERVICE_ROLE} {SERVICE_RIGHTS}"))
-        except sa.exc.DBAPIError as error:
+        except asyncpg.PostgresError as error:
             raise errors.SchemaMismatch(
                 f"The role {SERVICE_ROLE} is missing and the connected role may not create it: "
                 f"run CREATE ROLE {SERVICE_ROLE} LOGIN as a superuser first."

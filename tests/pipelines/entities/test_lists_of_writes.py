@@ -10,10 +10,10 @@ from typing import Any
 
 import linking
 import pytest
+from asyncpg import PostgresError
 from harness import Tenant, counted_statements
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from sqlalchemy.exc import DBAPIError
 
 from app import errors
 from app.pipelines.documents import documents, ingest
@@ -208,7 +208,7 @@ async def test_documents_before_one_that_cannot_be_stored_are_stored(tenant: Ten
         [Upload("First.", uri="a"), refused, Upload("Third.", uri="c")], tenant.user_id, tenant.services()
     )
     assert (await anext(outcomes)).upload.uri == "a"
-    with pytest.raises(DBAPIError, match="Unicode escape"):
+    with pytest.raises(PostgresError, match="Unicode escape"):
         await anext(outcomes)
     assert await tenant.uris() == ["a"]
 

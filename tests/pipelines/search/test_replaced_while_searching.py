@@ -10,9 +10,7 @@ from typing import Any, Self
 
 import linking
 import pytest
-import sqlalchemy as sa
 from harness import Tenant
-from sqlalchemy.util import await_only
 
 from app.pipelines.documents import documents
 from app.pipelines.multihop import multihop
@@ -20,7 +18,8 @@ from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.search import search
 from app.providers.base import Proposal
 from app.shapes import Answer, DocumentFilter, Query, Vector
-from app.store.connection import bounded, transactions
+from app.store.connection import transactions
+from app.store.connection.connections import Connection
 from benchmarks.fake_embedder import FakeEmbedder
 
 Change = Callable[[], Awaitable[object]]
@@ -74,7 +73,7 @@ class Fleet:
 @pytest.fixture
 async def fleet(database: transactions.Database, address: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Fleet]:
     # A change that an Interruption runs counts towards the time limit of the statement.
-    monkeypatch.setattr(bounded.Connection, "limit_s", 60.0)
+    monkeypatch.setattr(Connection, "limit_s", 60.0)
     options = ChunkingOptions(target=24, overlap=0)
     tenant = Tenant(database, chunking_options=options)
     await tenant.add_all({"log": log_of(1), **NOTES})
@@ -92,21 +91,25 @@ class Interruption:
     before: int
     count: int = 0
 
-    def __call__(self, *_event: Any) -> None:
+    async def count_one(self) -> None:
         """Count a statement; run the change before the chosen one."""
         self.count += 1
         if self.count == self.before:
-            await_only(self.change())
+            await self.change()
 
     @contextmanager
     def of(self, database: transactions.Database) -> Iterator[Self]:
         """Count the statements of a database."""
-        engine = database.pool.engine.sync_engine
-        sa.event.listen(engine, "before_cursor_execute", self)
-        try:
+        execute = Connection.execute
+
+        async def interrupted(connection: Connection, *call: Any) -> Any:
+            if connection.engine is database.pool.engine:
+                await self.count_one()
+            return await execute(connection, *call)
+
+        with pytest.MonkeyPatch.context() as patching:
+            patching.setattr(Connection, "execute", interrupted)
             yield self
-        finally:
-            sa.event.remove(engine, "before_cursor_execute", self)
 
 
 async def interrupted(fleet: Fleet, ask: Callable[[], Awaitable[Answer]]) -> AsyncIterator[Answer]:

@@ -174,14 +174,14 @@ async def test_a_statement_without_a_user_condition_changes_only_the_users_own_r
     before = await owner.fetchval(counted, two)
     with suppress(Undone):
         async with database.writing(one) as writing:
-            deleted = (await writing.execute(sa.text(f"DELETE FROM {table}"))).rowcount
+            deleted = len((await writing.execute(sa.text(f"DELETE FROM {table} RETURNING user_id"))).all())
             raise Undone
     assert deleted == await owner.fetchval(counted, one) > 0
     async with database.writing(one) as writing:
-        foreign = sa.text(f"DELETE FROM {table} WHERE user_id = :user")
-        assert (await writing.execute(foreign, {"user": two})).rowcount == 0
-        touched = sa.text(f"UPDATE {table} SET user_id = user_id WHERE user_id = :user")
-        assert (await writing.execute(touched, {"user": two})).rowcount == 0
+        foreign = sa.text(f"DELETE FROM {table} WHERE user_id = :user RETURNING user_id")
+        assert not (await writing.execute(foreign, {"user": two})).all()
+        touched = sa.text(f"UPDATE {table} SET user_id = user_id WHERE user_id = :user RETURNING user_id")
+        assert not (await writing.execute(touched, {"user": two})).all()
     assert await owner.fetchval(counted, two) == before > 0
 
 
@@ -238,7 +238,7 @@ async def test_a_connection_returns_to_the_pool_without_a_user(alone, twins) -> 
 
 @pytest.mark.parametrize("opened", ["reading", "writing"])
 async def test_a_connection_keeps_no_user_after_an_error(alone, twins, opened) -> None:
-    with pytest.raises(sa.exc.DBAPIError):
+    with pytest.raises(asyncpg.PostgresError):
         async with getattr(alone, opened)(twins[0]) as connection:
             await connection.execute(sa.text("SELECT 1 / 0"))
     with pytest.raises(Undone):
