@@ -49,7 +49,7 @@ MARKDOWN = FileFormat(
     "markdown",
     "plain",
     ("Markdown",),
-    ("md", "markdown", "mdown", "mkd"),
+    ("md", "markdown", "mdown", "mkd", "mdx", "qmd", "rmd"),
     "the text; YAML frontmatter becomes metadata",
 )
 RST = FileFormat(
@@ -183,12 +183,15 @@ FORMATS = (
 """All formats, in the order in which messages list them."""
 BY_NAME = {format.name: format for format in (*FORMATS, ARCHIVE, OLD_OFFICE)}
 _BY_SUFFIX = {suffix: format for format in FORMATS for suffix in format.suffixes}
-SUFFIXES = frozenset(_BY_SUFFIX)
-"""Suffixes, without their point, of the files that are read from folders."""
 BINARY_SUFFIXES = frozenset(suffix for suffix, format in _BY_SUFFIX.items() if format.content == "binary")
 _LISTED = [name for format in FORMATS for name in format.listed]
 SUPPORTED = f"{', '.join(_LISTED[:-1])} and {_LISTED[-1]}"
-_HEAD = 4_096
+HEAD = 4_096
+"""Bytes at the beginning of a file that show its format."""
+_DOCUMENT_ENTRIES = (b"[Content_Types].xml", b"_rels/", b"docProps/", b"word/", b"xl/", b"ppt/", b"mimetype")
+"""Beginnings of the name of the first entry in the archive of an Office file or a book."""
+_ENTRY_NAME = 30
+"""Offset of the name of the first entry in a ZIP archive."""
 _COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _UNSUPPORTED = (
     b"\x89PNG",
@@ -214,7 +217,7 @@ def sniff(raw: bytes, name: str) -> FileFormat:
 
     Raises UnreadableFile (`unsupported_format`, `damaged`).
     """
-    head = raw[:_HEAD]
+    head = raw[:HEAD]
     if (signed := _signed(head, "binary")) is not None:
         return signed
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
@@ -225,12 +228,22 @@ def sniff(raw: bytes, name: str) -> FileFormat:
         raise unsupported()
     if (signed := _signed(head, "encoded")) is not None:
         return signed
-    named = _BY_SUFFIX.get(suffix(name), TEXT)
+    named = by_suffix(name)
     if named.content != "binary":
         return named
     if b"\x00" in head:
         raise UnreadableFile("damaged", f"The file is named .{suffix(name)} and is none: transfer it again.")
     return TEXT
+
+
+def is_document_archive(head: bytes, name: str) -> bool:
+    """Whether the first bytes of a ZIP archive, or its name, are those of a document in an archive."""
+    return head[_ENTRY_NAME:].startswith(_DOCUMENT_ENTRIES) or by_suffix(name).content == "binary"
+
+
+def by_suffix(name: str) -> FileFormat:
+    """The format that the suffix of a name stands for; text where it is unknown."""
+    return _BY_SUFFIX.get(suffix(name), TEXT)
 
 
 def _signed(head: bytes, content: Content) -> FileFormat | None:

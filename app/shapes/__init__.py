@@ -44,6 +44,7 @@ from app.shapes.kinds import (
     Vector,
     VectorPlan,
 )
+from app.shapes.left_out import LeftOut, LeftOutReason
 from app.shapes.links import (
     ChunkName,
     LinkedChunk,
@@ -157,6 +158,8 @@ __all__ = [
     "Json",
     "KeptResponse",
     "KnownFile",
+    "LeftOut",
+    "LeftOutReason",
     "Leg",
     "LegPlace",
     "LexicalQuery",

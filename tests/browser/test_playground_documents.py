@@ -85,7 +85,9 @@ async def test_the_page_is_served_with_its_policy_and_loads_every_file_of_its_fo
     async with httpx.AsyncClient(base_url=url) as client:
         assert (await client.get("/playground")).headers["content-security-policy"] == served.POLICY
     loaded = {path.rpartition("/")[2] for path in opened.requested if "/playground/assets/" in path}
-    assert loaded == {*(path.name for path in served.PAGES.iterdir()), "signals.js", "levels.js"} - {"index.html"}
+    assert loaded == {*(path.name for path in served.PAGES.iterdir()), "signals.js", "levels.js", "folder_names.js"} - {
+        "index.html"
+    }
 
 
 async def test_without_a_key_the_page_says_what_to_do_and_with_one_it_works_and_stores_it_nowhere(
@@ -152,6 +154,15 @@ async def test_dropped_files_are_stored_and_a_refused_one_says_why(
     await page.locator("#uploads .row", has_text="dulse.txt").get_by_text("Stored, 1 chunk").wait_for()
     await page.locator("#uploads .row", has_text="broken.pdf").get_by_text("Not stored: The PDF is damaged").wait_for()
     assert (await client.delete("/api/rag/documents", params={"uri": "dulse.txt"})).status_code == 200
+
+
+async def test_a_folder_is_sent_without_what_the_service_would_leave_out(playground: Playground) -> None:
+    kept = ["v/a.md", "v/build/plan.md", "v/vendor/b.md", "v/web/package.json", ".env", "notes.svg"]
+    left_out = ["v/.git/config", "v/node_modules/p/README.md", "v/web/dist/a.js", "v/env/pyvenv.cfg", "v/env/b.py"]
+    left_out += ["v/uv.lock", "v/app.min.js", "v/go/vendor/modules.txt", "v/go/vendor/x.go", "v/__pycache__/a.txt"]
+    load = "async names => (await import('/playground/assets/folders.js')).readable(names.map(name => ({ name })))"
+    found = await playground.page.evaluate(load, [*kept, *left_out, "v/.x"])
+    assert [one["name"] for one in found] == kept
 
 
 async def test_a_large_file_is_followed_until_its_job_has_stored_it(

@@ -3,8 +3,8 @@
 The page calls the API as any other client. It is served without a key, since it holds no data, and sends the key that
 its user types. Its Content-Security-Policy allows only the package's own files and calls to this service, and with
 Trusted Types no script can turn text into HTML. `/` answers with it where HTML is asked for by name, as browsers do,
-and redirects other clients to `/docs`. Two of its modules are made of tables: `signals.js` of the signals, `levels.js`
-of the levels of `answerable`.
+and redirects other clients to `/docs`. Three of its modules are made of tables: `signals.js` of the signals,
+`levels.js` of the levels of `answerable`, `folder_names.js` of what is left out of a folder.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 
 from app.api.site import docs
+from app.pipelines.sources import folder_names
 from app.shapes import answerability, signals
 
 PAGES = docs.WEB / "playground"
@@ -33,6 +34,7 @@ def install(app: FastAPI) -> None:
     app.add_route("/playground", _page, include_in_schema=False)
     app.add_route("/playground/assets/signals.js", _signals, include_in_schema=False)
     app.add_route("/playground/assets/levels.js", _levels, include_in_schema=False)
+    app.add_route("/playground/assets/folder_names.js", _folder_names, include_in_schema=False)
     # Modules of two versions do not fit together, so browsers ask whether a file has changed.
     files = docs.Assets(directory=PAGES, cache_control="no-cache")
     app.mount("/playground/assets", files, name="playground_assets")
@@ -57,6 +59,19 @@ async def _signals(_: Request) -> Response:
 async def _levels(_: Request) -> Response:
     """A module with the probabilities from which on an answer is called likely, or at least possible."""
     return _module(LIKELY=answerability.LIKELY, POSSIBLE=answerability.POSSIBLE)
+
+
+async def _folder_names(_: Request) -> Response:
+    """A module with the names of folders and files that are left out of a folder."""
+    return _module(
+        VENDORED=sorted(folder_names.VENDORED),
+        VENDORED_WITH=dict(folder_names.VENDORED_WITH),
+        GENERATED=sorted(folder_names.GENERATED),
+        GENERATED_BESIDE=dict(folder_names.GENERATED_BESIDE),
+        MARKERS=list(folder_names.MARKERS),
+        LOCKS=sorted(folder_names.LOCKS),
+        ENDINGS=folder_names.ENDINGS,
+    )
 
 
 def _module(**constants: object) -> Response:

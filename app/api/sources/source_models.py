@@ -14,7 +14,7 @@ from app.api.contract.responses import NoneIfEmpty, Response
 from app.api.documents.document_models import DocumentDeletion
 from app.api.documents.selection_models import RowNumbers
 from app.pipelines.sources.sources import EVERYTHING, AddedSource, SourceRequest, SourceState
-from app.shapes import SelectionDeletion, SourceNumbers, limits
+from app.shapes import SelectionDeletion, SourceNumbers, left_out, limits
 
 
 class SourceInput(wire.WireModel):
@@ -51,6 +51,13 @@ class SourceChange(wire.WireModel):
     watch: wire.Flag = Field(description="Whether the folder is watched.")
 
 
+class LeftOutFiles(Response):
+    """Files and folders that were left out for one reason."""
+
+    count: int = Field(description="Number of them; a folder counts once.")
+    examples: list[str] = Field(description="The first paths; those of folders end with a slash.")
+
+
 class SyncResult(Response):
     """What a job that has synchronised a source has done, in files."""
 
@@ -60,7 +67,10 @@ class SyncResult(Response):
     removed: int = Field(description="Files that were gone.")
     unchanged: int = Field(description="Files that were stored already.")
     failed: int = Field(description="Files that could not be stored.")
-    skipped: int = Field(description="Files of formats that are not supported, and symbolic links.")
+    skipped: int = Field(description="Files that were left out, and folders, each counted once.")
+    left_out: dict[str, LeftOutFiles] = Field(
+        default_factory=dict, description="Why they were, by reason: " + ", ".join(left_out.REASONS) + "."
+    )
     embedded: int = Field(description="Chunks that were embedded.")
 
 

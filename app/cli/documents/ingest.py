@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from rich.text import Text
 
 from app import errors, runtime
 from app.cli import options
-from app.cli.documents import embedded, extraction
+from app.cli.documents import embedded, extraction, left_out
 from app.config import Settings
 from app.pipelines.documents import file_reading
 from app.pipelines.documents import ingest as pipeline
@@ -27,7 +27,7 @@ from app.pipelines.running.services import Services
 from app.pipelines.sources import folders, source_roots
 from app.providers.base import Embedder, EmbeddingModel
 from app.providers.calls import scope
-from app.shapes import IngestResult, Upload, Vector
+from app.shapes import IngestResult, LeftOut, Upload, Vector
 
 PROVIDER_RETRY_S = 900.0
 """How long passages are sent again while a remote embedder fails; then the command ends and can be repeated."""
@@ -55,13 +55,13 @@ class Files:
 
 @dataclass(slots=True)
 class Summary:
-    """Counts the documents by status and the unsupported files by suffix, and lists why some failed."""
+    """Counts the documents by status and what is left out by reason, and lists why files failed."""
 
     counts: Counter[str] = field(default_factory=Counter)
     chunks: int = 0
     failures: list[tuple[str, str]] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
-    unsupported: Counter[str] = field(default_factory=Counter)
+    left_out: LeftOut = field(default_factory=LeftOut)
 
     def refuse(self, upload: Upload, reason: str) -> None:
         """Records a document that cannot be stored; several of one file are one failure, with the first reason."""
@@ -82,7 +82,7 @@ class Summary:
         """The summary as printed by --json."""
         statuses = {name: self.counts[name] for name in ("added", "replaced", "unchanged")}
         failed = [{"path": path, "reason": self.reason(path, reason)} for path, reason in self.failures]
-        counted = {"failed": len(failed), "chunks": self.chunks, "unsupported": dict(self.unsupported)}
+        counted = {"failed": len(failed), "chunks": self.chunks, "left_out": self.left_out.as_json()}
         return {**statuses, **counted, "failures": failed}
 
 
@@ -163,8 +163,9 @@ def ingest(
 ) -> None:
     """Add files; the command may be interrupted and repeated, and embeds no text twice.
 
-    In folders, hidden files and folders, node_modules and whatever .gitignore files exclude are skipped, and so are the
-    files of a Postgres server, such as those of the data folder.
+    Of folders, every file is read that is text or has a supported format. Left out and counted are hidden files, what
+    .gitignore files exclude, installed packages, build outputs, lock files, minified files, and the files of a Postgres
+    server, such as those of the data folder.
     """
     summary = Summary()
     settings = options.settings(data_dir)
@@ -183,23 +184,31 @@ def ingest(
 def find(paths: Sequence[Path], summary: Summary) -> list[Path]:
     """The files to read, each once, in order.
 
-    Named files are read whatever their suffix. Missing paths and unsupported files of folders are counted in `summary`.
+    Named files are read whatever they are. Missing paths and what is left out of folders are counted in `summary`.
     """
     found: dict[Path, None] = {}
     for path in paths:
         if folders.is_in_database(path.absolute()):
             summary.failures.append((str(path), "It belongs to a Postgres server."))
         elif path.is_dir():
-            for file in folders.files(path, summary.fail):
-                if file.suffix.lower().removeprefix(".") in file_reading.SUFFIXES:
-                    found[file] = None
-                else:
-                    summary.unsupported[file.suffix.lower()] += 1
+            found |= dict.fromkeys(_readable(path, summary))
         elif path.is_file():
             found[path] = None
         else:
             summary.failures.append((str(path), "No such file or folder."))
     return list(found)
+
+
+def _readable(folder: Path, summary: Summary) -> Iterator[Path]:
+    """The files of a folder that are read; one that cannot be opened is among them, and fails later."""
+    for file in folders.files(folder, summary.left_out, summary.fail):
+        with suppress(OSError):
+            with file.open("rb") as opened:
+                head = opened.read(file_reading.HEAD)
+            if (reason := folders.unread(head, file.stat().st_size, file.name)) is not None:
+                summary.left_out.add(reason, file.relative_to(folder).as_posix())
+                continue
+        yield file
 
 
 async def read(files: Files, summary: Summary, limits: ParseLimits) -> AsyncGenerator[Upload, None]:
@@ -265,8 +274,6 @@ def _show(summary: Summary) -> None:
         f"{counts['added']} added, {counts['replaced']} replaced, {counts['unchanged']} unchanged, "
         f"{len(summary.failures)} failed; {summary.chunks} chunks."
     )
-    for suffix, count in sorted(summary.unsupported.items()):
-        kind = f"{suffix} files" if suffix else "files without a suffix"
-        options.err.print(f"Skipped {count} {escape(kind)}: the format is not supported.")
+    left_out.show(summary.left_out)
     for path, reason in summary.failures:
         options.err.print(f"[red]failed[/] {escape(path)}: {escape(summary.reason(path, reason))}", soft_wrap=True)

@@ -5,6 +5,7 @@ A file may hold several documents, such as the rows of a table; each has the fil
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -24,13 +25,34 @@ from app.text.words.cleaning import Decoded
 
 T = TypeVar("T")
 __all__ = ["FileReader", "NamedFile", "ParseLimits", "ParseShare", "opened"]
-SUFFIXES = formats.SUFFIXES
 SUPPORTED = formats.SUPPORTED
+HEAD = formats.HEAD
 
 
 def is_binary(name: str) -> bool:
     """Whether a file with this name is probably not plain text."""
     return formats.suffix(name) in formats.BINARY_SUFFIXES
+
+
+def is_readable(head: bytes, name: str) -> bool:
+    """Whether a file with these first bytes, at most HEAD, is text or has a format that is read."""
+    try:
+        format = formats.sniff(head, name)
+    except UnreadableFile as error:
+        return error.code != "unsupported_format"
+    if format == formats.ARCHIVE:
+        return formats.is_document_archive(head, name)
+    return format.content == "binary" or cleaning.is_text(head)
+
+
+def title_of_blank(name: str) -> str | None:
+    """The title of a blank file with this name, which is a note without text; None if it is not a note.
+
+    A blank Markdown file whose name has several words is one.
+    """
+    stem = name.rpartition(".")[0]
+    words = re.findall(r"[^\W_]+", stem)
+    return stem if len(words) > 1 and formats.by_suffix(name) == formats.MARKDOWN else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +109,8 @@ async def _decoded(file: NamedFile) -> Decoded:
         decoded = await _run(size, partial(cleaning.decode, file.raw))
     except errors.BadRequest as error:
         raise formats.unsupported() from error
-    if not file.titled and await _run(size, partial(cleaning.is_blank, decoded.text)):
+    blank = partial(cleaning.is_blank, decoded.text)
+    if not file.titled and title_of_blank(file.name) is None and await _run(size, blank):
         raise UnreadableFile("no_text", "The file contains no text.")
     return decoded
 
@@ -100,6 +123,7 @@ def _text_upload(decoded: Decoded, file: NamedFile, format: FileFormat) -> Uploa
     metadata, problems = _metadata(fields, file)
     return Upload(
         text,
+        title=title_of_blank(file.name) if not file.titled and cleaning.is_blank(text) else None,
         uri=file.uri,
         markdown=format in (formats.MARKDOWN, formats.RST),
         frontmatter=format == formats.MARKDOWN,

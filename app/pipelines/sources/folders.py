@@ -1,6 +1,7 @@
-"""Finds the files of a folder that may be ingested.
+"""Finds the files of a folder that are read: one rule for every way to store a folder.
 
-They are neither hidden, nor in node_modules, nor excluded by .gitignore, nor files of a Postgres server.
+Names decide first: what is hidden, excluded by .gitignore, vendored, generated, or a Postgres server's is left out.
+Then the content decides, as it does in an upload: what is text, or a document of a supported format, is read.
 """
 
 from __future__ import annotations
@@ -14,7 +15,11 @@ from typing import Self
 
 from pathspec import GitIgnoreSpec
 
-EXCLUDED = frozenset({"node_modules"})
+from app.pipelines.documents import file_reading
+from app.pipelines.sources import folder_names, source_roots
+from app.shapes import LeftOut, LeftOutReason
+
+Failed = Callable[[Path, OSError], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +51,26 @@ class Rules:
         return self.spec.check_file(relative + "/" * is_folder).include
 
 
-def files(folder: Path, failed: Callable[[Path, OSError], None]) -> Iterator[Path]:
-    """Yields the files under a folder in order, and calls `failed` for each subfolder that cannot be read.
+def files(folder: Path, left_out: LeftOut, failed: Failed) -> Iterator[Path]:
+    """Yields the files under a folder in order whose names do not exclude them; the others are counted.
 
-    Symbolic links to folders are not followed. The .gitignore files between the root of the Git repository and the
-    folder count, unless they exclude the folder itself.
+    `failed` is called for each subfolder that cannot be read. Symbolic links to folders are not followed. The
+    .gitignore files between the root of the Git repository and the folder count, unless they exclude the folder itself.
     """
-    yield from _files(folder, _inherited(folder), failed)
+    walk = _Walk(folder, left_out, failed)
+    yield from walk.files(folder, _inherited(folder))
+
+
+def unread(head: bytes, size: int, name: str) -> LeftOutReason | None:
+    """Why a file of a folder with these first bytes, this size and this name is not read; None if it is.
+
+    A file whose content turns out to be damaged or protected is read: its failure says so.
+    """
+    if size > source_roots.LARGEST_FILE:
+        return "too_large"
+    if not size and not file_reading.title_of_blank(name):
+        return "empty"
+    return None if file_reading.is_readable(head, name) else "binary"
 
 
 def is_in_database(path: Path) -> bool:
@@ -68,22 +86,42 @@ def _holds_database(folder: Path) -> bool:
     return all(os.path.isfile(os.path.join(folder, *name)) for name in (["data", "PG_VERSION"], ["clients"], ["lock"]))
 
 
-def _files(folder: Path, inherited: Sequence[Rules], failed: Callable[[Path, OSError], None]) -> Iterator[Path]:
-    try:
-        entries = sorted(folder.iterdir())
-    except OSError as error:
-        failed(folder, error)
-        return
-    rules = [*inherited, *Rules.of(folder)]
-    for entry in entries:
-        is_folder = entry.is_dir()
-        if entry.name.startswith(".") or entry.name in EXCLUDED or _excluded(entry, rules, is_folder=is_folder):
-            continue
-        if not is_folder:
-            if entry.is_file():
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """A walk through a folder, which counts what is left out by its path relative to that folder."""
+
+    top: Path
+    left_out: LeftOut
+    failed: Failed
+
+    def files(self, folder: Path, inherited: Sequence[Rules]) -> Iterator[Path]:
+        try:
+            entries = sorted(folder.iterdir())
+        except OSError as error:
+            self.failed(folder, error)
+            return
+        rules = [*inherited, *Rules.of(folder)]
+        for entry in entries:
+            is_folder = entry.is_dir()
+            if (reason := _excluded_by_name(entry, rules, is_folder=is_folder)) is not None:
+                self.left_out.add(reason, entry.relative_to(self.top).as_posix() + "/" * is_folder)
+            elif is_folder:
+                yield from self.files(entry, rules)
+            elif entry.is_file():
                 yield entry
-        elif not entry.is_symlink() and not _holds_database(entry):
-            yield from _files(entry, rules, failed)
+
+
+def _excluded_by_name(path: Path, rules: Sequence[Rules], *, is_folder: bool) -> LeftOutReason | None:
+    """Why a file or folder is left out, whatever it contains."""
+    if path.name.startswith("."):
+        return "hidden"
+    if _excluded(path, rules, is_folder=is_folder):
+        return "ignored"
+    if not is_folder:
+        return folder_names.of_file(path.name)
+    if path.is_symlink():
+        return "link"
+    return "database" if _holds_database(path) else folder_names.of_folder(path)
 
 
 def _inherited(folder: Path) -> list[Rules]:

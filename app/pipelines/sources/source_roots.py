@@ -10,6 +10,7 @@ from app import errors
 from app.shapes import SourceRoots
 
 LARGEST_FILE = 50_000_000
+"""Bytes of the largest file that is read."""
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _OUTSIDE = "The folder is not in one that is allowed by STEPWELL_SOURCE_ROOTS."
@@ -75,6 +76,15 @@ def read(folder: Path, path: str) -> tuple[bytes, os.stat_result]:
         if len(raw) > LARGEST_FILE:
             raise errors.BadRequest(f"Larger than {LARGEST_FILE // 1_000_000} MB.")
         return raw, state
+    finally:
+        os.close(descriptor)
+
+
+def head(folder: Path, path: str, size: int) -> bytes:
+    """The first bytes of a file below a folder. Raises OSError as `read` does."""
+    descriptor = _open(folder, path)
+    try:
+        return os.read(descriptor, size) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
     finally:
         os.close(descriptor)
 

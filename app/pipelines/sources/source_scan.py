@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -22,9 +23,10 @@ from pathspec import PathSpec
 from app import errors
 from app.pipelines.documents import file_reading
 from app.pipelines.sources import folders, source_roots
-from app.shapes import FileFailure, KnownFile, SourceDraft, limits
+from app.shapes import FileFailure, KnownFile, LeftOut, LeftOutReason, SourceDraft, limits
 from app.text import interruption
 
+NOTHING_KNOWN: Mapping[str, KnownFile] = MappingProxyType({})
 RECENT_NS = 2_000_000_000
 """A file that changed less than this before it was read may change again without another time of change."""
 
@@ -40,12 +42,12 @@ class FoundFile:
 
 @dataclass(slots=True)
 class Scan:
-    """The files of a folder by path, what could not be listed, and how many files are of no supported format."""
+    """The files of a folder by path, what could not be listed, and what is left out."""
 
     files: dict[str, FoundFile] = field(default_factory=dict)
     failures: list[FileFailure] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
-    skipped: int = 0
+    left_out: LeftOut = field(default_factory=LeftOut)
 
     def may_have(self, path: str) -> bool:
         """Whether a file that was not found may exist in a folder that could not be read."""
@@ -67,7 +69,7 @@ class Plan:
     forgotten: list[str] = field(default_factory=list)
     failures: list[FileFailure] = field(default_factory=list)
     unchanged: int = 0
-    skipped: int = 0
+    left_out: LeftOut = field(default_factory=LeftOut)
 
     @property
     def total(self) -> int:
@@ -91,8 +93,12 @@ def literal(name: str) -> str:
     return "".join(f"\\{character}" if character in "\\*?[]! " else character for character in name)
 
 
-def scan(draft: SourceDraft, *, taken: Mapping[str, str]) -> Scan:
-    """List the files of a source's folder. Files in `taken` belong to other sources; the values say why they fail."""
+def scan(draft: SourceDraft, *, taken: Mapping[str, str], known: Mapping[str, KnownFile] = NOTHING_KNOWN) -> Scan:
+    """List the files of a source's folder that are read.
+
+    Files in `taken` belong to other sources; the values say why they fail. `known` are the recorded files by path: one
+    that is stored is read again, whatever it contains now.
+    """
     folder = Path(draft.path)
     found = Scan()
 
@@ -102,15 +108,15 @@ def scan(draft: SourceDraft, *, taken: Mapping[str, str]) -> Scan:
         found.failures.append(FileFailure(path or ".", f"The folder cannot be read: {error.strerror}."))
 
     matcher = _matcher(draft.globs)
-    for file in folders.files(folder, failed):
+    for file in folders.files(folder, found.left_out, failed):
         interruption.point()
         path = _relative(file, folder)
         if not matcher.match_file(path):
             continue
-        if file.is_symlink() or file.suffix.lower().removeprefix(".") not in file_reading.SUFFIXES:
-            found.skipped += 1
+        if file.is_symlink():
+            found.left_out.add("link", path)
         else:
-            _add(found, file, path, taken)
+            _add(found, file, path, taken, known.get(path))
     return found
 
 
@@ -118,7 +124,7 @@ def compare(draft: SourceDraft, found: Scan, known: Iterable[KnownFile], job_id:
     """Compare the files of a folder with the recorded ones. What `job_id` has done already is left out."""
     by_path = {file.path: file for file in known}
     failed = {failure.path for failure in found.failures}
-    plan = Plan(skipped=found.skipped)
+    plan = Plan(left_out=found.left_out)
     plan.failures = [f for f in found.failures if not _has_failed(by_path.get(f.path), job_id)]
     new: list[FoundFile] = []
     for file in found.files.values():
@@ -146,14 +152,17 @@ def recorded_mtime(state: os.stat_result) -> int | None:
     return None if time.time_ns() - state.st_mtime_ns < RECENT_NS else state.st_mtime_ns
 
 
-def _add(found: Scan, file: Path, path: str, taken: Mapping[str, str]) -> None:
+def _add(found: Scan, file: Path, path: str, taken: Mapping[str, str], recorded: KnownFile | None) -> None:
     try:
         state = file.lstat()
+        reason = None if _is_stored(recorded) else _unread(file, state.st_size)
     except OSError as error:
         found.failures.append(FileFailure(path, f"{error.strerror}."))
         found.unreadable.append(path)
         return
-    if not _is_text(path):
+    if reason is not None:
+        found.left_out.add(reason, path)
+    elif not _is_text(path):
         shown = path.encode(errors="surrogateescape").decode(errors="backslashreplace")
         found.failures.append(FileFailure(shown, "The name of the file is not valid UTF-8."))
     elif len(file.as_uri()) > limits.MAX_URI:
@@ -162,6 +171,16 @@ def _add(found: Scan, file: Path, path: str, taken: Mapping[str, str]) -> None:
         found.failures.append(FileFailure(path, reason))
     else:
         found.files[path] = FoundFile(path, state.st_size, state.st_mtime_ns)
+
+
+def _is_stored(recorded: KnownFile | None) -> bool:
+    """Whether a version of a file is stored, which stays if the file cannot be read any more."""
+    return recorded is not None and recorded.content_hash is not None
+
+
+def _unread(file: Path, size: int) -> LeftOutReason | None:
+    """Why a file is not read. Raises OSError, also where a part of its path has become a symbolic link."""
+    return folders.unread(source_roots.head(file.parent, file.name, file_reading.HEAD), size, file.name)
 
 
 def _compare_file(plan: Plan, folder: Path, file: FoundFile, recorded: KnownFile, job_id: UUID) -> None:

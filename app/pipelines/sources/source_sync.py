@@ -107,7 +107,7 @@ async def _plan(syncing: _Syncing) -> Plan:
     """Compare the folder with the recorded files. Raises SourceUnavailable, FolderNotAllowed."""
     draft, roots, user_id = syncing.source.draft, syncing.services.source_roots, syncing.user_id
     source_roots.check(syncing.folder, user_id, roots, confined=draft.confined)
-    scan = partial(source_scan.scan, draft, taken=await _taken(syncing))
+    scan = partial(source_scan.scan, draft, taken=await _taken(syncing), known=syncing.known)
     found = await cancellable.run(0, scan)
     source_roots.check(syncing.folder, user_id, roots, confined=draft.confined)
     compare = partial(source_scan.compare, draft, found, syncing.known.values(), syncing.job_id)
@@ -222,7 +222,8 @@ async def _finish(syncing: _Syncing, plan: Plan) -> int:
     user_id, source_id = syncing.user_id, syncing.source.source_id
     counts = {name: syncing.counts.get(name, 0) for name in (*COUNTED, "embedded")}
     counts["unchanged"] += plan.unchanged
-    result = {"source_id": str(source_id), **counts, "skipped": plan.skipped}
+    left_out = {"skipped": plan.left_out.total, "left_out": plan.left_out.as_json()}
+    result = {"source_id": str(source_id), **counts, **left_out}
     async with syncing.run.db.writing(user_id) as writing:
         await writing.lock()
         await sources.finish(writing, source_id, result)

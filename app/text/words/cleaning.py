@@ -92,6 +92,18 @@ def is_blank(text: str) -> bool:
     return not any(_VISIBLE.search(text, start, start + PIECE) for start in range(0, len(text), PIECE))
 
 
+def is_text(head: bytes) -> bool:
+    """Returns whether the first bytes of a file are those of a text that `decode` reads."""
+    lead = next((place for place in range(1, min(4, len(head)) + 1) if head[-place] & 0xC0 != 0x80), 0)
+    if lead and head[-lead] >= 0xC0:  # the bytes may end inside a character
+        head = head[:-lead]
+    try:
+        decode(head)
+    except BadRequest:
+        return False
+    return True
+
+
 def decode(raw: bytes) -> Decoded:
     """Decodes bytes by their BOM, else as UTF-16 if zero bytes indicate it, else as UTF-8.
 

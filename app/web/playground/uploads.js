@@ -3,6 +3,7 @@
 import { call, follow, upload } from "./api.js";
 import { listDocuments } from "./documents.js";
 import { byId, el } from "./dom.js";
+import { isLeftOut, readable } from "./folders.js";
 import { problemText } from "./problems.js";
 
 const DONE = { added: "Stored", replaced: "Replaced the earlier version", unchanged: "Stored already", changed: "Changed" };
@@ -16,6 +17,12 @@ export function acceptFiles() {
     input.value = "";
     await send(files);
   });
+  const folder = byId("folder");
+  folder.addEventListener("change", async () => {
+    const files = [...folder.files].map((file) => ({ file, name: file.webkitRelativePath || file.name }));
+    folder.value = "";
+    await send(readable(files), files.length);
+  });
   for (const kind of ["dragenter", "dragover"]) {
     drop.addEventListener(kind, (event) => {
       event.preventDefault();
@@ -28,7 +35,8 @@ export function acceptFiles() {
     drop.classList.remove("over");
     const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
     const dropped = [...event.dataTransfer.files].map((file) => ({ file, name: file.name }));
-    await send(entries.length ? (await Promise.all(entries.map((entry) => filesOf(entry)))).flat() : dropped);
+    const files = entries.length ? (await Promise.all(entries.map((entry) => filesOf(entry)))).flat() : dropped;
+    await send(readable(files), files.length);
   });
 }
 
@@ -43,17 +51,19 @@ async function filesOf(entry) {
   for (;;) {
     const some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
     if (!some.length) return found;
-    for (const inner of some) found.push(...(await filesOf(inner)));
+    for (const inner of some) if (inner.isFile || !isLeftOut(inner.name)) found.push(...(await filesOf(inner)));
   }
 }
 
-async function send(files) {
+/** Stores files, of which `found` were chosen or dropped. */
+async function send(files, found = files.length) {
   const rows = files.map(({ name }) => new UploadRow(name));
   for (const [index, { file, name }] of files.entries()) await store(file, name, rows[index]);
-  if (!files.length) return;
+  if (!found) return;
   await listDocuments();
   const refused = rows.filter((row) => row.isRefused).length;
-  byId("documents-message").textContent = `${files.length - refused} of ${files.length} files are stored.`;
+  const leftOut = found > files.length ? ` ${found - files.length} hidden or generated ones are left out.` : "";
+  byId("documents-message").textContent = `${files.length - refused} of ${files.length} files are stored.${leftOut}`;
 }
 
 async function store(file, name, row) {

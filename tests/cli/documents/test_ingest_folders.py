@@ -19,8 +19,10 @@ from watchfiles import Change
 
 from app.cli.documents import ingest
 from app.cli.documents.ingest import Chunks
-from app.pipelines.sources import folders, source_watch
-from app.shapes import IngestResult, Upload
+from app.pipelines.documents import document_drafts, file_reading
+from app.pipelines.documents.file_reading import NamedFile, ParseLimits
+from app.pipelines.sources import folders, source_scan, source_watch
+from app.shapes import IngestResult, LeftOut, SourceDraft, Upload
 
 Stepwell = Callable[..., Any]
 
@@ -37,18 +39,78 @@ def found(folder: Path) -> list[str]:
     return [path.relative_to(folder).as_posix() for path in ingest.find([folder], summary)]
 
 
-def test_hidden_files_and_folders_and_node_modules_are_skipped(tmp_path: Path) -> None:
-    names = [
-        "a.md",
-        ".b.md",
-        ".git/c.md",
+COMMON = """
+README LICENSE NOTICE AUTHORS CHANGELOG TODO Makefile Dockerfile Jenkinsfile Vagrantfile Procfile Gemfile CODEOWNERS
+a.json b.yaml c.yml d.toml e.ini f.cfg g.conf h.log i.xml j.tex k.org l.mdx m.vue n.tf o.diff p.patch q.bib r.adoc
+s.properties t.env.example u.service v.gradle w.graphql x.css y.scss z.svelte a.astro b.bat c.nix d.lisp e.clj f.r
+g.jl h.f90 i.erl j.cmake k.mk l.srt m.ics n.vcf o.opml p.wiki q.textile r.pem s.unknown t.doc notes.2026-11-24
+"""
+
+
+def test_whatever_is_text_is_read_whatever_its_name(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        dict.fromkeys(COMMON.split(), "Below the third landing we use lime: \u017clobek, \u65e5\u672c\u8a9e.\n" * 200),
+    )
+    (tmp_path / "utf-16").write_bytes("Lime mortar sets slowly.".encode("utf-16"))
+    (tmp_path / "latin-1").write_bytes("Gr\xfc\xdfe aus K\xf6ln, wo der Kalk langsam trocknet.".encode("latin-1"))
+    (tmp_path / "report.doc").write_bytes(made_files.word("Cement."))
+    assert found(tmp_path) == sorted([*COMMON.split(), "utf-16", "latin-1", "report.doc"])
+
+
+def test_each_reason_to_leave_something_out_is_counted_with_examples(tmp_path: Path) -> None:
+    texts = ["a.md", "x/e.txt", "build/plan.md", "vendor/contract.md", "dist/a.md", "target/market.md", "go.summary"]
+    left_out = {
+        "hidden": [".b.md", ".git/", ".obsidian/"],
+        "ignored": ["private.md"],
+        "vendored": ["node_modules/", "php/vendor/", "py/env/"],
+        "generated": ["js/app.min.js", "js/dist/", "py/__pycache__/", "py/uv.lock"],
+        "link": ["linked/"],
+        "binary": ["a.png", "b.bin", "c.zip", "d.pyc"],
+        "empty": ["py/__init__.py"],
+        "too_large": ["dump.sql"],
+    }
+    inside = [
+        "c.md",
+        ".git/d.md",
         ".obsidian/d.md",
         "node_modules/p/README.md",
-        "x/node_modules/q.md",
-        "x/e.txt",
+        "php/vendor/autoload.php",
+        "py/env/pyvenv.cfg",
     ]
-    write(tmp_path, dict.fromkeys(names, "Lime."))
-    assert found(tmp_path) == ["a.md", "x/e.txt"]
+    inside += ["js/app.min.js", "js/dist/a.js", "py/__pycache__/a.txt", "py/uv.lock", ".b.md", "private.md"]
+    write(
+        tmp_path,
+        dict.fromkeys([*texts, *inside, "js/package.json"], "Lime.")
+        | {".gitignore": "private.md\n", "py/__init__.py": ""},
+    )
+    for name, raw in {"a.png": b"\x89PNG\r\n", "b.bin": bytes(range(256)), "d.pyc": b"\xa7\r\r\n" + bytes(60)}.items():
+        (tmp_path / name).write_bytes(raw)
+    (tmp_path / "c.zip").write_bytes(made_files.archive({"photo.jpg": b"x"}))
+    (tmp_path / "linked").symlink_to(tmp_path / "x")
+    with (tmp_path / "dump.sql").open("wb") as sparse:
+        sparse.truncate(50_000_001)
+    summary = ingest.Summary()
+    read = [path.relative_to(tmp_path).as_posix() for path in ingest.find([tmp_path], summary)]
+    assert read == sorted([*texts, "c.md", "js/package.json"])
+    left_out["hidden"] = [".b.md", ".git/", ".gitignore"]
+    assert {reason: one["examples"] for reason, one in summary.left_out.as_json().items()} == {
+        reason: paths[:3] for reason, paths in left_out.items()
+    }
+    assert summary.left_out.counts == {reason: len(paths) for reason, paths in left_out.items()} | {"hidden": 4}
+    draft = SourceDraft(str(tmp_path))
+    scan = source_scan.scan(draft, taken={})
+    assert (sorted(scan.files), scan.left_out.as_json()) == (read, summary.left_out.as_json()), (
+        "a source reads the same"
+    )
+
+
+async def test_a_blank_note_whose_name_has_several_words_is_its_title(tmp_path: Path) -> None:
+    write(tmp_path, {"Call the roofer.md": "\n", "index.md": "", "Two words.txt": "", "Landing stage.md": "Lime."})
+    assert found(tmp_path) == ["Call the roofer.md", "Landing stage.md"]
+    async with file_reading.opened(ParseLimits()) as reader:
+        (note,) = [upload async for upload in reader.uploads(NamedFile(b"\n", "Call the roofer.md"))]
+    assert (document_drafts.clean(note).title, document_drafts.clean(note).content) == ("Call the roofer", "")
 
 
 def test_the_files_of_a_postgres_server_are_left_out(tmp_path: Path) -> None:
@@ -80,40 +142,39 @@ def test_gitignore_files_exclude_and_deeper_ones_decide(tmp_path: Path) -> None:
         tmp_path,
         {
             ".gitignore": "# build output\nbuild/\n*.txt\n/top.md\n!\n",
-            "build/a.md": "",
-            "docs/build/b.md": "",
-            "top.md": "",
-            "docs/top.md": "",
-            "c.txt": "",
             "docs/.gitignore": "!kept.txt\nprivate.md\n",
-            "docs/kept.txt": "",
-            "docs/other.txt": "",
-            "docs/private.md": "",
-            "private.md": "",
+            **dict.fromkeys(["build/a.md", "docs/build/b.md", "top.md", "docs/top.md", "c.txt"], "Lime."),
+            **dict.fromkeys(["docs/kept.txt", "docs/other.txt", "docs/private.md", "private.md"], "Lime."),
         },
     )
     assert found(tmp_path) == ["docs/kept.txt", "docs/top.md", "private.md"]
 
 
 def test_the_repositorys_gitignore_applies_to_a_folder_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path, {".gitignore": "drafts/\nout/\n", "docs/a.md": "", "docs/drafts/b.md": "", "out/c.md": ""})
+    write(
+        tmp_path,
+        {".gitignore": "drafts/\nout/\n", "docs/a.md": "Lime.", "docs/drafts/b.md": "Tuff.", "out/c.md": "Sand."},
+    )
     assert found(tmp_path / "docs") == ["a.md", "drafts/b.md"], "no repository"
     (tmp_path / ".git").mkdir()
     assert found(tmp_path / "docs") == ["a.md"]
     assert found(tmp_path / "out") == ["c.md"], "an ignored folder that is named is read"
     monkeypatch.chdir(tmp_path / "docs")
-    assert [str(path) for path in folders.files(Path(), _never)] == ["a.md"]
+    assert [str(path) for path in folders.files(Path(), LeftOut(), _never)] == ["a.md"]
 
 
-def test_unsupported_files_are_counted_once_for_each_suffix(stepwell: Stepwell, tmp_path: Path) -> None:
-    write(tmp_path, {"a.md": "Lime.", "b.png": "", "c.PNG": "", "d.zip": "", "LICENSE": ""})
+def test_what_is_left_out_is_shown_by_reason(stepwell: Stepwell, tmp_path: Path) -> None:
+    write(tmp_path, {"a.md": "Lime.", "b.png": "\x89PNG", "LICENSE": "Free.", "e.txt": ""})
+    for name in ("b", "c", "d", "e"):
+        (tmp_path / f"{name}.png").write_bytes(b"\x89PNG\r\n")
     user = harness.new_user()
     counted = stepwell("ingest", tmp_path, "--user", user, "--json")
-    assert (counted.code, counted.json["unsupported"]) == (0, {"": 1, ".zip": 1, ".png": 2})
+    assert (counted.code, counted.json["added"]) == (0, 2)
+    binary = {"count": 4, "examples": ["b.png", "c.png", "d.png"]}
+    assert counted.json["left_out"] == {"binary": binary, "empty": {"count": 1, "examples": ["e.txt"]}}
     shown = stepwell("ingest", tmp_path, "--user", user).err
-    assert "Skipped 2 .png files: the format is not supported." in shown
-    assert "Skipped 1 files without a suffix: the format is not supported." in shown
-    assert shown.count("Skipped") == 3
+    assert "Left out 4 neither text nor of a supported format: b.png, c.png, d.png, …" in shown
+    assert "Left out 1 empty: e.txt" in shown
 
 
 def test_progress_is_in_chunks_and_moves_while_a_large_document_is_embedded() -> None:

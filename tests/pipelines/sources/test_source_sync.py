@@ -112,17 +112,17 @@ async def test_a_file_that_cannot_be_read_is_listed_and_read_again(tenant: Tenan
     source_folder.write(folder, "good.md", b"Lime.")
     source_folder.write(folder, "rows.csv", b"id,text\n1,Lime\n")
     source_folder.write(folder, "bad.pdf", b"%PDF-1.7 damaged")
-    source_folder.write(folder, "empty.txt", b"")
+    source_folder.write(folder, "blank.txt", b" \n")
     added = await source_folder.add(tenant, folder)
     await source_folder.work(tenant)
     state = await followed_jobs.get(added.job_id, tenant.user_id, db=tenant.db)
     assert source_folder.counts(state) == {"added": 2, "failed": 2}
-    assert [failure["path"] for failure in state.result["failures"]] == ["bad.pdf", "empty.txt"]
+    assert [failure["path"] for failure in state.result["failures"]] == ["bad.pdf", "blank.txt"]
     assert all(failure["reason"] for failure in state.result["failures"])
     assert source_folder.counts(await source_folder.synced(tenant, added)) == {"unchanged": 2, "failed": 2}
     source_folder.write(folder, "bad.pdf", source_folder.content("pdf", 1))
     source_folder.write(folder, "good.md", b"\x00\x01\x02 not text any more \xff\xfe\x00")
-    (folder / "empty.txt").unlink()
+    (folder / "blank.txt").unlink()
     state = await source_folder.synced(tenant, added)
     assert source_folder.counts(state) == {"added": 1, "unchanged": 1, "failed": 1}
     found = await sources.get(added.source.source_id, tenant.user_id, db=tenant.db)

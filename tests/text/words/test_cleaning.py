@@ -209,6 +209,13 @@ def test_binary_content_is_refused_with_the_field_named(raw):
     assert refusal.value.field == "content"
 
 
+@pytest.mark.parametrize("text", ["grüße €uro", "日本語のテキスト", "Ωmega 😀 end", "plain"])
+def test_the_beginning_of_a_text_is_text_wherever_it_is_cut(text):
+    raw = text.encode()
+    assert all(cleaning.is_text(raw[:end]) for end in range(len(raw) + 1))
+    assert not cleaning.is_text(bytes(100))
+
+
 @given(st.binary(max_size=300))
 def test_any_bytes_are_either_text_or_a_bad_request(raw):
     try:
