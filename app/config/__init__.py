@@ -199,6 +199,12 @@ class Settings(ProviderSettings):
     chunk_tokens: int = Field(160, ge=40, le=400, description="Target size of a chunk in tokens.")
     chunk_overlap: int = Field(24, ge=0, le=100, description="Overlap of neighbouring chunks of a section, in tokens.")
 
+    language: str = Field(
+        "auto",
+        description="Language of documents that name none: a BCP 47 tag, ISO 639 code or name; auto: it is detected, "
+        "and is English where a text says too little.",
+    )
+
     # files
     parse_memory_mb: int = Field(
         512, ge=256, description="Memory that the process which parses a file may use, in MB of address space."

@@ -1,8 +1,9 @@
 """Reads and writes evaluation sets in BEIR layout.
 
 A set is a folder with `corpus.jsonl` (`_id`, `title`, `text`, optional `created_at`; further fields are metadata),
-`queries.jsonl` (`_id`, `text`, optional `type` and `filters`), `qrels.tsv` (query, document, relevance; a header line
-is skipped) and, optionally, `entities.jsonl` (a body of `POST /api/rag/entities` per line, with members by name).
+`queries.jsonl` (`_id`, `text`, optional `type` and `filters`), `qrels.tsv` or `qrels/test.tsv` (query, document,
+relevance; a header line is skipped) and, optionally, `entities.jsonl` (a body of `POST /api/rag/entities` per line,
+with members by name).
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from app import errors
 from app.shapes import Filters, Json, Upload
 
 CORPUS, QUERIES, QRELS, ENTITIES = "corpus.jsonl", "queries.jsonl", "qrels.tsv", "entities.jsonl"
-_OWN_FIELDS = frozenset({"_id", "title", "text", "created_at"})
+SPLIT = "qrels/test.tsv"
+"""Where the sets of BEIR itself have their judgements."""
+_OWN_FIELDS = frozenset({"_id", "title", "text", "created_at", "metadata"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +45,19 @@ class EvaluationSet:
     skipped: int
     entities: tuple[Json, ...] = ()
 
+    @property
+    def missing(self) -> list[str]:
+        """The ids of relevant documents that the corpus does not have: no search finds them."""
+        stored = {document.uri for document in self.documents}
+        relevant = (name for asked in self.questions for name, grade in asked.relevant.items() if grade > 0)
+        return [name for name in dict.fromkeys(relevant) if name not in stored]
+
 
 def load(folder: Path) -> EvaluationSet:
     """Reads a set. Raises BadRequest with the file and line that cannot be read."""
     uploads = [_upload(row) for row in _rows(folder / CORPUS)]
     documents = tuple(upload for upload in uploads if upload is not None)
-    judged = _judgements(folder / QRELS)
+    judged = _judgements(_judgement_file(folder))
     questions = tuple(
         _question(row, judged[str(row["_id"])])
         for row in _rows(folder / QUERIES)
@@ -63,7 +73,7 @@ def judged_questions(folder: Path) -> list[JudgedQuestion]:
 
     Raises BadRequest with the file and line that cannot be read.
     """
-    judged = _judgements(folder / QRELS)
+    judged = _judgements(_judgement_file(folder))
     ids = ((row, judged.get(str(row["_id"]))) for row in _rows(folder / QUERIES))
     return [_question(row, grades) for row, grades in ids if grades]
 
@@ -108,7 +118,9 @@ def _upload(row: dict[str, Any]) -> Upload | None:
     text, title = str(row.get("text") or ""), str(row.get("title") or "")
     if not (text.strip() or title.strip()):
         return None
-    metadata = {name: value for name, value in row.items() if name not in _OWN_FIELDS and value is not None}
+    own = row["metadata"] if isinstance(row.get("metadata"), dict) else {}
+    fields = {name: value for name, value in row.items() if name not in _OWN_FIELDS}
+    metadata = {name: value for name, value in {**own, **fields}.items() if value is not None}
     return Upload(
         text,
         title or None,
@@ -177,6 +189,10 @@ def _rows(path: Path, key: str = "_id") -> Iterator[dict[str, Any]]:
                 f"Line {number} is not a JSON object with a field {key}.", field=path.name
             ) from error
         yield row
+
+
+def _judgement_file(folder: Path) -> Path:
+    return next((path for path in (folder / QRELS, folder / SPLIT) if path.exists()), folder / QRELS)
 
 
 def _judgements(path: Path) -> dict[str, dict[str, int]]:

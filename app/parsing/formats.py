@@ -100,7 +100,7 @@ FORMATS = (
         "binary",
         ("PPTX",),
         ("pptx",),
-        "the title, texts, tables and notes of each slide, which is a page",
+        "the title, texts, tables and notes of each slide, which is a page; the title of the first",
         "slides",
         entries=frozenset({"ppt/presentation.xml"}),
     ),

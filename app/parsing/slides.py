@@ -16,8 +16,12 @@ from app.shapes import ExtractedDocument
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
-    """The presentation with its title, author and creation time."""
-    texts = [_text(slide) for slide in pptx.Presentation(io.BytesIO(file.raw)).slides]
+    """The presentation with its author and creation time; its title is that of its first slide, else its own.
+
+    The property is often that of the template.
+    """
+    slides = list(pptx.Presentation(io.BytesIO(file.raw)).slides)
+    texts = [_text(slide) for slide in slides]
     if not any(texts):
         raise UnreadableFile("no_text", "The slides contain no text; text in images is not read.")
     starts = [0]
@@ -25,19 +29,27 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         starts.append(starts[-1] + len(text) + 2)
     title, metadata, created_at = archives.core_properties(file.raw)
     yield ExtractedDocument(
-        "\n\n".join(texts), title=title, metadata=metadata, created_at=created_at, page_starts=tuple(starts[:-1])
+        "\n\n".join(texts),
+        title=_title(slides[0]) or title,
+        metadata=metadata,
+        created_at=created_at,
+        page_starts=tuple(starts[:-1]),
     )
 
 
 def _text(slide: Any) -> str:
     """The Markdown of a slide."""
-    title = slide.shapes.title
-    heading = " ".join(title.text_frame.text.split()) if title is not None else ""
+    title, heading = slide.shapes.title, _title(slide)
     others = [shape for shape in slide.shapes if title is None or shape.shape_id != title.shape_id]
     blocks = [f"## {heading}" if heading else "", *_blocks(others)]
     if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
         blocks.append(slide.notes_slide.notes_text_frame.text)
     return "\n\n".join(block.strip() for block in blocks if block.strip())
+
+
+def _title(slide: Any) -> str:
+    title = slide.shapes.title
+    return " ".join(title.text_frame.text.split()) if title is not None else ""
 
 
 def _blocks(shapes: Iterable[Any]) -> Iterator[str]:

@@ -25,6 +25,7 @@ from app.store.connection.transactions import Database, ServerHooks, TimeLimits
 from app.store.embedded import postgres
 from app.store.maintenance import health, migration, roles
 from app.store.maintenance.standby import Standby, StandbyExpectation
+from app.text.words import languages
 
 PROVIDER_GRACE_S = 0.25
 """Seconds by which a pipeline's timeout exceeds the provider's, so that the circuit breaker counts the failure."""
@@ -214,10 +215,23 @@ def _naming_server(url: SecretStr | None, variable: str) -> Iterator[None]:
 
 
 def chunking_options(settings: Settings) -> ChunkingOptions:
-    """Returns the options by which documents are cut and linked."""
+    """Returns the options by which documents are cut, indexed and linked."""
     return ChunkingOptions(
-        settings.chunk_tokens, settings.chunk_overlap, entity_keys(settings), llm_entities=settings.llm_entities
+        settings.chunk_tokens,
+        settings.chunk_overlap,
+        entity_keys(settings),
+        llm_entities=settings.llm_entities,
+        language=default_language(settings),
     )
+
+
+def default_language(settings: Settings) -> str | None:
+    """Returns the language of documents that name none; None if it is detected. Raises BadRequest."""
+    if settings.language == "auto":
+        return None
+    if languages.config_for(settings.language) is None:
+        raise errors.BadRequest(f"The language is unknown. {languages.accepted()}", field="STEPWELL_LANGUAGE")
+    return settings.language
 
 
 def entity_keys(settings: Settings) -> tuple[str, ...]:

@@ -18,6 +18,19 @@ def test_a_saved_set_is_read_back_equal(tmp_path: Path) -> None:
     assert beir.load(tmp_path / "set") == tenant
 
 
+def test_the_layout_of_beir_itself_is_read_and_relevant_documents_that_are_missing_are_named(tmp_path: Path) -> None:
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / beir.CORPUS).write_text('{"_id": "d1", "title": "", "text": "Lime.", "metadata": {"url": "x"}}\n')
+    (tmp_path / beir.QUERIES).write_text('{"_id": "q1", "text": "lime", "metadata": {}}\n')
+    (tmp_path / beir.SPLIT).write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\tgone\t2\nq1\tnone\t0\n")
+    loaded = beir.load(tmp_path)
+    assert [(one.uri, one.metadata) for one in loaded.documents] == [("d1", {"url": "x"})]
+    assert loaded.questions[0].relevant == {"d1": 1, "gone": 2, "none": 0}
+    assert loaded.missing == ["gone"]
+    (tmp_path / beir.QRELS).write_text("q1\td1\t1\n")
+    assert beir.load(tmp_path).missing == [], "the file of the folder itself comes first"
+
+
 @pytest.mark.parametrize("given", ["yesterday", "2025-03-01T00:00:00"])
 def test_an_invalid_date_time_is_rejected_by_name(tmp_path: Path, given: str) -> None:
     beir.save(generate.build("train", documents=40, questions=1), tmp_path)

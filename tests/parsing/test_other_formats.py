@@ -27,6 +27,7 @@ def test_each_slide_is_a_page_with_its_title_texts_tables_and_notes(read: Read) 
     (document,) = read(raw, "a.pptx")
     first, second = document.text[: document.page_starts[1]].strip(), document.text[document.page_starts[1] :]
     assert first == "## Tides\n\nHigh water\n- twice a day\n\nAsk the harbour office."
+    assert document.title == "Tides"
     assert second == "## Ports\n\nAll ports\n\n| port | high |\n| --- | --- |\n| Lindau | 3.5 |"
 
 

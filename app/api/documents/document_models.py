@@ -40,8 +40,8 @@ class DocumentInput(wire.WireModel):
     metadata: wire.Metadata = Field(default_factory=dict, description="JSON object that searches can filter by.")
     language: Language | None = Field(
         None,
-        description="BCP 47 tag, ISO 639 code or name of the language, such as de-AT, ger or Deutsch; default English. "
-        "Languages without a stemmer are indexed without stemming.",
+        description="BCP 47 tag, ISO 639 code or name of the language, such as de-AT, ger or Deutsch; by default it "
+        "is detected. Languages without a stemmer are indexed without stemming.",
     )
     created_at: wire.Moment | None = Field(None, description="Creation time; default now.")
 
@@ -70,7 +70,7 @@ class DocumentChange(wire.WireModel):
     metadata: wire.Metadata | None = Field(
         None, description="Changes of the metadata: null removes a key, objects are merged; null removes all metadata."
     )
-    language: Language | None = Field(None, description="New language, as in `POST`; null: English.")
+    language: Language | None = Field(None, description="New language, as in `POST`; null: it is detected.")
     created_at: Annotated[wire.Moment | None, BeforeValidator(wire.not_null)] = Field(
         None, description="New creation time."
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, get_args
 
 import typer
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -68,6 +69,8 @@ class Hierarchy(StrEnum):
     force = "force"
 
 
+NAMED = 3
+"""Missing documents that are named."""
 MODES: dict[str, EvaluationMode] = {mode: mode for mode in get_args(EvaluationMode)} | {
     "vector": "semantic",
     "text": "lexical",
@@ -91,7 +94,10 @@ Plot = Annotated[
 
 def evaluate(
     folder: Annotated[
-        Path, typer.Argument(help="A folder with corpus.jsonl, queries.jsonl and qrels.tsv.", show_default=False)
+        Path,
+        typer.Argument(
+            help="A folder with corpus.jsonl, queries.jsonl and qrels.tsv or qrels/test.tsv.", show_default=False
+        ),
     ],
     mode: Annotated[
         EvalMode,
@@ -139,6 +145,7 @@ def evaluate(
         max_hops=max_hops,
     )
     loaded, others = beir.load(folder), [question for other in wrong or () for question in beir.load(other).questions]
+    _warn_of(loaded.missing)
     report = options.run(_evaluate(loaded, others, strategy, tenant, options.settings(data_dir)))
     title = f"{folder.name}, {strategy.mode}" + (f", reranked: {rerank.value}" if strategy.rerank != "none" else "")
     if plot is not None and report.predictions:
@@ -149,6 +156,14 @@ def evaluate(
     _show(report, title)
     if calibration:
         _show_calibration(report)
+
+
+def _warn_of(missing: Sequence[str]) -> None:
+    if missing:
+        named = ", ".join(missing[:NAMED]) + (", …" if len(missing) > NAMED else "")
+        what = "1 relevant document is" if len(missing) == 1 else f"{len(missing)} relevant documents are"
+        warning = f"{what} not in the corpus, so no search finds them: {escape(named)}"
+        options.err.print(f"[yellow]Warning:[/] {warning}", soft_wrap=True)
 
 
 def _show_calibration(report: EvaluationReport) -> None:

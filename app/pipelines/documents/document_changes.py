@@ -39,7 +39,7 @@ async def change(
     """
 
     def changed(source: DocumentSource) -> CleanDocument:
-        patched = _patched(source, patch)
+        patched = _patched(source, patch, services.chunking_options.language)
         check_metadata(dict(patched.metadata))
         return patched
 
@@ -51,7 +51,8 @@ async def change(
 
 async def move(document_id: UUID, upload: Upload, user_id: str, services: Services) -> IngestResult:
     """Store an upload as the new version of a document, with another uri. What `change` does and raises otherwise."""
-    cleaned = await cancellable.run(len(upload.content), partial(document_drafts.clean, upload))
+    clean = partial(document_drafts.clean, upload, language=services.chunking_options.language)
+    cleaned = await cancellable.run(len(upload.content), clean)
     result = await _apply(lambda _source: cleaned, document_id, user_id, services)
     if result is None:
         raise errors.Conflict("The document is being changed by other requests: it is moved later.")
@@ -104,8 +105,11 @@ def clean_document(source: DocumentSource) -> CleanDocument:
     return dataclasses.replace(undated, created_at=stored.created_at)
 
 
-def _patched(source: DocumentSource, patch: Json) -> CleanDocument:
-    """The document after the patch. Raises BadRequest naming the field."""
+def _patched(source: DocumentSource, patch: Json, language: str | None) -> CleanDocument:
+    """The document after the patch. Raises BadRequest naming the field.
+
+    `language` is that of documents which name none; None: it is detected.
+    """
     document = clean_document(source)
     if "content" in patch:
         sent = document_drafts.resolved(Upload(str(patch["content"]), markdown=document.markdown))
@@ -122,8 +126,8 @@ def _patched(source: DocumentSource, patch: Json) -> CleanDocument:
     if not document.content:
         _check_title(document, patch)
     if "language" in patch:
-        language = patch["language"]
-        config = document_drafts.DEFAULT_CONFIG if language is None else document_drafts.config_for(language)
+        named = patch["language"] or language
+        config = document_drafts.default_config(document.content, document.title, language=named)
         document = dataclasses.replace(document, config=config)
     return dataclasses.replace(document, **{name: patch[name] for name in ("uri", "created_at") if name in patch})
 

@@ -19,9 +19,10 @@ from app.text import interruption
 from app.text.passages import chunking, tokens
 from app.text.structure import markdown, pages, plain_json, structure
 from app.text.structure.pages import CleanedPages
-from app.text.words import cleaning, languages, lexical
+from app.text.words import cleaning, detection, languages, lexical
 
 DEFAULT_CONFIG = "english"
+"""The text-search configuration of a text whose language is not detected."""
 FIELD_SEPARATOR = "\x1f"
 """Separates the fields of a text to index."""
 RESERVED_TOKENS = 21
@@ -48,32 +49,34 @@ class CleanDocument:
     source: SourcePath | None = None
 
 
-def clean(upload: Upload) -> CleanDocument:
+def clean(upload: Upload, *, language: str | None = None) -> CleanDocument:
     """Clean the text of an upload and resolve its attributes. Raises BadRequest, and what interrupts it.
 
-    A text that is blank needs a title; the name of a file is none.
+    A text that is blank needs a title; the name of a file is none. `language` is that of a document which names none;
+    by default its text shows it.
     """
-    document = resolved(upload)
+    document = resolved(upload, language=language)
     title = upload.title or embedded_title(document.title, document.metadata.get("filename"))
     if not document.content and cleaning.is_blank(title):
         raise errors.BlankContent
     return document
 
 
-def resolved(upload: Upload) -> CleanDocument:
+def resolved(upload: Upload, *, language: str | None = None) -> CleanDocument:
     """What `clean` returns, also of an upload that has neither text nor a title."""
     interruption.point()
     cleaned = _cleaned(upload.content, upload.page_starts)
     interruption.point()
     parsed = _parsed(upload, cleaned.text)
     metadata, problems = plain_json.joined(parsed.metadata, upload.metadata)
-    config, notes = _config(upload, parsed)
+    title = clean_title(upload.title or parsed.title or upload.default_title)
+    config, notes = _named_config(upload, parsed)
     return CleanDocument(
         content="" if cleaning.is_blank(parsed.body) else parsed.body,
-        title=clean_title(upload.title or parsed.title or upload.default_title),
+        title=title,
         uri=_uri(upload.uri),
         metadata=metadata,
-        config=config,
+        config=config or default_config(parsed.body, title, language=language),
         created_at=upload.created_at or parsed.created_at,
         markdown=upload.markdown,
         page_starts=cleaned.starts,
@@ -165,6 +168,13 @@ def clean_title(title: str) -> str:
     return cleaning.clean(title).text.replace("\n", " ").strip()[: limits.MAX_TITLE]
 
 
+def default_config(text: str, title: str, *, language: str | None) -> str:
+    """The text-search configuration of a document that names no language: that of `language`, else the detected one."""
+    if language is not None:
+        return config_for(language)
+    return detection.config_of(text if text.strip() else title) or DEFAULT_CONFIG
+
+
 def config_for(language: str) -> str:
     """The text-search configuration of a language. Raises BadRequest if the language is unknown."""
     config = languages.config_for(language)
@@ -214,12 +224,15 @@ def indexed_text(title: str, heading_path: Sequence[str], content: str, config: 
     return FIELD_SEPARATOR.join(fields).rstrip(FIELD_SEPARATOR)
 
 
-def _config(upload: Upload, parsed: markdown.ParsedMarkdown) -> tuple[str, tuple[str, ...]]:
-    """The text-search configuration, with a warning on an unknown language in the frontmatter. Raises BadRequest."""
+def _named_config(upload: Upload, parsed: markdown.ParsedMarkdown) -> tuple[str | None, tuple[str, ...]]:
+    """The text-search configuration of the language that the upload or its frontmatter names; None if none is named.
+
+    With a warning on an unknown language in the frontmatter. Raises BadRequest.
+    """
     if upload.language is not None:
         return config_for(upload.language), ()
     if parsed.language is None:
-        return DEFAULT_CONFIG, ()
+        return None, ()
     config = languages.config_for(parsed.language)
     unknown = ("frontmatter's language is unknown: indexed without stemming",)
     return (config, ()) if config else (languages.UNSTEMMED, unknown)

@@ -323,7 +323,7 @@ def _draft_each(
 def _draft(upload: Upload, model: EmbeddingModel, options: ChunkingOptions) -> DocumentDraft:
     """The draft of an upload; that of a large one has no chunks. Raises BadRequest."""
     large_documents.check_length(len(upload.content))
-    draft = document_drafts.hashed(document_drafts.clean(upload))
+    draft = document_drafts.hashed(document_drafts.clean(upload, language=options.language))
     if large_documents.is_large(draft):
         return draft
     return document_drafts.cut(draft, model=model, options=options)

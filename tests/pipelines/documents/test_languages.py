@@ -1,0 +1,67 @@
+"""Documents are indexed in the language that they name, else in the one that is set, else in the detected one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness import Tenant, uris
+
+from app.pipelines.documents import document_changes, documents
+from app.pipelines.running.chunking_options import ChunkingOptions
+from app.shapes import Upload
+
+GERMAN = "Die Kündigungsfristen der Mietverträge stehen in der Anlage, und der Vermieter hat sie unterschrieben."
+RUSSIAN = "Сроки уведомления о расторжении договора указаны в приложении, и хозяин дома его подписал."
+JAPANESE = "解約の予告期間は三か月です。書面で通知してください。"
+ENGLISH = "The notice periods of the leases are in the appendix, and the landlord has signed it."
+
+
+async def _languages(tenant: Tenant) -> dict[str | None, str]:
+    listed = await documents.page(tenant.user_id, db=tenant.db, limit=50, after=None, uri=None)
+    return {document.uri: document.language for document in listed}
+
+
+async def test_each_document_is_indexed_in_its_own_language_and_found_by_inflected_words(tenant: Tenant) -> None:
+    texts = {"de": GERMAN, "ru": RUSSIAN, "ja": JAPANESE, "en": ENGLISH}
+    await tenant.many([Upload(text, uri=uri) for uri, text in texts.items()])
+    named = "---\nlang: en\n---\n" + GERMAN
+    await tenant.many(
+        [
+            Upload(named, uri="named"),
+            Upload(GERMAN + " Ja.", uri="explicit", language="fr"),
+            Upload("Kalk", uri="short"),
+        ]
+    )
+    assert await _languages(tenant) == {
+        "de": "german",
+        "ru": "russian",
+        "ja": "simple",
+        "en": "english",
+        "named": "english",
+        "explicit": "french",
+        "short": "english",
+    }
+    for query, uri in {
+        "Kündigungsfrist": "de",
+        "Kuendigungsfrist": "de",
+        "KÜNDIGUNGSFRIST Mietvertrag": "de",
+        "договорами": "ru",
+        "予告期間": "ja",
+        "landlords": "en",
+    }.items():
+        assert uri in uris(await tenant.ask(query, mode="lexical", limit=3)), query
+
+    document_id = next(
+        one.document_id
+        for one in await documents.page(tenant.user_id, db=tenant.db, limit=50, after=None, uri="explicit")
+    )
+    services: Any = tenant.services()
+    patch = {"language": None}
+    await document_changes.change(document_id, patch, tenant.user_id, services, check_metadata=lambda _metadata: None)
+    assert (await _languages(tenant))["explicit"] == "german"
+
+
+async def test_a_language_that_is_set_is_not_detected(tenant: Tenant) -> None:
+    tenant.chunking_options = ChunkingOptions(language="Dutch")
+    await tenant.many([Upload(GERMAN, uri="de"), Upload(ENGLISH, uri="en", language="en")])
+    assert await _languages(tenant) == {"de": "dutch", "en": "english"}
