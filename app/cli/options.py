@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Collection, Coroutine
 from enum import StrEnum
 from pathlib import Path
@@ -100,6 +101,11 @@ def checked_query(query: str) -> str:
             f"The query has more than {limits.MAX_QUERY:,} characters, with its ligatures written out.", field="query"
         )
     return query
+
+
+def absolute_path(named: str) -> str:
+    """The absolute path of a file that is named as in a shell: relative to the working folder, or with `~`."""
+    return os.path.abspath(os.path.expanduser(named))
 
 
 def check_rerank(rerank: Rerank, chosen: Settings) -> None:

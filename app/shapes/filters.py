@@ -48,7 +48,8 @@ class Filters:
 
     A value in `metadata` is a scalar, which the document's value must equal or contain as an element of a list; an
     operator object such as `{"gte": 2020, "ne": 2022}`; or other JSON, which must be contained. `any_of` and `all_of`
-    are filters of which at least one, or each, must pass; `negated` must not pass.
+    are filters of which at least one, or each, must pass; `negated` must not pass. `uri_prefix` and `folder` are a URI
+    or a path in any spelling, and `file_types` are suffixes of file names in lower case, without their point.
     """
 
     document_ids: tuple[UUID, ...] | None = None
@@ -56,6 +57,9 @@ class Filters:
     metadata: Json | None = None
     created_after: datetime | None = None
     created_before: datetime | None = None
+    uri_prefix: str | None = None
+    folder: str | None = None
+    file_types: tuple[str, ...] | None = None
     any_of: tuple[Filters, ...] | None = None
     all_of: tuple[Filters, ...] | None = None
     negated: Filters | None = None
@@ -69,7 +73,7 @@ _NO_CONDITIONS = Filters()
 
 @dataclass(frozen=True, slots=True)
 class DocumentFilter:
-    """Which documents are listed: the one with a URI, those whose title and URI contain all words, those that pass."""
+    """Which documents are listed: the one with a URI in any spelling, those with all words in title and URI, those that pass."""
 
     uri: str | None = None
     words: tuple[str, ...] = ()

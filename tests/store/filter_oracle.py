@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import unquote
 from uuid import UUID
 
 from app.shapes import OPERATORS, Filters
@@ -34,6 +35,24 @@ DATES = {
 NO_DATES = ["2024-02-30", "2024-03-01T24:00", "2024-03-01T00:00+16:00", "2024-03-01T00", "20240301", "2024-W09-5"]
 SCALARS = [1, 1.0, 2, -0.5, "1", "red", "Red", "", *DATES, *NO_DATES, True, False, None]
 NUMBERS = [1, 2, -0.5, 1.5]
+URIS = [
+    None,
+    "notes/2026/lime.md",
+    "notes/2026/plan.PDF",
+    "notes-old/a.md",
+    "https://wiki.example/lime",
+    "file:///srv/Meine%20Dokumente%20%C3%BC/a.md",
+    "file:///srv/Meine%20Dokumente%20%C3%BC/b.csv#row=5",
+]
+URI_PARTS = [
+    "notes",
+    "notes/2026/",
+    "notes/",
+    "https://wiki",
+    "/srv/Meine Dokumente ü",
+    "file:///srv/Meine%20Dok",
+    "/srv/",
+]
 START = datetime(2024, 3, 1, tzinfo=UTC)
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "gte": lambda value, bound: value >= bound,
@@ -51,6 +70,7 @@ class StoredDocument:
     source_id: UUID | None
     created_at: datetime
     metadata: dict[str, Any]
+    uri: str | None = None
 
 
 def passes(filters: Filters, document: StoredDocument) -> bool:
@@ -60,11 +80,23 @@ def passes(filters: Filters, document: StoredDocument) -> bool:
         and (filters.source_ids is None or document.source_id in filters.source_ids)
         and (filters.created_after is None or document.created_at >= filters.created_after)
         and (filters.created_before is None or document.created_at < filters.created_before)
+        and (filters.uri_prefix is None or _begins(document.uri, filters.uri_prefix))
+        and (filters.folder is None or _begins(document.uri, filters.folder.rstrip("/") + "/"))
+        and (filters.file_types is None or _has_type(document.uri, filters.file_types))
         and all(_meets(document.metadata, key, value) for key, value in (filters.metadata or {}).items())
         and (filters.any_of is None or any(passes(member, document) for member in filters.any_of))
         and (filters.all_of is None or all(passes(member, document) for member in filters.all_of))
         and (filters.negated is None or not passes(filters.negated, document))
     )
+
+
+def _begins(uri: str | None, part: str) -> bool:
+    """Whether a URI, or the path that it stands for, begins so."""
+    return uri is not None and any(form.startswith(part) for form in (uri, unquote(uri).removeprefix("file://")))
+
+
+def _has_type(uri: str | None, types: tuple[str, ...]) -> bool:
+    return uri is not None and uri.partition("#")[0].lower().endswith(tuple(f".{one}" for one in types))
 
 
 def _meets(metadata: dict[str, Any], key: str, condition: Any) -> bool:
@@ -118,7 +150,7 @@ def draw_document(dice: random.Random, document_id: UUID, sources: list[UUID]) -
     keys = dice.sample(KEYS, dice.randint(0, len(KEYS)))
     created_at = START + timedelta(microseconds=dice.randint(0, 3))
     metadata = {key: _json(dice, depth=3) for key in keys}
-    return StoredDocument(document_id, dice.choice([None, *sources]), created_at, metadata)
+    return StoredDocument(document_id, dice.choice([None, *sources]), created_at, metadata, dice.choice(URIS))
 
 
 def _json(dice: random.Random, *, depth: int) -> Any:
@@ -134,7 +166,9 @@ def draw_filters(dice: random.Random, documents: list[StoredDocument], *, depth:
     """Filters with one to three conditions, some of them groups; values are often those of a document."""
     filters = Filters()
     for _ in range(dice.randint(1, 3)):
-        kind = dice.choice(["metadata"] * 4 + ["ids", "sources", "created"] + ["any", "all", "not"] * bool(depth))
+        kind = dice.choice(
+            ["metadata"] * 4 + ["ids", "sources", "created", "uri"] + ["any", "all", "not"] * bool(depth)
+        )
         if kind == "metadata":
             metadata = dict(filters.metadata or {}) | {dice.choice(KEYS): _condition(dice, documents)}
             filters = replace(filters, metadata=metadata)
@@ -146,6 +180,11 @@ def draw_filters(dice: random.Random, documents: list[StoredDocument], *, depth:
         elif kind == "created":
             name = dice.choice(["created_after", "created_before"])
             filters = replace(filters, **{name: START + timedelta(microseconds=dice.randint(0, 3))})
+        elif kind == "uri":
+            uri_parts: dict[str, Any] = {name: dice.choice(URI_PARTS) for name in ("uri_prefix", "folder")}
+            uri_parts["file_types"] = dice.choice([("md",), ("pdf", "csv"), ("docx",)])
+            name = dice.choice(list(uri_parts))
+            filters = replace(filters, **{name: uri_parts[name]})
         elif kind == "not":
             filters = replace(filters, negated=draw_filters(dice, documents, depth=depth - 1))
         else:

@@ -8,12 +8,14 @@ from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from app.api.contract import wire
-from app.shapes import Filters
+from app.shapes import Filters, limits
 from app.tools import metadata_filters
 
 MAX_GROUP_DEPTH = 4
 MAX_GROUPED_VALUES = 200
 """Ids, metadata values and times in all groups; each is compared with the documents that no index excludes."""
+
+MAX_FILE_TYPES = 50
 
 _GROUPS = ("any", "all", "not")
 
@@ -25,6 +27,9 @@ def _not_empty(group: SearchFilters) -> SearchFilters:
 
 
 _Group = Annotated["SearchFilters", AfterValidator(_not_empty)]
+_UriPart = Annotated[str, Field(min_length=1, max_length=limits.MAX_URI)]
+_FileType = Annotated[str, Field(pattern=r"^\.?[A-Za-z0-9_+-]{1,20}$")]
+_FileTypes = Annotated[list[_FileType], *wire.at_most(MAX_FILE_TYPES, at_least=1)]
 _Groups = Annotated[list[_Group], *wire.at_most(MAX_GROUPED_VALUES, at_least=1)]
 
 
@@ -42,6 +47,19 @@ class SearchFilters(wire.WireModel):
     )
     created_after: wire.Moment | None = Field(None, description="Only documents created at this time or later.")
     created_before: wire.Moment | None = Field(None, description="Only documents created before this time.")
+    uri_prefix: _UriPart | None = Field(
+        None,
+        description="Only documents whose URI begins so; of files, a path or a URI.",
+        examples=["https://wiki.example/"],
+    )
+    folder: _UriPart | None = Field(
+        None, description="Only documents in this folder, at any depth; a path or a URI.", examples=["/srv/notes/2026"]
+    )
+    file_types: _FileTypes | None = Field(
+        None,
+        description="Only documents from files with one of these suffixes, such as pdf.",
+        examples=[["pdf", "docx"]],
+    )
     any_of: _Groups | None = Field(None, alias="any", description="Only documents that pass one of these filters.")
     all_of: _Groups | None = Field(None, alias="all", description="Only documents that pass each of these filters.")
     negated: _Group | None = Field(None, alias="not", description="Only documents that do not pass these filters.")
@@ -65,6 +83,9 @@ class SearchFilters(wire.WireModel):
             metadata=self.metadata or None,
             created_after=self.created_after,
             created_before=self.created_before,
+            uri_prefix=self.uri_prefix,
+            folder=self.folder,
+            file_types=None if self.file_types is None else tuple(one.lstrip(".").lower() for one in self.file_types),
             any_of=None if self.any_of is None else tuple(group.shape() for group in self.any_of),
             all_of=None if self.all_of is None else tuple(group.shape() for group in self.all_of),
             negated=None if self.negated is None else self.negated.shape(),

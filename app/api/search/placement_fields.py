@@ -37,6 +37,8 @@ def needed(step: StepResult) -> Any:
         return step.needed
     if isinstance(step.needed, datetime):
         return step.needed.isoformat()
+    if isinstance(step.needed, str):
+        return step.needed
     if step.filter.field in GROUPS or len(step.needed) > MOST_REPEATED:
         return None
     return [str(one) for one in step.needed]

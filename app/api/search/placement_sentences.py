@@ -11,6 +11,13 @@ from app.api.search import placement_fields
 from app.api.search.placement_fields import GROUPS
 from app.shapes import LegPlace, PassageKey, Placement, QueryChange, Step, StepResult, Verdict, limits
 
+_WHAT = {
+    "document_ids": "document",
+    "source_ids": "source",
+    **dict.fromkeys(("created_after", "created_before"), "time of creation"),
+    **dict.fromkeys(("uri_prefix", "folder", "file_types"), "URI"),
+}
+"""What each filter besides metadata and groups is about."""
 _LONGEST = 100
 """Characters of a value that are shown."""
 _ORDERED_BY: dict[Step, str] = {
@@ -74,10 +81,9 @@ def _filter(step: StepResult, placement: Placement) -> str:
         return f"{has}; the filter needs {_shown(step.needed)}."
     if step.filter.field in GROUPS:
         return f"Its document {'passes' if step.passed else 'does not pass'} the group {field}."
-    what = {"document_ids": "document", "source_ids": "source"}.get(step.filter.field, "time of creation")
     needed = placement_fields.needed(step)
     needs = f"one of {len(step.needed)}" if needed is None else _shown(needed)
-    return f"Its {what} is {_shown(step.value)}; {field} needs {needs}."
+    return f"Its {_WHAT[step.filter.field]} is {_shown(step.value)}; {field} needs {needs}."
 
 
 def _excluded(step: StepResult, _: Placement) -> str:

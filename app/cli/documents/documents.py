@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
@@ -20,7 +21,7 @@ from app.cli.search import filter_option
 from app.config import Settings
 from app.pipelines.documents import documents as pipeline
 from app.pipelines.documents import selections
-from app.shapes import Document, DocumentFilter, Filters, RowCounts, SelectionDeletion
+from app.shapes import Document, Filters, RowCounts, SelectionDeletion, uris
 from app.store.connection.transactions import Database
 
 app = typer.Typer(help="Documents: list, show, delete.", no_args_is_help=True)
@@ -46,7 +47,7 @@ def listed(
         table.add_row(
             str(document.document_id),
             escape(document.title),
-            escape(document.uri or ""),
+            escape(uris.shown(document.uri or "")),
             str(document.chunk_count),
             updated,
         )
@@ -67,7 +68,8 @@ def show(
         return
     fields = ("document_id", "uri", "title", "language", "chunk_count", "created_at", "updated_at", "metadata")
     for name in fields:
-        options.out.print(f"[bold]{name}[/]: {escape(str(getattr(found, name)))}", soft_wrap=True)
+        value = str(getattr(found, name))
+        options.out.print(f"[bold]{name}[/]: {escape(uris.shown(value) if name == 'uri' else value)}", soft_wrap=True)
     typer.echo(f"\n{found.content}")
 
 
@@ -95,7 +97,9 @@ def delete(
         raise errors.BadRequest("Name one document, or use --filters or --all.", field="ID_OR_URI")
     if not yes:
         found = owning.run_as_service(data_dir, partial(_get, id_or_uri, user_id))
-        typer.confirm(f"Delete {found.title or found.uri or found.document_id}?", abort=True, err=True)
+        typer.confirm(
+            f"Delete {found.title or uris.shown(found.uri or '') or found.document_id}?", abort=True, err=True
+        )
     deleted = owning.run_as_service(data_dir, partial(_delete, id_or_uri, user_id))
     if as_json:
         typer.echo(DocumentDeletion.of(deleted).model_dump_json())
@@ -161,8 +165,13 @@ async def _get(id_or_uri: str, user_id: str, db: Database) -> Document:
     try:
         document_id = UUID(id_or_uri)
     except ValueError:
-        found = await pipeline.page(user_id, db=db, limit=1, after=None, only=DocumentFilter(id_or_uri))
-        if not found:
-            raise errors.NotFound("The user has no document with this id or uri.") from None
-        document_id = found[0].document_id
+        document_id = (await _named(id_or_uri, user_id, db)).document_id
     return await pipeline.get(document_id, user_id, db=db)
+
+
+async def _named(uri: str, user_id: str, db: Database) -> Document:
+    """The document that a URI or a path means, also one that is relative to the working folder. Raises NotFound."""
+    for named in (uri, options.absolute_path(uri)):
+        with suppress(errors.NotFound):
+            return await pipeline.with_uri(named, user_id, db=db)
+    raise errors.NotFound("The user has no document with this id or uri.")

@@ -24,7 +24,7 @@ from app.pipelines.entities import entity_lines as lines
 from app.pipelines.entities import entity_search
 from app.pipelines.entities.entity_search import EntityAnswer, EntityQuery
 from app.pipelines.linking import mention_refresh
-from app.shapes import Entity, EntityFilter, LinkedDocument, limits
+from app.shapes import Entity, EntityFilter, LinkedDocument, limits, uris
 from app.store.connection.transactions import Database
 
 app = typer.Typer(help="Entities: import, list, search, show.", no_args_is_help=True)
@@ -141,7 +141,7 @@ def _show(entity: Entity, documents: Sequence[LinkedDocument]) -> None:
     table = Table("strength", "document", "mentions")
     for document in documents:
         counts = ", ".join(f"{kind} {count}" for kind, count in sorted(document.mentions.items()))
-        table.add_row(f"{document.strength:.2f}", escape(document.title or document.uri or ""), counts)
+        table.add_row(f"{document.strength:.2f}", escape(document.title or uris.shown(document.uri or "")), counts)
     options.out.print(table)
 
 

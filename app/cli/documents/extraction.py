@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from contextlib import aclosing
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
 from app.cli import options
+from app.cli.progress import Progress
 from app.pipelines.linking import llm_entities, mention_refresh
 from app.pipelines.running.services import Services
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import typer
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 
 from app import errors, runtime
 from app.api.jobs.job_models import StoredJob
@@ -18,6 +18,7 @@ from app.api.sources.source_models import AddedSourceResult, CountedSource, Sour
 from app.cli import options
 from app.cli.documents import embedded, extraction
 from app.cli.maintenance import owning
+from app.cli.progress import Progress
 from app.config import Settings
 from app.pipelines.jobs import followed_jobs as job_states
 from app.pipelines.jobs import kinds
@@ -33,7 +34,7 @@ app = typer.Typer(help="Sources: add, list, sync, remove.", no_args_is_help=True
 WAIT_S = 0.2
 PROVIDER_RETRY_S = 900.0
 """How long passages are sent again while a remote embedder fails; then the command ends and can be repeated."""
-SourceKey = Annotated[str, typer.Argument(metavar="SOURCE", help="A source's id or name.")]
+SourceKey = Annotated[str, typer.Argument(metavar="SOURCE", help="A source's id, name or folder.")]
 COUNTS = ("added", "replaced", "renamed", "removed", "unchanged", "failed")
 
 

@@ -9,10 +9,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
 from app import errors, runtime
 from app.cli import options
+from app.cli.progress import Progress
 from app.config import Settings
 from app.pipelines.maintenance import reembed as pipeline
 from app.pipelines.maintenance.reembed import Estimate

@@ -7,11 +7,12 @@ import json
 from typing import Annotated, Literal
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
 from app import runtime
 from app.cli import options
 from app.cli.maintenance.repair import owner_at_revision
+from app.cli.progress import Progress
 from app.cli.search import filter_option
 from app.config import Settings
 from app.errors import BadRequest

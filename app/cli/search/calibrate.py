@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import Progress
 from rich.table import Table
 
 from app import errors, runtime
 from app.cli import options
+from app.cli.progress import Progress
 from app.config import Settings
 from app.evaluation import beir, calibrating, feedback_sets
 from app.evaluation.calibrating import Effect, Fitted, Judgements

@@ -10,11 +10,12 @@ from typing import Annotated, get_args
 
 import typer
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from app import runtime
 from app.cli import options
+from app.cli.progress import Progress
 from app.config import Settings
 from app.evaluation import beir, plots, runner
 from app.evaluation import calibration as calibrations
@@ -92,13 +93,16 @@ Plot = Annotated[
 ]
 
 
+Folder = Annotated[
+    Path,
+    typer.Argument(
+        help="A folder with corpus.jsonl, queries.jsonl and qrels.tsv or qrels/test.tsv.", show_default=False
+    ),
+]
+
+
 def evaluate(
-    folder: Annotated[
-        Path,
-        typer.Argument(
-            help="A folder with corpus.jsonl, queries.jsonl and qrels.tsv or qrels/test.tsv.", show_default=False
-        ),
-    ],
+    folder: Folder,
     mode: Annotated[
         EvalMode,
         typer.Option(

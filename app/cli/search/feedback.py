@@ -14,7 +14,7 @@ from app.cli import options
 from app.config import Settings
 from app.evaluation import feedback_sets
 from app.pipelines.search import feedback as pipeline
-from app.shapes import GivenFeedback
+from app.shapes import GivenFeedback, uris
 
 app = typer.Typer(help="Feedback: list, export.", no_args_is_help=True)
 
@@ -31,7 +31,9 @@ def listed(
     table = options.table("at", "helpful", "query", "document")
     for one in found:
         helpful = "yes" if one.helpful else "no"
-        table.add_row(f"{one.at:%Y-%m-%d %H:%M}", helpful, escape(one.query), escape(one.uri or one.title))
+        table.add_row(
+            f"{one.at:%Y-%m-%d %H:%M}", helpful, escape(one.query), escape(uris.shown(one.uri or "") or one.title)
+        )
     options.print_table(table)
 
 

@@ -20,7 +20,7 @@ from app.cli.search.search import NO_ANSWER
 from app.config import Settings
 from app.pipelines.multihop import multihop as pipeline
 from app.pipelines.running.services import Services
-from app.shapes import Answer, Hit, Hop, Query, answerability, limits
+from app.shapes import Answer, Hit, Hop, Query, answerability, limits, uris
 
 SNIPPET = 160
 
@@ -107,6 +107,6 @@ def _headline(hop: Hop) -> str:
 def _line(place: int, hit: Hit, query: str) -> Group:
     found = hit.candidate
     via = f" [cyan]via {escape(hit.via.name)} ({hit.via.label})[/]" if hit.via else ""
-    title = escape(found.title or found.uri or "")
+    title = escape(found.title or uris.shown(found.uri or ""))
     headline = f"{place}. [bold]{title}[/] {found.score:.3f}, hop {hit.hop}{via}"
     return Group(Text.from_markup(headline), passage_text.shown(hit, query, length=SNIPPET))

@@ -17,7 +17,7 @@ from app.cli.search import configured, filter_option, passage_text, score_tree
 from app.config import Settings
 from app.pipelines.running.services import Services
 from app.pipelines.search import search as pipeline
-from app.shapes import Answer, Hit, Query, answerability, limits
+from app.shapes import Answer, Hit, Query, answerability, limits, uris
 
 SNIPPET = 320
 NO_ANSWER = "No answer likely"
@@ -115,7 +115,7 @@ def _scores(hit: Hit) -> Text:
 
 def _passage(hit: Hit, query: str) -> Text | Group:
     found = hit.candidate
-    place = " › ".join(part for part in (found.title or found.uri or "", *found.heading_path) if part)
+    place = " › ".join(part for part in (found.title or uris.shown(found.uri or ""), *found.heading_path) if part)
     shown = Text(place + "\n", style="bold")
     shown.append_text(passage_text.shown(hit, query, length=SNIPPET))
     return shown if hit.explain is None else Group(shown, score_tree.of(hit.explain))

@@ -15,7 +15,7 @@ from app.cli.search import configured, filter_option
 from app.config import Settings
 from app.pipelines.running.services import Services
 from app.pipelines.why import why as pipeline
-from app.shapes import PassageKey, Placement, Query, limits
+from app.shapes import PassageKey, Placement, Query, limits, uris
 
 
 def why(
@@ -61,11 +61,10 @@ async def _explained(query: Query, passage: str, settings: Settings, hierarchy: 
 
 
 async def _of_passage(query: Query, passage: str, services: Services) -> Placement:
-    """The explanation of the document with this URI, else of the chunk or document with this id."""
-    keys = [PassageKey(uri=passage)]
-    if (found := _id(passage)) is not None:
-        keys = [PassageKey(chunk_id=found), PassageKey(document_id=found), *keys]
-    for key in keys:
+    """The explanation of the document with this URI or path, else of the chunk or document with this id."""
+    path = PassageKey(uri=options.absolute_path(passage))
+    others = [path] if (found := _id(passage)) is None else [PassageKey(chunk_id=found), PassageKey(document_id=found)]
+    for key in (*others, PassageKey(uri=passage)):
         placement = await pipeline.run(pipeline.WhyQuery(query, key), services)
         if placement.verdict != "not_found":
             break
@@ -85,7 +84,7 @@ def show(answer: PlacementAnswer) -> None:
     if answer.chunk is None:
         return
     chunk = answer.chunk
-    place = " › ".join(part for part in (chunk.title or chunk.uri or "", *chunk.heading_path) if part)
+    place = " › ".join(part for part in (chunk.title or uris.shown(chunk.uri or ""), *chunk.heading_path) if part)
     options.out.print(f"[dim]{escape(place)}, chunk {chunk.chunk_id}[/]")
     legs = options.table("leg", "rank", "candidates", "score", "entry score")
     for leg in answer.legs:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from app import errors
 from app.pipelines.documents import document_drafts
-from app.shapes import Chunk, Document, DocumentFilter, RowCounts, Stats
+from app.shapes import Chunk, Document, DocumentFilter, RowCounts, Stats, uris
 from app.store.accounts import audit, calibrations
 from app.store.accounts.audit import Event
 from app.store.connection.transactions import Database, Writing, retry_read
@@ -45,6 +45,25 @@ async def page(
 
 
 @retry_read
+async def with_uri(uri: str, user_id: str, *, db: Database) -> Document:
+    """The document that a URI means, in any spelling; the one with exactly this URI first. Raises NotFound."""
+    found = await page(user_id, db=db, limit=len(uris.spellings(uri)), after=None, only=DocumentFilter(uri))
+    if not found:
+        raise errors.NotFound("The user has no document with this uri.")
+    return next((one for one in found if one.uri == uri), found[0])
+
+
+async def stored_uri(uri: str, user_id: str, *, db: Database) -> str:
+    """The URI of the document that `uri` means, in any spelling; `uri` itself if none is stored."""
+    if len(uris.spellings(uri)) == 1:
+        return uri
+    try:
+        return (await with_uri(uri, user_id, db=db)).uri or uri
+    except errors.NotFound:
+        return uri
+
+
+@retry_read
 async def chunks(document_id: UUID, user_id: str, *, db: Database, limit: int, offset: int) -> list[Chunk]:
     """A document's chunks in order. Raises NotFound."""
     async with db.reading(user_id) as reading:
@@ -61,12 +80,16 @@ async def delete(document_id: UUID, user_id: str, *, db: Database, actor: str = 
 
 
 async def delete_by_uri(uri: str, user_id: str, *, db: Database, actor: str = audit.LOCAL) -> RowCounts:
-    """Remove the document with this URI as `delete` does, and cancel jobs that would store one. Raises NotFound."""
-    identity = document_drafts.uri_identity(uri)
+    """Remove the document that a URI means, in any spelling, as `delete` does. Raises NotFound.
+
+    Jobs that would store one are cancelled.
+    """
+    identities = [document_drafts.uri_identity(one) for one in uris.spellings(uri)]
     async with db.writing(user_id) as writing:
         await writing.lock()
-        cancelled = await pending_versions.supersede(writing, identities=[identity])
-        found = await documents.find(writing, identity=identity)
+        cancelled = await pending_versions.supersede(writing, identities=identities)
+        stored = await documents.find_many(writing, identities=identities)
+        found = next((stored[identity] for identity in identities if identity in stored), None)
         if found is not None:
             return (await delete_within(writing, found.document_id, actor=actor))[0]
         for document_id in cancelled:

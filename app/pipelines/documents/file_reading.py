@@ -45,6 +45,18 @@ def is_readable(head: bytes, name: str) -> bool:
     return format.content == "binary" or cleaning.is_text(head)
 
 
+def format_name(head: bytes, name: str) -> str:
+    """The name of the format of a file with these first bytes, at most HEAD; `unsupported` if it has no such format."""
+    try:
+        format = formats.sniff(head, name)
+    except UnreadableFile:
+        return "unsupported"
+    if format != formats.ARCHIVE:
+        return format.name
+    named = formats.by_suffix(name)
+    return named.name if named.content == "binary" else format.name
+
+
 def title_of_blank(name: str) -> str | None:
     """The title of a blank file with this name, which is a note without text; None if it is not a note.
 

@@ -23,7 +23,7 @@ from app import errors
 from app.pipelines.documents import document_drafts, document_writes, large_documents
 from app.pipelines.documents.chunk_vectors import ChunkVectors, DraftVectors
 from app.pipelines.linking import gazetteers
-from app.pipelines.running import cancellable, model_switch, overlap, retries
+from app.pipelines.running import cancellable, model_switch, overlap, retries, stage_times
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.running.pace import Pace
 from app.pipelines.running.services import Services
@@ -216,13 +216,15 @@ class _Steps:
     async def draft(self, uploads: Sequence[Upload]) -> Batch:
         """Clean, hash and cut some uploads; one that is rejected keeps its error."""
         work = partial(_draft_each, uploads, self.services.embedder.model, self.services.chunking_options)
-        drafted = await cancellable.run(sum(len(upload.content) for upload in uploads), work)
+        with stage_times.stage("cutting"):
+            drafted = await cancellable.run(sum(len(upload.content) for upload in uploads), work)
         return Batch(drafted, DraftVectors(self.user_id, self.services, self.retry_s))
 
     async def look_up_versions(self, batch: Batch) -> Batch:
         """Look up the stored versions; unchanged documents are neither embedded nor written."""
         if identities := [draft.identity for draft in batch.drafts()]:
-            batch.stored = await retries.while_unavailable(self.retry_s, self._stored, identities)
+            with stage_times.stage("database"):
+                batch.stored = await retries.while_unavailable(self.retry_s, self._stored, identities)
         batch.is_outdated = False
         return batch
 
@@ -233,12 +235,14 @@ class _Steps:
 
     async def look_up_vectors(self, batch: Batch) -> Batch:
         """Look up the vectors that need not be computed, so that the model does not wait for the database."""
-        await batch.vectors.look_up(batch.to_embed())
+        with stage_times.stage("database"):
+            await batch.vectors.look_up(batch.to_embed())
         return batch
 
     async def find_vectors(self, batch: Batch) -> Batch:
         """Compute the other vectors."""
-        await batch.vectors.find(batch.to_embed())
+        with stage_times.stage("model"):
+            await batch.vectors.find(batch.to_embed())
         return batch
 
     async def write(self, batch: Batch) -> AsyncGenerator[IngestOutcome, None]:
@@ -293,7 +297,8 @@ class _Steps:
 
     async def _write(self, drafts: Sequence[DocumentDraft], batch: Batch) -> list[IngestResult]:
         found = await batch.vectors.find(drafts)
-        stored = await retries.while_unavailable(self.retry_s, self._put, drafts, found)
+        with stage_times.stage("database"):
+            stored = await retries.while_unavailable(self.retry_s, self._put, drafts, found)
         return [batch.note(put) for put in stored]
 
     async def _put(self, drafts: Sequence[DocumentDraft], found: ChunkVectors) -> list[PutDocument]:

@@ -15,7 +15,7 @@ from app import errors
 from app.pipelines.documents import selections
 from app.pipelines.running.services import Services
 from app.pipelines.sources import folders, source_roots, source_scan, source_sync
-from app.shapes import FileFailure, Filters, SelectionDeletion, Source, SourceDraft, SourceNumbers
+from app.shapes import FileFailure, Filters, SelectionDeletion, Source, SourceDraft, SourceNumbers, uris
 from app.store.connection.transactions import Database, Reading, Writing, retry_read
 from app.store.documents import pending_versions
 from app.store.jobs import jobs
@@ -104,24 +104,26 @@ def _named(draft: SourceDraft, known: Source | None, taken: Mapping[UUID, str]) 
 
 @retry_read
 async def find(keys: Sequence[str], user_id: str, *, db: Database) -> list[UUID]:
-    """The ids of the sources with these ids or names, in any case.
+    """The ids of the sources with these ids, names in any case, or paths or URIs of folders.
 
-    Raises NotFound, and Conflict if several have a name.
+    Raises NotFound, and Conflict if several have a name or a folder.
     """
     async with db.primary.reading(user_id) as reading:
-        names = await _names(reading)
-    return [_one_of(names, key) for key in keys]
+        drafts = await sources.drafts(reading)
+    return [_one_of(drafts, key) for key in keys]
 
 
 async def _names(db: Reading) -> dict[UUID, str]:
     return {source_id: draft.shown_name for source_id, draft in (await sources.drafts(db)).items()}
 
 
-def _one_of(names: Mapping[UUID, str], key: str) -> UUID:
-    found = [source_id for source_id, name in names.items() if key in (str(source_id), name)]
-    found = found or [one for one, name in names.items() if name.casefold() == key.casefold()]
+def _one_of(drafts: Mapping[UUID, SourceDraft], key: str) -> UUID:
+    found = [source_id for source_id, draft in drafts.items() if key in (str(source_id), draft.shown_name)]
+    found = found or [one for one, draft in drafts.items() if draft.shown_name.casefold() == key.casefold()]
+    path = uris.shown(key).rstrip("/")
+    found = found or [one for one, draft in drafts.items() if path and draft.path == path]
     if len(found) > 1:
-        raise errors.Conflict("Several sources have this name: use the id of one.")
+        raise errors.Conflict("Several sources have this name or folder: use the id of one.")
     if not found:
         raise errors.NotFound("No such source.")
     return found[0]

@@ -150,6 +150,9 @@ def _stored(condition: NamedCondition, chunk: Candidate, tested: TestedCondition
     by_field = {
         "document_ids": str(chunk.document_id),
         "source_ids": chunk.source_id and str(chunk.source_id),
+        "uri_prefix": chunk.uri,
+        "folder": chunk.uri,
+        "file_types": chunk.uri,
         "created_after": tested.created_at.isoformat(),
         "created_before": tested.created_at.isoformat(),
     }

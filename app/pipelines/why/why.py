@@ -21,7 +21,7 @@ from app.pipelines.search import search
 from app.pipelines.why import obstacles, passage_facts, passage_steps, trials
 from app.pipelines.why.obstacles import Case
 from app.pipelines.why.trials import AnsweredSearch
-from app.shapes import Depth, FilterPart, PassageKey, Placement, Query, QueryChange, Remedy, StepResult
+from app.shapes import Depth, FilterPart, PassageKey, Placement, Query, QueryChange, Remedy, StepResult, uris
 from app.store.connection.transactions import retry_read
 from app.store.search import passages
 
@@ -63,15 +63,19 @@ async def run(asked: WhyQuery, services: Services, turn: SearchTurn = turns.UNLI
 @retry_read
 async def _chunk_ids(passage: PassageKey, context: SearchContext) -> list[UUID]:
     """The chunks of the passage; none if it is not stored."""
-    identity = None if passage.uri is None else document_drafts.uri_identity(passage.uri)
+    named = [None] if passage.uri is None else uris.spellings(passage.uri)
     with context.timed("find"):
         async with context.services.db.searching(context.user_id) as reading:
-            return await passages.chunk_ids(
-                reading,
-                chunk_id=passage.chunk_id,
-                document_id=passage.document_id,
-                identity=identity,
-            )
+            for uri in named:
+                found = await passages.chunk_ids(
+                    reading,
+                    chunk_id=passage.chunk_id,
+                    document_id=passage.document_id,
+                    identity=None if uri is None else document_drafts.uri_identity(uri),
+                )
+                if found:
+                    return found
+    return []
 
 
 def _not_found(asked: WhyQuery, context: SearchContext) -> Placement:

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from app import errors
-from app.shapes import Chunk, Document, DocumentDraft, DocumentFilter, RowCounts, Stats
+from app.shapes import Chunk, Document, DocumentDraft, DocumentFilter, RowCounts, Stats, uris
 from app.store.connection import sql
 from app.store.connection.transactions import Reading, Writing
 from app.store.documents import document_rows, embedding_cache, filters, pending_versions, selections
@@ -241,8 +241,8 @@ async def page(db: Reading, *, limit: int, after: tuple[datetime, UUID] | None, 
         parts.append("after")
         binds |= {"after_at": after[0], "after_id": after[1]}
     if only.uri is not None:
-        parts.append("uri")
-        binds["uri"] = only.uri
+        parts.append("uris")
+        binds["uris"] = uris.spellings(only.uri)
     if only.words:
         parts.append("words")
         binds["words"] = list(only.words)

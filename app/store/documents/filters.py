@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from itertools import chain
 from typing import Any
 
-from app.shapes import BOUNDS, Filters, Json, dates, is_operator_object
+from app.shapes import BOUNDS, Filters, Json, dates, is_operator_object, uris
 from app.store.documents import json_paths
 
 MAX_LISTS = 3
@@ -74,7 +74,7 @@ def binds(filters: Filters) -> dict[str, Any]:
     metadata = filters.metadata or {}
     contained = {key: value for key, value in metadata.items() if _is_contained(value)}
     others = {key: value for key, value in metadata.items() if key not in contained}
-    lists, rest = _indexed([*_metadata(others), *_groups(filters)])
+    lists, rest = _indexed([*_metadata(others), *_of_uri(filters), *_groups(filters)])
     found = {
         "document_ids": None if filters.document_ids is None else list(filters.document_ids),
         "source_ids": None if filters.source_ids is None else list(filters.source_ids),
@@ -175,7 +175,7 @@ def _all(filters: Filters) -> _Condition:
 
 
 def _of_document(filters: Filters) -> Iterator[_Condition]:
-    """The conditions of a group on the id, the source and the creation time of a document."""
+    """The conditions of a group on the id, the source, the creation time and the URI of a document."""
     predicates = []
     for name, ids in (("document", filters.document_ids), ("source", filters.source_ids)):
         if ids is not None:
@@ -184,7 +184,18 @@ def _of_document(filters: Filters) -> Iterator[_Condition]:
         predicates.append(f"$created >= {dates.since_1970(filters.created_after)}")
     if filters.created_before is not None:
         predicates.append(f"$created < {dates.since_1970(filters.created_before)}")
-    return (_Condition(predicate, of_document=True) for predicate in predicates)
+    yield from (_Condition(predicate, of_document=True) for predicate in predicates)
+    yield from _of_uri(filters)
+
+
+def _of_uri(filters: Filters) -> Iterator[_Condition]:
+    """The conditions on the URI of a document. A URI without the suffix of a file may have a file's name beside it."""
+    folder = None if filters.folder is None else filters.folder.rstrip("/") + "/"
+    for prefix in (filters.uri_prefix, folder):
+        if prefix is not None:
+            yield _Condition(json_paths.begins("uri", uris.spellings(prefix)), of_document=True)
+    if filters.file_types is not None:
+        yield _Condition(json_paths.has_suffix("uri", "filename", filters.file_types), of_document=True)
 
 
 def _any(members: Sequence[_Condition]) -> _Condition:

@@ -8,6 +8,7 @@ for an absent key or a value of another type; `path` and `negated` treat unknown
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -89,6 +90,17 @@ def contained(key: str, value: Any) -> str:
 def variable(name: str, values: Iterable[str]) -> str:
     """Holds where a variable of the path is one of the values."""
     return either(f"${name} == {json.dumps(value)}" for value in values)
+
+
+def begins(name: str, prefixes: Iterable[str]) -> str:
+    """Holds where a variable of the path begins with one of the prefixes."""
+    return either(f"${name} starts with {json.dumps(prefix)}" for prefix in prefixes)
+
+
+def has_suffix(name: str, key: str, suffixes: Iterable[str]) -> str:
+    """Holds where a variable, or the value of a key, names a file with one of the suffixes; a fragment may follow."""
+    pattern = json.dumps(rf"\.({'|'.join(map(re.escape, suffixes))})(#.*)?$")
+    return either(f'{place} like_regex {pattern} flag "i"' for place in (f"${name}", _at(key)))
 
 
 def _at(key: str) -> str:

@@ -4,8 +4,8 @@
 -- part after  begins behind a position
 -- :after_at timestamptz  creation time of the position
 -- :after_id uuid  id of the position
--- part uri  one document
--- :uri text  its URI
+-- part uris  one document
+-- :uris text[]  the URIs that it may have
 -- part words  words that title and URI must contain together
 -- :words text[]  the words
 -- :limit bigint  maximum number of documents
@@ -16,8 +16,8 @@ WHERE d.user_id = :user_id
 -- if after
   AND (d.created_at, d.document_id) < (:after_at, :after_id)
 -- end
--- if uri
-  AND d.uri = :uri
+-- if uris
+  AND d.uri = ANY (:uris)
 -- end
 -- if words
   AND NOT EXISTS (

@@ -6,7 +6,7 @@
 SELECT jsonb_path_exists(
            d.metadata, CAST(p.path AS jsonpath),
            d.moments || jsonb_build_object('document', d.document_id, 'source', d.source_id,
-                                           'created', extract(epoch FROM d.created_at) * 1000000), true) AS passes,
+                                           'uri', d.uri, 'created', extract(epoch FROM d.created_at) * 1000000), true) AS passes,
        d.created_at
 FROM stepwell.documents AS d
 CROSS JOIN unnest(:paths) WITH ORDINALITY AS p (path, place)

@@ -1,7 +1,7 @@
 // Lists the stored documents, newest first, and deletes them.
 
 import { call, hasKey } from "./api.js";
-import { byId, el, fill } from "./dom.js";
+import { byId, el, fill, shownUri } from "./dom.js";
 import { keyMessage, problemMessage } from "./problems.js";
 
 const PER_PAGE = 25;
@@ -38,13 +38,13 @@ function inNumbers(stats) {
 }
 
 function row(document) {
-  const name = document.title || document.uri || document.document_id;
+  const name = document.title || shownUri(document.uri ?? "") || document.document_id;
   const chunks = document.chunk_count === 1 ? "1 chunk" : `${document.chunk_count} chunks`;
   const remove = el("button", { type: "button", class: "quiet", "aria-label": `Delete ${name}` }, "Delete");
   const item = el(
     "li",
     { class: "row" },
-    el("div", { class: "row-text" }, el("strong", {}, name), el("span", { class: "where" }, document.uri ? el("span", { class: "uri" }, document.uri) : null, el("span", {}, chunks), el("span", {}, document.created_at.slice(0, 10)))),
+    el("div", { class: "row-text" }, el("strong", {}, name), el("span", { class: "where" }, document.uri ? el("span", { class: "uri" }, shownUri(document.uri)) : null, el("span", {}, chunks), el("span", {}, document.created_at.slice(0, 10)))),
     remove,
   );
   remove.addEventListener("click", async () => (await confirmed(name)) && guarded(() => removed(document, item)));
@@ -55,7 +55,7 @@ async function removed(document, item) {
   await call("DELETE", `documents/${document.document_id}`);
   item.remove();
   byId("stats").textContent = inNumbers(await call("GET", "stats"));
-  byId("documents-message").textContent = `Deleted ${document.title || document.uri}.`;
+  byId("documents-message").textContent = `Deleted ${document.title || shownUri(document.uri ?? "")}.`;
   byId("documents-title").focus();
 }
 

@@ -63,3 +63,14 @@ function filled(element, attributes, children) {
   element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
   return element;
 }
+
+/** A URI as people read it: a file by its path. */
+export function shownUri(uri) {
+  const [path, ...fragment] = uri.split("#");
+  if (!path.startsWith("file:///")) return uri;
+  try {
+    return [decodeURIComponent(path.slice("file://".length)), ...fragment].join("#");
+  } catch {
+    return uri;
+  }
+}

@@ -1,7 +1,7 @@
 // Lists the entities by name, or searches them by a query, with the documents that are linked to each.
 
 import { call, hasKey } from "./api.js";
-import { byId, el, fill } from "./dom.js";
+import { byId, el, fill, shownUri } from "./dom.js";
 import { keyMessage, problemMessage } from "./problems.js";
 
 const PER_PAGE = 50;
@@ -60,7 +60,7 @@ function row(entity) {
 
 async function linked(entity, body) {
   const page = await call("GET", `entities/${entity.entity_id}/documents?limit=20`);
-  const items = page.documents.map((document) => el("li", {}, document.title, " ", el("span", { class: "uri" }, document.uri ?? "")));
+  const items = page.documents.map((document) => el("li", {}, document.title, " ", el("span", { class: "uri" }, shownUri(document.uri ?? ""))));
   fill(body, items.length ? el("ul", { class: "plain" }, items) : el("p", { class: "note" }, "None yet."));
 }
 

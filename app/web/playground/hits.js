@@ -1,6 +1,6 @@
 // Draws a hit as a card: place, snippet, relevance, badges, score and passage.
 
-import { el, extent } from "./dom.js";
+import { el, extent, shownUri } from "./dom.js";
 import { scoreBars } from "./explain.js";
 import { thumbs } from "./feedback.js";
 import { HEADINGS, SIGNALS } from "./signals.js";
@@ -25,7 +25,7 @@ export function inWords(level) {
 }
 
 function heading(hit) {
-  const title = hit.title || hit.uri || "Untitled";
+  const title = hit.title || shownUri(hit.uri ?? "") || "Untitled";
   const path = hit.heading_path.filter((name, index) => index > 0 || name !== title);
   return el(
     "div",
@@ -34,7 +34,7 @@ function heading(hit) {
     el(
       "p",
       { class: "where" },
-      hit.uri ? el("span", { class: "uri" }, hit.uri) : null,
+      hit.uri ? el("span", { class: "uri" }, shownUri(hit.uri)) : null,
       path.length ? el("span", { class: "path" }, path.join(" › ")) : null,
       hit.page == null ? null : el("span", {}, `page ${hit.page}`),
     ),

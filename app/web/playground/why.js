@@ -14,7 +14,7 @@ export function whyNotPanel(request) {
   const form = el(
     "form",
     { class: "why-form" },
-    el("label", { for: "why-uri" }, "URI of a stored document"),
+    el("label", { for: "why-uri" }, "Path or URI of a stored document"),
     el("div", { class: "why-row" }, input, el("button", { type: "submit" }, "Explain")),
   );
   form.addEventListener("submit", (event) => {

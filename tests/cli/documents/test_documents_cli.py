@@ -20,7 +20,7 @@ def user(stepwell: Stepwell, tmp_path: Path) -> str:
     (tmp_path / "lime.md").write_text(
         "---\ntitle: Mortar [lime]\nteam: masons\n---\nLime sets slowly.", encoding="utf-8"
     )
-    (tmp_path / "buoy.txt").write_text("The Gannet reports every eleven minutes.", encoding="utf-8")
+    (tmp_path / "Boje ü.txt").write_text("The Gannet reports every eleven minutes.", encoding="utf-8")
     assert stepwell("ingest", tmp_path, "--user", name).code == 0
     return name
 
@@ -39,6 +39,22 @@ def test_documents_are_listed_with_whole_ids_and_shown_by_id_or_uri(stepwell: St
     assert "Lime sets slowly." in shown.out
     assert "masons" in shown.out
     assert stepwell("documents", "show", mortar["uri"], "--user", user, "--json").json["content"] == "Lime sets slowly."
+
+
+def test_a_file_is_shown_by_its_path_and_named_by_path_or_uri(
+    stepwell: Stepwell, user: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "Boje ü.txt"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "300")
+    assert str(path) in stepwell("documents", "list", "--user", user).out
+    for named in (path, path.as_uri(), f"file://{path}", path.name):
+        shown = stepwell("documents", "show", named, "--user", user)
+        assert f"uri: {path}" in shown.out, named
+        why = stepwell("why", "gannet", named, "--user", user)
+        assert "not found" not in why.out, named
+    assert stepwell("documents", "show", "other.txt", "--user", user).code != 0
+    assert stepwell("documents", "delete", path, "--yes", "--user", user).code == 0
 
 
 @pytest.mark.parametrize("columns", ["20", "60"])
@@ -72,7 +88,7 @@ def test_documents_are_deleted_by_filter(stepwell: Stepwell, user: str) -> None:
     assert len(stepwell("documents", "list", "--user", user, "--json").json) == 2
     deleted = stepwell("documents", "delete", *masons, "--yes", "--json").json
     assert (deleted["documents_deleted"], deleted["remaining"]["postings"]) == (1, 0)
-    assert [left["title"] for left in stepwell("documents", "list", "--user", user, "--json").json] == ["buoy.txt"]
+    assert [left["title"] for left in stepwell("documents", "list", "--user", user, "--json").json] == ["Boje ü.txt"]
     assert stepwell("documents", "delete", "--all", "--user", user, "--yes").out.startswith("Deleted 1 documents")
 
 

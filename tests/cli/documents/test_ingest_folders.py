@@ -14,13 +14,17 @@ import harness
 import made_files
 import pytest
 from fake_provider import FakeProvider
-from rich.progress import Progress
+from rich.progress import BarColumn, TextColumn
 from watchfiles import Change
 
+from app.cli import progress
 from app.cli.documents import ingest
-from app.cli.documents.ingest import Chunks
+from app.cli.documents.ingest_progress import Busiest, Chunks, Rates
+from app.cli.progress import Progress
 from app.pipelines.documents import document_drafts, file_reading
 from app.pipelines.documents.file_reading import NamedFile, ParseLimits
+from app.pipelines.running import stage_times
+from app.pipelines.running.stage_times import StageTimes
 from app.pipelines.sources import folders, source_scan, source_watch
 from app.shapes import IngestResult, LeftOut, SourceDraft, Upload
 
@@ -36,7 +40,7 @@ def write(root: Path, files: dict[str, str]) -> Path:
 
 def found(folder: Path) -> list[str]:
     summary = ingest.Summary()
-    return [path.relative_to(folder).as_posix() for path in ingest.find([folder], summary)]
+    return [file.path.relative_to(folder).as_posix() for file in ingest.find([folder], summary)]
 
 
 COMMON = """
@@ -91,7 +95,7 @@ def test_each_reason_to_leave_something_out_is_counted_with_examples(tmp_path: P
     with (tmp_path / "dump.sql").open("wb") as sparse:
         sparse.truncate(50_000_001)
     summary = ingest.Summary()
-    read = [path.relative_to(tmp_path).as_posix() for path in ingest.find([tmp_path], summary)]
+    read = [file.path.relative_to(tmp_path).as_posix() for file in ingest.find([tmp_path], summary)]
     assert read == sorted([*texts, "c.md", "js/package.json"])
     left_out["hidden"] = [".b.md", ".git/", ".gitignore"]
     assert {reason: one["examples"] for reason, one in summary.left_out.as_json().items()} == {
@@ -178,8 +182,8 @@ def test_what_is_left_out_is_shown_by_reason(stepwell: Stepwell, tmp_path: Path)
 
 
 def test_progress_is_in_chunks_and_moves_while_a_large_document_is_embedded() -> None:
-    with Progress(console=_console(), auto_refresh=False) as bar:
-        chunks = Chunks(bar, total_bytes=6_000)
+    with Progress(console=_console()) as bar:
+        chunks = Chunks(bar, total_bytes=6_000, times=StageTimes())
         (task,) = bar.tasks
         assert (task.completed, task.total) == (0, 10)
         chunks.embedded(4)
@@ -191,6 +195,33 @@ def test_progress_is_in_chunks_and_moves_while_a_large_document_is_embedded() ->
         chunks.stored(_upload(2_000), _stored(chunks=1, embedded=1))
         chunks.finish()
         assert (task.completed, task.total) == (7, 7)
+
+
+def test_without_a_terminal_progress_is_a_line_at_most_every_few_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    console, times = _console(), StageTimes({"parsing": 2.0, "model": 90.0})
+    with Progress(TextColumn("Ingesting"), BarColumn(), Rates(), Busiest(), console=console) as bar:
+        chunks = Chunks(bar, total_bytes=6_000, times=times)
+        (task,) = bar.tasks
+        task.start_time = bar.get_time() - 100
+        for _ in range(50):
+            chunks.embedded(1)
+        assert console.file.getvalue() == ""
+        monkeypatch.setattr(progress, "INTERVAL_S", 0.0)
+        chunks.stored(_upload(3_000), _stored(chunks=100, embedded=50))
+    assert console.file.getvalue() == "Ingesting 0.0 documents/s, 1 chunks/s model 90%\n"
+
+
+def test_work_of_a_stage_at_the_same_time_counts_once() -> None:
+    times = StageTimes()
+    with stage_times.measuring(times):
+        with stage_times.stage("model"), stage_times.stage("model"):
+            assert times.so_far().keys() == {"model"}
+            assert times.seconds == {}
+        with stage_times.stage("database"):
+            pass
+    with stage_times.stage("parsing"):
+        pass
+    assert times.seconds.keys() == {"model", "database"}
 
 
 def _console() -> Any:
@@ -239,10 +270,23 @@ def test_files_of_every_format_are_ingested_and_each_failure_is_one_line(stepwel
     ran = stepwell("ingest", tmp_path, "--text-field", "note", "--user", user, "--json")
     assert (ran.code, ran.json["added"], ran.json["failed"]) == (1, 13, 2)
     assert [Path(failure["path"]).name for failure in ran.json["failures"]] == ["m.pdf", "n.docx"]
-    again = stepwell("ingest", tmp_path, "--text-field", "note", "--user", user)
+    report = tmp_path.with_name("report.json")
+    again = stepwell("ingest", tmp_path, "--text-field", "note", "--user", user, "--report", report)
     assert again.out.startswith("0 added, 0 replaced, 13 unchanged, 2 failed")
     assert [line.split(" ")[0] for line in again.err.splitlines() if line.strip()].count("failed") == 2
     assert "Traceback" not in again.err
+    written = json.loads(report.read_text())
+    assert (written["unchanged"], written["failures"]) == (13, ran.json["failures"])
+    assert written["formats"]["csv"] == {"files": 1, "bytes": 24, "documents": 2, "chunks": 2, "failed": 0}
+    assert {name: one["failed"] for name, one in written["formats"].items() if one["failed"]} == {"pdf": 1, "word": 1}
+    assert written["stages"].keys() >= {"parsing", "cutting", "database"}
+    assert written["per_second"]["documents"] > 0
+    planned = stepwell("ingest", tmp_path, "--dry-run", "--json", "--user", (other := harness.new_user()))
+    assert (planned.code, planned.json["files"]) == (0, 14)
+    assert planned.json["formats"]["word"]["files"] == 2
+    assert planned.json["estimated_chunks"] > 0
+    assert stepwell("documents", "list", "--user", other, "--json").json == []
+    assert "14 files would be read" in stepwell("ingest", tmp_path, "--dry-run").out
     documents = stepwell("documents", "list", "--user", user, "--json").json
     listed = {document["uri"].rpartition("/")[2]: document["title"] for document in documents}
     assert listed.keys() == {
@@ -263,8 +307,8 @@ def test_several_refused_rows_of_a_file_are_one_failure() -> None:
         summary.refuse(Upload("x", uri=f"file:///notes.csv#row={row}"), "Too long.")
     summary.refuse(Upload("x", uri="file:///a.md"), "Blank.")
     assert summary.as_json()["failures"] == [
-        {"path": "file:///notes.csv", "reason": "Too long. (3 documents of the file)"},
-        {"path": "file:///a.md", "reason": "Blank."},
+        {"path": "/notes.csv", "reason": "Too long. (3 documents of the file)"},
+        {"path": "/a.md", "reason": "Blank."},
     ]
 
 

@@ -32,12 +32,14 @@ async def stored(owner: asyncpg.Connection) -> tuple[str, list[StoredDocument]]:
     insert = "INSERT INTO stepwell.sources (user_id, source_id, path, glob) VALUES ($1, $2, $3, '*')"
     await owner.executemany(insert, [(user, source, str(source)) for source in sources])
     documents = [filter_oracle.draw_document(dice, uuid4(), sources) for _ in range(DOCUMENTS)]
-    columns = "user_id, document_id, source_id, created_at, metadata, title, config, content, identity, content_hash"
+    columns = (
+        "user_id, document_id, source_id, created_at, metadata, uri, title, config, content, identity, content_hash"
+    )
     await owner.executemany(
         f"INSERT INTO stepwell.documents ({columns}, attributes_hash, chunk_count) "
-        "VALUES ($1, $2, $3, $4, $5, '', 'english', '', $6, '', '', 0)",
+        "VALUES ($1, $2, $3, $4, $5, $7, '', 'english', '', $6, '', '', 0)",
         [
-            (user, d.document_id, d.source_id, d.created_at, json.dumps(d.metadata), d.document_id.bytes)
+            (user, d.document_id, d.source_id, d.created_at, json.dumps(d.metadata), d.document_id.bytes, d.uri)
             for d in documents
         ],
     )

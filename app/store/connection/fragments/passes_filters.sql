@@ -1,6 +1,6 @@
 -- Tests whether a document passes the filters, each of which is a part of the statement. JSON paths of `matching_document`
 -- have the variables $moments, an object of the dates in the metadata, $document and $source, the ids of the document and
--- of its source, and $created, its creation time in microseconds since 1970.
+-- of its source, $uri, its URI, and $created, its creation time in microseconds since 1970.
 -- $document  alias of a row of documents
 -- part document_ids  ids of documents
 -- part source_ids  ids of sources
@@ -53,7 +53,7 @@
           AND jsonb_path_exists(
               $document.metadata, :matching_document,
               $document.moments || jsonb_build_object('document', $document.document_id, 'source', $document.source_id,
-                                                      'created', extract(epoch FROM $document.created_at) * 1000000), true)
+                                                      'uri', $document.uri, 'created', extract(epoch FROM $document.created_at) * 1000000), true)
 -- end
 -- if created_after
           AND $document.created_at >= :created_after

@@ -1,0 +1,72 @@
+"""Measures how long the stages of an ingest take, for a caller that asks for it.
+
+Stages overlap, so their times may add up to more than the whole. Nobody who does not ask pays for it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Literal
+
+Stage = Literal["parsing", "cutting", "model", "database"]
+
+
+@dataclass(slots=True)
+class StageTimes:
+    """The seconds during which each stage was busy; work of one stage at the same time counts once."""
+
+    seconds: dict[Stage, float] = field(default_factory=lambda: defaultdict(float))
+    _running: Counter[Stage] = field(default_factory=Counter)
+    _since: dict[Stage, float] = field(default_factory=dict)
+
+    def begin(self, stage: Stage) -> None:
+        """Note that some work of a stage begins."""
+        if not self._running[stage]:
+            self._since[stage] = time.monotonic()
+        self._running[stage] += 1
+
+    def end(self, stage: Stage) -> None:
+        """Note that some work of a stage has ended."""
+        self._running[stage] -= 1
+        if not self._running[stage]:
+            self.seconds[stage] += time.monotonic() - self._since.pop(stage)
+
+    def so_far(self) -> dict[Stage, float]:
+        """The seconds of each stage, with those of the work that has not ended."""
+        now = time.monotonic()
+        return {
+            stage: self.seconds.get(stage, 0.0) + (now - self._since[stage] if stage in self._since else 0.0)
+            for stage in {*self.seconds, *self._since}
+        }
+
+
+_measured: ContextVar[StageTimes | None] = ContextVar("measured", default=None)
+
+
+@contextmanager
+def measuring(times: StageTimes) -> Iterator[None]:
+    """Measure the stages of the work in the block, and of the tasks that it starts."""
+    token = _measured.set(times)
+    try:
+        yield
+    finally:
+        _measured.reset(token)
+
+
+@contextmanager
+def stage(name: Stage) -> Iterator[None]:
+    """Count the time of the block to a stage."""
+    times = _measured.get()
+    if times is None:
+        yield
+        return
+    times.begin(name)
+    try:
+        yield
+    finally:
+        times.end(name)
