@@ -236,9 +236,14 @@ def sniff(raw: bytes, name: str) -> FileFormat:
     return TEXT
 
 
-def is_document_archive(head: bytes, name: str) -> bool:
-    """Whether the first bytes of a ZIP archive, or its name, are those of a document in an archive."""
-    return head[_ENTRY_NAME:].startswith(_DOCUMENT_ENTRIES) or by_suffix(name).content == "binary"
+def is_document_archive(head: bytes) -> bool:
+    """Whether the first bytes of a ZIP archive are those of a document in an archive."""
+    return head[_ENTRY_NAME:].startswith(_DOCUMENT_ENTRIES)
+
+
+def has_suffix(name: str) -> bool:
+    """Whether the suffix of a name is that of a format."""
+    return suffix(name) in _BY_SUFFIX
 
 
 def by_suffix(name: str) -> FileFormat:

@@ -112,7 +112,7 @@ def find(paths: Sequence[Path], summary: Summary) -> list[ListedFile]:
             found[path] = _listed(path)[0]
         else:
             summary.fail(path, "No such file or folder.")
-    summary.list(found.values())
+    summary.note(found.values())
     return list(found.values())
 
 

@@ -64,7 +64,7 @@ class Summary:
     stages: Mapping[Stage, float] = field(default_factory=dict)
     _format_of: dict[str, str] = field(default_factory=dict)
 
-    def list(self, files: Iterable[ListedFile]) -> None:
+    def note(self, files: Iterable[ListedFile]) -> None:
         """Counts files that are to be read."""
         for file in files:
             self._format_of[str(file.path.resolve())] = file.format
@@ -137,7 +137,7 @@ def show(summary: Summary) -> None:
         f"{failed} failed; {summary.chunks} chunks."
     )
     _show_formats(summary, ("files", "documents", "chunks", "failed"))
-    left_out.show(summary.left_out)
+    left_out.show(summary.left_out.as_json())
     for path, reason in summary.failures:
         options.err.print(f"[red]failed[/] {escape(path)}: {escape(summary.reason(path, reason))}", soft_wrap=True)
 
@@ -168,10 +168,11 @@ def show_plan(summary: Summary, plan: Mapping[str, Any]) -> None:
     """Prints what an ingest would read."""
     options.out.print(
         f"{plan['files']:,} files would be read: about {plan['estimated_chunks']:,} chunks, "
-        f"{plan['estimated_minutes']:g} minutes with the built-in model."
+        f"{plan['estimated_minutes']:g} minutes with the built-in model.",
+        soft_wrap=True,
     )
     _show_formats(summary, ("files", "bytes"))
-    left_out.show(summary.left_out)
+    left_out.show(summary.left_out.as_json())
     for path, reason in summary.failures:
         options.err.print(f"[red]failed[/] {escape(path)}: {escape(reason)}", soft_wrap=True)
 

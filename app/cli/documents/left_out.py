@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from rich.markup import escape
 
 from app.cli import options
-from app.shapes import LeftOut, LeftOutReason
+from app.shapes import LeftOutReason
 
 LABELS: Mapping[LeftOutReason, str] = {
     "hidden": "hidden",
@@ -22,9 +23,9 @@ LABELS: Mapping[LeftOutReason, str] = {
 }
 
 
-def show(left_out: LeftOut) -> None:
-    """Prints a line for each reason, with the number of files and folders and the first of them."""
+def show(counted: Mapping[str, Any]) -> None:
+    """Prints a line for each reason of `LeftOut.as_json`, with the number of files and folders and some of them."""
     for reason, label in LABELS.items():
-        if count := left_out.counts[reason]:
-            examples = ", ".join(left_out.examples[reason]) + (", …" if count > len(left_out.examples[reason]) else "")
-            options.err.print(f"Left out {count} {label}: {escape(examples)}", soft_wrap=True)
+        if (found := counted.get(reason)) is not None:
+            examples = ", ".join(found["examples"]) + (", …" if found["count"] > len(found["examples"]) else "")
+            options.err.print(f"Left out {found['count']} {label}: {escape(examples)}", soft_wrap=True)

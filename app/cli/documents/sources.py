@@ -16,7 +16,7 @@ from app import errors, runtime
 from app.api.jobs.job_models import StoredJob
 from app.api.sources.source_models import AddedSourceResult, CountedSource, SourceDeletion
 from app.cli import options
-from app.cli.documents import embedded, extraction
+from app.cli.documents import embedded, extraction, left_out
 from app.cli.maintenance import owning
 from app.cli.progress import Progress
 from app.config import Settings
@@ -198,6 +198,7 @@ def _show(state: JobState) -> None:
         return
     result = state.result
     options.out.print(", ".join(f"{result[name]} {name}" for name in COUNTS) + f"; {result['embedded']} embedded.")
+    left_out.show(result.get("left_out", {}))
     for failure in result.get("failures", ()):
         options.err.print(f"[red]failed[/] {escape(failure['path'])}: {escape(failure['reason'])}", soft_wrap=True)
 

@@ -36,6 +36,10 @@ def reindex(
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Also compare documents with the current options.")] = False,
     filters: filter_option.FiltersJson = None,
+    detect_language: Annotated[
+        bool,
+        typer.Option("--detect-language", help="Compare all documents; those in English get the detected language."),
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count documents and change nothing.")] = False,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
@@ -54,7 +58,8 @@ def reindex(
         counts = options.run(_count(settings, chosen, only))
         typer.echo(json.dumps(counts) if as_json else f"{sum(counts.values())} documents would be compared.")
         return
-    done = options.run(_reindex(settings, chosen, "every" if every else only))
+    which: Filters | Literal["every"] | None = "every" if every or (detect_language and only is None) else only
+    done = options.run(_reindex(settings, chosen, which, detect_language=detect_language))
     if as_json:
         typer.echo(json.dumps({one: dataclasses.asdict(reindexed) for one, reindexed in done.items()}))
         return
@@ -72,17 +77,19 @@ async def _count(settings: Settings, chosen: list[str], only: Filters | None) ->
 
 
 async def _reindex(
-    settings: Settings, chosen: list[str], which: Filters | Literal["every"] | None
+    settings: Settings, chosen: list[str], which: Filters | Literal["every"] | None, *, detect_language: bool
 ) -> dict[str, Reindexed]:
     cut = runtime.chunking_options(settings)
     async with owner_at_revision(settings) as owner, models.open_stored(settings, owner) as embedder:
         services = Services(owner, embedder, chunking_options=cut, cache=VectorCache(settings.embedding_cache_size))
         with scope.retrying_bulk(PROVIDER_RETRY_S):
             users = chosen or await repair.users(db=owner)
-            return {one: await _of_user(one, services, which) for one in users}
+            return {one: await _of_user(one, services, which, detect_language=detect_language) for one in users}
 
 
-async def _of_user(user_id: str, services: Services, which: Filters | Literal["every"] | None) -> Reindexed:
+async def _of_user(
+    user_id: str, services: Services, which: Filters | Literal["every"] | None, *, detect_language: bool
+) -> Reindexed:
     done = Reindexed()
     listed: pipeline.Which = "every" if which == "every" else "outdated"
     total: int | None = None
@@ -93,7 +100,7 @@ async def _of_user(user_id: str, services: Services, which: Filters | Literal["e
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=options.err) as bar:
         task = bar.add_task(f"Documents of {user_id}", total=total)
-        async for done in pipeline.run(user_id, services, which=listed):
+        async for done in pipeline.run(user_id, services, which=listed, detect_language=detect_language):
             bar.update(task, completed=done.compared)
     await mention_refresh.settle(user_id, services)
     return done

@@ -13,6 +13,7 @@ import typer
 from app import config, errors, runtime, samples, telemetry
 from app.cli import options
 from app.cli.documents import ingest
+from app.cli.documents.ingest_report import Summary
 from app.cli.search import multihop, search
 from app.cli.serving import listening, serving
 from app.config import Settings
@@ -64,7 +65,7 @@ async def _demo(settings: Settings, user: str, *, serve_after: bool) -> None:
 async def ingest_samples(services: Services, user: str) -> None:
     """Stores the sample notes under their path, as `sample/people/cliff-clarke.md`."""
     paths = sorted(samples.NOTES.rglob("*.md"))
-    summary = ingest.Summary()
+    summary = Summary()
     total_bytes = sum(path.stat().st_size for path in paths)
     await ingest.store(_notes(paths), total_bytes, summary, user, services)
     options.err.print(f"{len(paths)} sample notes of a small company: {summary.chunks} chunks.")

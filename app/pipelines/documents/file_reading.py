@@ -35,13 +35,18 @@ def is_binary(name: str) -> bool:
 
 
 def is_readable(head: bytes, name: str) -> bool:
-    """Whether a file with these first bytes, at most HEAD, is text or has a format that is read."""
+    """Whether a file with these first bytes, at most HEAD, is text or has a format that is read, or says so by its name.
+
+    A file that is not what its suffix says is read, so that somebody learns why it is not stored.
+    """
+    if formats.has_suffix(name):
+        return True
     try:
         format = formats.sniff(head, name)
     except UnreadableFile as error:
         return error.code != "unsupported_format"
     if format == formats.ARCHIVE:
-        return formats.is_document_archive(head, name)
+        return formats.is_document_archive(head)
     return format.content == "binary" or cleaning.is_text(head)
 
 

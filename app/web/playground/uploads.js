@@ -58,12 +58,25 @@ async function filesOf(entry) {
 /** Stores files, of which `found` were chosen or dropped. */
 async function send(files, found = files.length) {
   const rows = files.map(({ name }) => new UploadRow(name));
-  for (const [index, { file, name }] of files.entries()) await store(file, name, rows[index]);
+  const started = performance.now();
+  for (const [index, { file, name }] of files.entries()) {
+    await store(file, name, rows[index]);
+    if (index + 1 < files.length) byId("documents-message").textContent = pace(rows, index + 1, performance.now() - started);
+  }
   if (!found) return;
   await listDocuments();
   const refused = rows.filter((row) => row.isRefused).length;
   const leftOut = found > files.length ? ` ${found - files.length} hidden or generated ones are left out.` : "";
   byId("documents-message").textContent = `${files.length - refused} of ${files.length} files are stored.${leftOut}`;
+}
+
+/** How far an upload is, how fast, and how long it will take. */
+function pace(rows, done, milliseconds) {
+  const seconds = milliseconds / 1000;
+  const chunks = rows.reduce((sum, row) => sum + row.chunks, 0);
+  const left = Math.ceil(((rows.length - done) * seconds) / done);
+  const rates = `${(done / seconds).toFixed(1)} files and ${(chunks / seconds).toFixed(1)} chunks per second`;
+  return `${done} of ${rows.length} files: ${rates}, about ${left < 90 ? `${left} seconds` : `${Math.round(left / 60)} minutes`} left.`;
 }
 
 async function store(file, name, row) {
@@ -95,6 +108,8 @@ async function queued(jobId, row) {
 }
 
 class UploadRow {
+  chunks = 0;
+
   constructor(name) {
     this.bar = el("progress", { max: "1", value: "0", "aria-label": `Progress of ${name}` });
     this.text = el("span", { class: "note" }, "Waiting");
@@ -113,6 +128,7 @@ class UploadRow {
   }
 
   done(text, { chunk_count: chunks, warnings }) {
+    this.chunks += chunks ?? 0;
     this.at(1, [`${text}${chunks ? `, ${chunks} ${chunks === 1 ? "chunk" : "chunks"}` : ""}`, ...warnings].join(". "));
     this.item.dataset.state = "done";
   }

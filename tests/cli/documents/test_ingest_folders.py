@@ -20,6 +20,7 @@ from watchfiles import Change
 from app.cli import progress
 from app.cli.documents import ingest
 from app.cli.documents.ingest_progress import Busiest, Chunks, Rates
+from app.cli.documents.ingest_report import Summary
 from app.cli.progress import Progress
 from app.pipelines.documents import document_drafts, file_reading
 from app.pipelines.documents.file_reading import NamedFile, ParseLimits
@@ -39,7 +40,7 @@ def write(root: Path, files: dict[str, str]) -> Path:
 
 
 def found(folder: Path) -> list[str]:
-    summary = ingest.Summary()
+    summary = Summary()
     return [file.path.relative_to(folder).as_posix() for file in ingest.find([folder], summary)]
 
 
@@ -94,7 +95,7 @@ def test_each_reason_to_leave_something_out_is_counted_with_examples(tmp_path: P
     (tmp_path / "linked").symlink_to(tmp_path / "x")
     with (tmp_path / "dump.sql").open("wb") as sparse:
         sparse.truncate(50_000_001)
-    summary = ingest.Summary()
+    summary = Summary()
     read = [file.path.relative_to(tmp_path).as_posix() for file in ingest.find([tmp_path], summary)]
     assert read == sorted([*texts, "c.md", "js/package.json"])
     left_out["hidden"] = [".b.md", ".git/", ".gitignore"]
@@ -122,7 +123,7 @@ def test_the_files_of_a_postgres_server_are_left_out(tmp_path: Path) -> None:
     names += ["data/postgres/clients", "data/postgres/lock", "compose/data/PG_VERSION", "compose/e.md"]
     write(tmp_path, dict.fromkeys(names, "Lime."))
     assert found(tmp_path) == ["a.md", "compose/e.md", "data/b.md"]
-    summary = ingest.Summary()
+    summary = Summary()
     inside = [tmp_path / "data" / "postgres" / "log", tmp_path / "data" / "postgres" / "data" / "c.md"]
     assert ingest.find(inside, summary) == []
     assert [reason for _path, reason in summary.failures] == ["It belongs to a Postgres server."] * 2
@@ -302,7 +303,7 @@ def test_files_of_every_format_are_ingested_and_each_failure_is_one_line(stepwel
 
 
 def test_several_refused_rows_of_a_file_are_one_failure() -> None:
-    summary = ingest.Summary()
+    summary = Summary()
     for row in (2, 3, 4):
         summary.refuse(Upload("x", uri=f"file:///notes.csv#row={row}"), "Too long.")
     summary.refuse(Upload("x", uri="file:///a.md"), "Blank.")
