@@ -73,7 +73,7 @@ _NO_CONDITIONS = Filters()
 
 @dataclass(frozen=True, slots=True)
 class DocumentFilter:
-    """Which documents are listed: the one with a URI in any spelling, those with all words in title and URI, those that pass."""
+    """Which documents are listed: the one with a URI, in any spelling, those with all words, those that pass."""
 
     uri: str | None = None
     words: tuple[str, ...] = ()

@@ -35,7 +35,7 @@ def is_binary(name: str) -> bool:
 
 
 def is_readable(head: bytes, name: str) -> bool:
-    """Whether a file with these first bytes, at most HEAD, is text or has a format that is read, or says so by its name.
+    """Whether a file with these first bytes, at most HEAD, is text or has a format that is read, or is named so.
 
     A file that is not what its suffix says is read, so that somebody learns why it is not stored.
     """

@@ -167,8 +167,8 @@ def _add(found: Scan, file: Path, path: str, taken: Mapping[str, str], recorded:
         found.failures.append(FileFailure(shown, "The name of the file is not valid UTF-8."))
     elif len(file.as_uri()) > limits.MAX_URI:
         found.failures.append(FileFailure(path[: limits.MAX_URI], "The path of the file is too long."))
-    elif (reason := taken.get(str(file))) is not None:
-        found.failures.append(FileFailure(path, reason))
+    elif (other := taken.get(str(file))) is not None:
+        found.failures.append(FileFailure(path, other))
     else:
         found.files[path] = FoundFile(path, state.st_size, state.st_mtime_ns)
 
