@@ -32,20 +32,23 @@ LEAST_SCRIPT = 0.5
 """Share of the letters from which on another script than Latin decides."""
 
 _STEMMED = (
-    "Arabic Basque Catalan Danish Dutch English Estonian Finnish French German Hindi Hungarian Indonesian Irish "
+    "Arabic Basque Catalan Danish Dutch English Finnish French German Hindi Hungarian Indonesian Irish "
     "Italian Lithuanian Nepali Portuguese Romanian Russian Serbian Spanish Swedish Turkish"
 )
 _OTHERS = (
-    "Afrikaans Albanian Azerbaijani Belarusian Bosnian Bulgarian Croatian Czech Esperanto Galician Icelandic Kazakh "
-    "Kyrgyz Latvian Macedonian Malay Maltese Marathi Persian Polish Slovak Slovenian Swahili Tagalog Ukrainian Urdu "
-    "Uzbek Vietnamese Welsh"
+    "Afrikaans Albanian Azerbaijani Belarusian Bosnian Bulgarian Croatian Czech Esperanto Estonian Galician Icelandic "
+    "Kazakh Kyrgyz Latvian Macedonian Malay Maltese Marathi Persian Polish Slovak Slovenian Swahili Tagalog Ukrainian "
+    "Urdu Uzbek Vietnamese Welsh"
 )
 _BY_WORDS = {
     **{name: name.lower() for name in _STEMMED.split()},
     **dict.fromkeys(("Norwegian_Bokmal", "Norwegian_Nynorsk"), "norwegian"),
     **dict.fromkeys(_OTHERS.split(), languages.UNSTEMMED),
 }
-"""Text-search configurations by list of words. Languages without one are listed, so that they are not mistaken."""
+"""Text-search configurations by list of words, those that every supported Postgres has (Estonian's begins with 18).
+
+Languages without one are listed, so that they are not mistaken.
+"""
 _SHARED = {
     "russian": {"Russian", "Serbian", "Ukrainian", "Bulgarian", "Macedonian", "Belarusian", "Kazakh", "Kyrgyz"},
     "arabic": {"Arabic", "Persian", "Urdu"},
