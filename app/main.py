@@ -18,6 +18,7 @@ from app.api.agents import mcp
 from app.api.agents import router as agents
 from app.api.bodies import bodies
 from app.api.contract import success_examples
+from app.api.documents import facets_router as facets
 from app.api.documents import router as documents
 from app.api.documents import selection_router as selections
 from app.api.edge import admission, ingest_gate, origins, parse_times, rate_limits
@@ -81,6 +82,7 @@ def create_app(
         version=__version__,
         description=DESCRIPTION,
         openapi_tags=TAGS,
+        servers=[{"url": "/", "description": "The service that serves this document."}],
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         docs_url=None,
         redoc_url=None,
@@ -95,7 +97,7 @@ def create_app(
     app.state.key_lookups = auth.KeyLookups()
     app.state.readiness = health.ReadinessCheck()
     bodies.install(app, max_bytes=chosen.max_body_bytes)
-    for module in (search, feedback, multihop, documents, selections, sources, jobs, entities, agents, health):
+    for module in (search, feedback, multihop, documents, selections, facets, sources, jobs, entities, agents, health):
         app.include_router(module.router)
     app.include_router(multihop.lists_router)
     for installed in (docs, playground, traces, problems, success_examples):

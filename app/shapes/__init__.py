@@ -17,6 +17,7 @@ from app.shapes.entities import (
     NameUse,
     Origin,
 )
+from app.shapes.facets import Facet, FacetQuery, FacetValue, MissedFilter
 from app.shapes.feedback import Feedback, FeedbackOptions, GivenFeedback
 from app.shapes.filters import BOUNDS, OPERANDS, OPERATORS, DocumentFilter, Filters, is_operator_object
 from app.shapes.jobs import JobState, JobStatus
@@ -134,6 +135,9 @@ __all__ = [
     "EntityMatch",
     "ExpressionError",
     "ExtractedDocument",
+    "Facet",
+    "FacetQuery",
+    "FacetValue",
     "Feedback",
     "FeedbackOptions",
     "Field",
@@ -173,6 +177,7 @@ __all__ = [
     "MatchedBy",
     "MatchedSpan",
     "MentionKind",
+    "MissedFilter",
     "Mode",
     "NameCase",
     "NameForm",

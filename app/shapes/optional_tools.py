@@ -1,3 +1,3 @@
 """Names the tools that agents are offered only where the settings name them."""
 
-OPTIONAL_TOOLS = ("rate_passage", "search_documents_multihop")
+OPTIONAL_TOOLS = ("list_facets", "rate_passage", "search_documents_multihop")

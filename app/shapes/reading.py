@@ -9,6 +9,7 @@ from uuid import UUID
 
 from app.shapes import signals
 from app.shapes.conditions import Condition, ConditionPlan, IndexText
+from app.shapes.facets import MissedFilter
 from app.shapes.filters import Filters
 from app.shapes.kinds import (
     Confidence,
@@ -360,7 +361,8 @@ class Answer:
     """The result of every kind of search.
 
     `answerable` is the probability that any hit answers the query, None without `relevance`. `depth` is whether it was
-    a search or one over several hops, and `depth_reason` why, if the caller left the choice open or made it.
+    a search or one over several hops, and `depth_reason` why, if the caller left the choice open or made it. `missed`
+    are the conditions on metadata that no document meets, in an answer without hits.
     """
 
     hits: tuple[Hit, ...]
@@ -385,6 +387,7 @@ class Answer:
     answerable: float | None = None
     depth: DepthUsed | None = None
     depth_reason: DepthReason | None = None
+    missed: tuple[MissedFilter, ...] = ()
 
     @property
     def took_ms(self) -> float:

@@ -9,11 +9,11 @@ from typing import Any
 from rapidfuzz import fuzz, process
 
 from app import errors
-from app.tools import document_tools, feedback_tools, search_tools, source_tools
+from app.tools import document_tools, facet_tools, feedback_tools, search_tools, source_tools
 from app.tools.context import ToolContext
 from app.tools.tool import Tool
 
-TOOLS = (*search_tools.TOOLS, *document_tools.TOOLS, *source_tools.TOOLS, *feedback_tools.TOOLS)
+TOOLS = (*search_tools.TOOLS, *document_tools.TOOLS, *source_tools.TOOLS, *facet_tools.TOOLS, *feedback_tools.TOOLS)
 NEAREST_SCORE = 75
 """Least similarity, of 100, of an unknown name and the tool that is suggested for it."""
 _BY_NAME = {tool.name: tool for tool in TOOLS}

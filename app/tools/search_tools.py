@@ -10,6 +10,7 @@ from uuid import UUID
 
 from pydantic import Field
 
+from app.pipelines.documents import facets
 from app.pipelines.multihop import depth, multihop
 from app.pipelines.running.turns import SearchTurn
 from app.pipelines.search import search, similar
@@ -145,7 +146,7 @@ async def search_by_entity(given: EntitySearchArguments, context: ToolContext) -
     """Search the documents that are linked to the entities of the query, then all others."""
     query = await _query(given, context)
     query = replace(query, guidance=replace(query.guidance, mode="force"))
-    answer = await context.admission.search(partial(search.run, query, context.services))
+    answer = await _answer(partial(search.run, query, context.services), given, context)
     return PassageList.of(answer, max_tokens=given.max_tokens, of_entity=True)
 
 
@@ -179,7 +180,17 @@ async def _run(
     run: Callable[[SearchTurn], Awaitable[Answer]], given: FilterArguments, context: ToolContext
 ) -> PassageList:
     """The result of a search that was admitted, trimmed to the requested size."""
-    return PassageList.of(await context.admission.search(run), max_tokens=given.max_tokens)
+    return PassageList.of(await _answer(run, given, context), max_tokens=given.max_tokens)
+
+
+async def _answer(
+    run: Callable[[SearchTurn], Awaitable[Answer]], given: FilterArguments, context: ToolContext
+) -> Answer:
+    answer = await context.admission.search(run)
+    if not answer.hits and given.metadata:
+        filters = Filters(metadata=given.metadata)
+        answer = await facets.explained(answer, filters, context.user_id, db=context.services.db)
+    return answer
 
 
 TOOLS = (

@@ -17,7 +17,7 @@ from app.api.edge import admission, disconnects
 from app.api.problems import problems
 from app.pipelines.running.turns import SearchTurn
 from app.shapes import Answer
-from app.tools import formats, registry
+from app.tools import formats, openapi, registry
 from app.tools.context import ToolContext
 from app.tools.tool import Tool
 
@@ -96,6 +96,17 @@ async def definitions(
     """The tools that the key may call, as definitions to pass to a model."""
     known = context(request, user_id)
     return formats.export(registry.offered(known.scopes, optional=known.optional_tools), format)
+
+
+@router.get("/tools/openapi.json", operation_id="describe_tools", summary="Describe the tools in OpenAPI")
+async def described(request: Request, user_id: AnyUser) -> dict[str, Any]:
+    """An OpenAPI document of the tools that the key may call, with one typed operation each.
+
+    Its server is the address of this request.
+    """
+    known = context(request, user_id)
+    server = str(request.base_url).rstrip("/")
+    return openapi.document(registry.offered(known.scopes, optional=known.optional_tools), server=server)
 
 
 @router.post(

@@ -30,6 +30,11 @@ def is_none(value: object) -> bool:
     return value is None
 
 
+def is_empty(value: object) -> bool:
+    """Whether a list is empty; such a field can be left out of every response."""
+    return not value
+
+
 def _rounded(score: float) -> float:
     return round(score, SCORE_DIGITS)
 

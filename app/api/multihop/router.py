@@ -14,6 +14,7 @@ from app.api.multihop.multihop_models import MultihopAnswer, MultihopRequest, Mu
 from app.api.multihop.rerank_models import RerankAnswer, RerankRequest, merged_response
 from app.api.problems import problems
 from app.api.search.search_responses import response_of
+from app.pipelines.documents import facets
 from app.pipelines.multihop import multihop
 from app.pipelines.running import offload
 from app.pipelines.search import merge_lists
@@ -83,6 +84,7 @@ async def search_multihop(
         user_id, candidates=use.candidates, k=use.rrf_k, guidance=use.guidance, reordering=use.reordering
     )
     answer = await admission.in_turn(request, user_id, partial(multihop.run, query, use))
+    answer = await facets.explained(answer, query.query.filters, user_id, db=use.db)
     request.state.answer, request.state.timings = answer, answer.timings
     size = replies.cost_of(answer)
     return await replies.json(size, partial(response_of, answer, MultihopResponse), omit_nulls=body.omit_nulls)

@@ -18,6 +18,7 @@ from app.api.problems import problems
 from app.api.search.placement_models import PlacementAnswer, WhyRequest
 from app.api.search.search_models import EntitySearchRequest, SearchRequest, SimilarRequest
 from app.api.search.search_responses import EntitySearchResponse, SearchAnswer, response_of
+from app.pipelines.documents import facets
 from app.pipelines.entities import entity_search
 from app.pipelines.multihop import depth
 from app.pipelines.running.services import Services
@@ -87,7 +88,7 @@ async def find(
     dropped. `degraded` lists what was left out.
     """
     query = _query(body, user_id, use)
-    return await _respond(request, user_id, partial(depth.run, query, body.depth, use), omit_nulls=body.omit_nulls)
+    return await _respond(request, user_id, partial(depth.run, query, body.depth, use), body, use)
 
 
 @router.post(
@@ -110,7 +111,7 @@ async def find_about(
     """
     query = _query(body, user_id, use)
     query = replace(query, guidance=replace(query.guidance, mode="force"))
-    return await _respond(request, user_id, partial(depth.run, query, body.depth, use), omit_nulls=body.omit_nulls)
+    return await _respond(request, user_id, partial(depth.run, query, body.depth, use), body, use)
 
 
 @router.post(
@@ -166,7 +167,7 @@ async def find_similar(
         cursor=body.cursor,
         group_size=body.more,
     )
-    return await _respond(request, user_id, lambda _: similar.run(query, use), omit_nulls=body.omit_nulls)
+    return await _respond(request, user_id, lambda _: similar.run(query, use), body, use)
 
 
 @router.post(
@@ -191,6 +192,9 @@ async def find_entities(
     return await replies.json(size, partial(EntitySearchResponse.of, answer))
 
 
+_Filtered = SearchRequest | SimilarRequest
+
+
 def _query(body: SearchRequest, user_id: str, use: Services) -> Query:
     """The query of a request. Raises InvalidVector for one of another length than the stored vectors."""
     if body.vector is not None:
@@ -199,9 +203,14 @@ def _query(body: SearchRequest, user_id: str, use: Services) -> Query:
 
 
 async def _respond(
-    request: Request, user_id: str, run: Callable[[Turn], Awaitable[Answer]], *, omit_nulls: bool
+    request: Request,
+    user_id: str,
+    run: Callable[[Turn], Awaitable[Answer]],
+    body: SearchRequest | SimilarRequest,
+    use: Services,
 ) -> Response:
     """Run a search in the user's turn, record its answer for metrics and logs, and return it as a response."""
     answer = await admission.in_turn(request, user_id, run)
+    answer = await facets.explained(answer, body.filters.shape(), user_id, db=use.db)
     request.state.answer, request.state.timings = answer, answer.timings
-    return await replies.json(replies.cost_of(answer), partial(response_of, answer), omit_nulls=omit_nulls)
+    return await replies.json(replies.cost_of(answer), partial(response_of, answer), omit_nulls=body.omit_nulls)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 from typing_extensions import TypeAliasType
 
 from app.api.contract.enums import (
@@ -21,10 +21,13 @@ from app.api.contract.enums import (
     QueryType,
     SearchMode,
 )
-from app.api.contract.responses import Response, RoundedScore, is_none
+from app.api.contract.responses import Response, RoundedScore, is_empty, is_none
 from app.api.search.hit_models import RELAXED, CompactHit, ScoredId, SearchHit
 from app.shapes import Answer
+from app.tools import missed_filters
 
+Hints = Annotated[list[str], BeforeValidator(missed_filters.sentences)]
+HINTS = "If the filters exclude every document: the nearest key or value of each condition that no document meets."
 DEPTH = "One search, or several hops; absent from endpoints that offer no choice."
 ANSWERABLE = "Probability, 0 to 1, that any hit answers the query; 0 without hits, null if hits have no relevance."
 NEXT_CURSOR = "`cursor` of the next page; null if no results follow."
@@ -84,6 +87,7 @@ class SearchResponse(Response):
     fusion: FusionUsed | None = Field(None, description="Fusion that was used; null if only one leg ran.")
     search_mode: SearchMode = Field(description="Kind of search that was run.")
     fallback_reason: str | None = Field(None, description="Why there are no results, or why entities were not used.")
+    hints: Hints = Field([], validation_alias="missed", description=HINTS, exclude_if=is_empty)
     pass1_entities: list[MatchedEntity] = Field(
         validation_alias="entities", description="Entities recognised in the query, highest score first."
     )
@@ -116,6 +120,7 @@ class CompactSearchResponse(Response):
     confidence: Confidence | None = Field(None, description="Confidence of the first hit; null without hits.")
     answerable: RoundedScore | None = Field(None, description=ANSWERABLE)
     fallback_reason: str | None = Field(None, description="Why there are no results, or why entities were not used.")
+    hints: Hints = Field([], validation_alias="missed", description=HINTS, exclude_if=is_empty)
     degraded: list[str] = Field(description="Codes of what failed and was left out, such as `embedding_failed`.")
     relaxed: list[str] = Field(description=RELAXED)
     depth: DepthUsed | None = Field(None, description=DEPTH, exclude_if=is_none)
@@ -128,6 +133,7 @@ class IdsSearchResponse(Response):
     detail: Literal["ids"] = Field(description="Fields of the hits, as requested.")
     results: list[ScoredId] = Field(validation_alias="hits", description="Hits, best first.")
     fallback_reason: str | None = Field(None, description="Why there are no results, or why entities were not used.")
+    hints: Hints = Field([], validation_alias="missed", description=HINTS, exclude_if=is_empty)
     degraded: list[str] = Field(description="Codes of what failed and was left out, such as `embedding_failed`.")
     relaxed: list[str] = Field(description=RELAXED)
     next_cursor: str | None = Field(None, description=NEXT_CURSOR)

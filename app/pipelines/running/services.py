@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
+
+from cachetools import TTLCache
 
 from app.parsing.process import ParseLimits
 from app.pipelines.running.budget import Budget
@@ -11,11 +14,13 @@ from app.pipelines.running.entity_cache import EntityCache
 from app.providers import base
 from app.providers.base import Embedder, Llm, Reranker
 from app.providers.calls.policy import CallPolicy
-from app.shapes import FeedbackOptions, Guidance, Reordering, SourceRoots
+from app.shapes import Facet, FeedbackOptions, Guidance, Reordering, SourceRoots
 from app.store.connection.read_routes import ReadRoute
 from app.store.connection.transactions import Database
 from app.store.maintenance.standby import Standby
 
+CACHED_VALUES, FACETS_TTL_S = 200_000, 3_600
+"""Values of facets that a process keeps, and for how long."""
 __all__ = ["ReadRoute", "Services", "VectorCache"]
 
 
@@ -26,6 +31,10 @@ class VectorCache:
     size: int = 0
     hits: int = 0
     misses: int = 0
+
+
+def _values_in(facets: Sequence[Facet]) -> int:
+    return 1 + sum(1 + len(facet.values) for facet in facets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +69,9 @@ class Services:
     source_roots: SourceRoots = field(default_factory=SourceRoots)
     watch_interval_s: float = 300.0
     entity_cache: EntityCache = field(default_factory=EntityCache)
+    facet_cache: TTLCache[Hashable, Sequence[Facet]] = field(
+        default_factory=lambda: TTLCache(CACHED_VALUES, FACETS_TTL_S, getsizeof=_values_in)
+    )
     cache: VectorCache = field(default_factory=VectorCache)
 
     def new_route(self, *, required: int) -> ReadRoute:

@@ -48,7 +48,7 @@ async def busy(app: FastAPI, new_caller: Newcomer) -> AsyncIterator[Caller]:
 async def test_every_operation_that_only_reads_waits_for_a_turn_of_its_user(busy: Caller, new_caller: Newcomer) -> None:
     other = await new_caller("search", "write")
     some_id = str(uuid4())
-    for name in sorted(set(READS) - {"list_tools"}):
+    for name in sorted(set(READS) - {"list_tools", "describe_tools"}):
         path = OPERATIONS[name][1]
         for parameter in ("document_id", "entity_id", "source_id", "job_id"):
             path = path.replace(f"{{{parameter}}}", some_id)

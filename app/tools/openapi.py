@@ -1,0 +1,83 @@
+"""Describes the tools as an OpenAPI document with one typed operation each, for platforms that import one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from app import __version__
+from app.tools import schemas
+from app.tools.tool import Tool
+
+_PROBLEM = {
+    "description": "The call was refused: `detail` names the argument and the fix, `errors` lists all wrong arguments.",
+    "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+}
+_PROBLEM_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "detail": {"type": "string"},
+        "code": {"type": "string"},
+        "errors": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"field": {"type": "string"}, "message": {"type": "string"}},
+            },
+        },
+    },
+}
+
+
+def document(tools: Iterable[Tool], *, server: str) -> dict[str, Any]:
+    """The document; `server` is the address of the service. Calls of tools go to the paths of the REST API."""
+    listed = list(tools)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Stepwell tools",
+            "version": __version__,
+            "description": "Searches and reads the user's documents.",
+        },
+        "servers": [{"url": server}],
+        "security": [{"key": []}],
+        "paths": {f"/api/rag/tools/{tool.name}": {"post": _operation(tool)} for tool in listed},
+        "components": {
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+            "schemas": {"Problem": _PROBLEM_SCHEMA, **{tool.result.__name__: _result(tool) for tool in listed}},
+        },
+    }
+
+
+def _operation(tool: Tool) -> dict[str, Any]:
+    return {
+        "operationId": tool.name,
+        "summary": tool.title,
+        "description": tool.description,
+        "requestBody": {"required": True, "content": {"application/json": {"schema": schemas.flat(tool.arguments)}}},
+        "responses": {
+            "200": {
+                "description": "The result.",
+                "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{tool.result.__name__}"}}},
+            },
+            "422": _PROBLEM,
+        },
+    }
+
+
+def _result(tool: Tool) -> dict[str, Any]:
+    """The schema of a result without descriptions, because platforms pass the whole document to a model."""
+    undescribed: dict[str, Any] = _without_descriptions(schemas.flat(tool.result, mode="serialization"))
+    return undescribed
+
+
+def _without_descriptions(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_without_descriptions(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    return {
+        name: _without_descriptions(value)
+        for name, value in node.items()
+        if name != "description" or not isinstance(value, str)
+    }

@@ -1,0 +1,27 @@
+"""Tests the small OpenAPI document of the tools."""
+
+from __future__ import annotations
+
+import json
+
+from api_caller import Caller
+from openapi_spec_validator import validate
+
+from app.tools import openapi, registry
+
+MOST_BYTES = 24 * 1024
+
+
+async def test_the_document_has_one_typed_operation_a_tool_that_can_be_called(caller: Caller) -> None:
+    document = (await caller.client.get("/api/rag/tools/openapi.json")).json()
+    validate(document)
+    operations = {item["post"]["operationId"]: path for path, item in document["paths"].items()}
+    assert list(operations) == [tool.name for tool in registry.offered({"search", "write"})]
+    assert document["servers"] == [{"url": "http://localhost"}]
+    answer = await caller.client.post(operations["search_documents"], json={"query": "lime"})
+    assert answer.json()["results"] == []
+
+
+def test_the_document_of_all_default_tools_is_small() -> None:
+    document = openapi.document(registry.offered(["admin"]), server="https://stepwell.example")
+    assert len(json.dumps(document, separators=(",", ":"))) < MOST_BYTES

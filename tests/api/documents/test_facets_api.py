@@ -1,0 +1,83 @@
+"""Tests the facets of metadata, and the hints for filters that no document passes, over REST and as a tool."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import harness
+import pytest
+from api_caller import Caller
+from fastapi import FastAPI
+
+from app.config import Settings
+from app.store.connection.transactions import Database
+from benchmarks.fake_embedder import FakeEmbedder
+
+STORED: list[dict[str, Any]] = [
+    {"team": "Firmware", "year": 2024, "tags": ["tide", "tide", "buoy"], "draft": True},
+    {"team": "Firmware", "year": 2025, "tags": "tide", "owner": None},
+    {"team": "Field", "year": "2025", "Tone": {"a": 1}},
+    {},
+]
+
+
+@pytest.fixture(scope="module")
+async def app(database: Database, embedder: FakeEmbedder) -> AsyncIterator[FastAPI]:
+    """The application with the optional tool."""
+    services = replace(await harness.services(database, embedder), tools=frozenset({"list_facets"}))
+    async with harness.running(Settings(auth="api_key"), services) as running:
+        yield running
+
+
+async def facets(caller: Caller, **parameters: Any) -> dict[str, Any]:
+    """The facets by key; the tool lists the same keys and values."""
+    given = {name: json.dumps(value) if name == "filters" else value for name, value in parameters.items()}
+    response = await caller.client.get("/api/rag/facets", params=given)
+    assert response.status_code == 200, response.text
+    found = response.json()["facets"]
+    arguments = {**parameters, **parameters.get("filters", {})}
+    arguments.pop("filters", None)
+    listed = (await caller.client.post("/api/rag/tools/list_facets", json=arguments)).json()["facets"]
+    assert [(one["key"], one["documents"], list(one["values"].values())) for one in listed] == [
+        (one["key"], one["documents"], [value["documents"] for value in one["values"]]) for one in found
+    ]
+    return {one["key"]: one for one in found}
+
+
+async def test_keys_and_values_are_counted_exactly_and_near_ones_suggested(caller: Caller) -> None:
+    for number, metadata in enumerate(STORED):
+        await caller.add(f"Note number {number}", uri=f"{number}.md", metadata=metadata)
+    every = await facets(caller)
+    assert list(every) == ["team", "year", "tags", "Tone", "draft", "owner"]
+    assert every["team"]["values"] == [{"value": "Firmware", "documents": 2}, {"value": "Field", "documents": 1}]
+    assert every["year"]["types"] == {"number": 2, "string": 1}
+    assert every["tags"]["types"] == {"list": 1, "string": 1}
+    assert every["tags"]["values"] == [{"value": "tide", "documents": 2}, {"value": "buoy", "documents": 1}]
+    assert (every["Tone"]["types"], every["Tone"]["values"]) == ({"object": 1}, [])
+    assert every["owner"]["values"] == [{"value": None, "documents": 1}]
+    assert list(await facets(caller, prefix="T")) == ["team", "tags", "Tone"]
+    of_team = (await facets(caller, key="team", prefix="fi", limit=1))["team"]
+    assert (of_team["distinct"], len(of_team["values"]), of_team["documents"]) == (2, 1, 3)
+    filtered = await facets(caller, filters={"metadata": {"year": {"gte": 2025}}})
+    assert {key: one["documents"] for key, one in filtered.items()} == {"owner": 1, "tags": 1, "team": 1, "year": 1}
+    assert await facets(caller, key="none") == {}
+
+    for metadata, words in (
+        ({"team": "firmware"}, "team: did you mean Firmware? Values are case-sensitive."),
+        ({"teem": "Firmware"}, "metadata.teem: no document has this key. Did you mean team?"),
+        ({"team": {"in": ["Fild"]}}, "team: did you mean Field?"),
+        ({"team": "Masonry"}, "team: no document has this key or value"),
+    ):
+        for path in ("search", "search/multihop"):
+            body = {"query": "note", "filters": {"metadata": metadata}}
+            answer = (await caller.client.post(f"/api/rag/{path}", json=body)).json()
+            assert answer["results"] == []
+            assert answer["hints"][0].startswith(words), answer
+        result = await caller.client.post(
+            "/api/rag/tools/search_documents", json={"query": "note", "metadata": metadata}
+        )
+        assert words in result.json()["no_results_because"]
+    assert "hints" not in (await caller.client.post("/api/rag/search", json={"query": "note"})).json()
