@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import inspect
+import json
+import re
+import runpy
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import harness
 import httpx
@@ -16,9 +21,22 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
-from stepwell_client import ApiError, AsyncClient, Client, ConnectionFailed
-from stepwell_client.operations import File
+from stepwell_client import (
+    ApiError,
+    AsyncClient,
+    Client,
+    ConnectionFailed,
+    JobTimeout,
+    __version__,
+    agent_tools,
+    anthropic_blocks,
+    filters,
+    operations,
+)
+from stepwell_client.models import Hit
+from stepwell_client.uploading import File
 
+from app.api.contract.filter_models import SearchFilters
 from app.config import Settings
 from app.shapes import SourceRoots
 from app.store.connection.transactions import Database
@@ -171,6 +189,18 @@ def answering(*responses: Response) -> tuple[httpx.AsyncClient, list[str]]:
     return httpx.AsyncClient(transport=httpx.ASGITransport(app=service), base_url="http://service"), paths
 
 
+RUNNING = {
+    "job_id": "7f1e3c52-94a1-5b7e-9f0e-0d6a3b8f5c11",
+    "kind": "relink",
+    "status": "running",
+    "created_at": "2026-01-01T00:00:00Z",
+}
+HIT = {
+    "chunk_id": "7f1e3c52-94a1-5b7e-9f0e-0d6a3b8f5c11",
+    "document_id": "7f1e3c52-94a1-5b7e-9f0e-0d6a3b8f5c12",
+    "content": "High water.",
+    "score": 0.5,
+}
 STATS = {"documents": 1, "chunks": 1, "embedding_model": "m", "embedding_dimension": 3}
 
 
@@ -204,11 +234,96 @@ async def test_a_request_is_not_repeated_after_a_long_wait_or_another_error(resp
     assert len(paths) == 1
 
 
-async def test_an_error_page_of_a_proxy_is_an_api_error_too() -> None:
-    http, _paths = answering(PlainTextResponse("<html>", 502))
+@pytest.mark.parametrize(
+    ("status", "message"), [(400, "400 http_error: Bad Request"), (200, "200 unexpected_response")]
+)
+async def test_a_page_of_a_proxy_is_an_api_error_too(status: int, message: str) -> None:
+    http, _paths = answering(PlainTextResponse("<html>", status))
     async with http, AsyncClient(http=http) as client:
-        with pytest.raises(ApiError, match="502 http_error: Bad Gateway"):
+        with pytest.raises(ApiError, match=message):
             await client.stats()
+
+
+async def test_only_a_request_that_changes_nothing_more_is_repeated_after_a_gateway_failed() -> None:
+    http, paths = answering(Response(status_code=502), Response(status_code=504), JSONResponse(STATS))
+    async with http, AsyncClient(http=http) as client:
+        assert (await client.stats()).documents == 1
+    assert len(paths) == 3
+    http, paths = answering(Response(status_code=502))
+    async with http, AsyncClient(http=http) as client:
+        with pytest.raises(ApiError, match="502"):
+            await client.call_tool("add_document", {"content": "Lime"})
+    assert len(paths) == 1
+
+
+def test_a_broken_connection_is_tried_again_and_the_given_url_and_key_are_used() -> None:
+    seen: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        if len(seen) == 1:
+            raise httpx.ReadError("reset")
+        return httpx.Response(200, json=STATS)
+
+    http = httpx.Client(transport=httpx.MockTransport(answer), base_url="http://other")
+    client = Client("http://service:81/below/", api_key="k", http=http).with_options(timeout_s=2.5)
+    assert client.stats().documents == 1
+    assert str(seen[1].url) == "http://service:81/below/api/rag/stats"
+    assert seen[1].headers["Authorization"] == "Bearer k"
+    assert seen[1].headers["User-Agent"] == f"stepwell-client/{__version__}"
+    assert seen[1].extensions["timeout"]["read"] == 2.5
+
+
+def test_documents_are_sent_in_batches_and_files_with_progress(tmp_path: Path) -> None:
+    sizes: list[int] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path.endswith("/upload"):
+            assert b"High water" in request.read()
+            return httpx.Response(200, json={"documents": []})
+        sizes.append(len(json.loads(request.content)))
+        return httpx.Response(200, json={"documents": [], "failed": [{"index": 1, "code": "c", "detail": "d"}]})
+
+    client = Client("http://service", http=httpx.Client(transport=httpx.MockTransport(answer)))
+    sent: list[int] = []
+    stored = client.add_many(({"content": str(n)} for n in range(5)), batch_size=2, on_progress=sent.append)
+    assert (sizes, sent, [failure.index for failure in stored.failed]) == ([2, 2, 1], [2, 4, 5], [1, 3, 5])
+    (tmp_path / "tides.txt").write_text("High water at noon.")
+    progress: list[tuple[int, int]] = []
+    client.upload(
+        [tmp_path / "tides.txt", ("b.txt", b"1234")], on_progress=lambda done, total: progress.append((done, total))
+    )
+    assert progress == [(19, 23), (23, 23)]
+
+
+def test_one_asynchronous_client_serves_several_event_loops(tmp_path: Path) -> None:
+    async def failing(client: AsyncClient) -> None:
+        with pytest.raises(ConnectionFailed):
+            await client.stats()
+
+    client = AsyncClient("http://127.0.0.1:9")
+    for _ in range(2):
+        asyncio.run(failing(client))
+    wait = Client(
+        "http://s", http=httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(200, json=RUNNING)))
+    )
+    with pytest.raises(JobTimeout):
+        wait.wait_for_job("7f1e3c52-94a1-5b7e-9f0e-0d6a3b8f5c11", timeout_s=0)
+
+
+def test_hits_become_search_results_that_a_model_cites_and_refusals_name_every_argument() -> None:
+    hit = Hit.model_validate({**HIT, "title": "Log", "heading_path": ["Log", "Day 2"], "uri": "log.md"})
+    assert anthropic_blocks.search_results([hit]) == [
+        {
+            "type": "search_result",
+            "source": "log.md",
+            "title": "Log > Day 2",
+            "content": [{"type": "text", "text": "High water."}],
+            "citations": {"enabled": True},
+        }
+    ]
+    wrong = [{"field": "top_k", "message": "Did you mean limit?"}, {"field": "limit", "message": "Must be a number."}]
+    assert agent_tools.refusal(ApiError(422, "c", "d", wrong)) == "top_k: Did you mean limit?\nlimit: Must be a number."
 
 
 def test_a_service_that_does_not_listen_is_named() -> None:
@@ -216,13 +331,52 @@ def test_a_service_that_does_not_listen_is_named() -> None:
         client.stats()
 
 
-def test_both_clients_have_the_same_methods() -> None:
-    def methods(client: type, close: str) -> dict[str, list[str]]:
-        public = {name: value for name, value in vars(client).items() if callable(value) and not name.startswith("_")}
-        del public[close]
-        return {name: list(inspect.signature(value).parameters) for name, value in public.items()}
+def test_the_asynchronous_client_is_made_from_the_synchronous_one() -> None:
+    made = runpy.run_path(str(SOURCES.parents[1] / "make_async.py"))["text"]()
+    written = (SOURCES / "async_client.py").read_text(encoding="utf-8")
+    assert "".join(written.split()) == "".join(made.split()), "run: python client/make_async.py && make format"
 
-    assert methods(Client, "close") == methods(AsyncClient, "aclose")
+
+def test_the_client_has_every_operation_of_the_contract() -> None:
+    contract = json.loads((SOURCES.parents[2] / "openapi" / "openapi.json").read_text(encoding="utf-8"))
+    wanted = {
+        (method.upper(), re.sub(r"{\w+}", "-", path))
+        for path, item in contract["paths"].items()
+        for method in item
+        if path != "/metrics"
+    }
+    own = {name: value for name, value in vars(operations).items() if inspect.isfunction(value) and name[0] != "_"}
+    own = {name: value for name, value in own.items() if value.__module__ == operations.__name__}
+    made = [_made(function) for function in own.values()]
+    assert {(operation.method, operation.path) for operation in made} == wanted
+    renamed = {"definitions": "tool_definitions"}
+    assert {renamed.get(name, name) for name in own} <= {
+        name for name, value in vars(Client).items() if inspect.isfunction(value)
+    }
+
+
+def _made(function: Any) -> Any:
+    """The operation that a function describes, for arguments of the right kind."""
+    parameters = inspect.signature(function).parameters.values()
+    given = {parameter.name: _argument(str(parameter.annotation)) for parameter in parameters}
+    return function(**given)
+
+
+def _argument(kind: str) -> Any:
+    return [] if "Sequence" in kind or "Iterable" in kind else {} if "Mapping" in kind else "-"
+
+
+def test_filters_are_those_of_the_api() -> None:
+    made = (filters.key("team").equals("tide") | filters.key("year").at_least(2024)) & ~filters.created_after(
+        "2026-01-01"
+    )
+    assert made == {
+        "all": [
+            {"any": [{"metadata": {"team": "tide"}}, {"metadata": {"year": {"gte": 2024}}}]},
+            {"not": {"created_after": "2026-01-01"}},
+        ]
+    }
+    assert SearchFilters.model_validate(made).shape()
 
 
 def test_the_client_does_not_import_the_server() -> None:

@@ -12,6 +12,7 @@
 
 from stepwell_client.async_client import AsyncClient
 from stepwell_client.client import Client
-from stepwell_client.errors import ApiError, ConnectionFailed, StepwellError
+from stepwell_client.errors import ApiError, ConnectionFailed, JobTimeout, StepwellError
+from stepwell_client.version import __version__
 
-__all__ = ["ApiError", "AsyncClient", "Client", "ConnectionFailed", "StepwellError"]
+__all__ = ["ApiError", "AsyncClient", "Client", "ConnectionFailed", "JobTimeout", "StepwellError", "__version__"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection
 from typing import Any
 
@@ -11,19 +12,20 @@ from google.genai import types
 
 from stepwell_client import agent_tools
 from stepwell_client.async_client import AsyncClient
+from stepwell_client.client import Client
 from stepwell_client.errors import ApiError
 from stepwell_client.models import ToolDefinition
 
 
-async def tools(client: AsyncClient, *, names: Collection[str] | None = None) -> list[BaseTool]:
+async def tools(client: Client | AsyncClient, *, names: Collection[str] | None = None) -> list[BaseTool]:
     """The tools that only read, or those named."""
-    return [StepwellTool(client, tool) for tool in agent_tools.select(await client.tools(), names)]
+    return [StepwellTool(client, tool) for tool in await agent_tools.defined(client, names)]
 
 
 class StepwellTool(BaseTool):
     """A tool of the service."""
 
-    def __init__(self, client: AsyncClient, tool: ToolDefinition) -> None:
+    def __init__(self, client: Client | AsyncClient, tool: ToolDefinition) -> None:
         super().__init__(name=tool.name, description=tool.description)
         self._client = client
         self._schema = tool.input_schema
@@ -36,8 +38,8 @@ class StepwellTool(BaseTool):
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
         """The result as an object; a refused call as an object with `error`, which a model can correct."""
         try:
+            if isinstance(self._client, Client):
+                return await asyncio.to_thread(self._client.call_tool, self.name, args)
             return await self._client.call_tool(self.name, args)
         except ApiError as error:
-            if error.status not in agent_tools.CORRECTABLE:
-                raise
-            return {"error": error.detail}
+            return {"error": agent_tools.refusal(error)}

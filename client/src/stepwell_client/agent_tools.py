@@ -6,6 +6,7 @@ are raised.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -37,19 +38,32 @@ def call(client: Client, name: str, arguments: Mapping[str, Any]) -> str:
         return _correctable(error)
 
 
-async def call_async(client: AsyncClient, name: str, arguments: Mapping[str, Any]) -> str:
-    """The result of a tool as JSON, or what is wrong with the call."""
+async def call_async(client: Client | AsyncClient, name: str, arguments: Mapping[str, Any]) -> str:
+    """The result of a tool as JSON, or what is wrong with the call; a synchronous client works in a thread."""
+    if isinstance(client, Client):
+        return await asyncio.to_thread(call, client, name, arguments)
     try:
         return _text(await client.call_tool(name, arguments))
     except ApiError as error:
         return _correctable(error)
 
 
+async def defined(client: Client | AsyncClient, names: Collection[str] | None) -> list[ToolDefinition]:
+    """The tools of these names, or all that only read. Raises ValueError for an unknown name."""
+    definitions = await asyncio.to_thread(client.tools) if isinstance(client, Client) else await client.tools()
+    return select(definitions, names)
+
+
 def _text(result: Mapping[str, Any]) -> str:
-    return json.dumps(result, ensure_ascii=False)
+    return json.dumps(result, ensure_ascii=False, separators=(",", ":"))
 
 
 def _correctable(error: ApiError) -> str:
+    return f"The call was refused. {refusal(error)}"
+
+
+def refusal(error: ApiError) -> str:
+    """What is wrong with a call: every wrong argument on a line. Raises the error if a model cannot correct it."""
     if error.status not in CORRECTABLE:
         raise error
-    return f"The call was refused. {error.detail}"
+    return "\n".join(f"{one['field']}: {one['message']}" for one in error.errors) or error.detail

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+import copy
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
 import httpx
 
-from stepwell_client import models, operations, retrying, transport
-from stepwell_client.operations import File, Operation
+from stepwell_client import batches, models, operations, retrying, transport, waiting
+from stepwell_client.errors import JobTimeout
+from stepwell_client.loops import LoopClient
+from stepwell_client.operations import Operation
 from stepwell_client.options import (
+    ChunkOptions,
     DocumentId,
     DocumentOptions,
+    EntityListOptions,
+    EntityOptions,
+    EntitySearchOptions,
+    FacetOptions,
     JobOptions,
     ListOptions,
     MultihopOptions,
     PageOptions,
+    Passage,
+    RerankOptions,
     SearchOptions,
     SimilarOptions,
     SourceOptions,
@@ -26,15 +37,17 @@ from stepwell_client.options import (
 )
 from stepwell_client.retrying import Retries
 from stepwell_client.transport import TIMEOUT_S
+from stepwell_client.uploading import File, Progress
 
 T = TypeVar("T")
 
 
 class AsyncClient:
-    """An asynchronous client; use it as a context manager, or call `aclose`.
+    """An asynchronous client; use it as a context manager, or call `aclose`. It may be used in several event loops.
 
     `url` and `api_key` default to STEPWELL_URL and STEPWELL_API_KEY. Methods raise ApiError and ConnectionFailed.
-    `http` replaces the HTTP client, which is then not closed.
+    `http` replaces the HTTP client, which is then not closed; its base URL and headers are used where `url` and
+    `api_key` are not given.
     """
 
     def __init__(
@@ -47,9 +60,20 @@ class AsyncClient:
         http: httpx.AsyncClient | None = None,
     ) -> None:
         self._owned = http is None
-        self._http = http or httpx.AsyncClient(**transport.settings(url, api_key, timeout_s))
+        self._target = transport.Target.of(url, api_key, timeout_s, http)
+        self._http = http or LoopClient()
         self._retries = Retries(retries)
         self._seen = transport.SeenVersion()
+
+    def with_options(self, *, timeout_s: float | None = None, retries: int | None = None) -> Self:
+        """The same client with other limits, as in `client.with_options(timeout_s=5).search(…)`; it is not closed."""
+        view = copy.copy(self)
+        view._owned = False
+        if timeout_s is not None:
+            view._target = replace(self._target, timeout_s=timeout_s)
+        if retries is not None:
+            view._retries = Retries(retries)
+        return view
 
     async def search(self, query: str, **options: Unpack[SearchOptions]) -> models.Answer:
         """Search by vectors and by BM25."""
@@ -75,31 +99,126 @@ class AsyncClient:
         """Store a document; one with the same uri is replaced."""
         return await self.run(operations.add(content, options))
 
-    async def add_many(self, documents: Sequence[Mapping[str, Any]]) -> models.DocumentResults:
-        """Store up to 500 documents, each an object with `content` and the options of `add`."""
-        return await self.run(operations.add_many(documents))
+    async def add_many(
+        self,
+        documents: Iterable[Mapping[str, Any]],
+        *,
+        batch_size: int = batches.SIZE,
+        on_progress: Callable[[int], object] = lambda _sent: None,
+    ) -> models.DocumentResults:
+        """Store any number of documents, each an object with `content` and the options of `add`.
 
-    async def upload(self, files: Sequence[File], **options: Unpack[UploadOptions]) -> models.DocumentResults:
-        """Store up to 100 files, each a path, or a name or relative path with its content."""
-        return await self.run(await asyncio.to_thread(operations.upload, files, options))
+        They are sent in batches of at most `batch_size` documents and 8 MB; `on_progress` is called with the number of
+        documents that were sent. The indexes in `failed` are those of all documents.
+        """
+        stored: list[models.DocumentResult] = []
+        failed: list[models.DocumentFailure] = []
+        sent = 0
+        for batch in batches.of(documents, batch_size):
+            answer = await self.run(operations.add_many(batch))
+            stored += answer.documents
+            failed += batches.moved(answer.failed, sent)
+            sent += len(batch)
+            on_progress(sent)
+        return models.DocumentResults(documents=stored, failed=failed)
+
+    async def upload(
+        self,
+        files: Sequence[File],
+        *,
+        on_progress: Progress = lambda _sent, _total: None,
+        **options: Unpack[UploadOptions],
+    ) -> models.DocumentResults:
+        """Store up to 100 files, each a path, or a name or relative path with its content.
+
+        Files are read while they are sent; `on_progress` gets the bytes that were sent, and those of all files.
+        """
+        return await self.run(operations.upload(files, options, on_progress))
 
     async def get(self, document_id: DocumentId) -> models.Document:
         """A document with its text."""
         return await self.run(operations.get(document_id))
 
-    async def documents(self, **options: Unpack[ListOptions]) -> models.DocumentPage:
+    async def documents(
+        self, *, filters: Mapping[str, Any] | None = None, **options: Unpack[ListOptions]
+    ) -> models.DocumentPage:
         """A page of documents, newest first."""
-        return await self.run(operations.documents(options))
+        return await self.run(operations.documents(filters, options))
 
-    async def all_documents(self) -> AsyncIterator[models.Document]:
-        """All documents, newest first, read page by page."""
-        cursor: str | None = None
+    async def all_documents(
+        self, *, filters: Mapping[str, Any] | None = None, **options: Unpack[ListOptions]
+    ) -> AsyncIterator[models.Document]:
+        """All documents, or those of the options, newest first, read page by page."""
+        given: ListOptions = {"limit": 200, **options}
         while True:
-            page = await self.run(operations.documents({"limit": 200, "cursor": cursor}))
-            for document in page.documents:
-                yield document
-            if (cursor := page.next_cursor) is None:
+            page = await self.run(operations.documents(filters, given))
+            for one in page.documents:
+                yield one
+            if page.next_cursor is None:
                 return
+            given["cursor"] = page.next_cursor
+
+    async def replace(
+        self, document_id: DocumentId, content: str, **options: Unpack[DocumentOptions]
+    ) -> models.DocumentResult:
+        """Replace a document; what is not given is removed."""
+        return await self.run(operations.replace(document_id, content, options))
+
+    async def chunks(self, document_id: DocumentId, **options: Unpack[ChunkOptions]) -> models.ChunkPage:
+        """A page of a document's chunks, in order."""
+        return await self.run(operations.chunks(document_id, options))
+
+    async def reindex(
+        self, filters: Mapping[str, Any] | None = None, *, dry_run: bool = False
+    ) -> models.DocumentsReindex:
+        """Cut the documents that pass filters again, or all; with `dry_run` they are only counted."""
+        return await self.run(operations.reindex(filters, dry_run=dry_run))
+
+    async def facets(
+        self, *, filters: Mapping[str, Any] | None = None, **options: Unpack[FacetOptions]
+    ) -> models.Facets:
+        """The keys of metadata with types, values and numbers of documents."""
+        return await self.run(operations.facets(filters, options))
+
+    async def entities(self, **options: Unpack[EntityListOptions]) -> models.EntityPage:
+        """A page of entities, by name."""
+        return await self.run(operations.entities(options))
+
+    async def add_entity(self, type: str, name: str, **options: Unpack[EntityOptions]) -> models.Entity:
+        """Describe a person, project or thing; one with the same type and name is changed."""
+        return await self.run(operations.add_entity(type, name, options))
+
+    async def upsert_entities(self, entities: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+        """Add or change many entities, each an object with `type`, `name` and the options of `add_entity`."""
+        return await self.run(operations.upsert_entities(entities))
+
+    async def search_entities(self, query: str, **options: Unpack[EntitySearchOptions]) -> models.EntityAnswer:
+        """Entities that a text names or describes, best first."""
+        return await self.run(operations.search_entities(query, options))
+
+    async def entity(self, entity_id: DocumentId) -> models.Entity:
+        """An entity."""
+        return await self.run(operations.entity(entity_id))
+
+    async def change_entity(self, entity_id: DocumentId, changes: Mapping[str, Any]) -> models.Entity:
+        """Change fields of an entity by a JSON merge patch, in which None removes a value."""
+        return await self.run(operations.change_entity(entity_id, changes))
+
+    async def delete_entity(self, entity_id: DocumentId) -> dict[str, Any]:
+        """Delete an entity; the numbers of deleted rows."""
+        return await self.run(operations.delete_entity(entity_id))
+
+    async def entity_documents(self, entity_id: DocumentId, **options: Unpack[PageOptions]) -> dict[str, Any]:
+        """A page of the documents that are linked to an entity."""
+        return await self.run(operations.entity_documents(entity_id, options))
+
+    async def give_feedback(self, query: str, helpful: bool | None, **passage: Unpack[Passage]) -> dict[str, Any]:
+        """Say whether a passage helped to answer a query; None takes it back."""
+        return await self.run(operations.give_feedback(query, helpful, passage))
+
+    async def rerank(self, lists: Sequence[Mapping[str, Any]], **options: Unpack[RerankOptions]) -> dict[str, Any]:
+        """Merge lists of hits into one order."""
+        return await self.run(operations.rerank(lists, options))
 
     async def change(self, document_id: DocumentId, changes: Mapping[str, Any]) -> models.DocumentResult:
         """Change fields of a document by a JSON merge patch, in which None removes a value."""
@@ -125,6 +244,25 @@ class AsyncClient:
         """A page of sources, newest first."""
         return await self.run(operations.sources(options))
 
+    async def all_sources(self) -> AsyncIterator[models.Source]:
+        """All sources, newest first, read page by page."""
+        given: PageOptions = {"limit": 200}
+        while True:
+            page = await self.run(operations.sources(given))
+            for one in page.sources:
+                yield one
+            if page.next_cursor is None:
+                return
+            given["cursor"] = page.next_cursor
+
+    async def source(self, source_id: DocumentId) -> models.Source:
+        """A source, by its id or name."""
+        return await self.run(operations.source(source_id))
+
+    async def change_source(self, source_id: DocumentId, changes: Mapping[str, Any]) -> models.Source:
+        """Change a source, as in `{"watch": True}`."""
+        return await self.run(operations.change_source(source_id, changes))
+
     async def sync_source(self, source_id: DocumentId) -> models.QueuedSync:
         """Queue a job that compares a source's folder with what is stored."""
         return await self.run(operations.sync_source(source_id))
@@ -136,6 +274,17 @@ class AsyncClient:
     async def jobs(self, **options: Unpack[JobOptions]) -> models.JobPage:
         """A page of background jobs, newest first."""
         return await self.run(operations.jobs(options))
+
+    async def all_jobs(self, **options: Unpack[JobOptions]) -> AsyncIterator[models.Job]:
+        """All background jobs, or those with a status, newest first, read page by page."""
+        given: JobOptions = {"limit": 200, **options}
+        while True:
+            page = await self.run(operations.jobs(given))
+            for one in page.jobs:
+                yield one
+            if page.next_cursor is None:
+                return
+            given["cursor"] = page.next_cursor
 
     async def job(self, job_id: DocumentId) -> models.Job:
         """A background job with its progress and result."""
@@ -149,7 +298,7 @@ class AsyncClient:
         """The job now, after each change, and at its end. Raises ApiError, ConnectionFailed."""
         followed = operations.follow_job(job_id)
         try:
-            async with self._http.stream(**transport.request(followed, self._seen)) as response:
+            async with self._http.stream(**transport.request(followed, self._seen, self._target)) as response:
                 if response.is_error:
                     await response.aread()
                     transport.result(followed, response)
@@ -157,17 +306,29 @@ class AsyncClient:
                     if job := transport.job_of(line):
                         yield job
         except httpx.HTTPError as error:
-            raise transport.failed(self._http.base_url, error) from error
+            raise transport.failed(self._target, error) from error
 
     async def wait_for_job(
-        self, job_id: DocumentId, *, on_progress: Callable[[models.Job], object] = lambda _job: None
+        self,
+        job_id: DocumentId,
+        *,
+        timeout_s: float | None = None,
+        on_progress: Callable[[models.Job], object] = lambda _job: None,
     ) -> models.Job:
-        """The job once it has ended: `status` is done, failed or cancelled. Raises ApiError, ConnectionFailed."""
-        while True:
-            async for job in self.follow_job(job_id):
+        """The job once it has ended: `status` is done, failed or cancelled.
+
+        Raises ApiError, ConnectionFailed, and JobTimeout if it has not ended after `timeout_s` seconds.
+        """
+        last: models.Job | None = None
+        for pause_s in waiting.pauses(timeout_s):
+            job = await self.job(job_id)
+            if job != last:
                 on_progress(job)
-                if job.has_ended:
-                    return await self.job(job_id)
+            if job.has_ended:
+                return job
+            last = job
+            await asyncio.sleep(pause_s)
+        raise JobTimeout(f"The job {job_id} had not ended after {timeout_s} seconds.")
 
     async def stats(self) -> models.Stats:
         """Numbers of what is stored."""
@@ -185,22 +346,37 @@ class AsyncClient:
         """Call a tool with the arguments that a model chose."""
         return await self.run(operations.call_tool(name, arguments))
 
-    async def run(self, operation: Operation[T]) -> T:
-        """Send an operation, and repeat it while the service has no room. Raises ApiError, ConnectionFailed."""
-        try:
-            response = await self._send(operation)
-            for otherwise in self._retries.waits():
-                wait_s = retrying.wait_after(response, otherwise)
-                if wait_s is None:
-                    break
-                await asyncio.sleep(wait_s)
-                response = await self._send(operation)
-        except httpx.HTTPError as error:
-            raise transport.failed(self._http.base_url, error) from error
-        return transport.result(operation, response)
+    async def tools_openapi(self) -> dict[str, Any]:
+        """The tools as an OpenAPI document with one operation each."""
+        return await self.run(operations.tools_openapi())
 
-    async def _send(self, operation: Operation[Any]) -> httpx.Response:
-        return self._seen.note(await self._http.request(**transport.request(operation, self._seen)))
+    async def health(self) -> dict[str, Any]:
+        """Whether the process answers."""
+        return await self.run(operations.health())
+
+    async def ready(self) -> dict[str, Any]:
+        """Whether searches can be served."""
+        return await self.run(operations.ready())
+
+    async def run(self, operation: Operation[T]) -> T:
+        """Send an operation, and repeat it as `retrying` says. Raises ApiError, ConnectionFailed."""
+        outcome = await self._send(operation)
+        for otherwise in self._retries.waits():
+            wait_s = retrying.wait_after(outcome, otherwise, repeatable=operation.may_be_repeated)
+            if wait_s is None:
+                break
+            await asyncio.sleep(wait_s)
+            outcome = await self._send(operation)
+        if isinstance(outcome, httpx.HTTPError):
+            raise transport.failed(self._target, outcome) from outcome
+        return transport.result(operation, outcome)
+
+    async def _send(self, operation: Operation[Any]) -> retrying.Outcome:
+        try:
+            response = await self._http.request(**transport.request(operation, self._seen, self._target))
+        except httpx.HTTPError as error:
+            return error
+        return self._seen.note(response)
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import copy
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
 import httpx
 
-from stepwell_client import models, operations, retrying, transport
-from stepwell_client.operations import File, Operation
+from stepwell_client import batches, models, operations, retrying, transport, waiting
+from stepwell_client.errors import JobTimeout
+from stepwell_client.operations import Operation
 from stepwell_client.options import (
+    ChunkOptions,
     DocumentId,
     DocumentOptions,
+    EntityListOptions,
+    EntityOptions,
+    EntitySearchOptions,
+    FacetOptions,
     JobOptions,
     ListOptions,
     MultihopOptions,
     PageOptions,
+    Passage,
+    RerankOptions,
     SearchOptions,
     SimilarOptions,
     SourceOptions,
@@ -26,6 +36,7 @@ from stepwell_client.options import (
 )
 from stepwell_client.retrying import Retries
 from stepwell_client.transport import TIMEOUT_S
+from stepwell_client.uploading import File, Progress
 
 T = TypeVar("T")
 
@@ -34,7 +45,8 @@ class Client:
     """A synchronous client; use it as a context manager, or call `close`. It may be shared by threads.
 
     `url` and `api_key` default to STEPWELL_URL and STEPWELL_API_KEY. Methods raise ApiError and ConnectionFailed.
-    `http` replaces the HTTP client, which is then not closed.
+    `http` replaces the HTTP client, which is then not closed; its base URL and headers are used where `url` and
+    `api_key` are not given.
     """
 
     def __init__(
@@ -47,9 +59,20 @@ class Client:
         http: httpx.Client | None = None,
     ) -> None:
         self._owned = http is None
-        self._http = http or httpx.Client(**transport.settings(url, api_key, timeout_s))
+        self._target = transport.Target.of(url, api_key, timeout_s, http)
+        self._http = http or httpx.Client()
         self._retries = Retries(retries)
         self._seen = transport.SeenVersion()
+
+    def with_options(self, *, timeout_s: float | None = None, retries: int | None = None) -> Self:
+        """The same client with other limits, as in `client.with_options(timeout_s=5).search(…)`; it is not closed."""
+        view = copy.copy(self)
+        view._owned = False
+        if timeout_s is not None:
+            view._target = replace(self._target, timeout_s=timeout_s)
+        if retries is not None:
+            view._retries = Retries(retries)
+        return view
 
     def search(self, query: str, **options: Unpack[SearchOptions]) -> models.Answer:
         """Search by vectors and by BM25."""
@@ -75,30 +98,121 @@ class Client:
         """Store a document; one with the same uri is replaced."""
         return self.run(operations.add(content, options))
 
-    def add_many(self, documents: Sequence[Mapping[str, Any]]) -> models.DocumentResults:
-        """Store up to 500 documents, each an object with `content` and the options of `add`."""
-        return self.run(operations.add_many(documents))
+    def add_many(
+        self,
+        documents: Iterable[Mapping[str, Any]],
+        *,
+        batch_size: int = batches.SIZE,
+        on_progress: Callable[[int], object] = lambda _sent: None,
+    ) -> models.DocumentResults:
+        """Store any number of documents, each an object with `content` and the options of `add`.
 
-    def upload(self, files: Sequence[File], **options: Unpack[UploadOptions]) -> models.DocumentResults:
-        """Store up to 100 files, each a path, or a name or relative path with its content."""
-        return self.run(operations.upload(files, options))
+        They are sent in batches of at most `batch_size` documents and 8 MB; `on_progress` is called with the number of
+        documents that were sent. The indexes in `failed` are those of all documents.
+        """
+        stored: list[models.DocumentResult] = []
+        failed: list[models.DocumentFailure] = []
+        sent = 0
+        for batch in batches.of(documents, batch_size):
+            answer = self.run(operations.add_many(batch))
+            stored += answer.documents
+            failed += batches.moved(answer.failed, sent)
+            sent += len(batch)
+            on_progress(sent)
+        return models.DocumentResults(documents=stored, failed=failed)
+
+    def upload(
+        self,
+        files: Sequence[File],
+        *,
+        on_progress: Progress = lambda _sent, _total: None,
+        **options: Unpack[UploadOptions],
+    ) -> models.DocumentResults:
+        """Store up to 100 files, each a path, or a name or relative path with its content.
+
+        Files are read while they are sent; `on_progress` gets the bytes that were sent, and those of all files.
+        """
+        return self.run(operations.upload(files, options, on_progress))
 
     def get(self, document_id: DocumentId) -> models.Document:
         """A document with its text."""
         return self.run(operations.get(document_id))
 
-    def documents(self, **options: Unpack[ListOptions]) -> models.DocumentPage:
+    def documents(
+        self, *, filters: Mapping[str, Any] | None = None, **options: Unpack[ListOptions]
+    ) -> models.DocumentPage:
         """A page of documents, newest first."""
-        return self.run(operations.documents(options))
+        return self.run(operations.documents(filters, options))
 
-    def all_documents(self) -> Iterator[models.Document]:
-        """All documents, newest first, read page by page."""
-        cursor: str | None = None
+    def all_documents(
+        self, *, filters: Mapping[str, Any] | None = None, **options: Unpack[ListOptions]
+    ) -> Iterator[models.Document]:
+        """All documents, or those of the options, newest first, read page by page."""
+        given: ListOptions = {"limit": 200, **options}
         while True:
-            page = self.run(operations.documents({"limit": 200, "cursor": cursor}))
+            page = self.run(operations.documents(filters, given))
             yield from page.documents
-            if (cursor := page.next_cursor) is None:
+            if page.next_cursor is None:
                 return
+            given["cursor"] = page.next_cursor
+
+    def replace(
+        self, document_id: DocumentId, content: str, **options: Unpack[DocumentOptions]
+    ) -> models.DocumentResult:
+        """Replace a document; what is not given is removed."""
+        return self.run(operations.replace(document_id, content, options))
+
+    def chunks(self, document_id: DocumentId, **options: Unpack[ChunkOptions]) -> models.ChunkPage:
+        """A page of a document's chunks, in order."""
+        return self.run(operations.chunks(document_id, options))
+
+    def reindex(self, filters: Mapping[str, Any] | None = None, *, dry_run: bool = False) -> models.DocumentsReindex:
+        """Cut the documents that pass filters again, or all; with `dry_run` they are only counted."""
+        return self.run(operations.reindex(filters, dry_run=dry_run))
+
+    def facets(self, *, filters: Mapping[str, Any] | None = None, **options: Unpack[FacetOptions]) -> models.Facets:
+        """The keys of metadata with types, values and numbers of documents."""
+        return self.run(operations.facets(filters, options))
+
+    def entities(self, **options: Unpack[EntityListOptions]) -> models.EntityPage:
+        """A page of entities, by name."""
+        return self.run(operations.entities(options))
+
+    def add_entity(self, type: str, name: str, **options: Unpack[EntityOptions]) -> models.Entity:
+        """Describe a person, project or thing; one with the same type and name is changed."""
+        return self.run(operations.add_entity(type, name, options))
+
+    def upsert_entities(self, entities: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+        """Add or change many entities, each an object with `type`, `name` and the options of `add_entity`."""
+        return self.run(operations.upsert_entities(entities))
+
+    def search_entities(self, query: str, **options: Unpack[EntitySearchOptions]) -> models.EntityAnswer:
+        """Entities that a text names or describes, best first."""
+        return self.run(operations.search_entities(query, options))
+
+    def entity(self, entity_id: DocumentId) -> models.Entity:
+        """An entity."""
+        return self.run(operations.entity(entity_id))
+
+    def change_entity(self, entity_id: DocumentId, changes: Mapping[str, Any]) -> models.Entity:
+        """Change fields of an entity by a JSON merge patch, in which None removes a value."""
+        return self.run(operations.change_entity(entity_id, changes))
+
+    def delete_entity(self, entity_id: DocumentId) -> dict[str, Any]:
+        """Delete an entity; the numbers of deleted rows."""
+        return self.run(operations.delete_entity(entity_id))
+
+    def entity_documents(self, entity_id: DocumentId, **options: Unpack[PageOptions]) -> dict[str, Any]:
+        """A page of the documents that are linked to an entity."""
+        return self.run(operations.entity_documents(entity_id, options))
+
+    def give_feedback(self, query: str, helpful: bool | None, **passage: Unpack[Passage]) -> dict[str, Any]:
+        """Say whether a passage helped to answer a query; None takes it back."""
+        return self.run(operations.give_feedback(query, helpful, passage))
+
+    def rerank(self, lists: Sequence[Mapping[str, Any]], **options: Unpack[RerankOptions]) -> dict[str, Any]:
+        """Merge lists of hits into one order."""
+        return self.run(operations.rerank(lists, options))
 
     def change(self, document_id: DocumentId, changes: Mapping[str, Any]) -> models.DocumentResult:
         """Change fields of a document by a JSON merge patch, in which None removes a value."""
@@ -124,6 +238,24 @@ class Client:
         """A page of sources, newest first."""
         return self.run(operations.sources(options))
 
+    def all_sources(self) -> Iterator[models.Source]:
+        """All sources, newest first, read page by page."""
+        given: PageOptions = {"limit": 200}
+        while True:
+            page = self.run(operations.sources(given))
+            yield from page.sources
+            if page.next_cursor is None:
+                return
+            given["cursor"] = page.next_cursor
+
+    def source(self, source_id: DocumentId) -> models.Source:
+        """A source, by its id or name."""
+        return self.run(operations.source(source_id))
+
+    def change_source(self, source_id: DocumentId, changes: Mapping[str, Any]) -> models.Source:
+        """Change a source, as in `{"watch": True}`."""
+        return self.run(operations.change_source(source_id, changes))
+
     def sync_source(self, source_id: DocumentId) -> models.QueuedSync:
         """Queue a job that compares a source's folder with what is stored."""
         return self.run(operations.sync_source(source_id))
@@ -135,6 +267,16 @@ class Client:
     def jobs(self, **options: Unpack[JobOptions]) -> models.JobPage:
         """A page of background jobs, newest first."""
         return self.run(operations.jobs(options))
+
+    def all_jobs(self, **options: Unpack[JobOptions]) -> Iterator[models.Job]:
+        """All background jobs, or those with a status, newest first, read page by page."""
+        given: JobOptions = {"limit": 200, **options}
+        while True:
+            page = self.run(operations.jobs(given))
+            yield from page.jobs
+            if page.next_cursor is None:
+                return
+            given["cursor"] = page.next_cursor
 
     def job(self, job_id: DocumentId) -> models.Job:
         """A background job with its progress and result."""
@@ -148,23 +290,35 @@ class Client:
         """The job now, after each change, and at its end. Raises ApiError, ConnectionFailed."""
         followed = operations.follow_job(job_id)
         try:
-            with self._http.stream(**transport.request(followed, self._seen)) as response:
+            with self._http.stream(**transport.request(followed, self._seen, self._target)) as response:
                 if response.is_error:
                     response.read()
                     transport.result(followed, response)
                 yield from filter(None, map(transport.job_of, response.iter_lines()))
         except httpx.HTTPError as error:
-            raise transport.failed(self._http.base_url, error) from error
+            raise transport.failed(self._target, error) from error
 
     def wait_for_job(
-        self, job_id: DocumentId, *, on_progress: Callable[[models.Job], object] = lambda _job: None
+        self,
+        job_id: DocumentId,
+        *,
+        timeout_s: float | None = None,
+        on_progress: Callable[[models.Job], object] = lambda _job: None,
     ) -> models.Job:
-        """The job once it has ended: `status` is done, failed or cancelled. Raises ApiError, ConnectionFailed."""
-        while True:
-            for job in self.follow_job(job_id):
+        """The job once it has ended: `status` is done, failed or cancelled.
+
+        Raises ApiError, ConnectionFailed, and JobTimeout if it has not ended after `timeout_s` seconds.
+        """
+        last: models.Job | None = None
+        for pause_s in waiting.pauses(timeout_s):
+            job = self.job(job_id)
+            if job != last:
                 on_progress(job)
-                if job.has_ended:
-                    return self.job(job_id)
+            if job.has_ended:
+                return job
+            last = job
+            time.sleep(pause_s)
+        raise JobTimeout(f"The job {job_id} had not ended after {timeout_s} seconds.")
 
     def stats(self) -> models.Stats:
         """Numbers of what is stored."""
@@ -182,22 +336,37 @@ class Client:
         """Call a tool with the arguments that a model chose."""
         return self.run(operations.call_tool(name, arguments))
 
-    def run(self, operation: Operation[T]) -> T:
-        """Send an operation, and repeat it while the service has no room. Raises ApiError, ConnectionFailed."""
-        try:
-            response = self._send(operation)
-            for otherwise in self._retries.waits():
-                wait_s = retrying.wait_after(response, otherwise)
-                if wait_s is None:
-                    break
-                time.sleep(wait_s)
-                response = self._send(operation)
-        except httpx.HTTPError as error:
-            raise transport.failed(self._http.base_url, error) from error
-        return transport.result(operation, response)
+    def tools_openapi(self) -> dict[str, Any]:
+        """The tools as an OpenAPI document with one operation each."""
+        return self.run(operations.tools_openapi())
 
-    def _send(self, operation: Operation[Any]) -> httpx.Response:
-        return self._seen.note(self._http.request(**transport.request(operation, self._seen)))
+    def health(self) -> dict[str, Any]:
+        """Whether the process answers."""
+        return self.run(operations.health())
+
+    def ready(self) -> dict[str, Any]:
+        """Whether searches can be served."""
+        return self.run(operations.ready())
+
+    def run(self, operation: Operation[T]) -> T:
+        """Send an operation, and repeat it as `retrying` says. Raises ApiError, ConnectionFailed."""
+        outcome = self._send(operation)
+        for otherwise in self._retries.waits():
+            wait_s = retrying.wait_after(outcome, otherwise, repeatable=operation.may_be_repeated)
+            if wait_s is None:
+                break
+            time.sleep(wait_s)
+            outcome = self._send(operation)
+        if isinstance(outcome, httpx.HTTPError):
+            raise transport.failed(self._target, outcome) from outcome
+        return transport.result(operation, outcome)
+
+    def _send(self, operation: Operation[Any]) -> retrying.Outcome:
+        try:
+            response = self._http.request(**transport.request(operation, self._seen, self._target))
+        except httpx.HTTPError as error:
+            return error
+        return self._seen.note(response)
 
     def close(self) -> None:
         """Close the connections."""

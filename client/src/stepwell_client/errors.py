@@ -12,6 +12,10 @@ class StepwellError(Exception):
     """Base of all errors of this package."""
 
 
+class JobTimeout(StepwellError, TimeoutError):
+    """A job had not ended in time; it goes on."""
+
+
 class ConnectionFailed(StepwellError):
     """The service could not be reached, or the connection broke."""
 
@@ -45,7 +49,7 @@ class ApiError(StepwellError):
         return cls(
             status=response.status_code,
             code=str(problem.get("code", "http_error")),
-            detail=str(problem.get("detail", response.reason_phrase)),
+            detail=str(problem.get("detail") or response.reason_phrase or f"HTTP status {response.status_code}"),
             errors=problem.get("errors") or [],
             request_id=problem.get("request_id") or response.headers.get("x-request-id"),
         )

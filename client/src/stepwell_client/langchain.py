@@ -71,8 +71,11 @@ def _document(hit: Hit) -> Document:
             "document_id": str(hit.document_id),
             "title": hit.title,
             "uri": hit.uri,
+            "page": hit.page,
             "heading_path": hit.heading_path,
+            "start_index": hit.start_offset,
             "score": hit.score,
+            "relevance": hit.relevance,
             "confidence": hit.confidence,
         },
     )

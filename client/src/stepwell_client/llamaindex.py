@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 from llama_index.core.tools import FunctionTool, ToolMetadata
 
 from stepwell_client import agent_tools
@@ -71,5 +71,23 @@ class StepwellRetriever(BaseRetriever):
 
 
 def _node(hit: Hit) -> NodeWithScore:
-    metadata = {**hit.metadata, "document_id": str(hit.document_id), "title": hit.title, "uri": hit.uri}
-    return NodeWithScore(node=TextNode(id_=str(hit.chunk_id), text=hit.content, metadata=metadata), score=hit.score)
+    read = {"title": hit.title, "uri": hit.uri, "page": hit.page, "headings": " > ".join(hit.heading_path)}
+    unread = {
+        **hit.metadata,
+        "document_id": str(hit.document_id),
+        "relevance": hit.relevance,
+        "confidence": hit.confidence,
+    }
+    shown = {name: value for name, value in read.items() if value}
+    node = TextNode(
+        id_=str(hit.chunk_id),
+        text=hit.content,
+        metadata={**unread, **shown},
+        # A model reads the text with the metadata, where ids cost tokens and say nothing.
+        excluded_llm_metadata_keys=[name for name in unread if name not in shown],
+        excluded_embed_metadata_keys=[name for name in unread if name not in shown],
+        start_char_idx=hit.start_offset,
+        end_char_idx=hit.end_offset,
+        relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=str(hit.document_id))},
+    )
+    return NodeWithScore(node=node, score=hit.score)

@@ -27,21 +27,26 @@ class Snippet(Model):
 
 
 class Hit(Model):
-    """A passage. The other fields of the REST API's full answer are extra attributes."""
+    """A passage; which fields it has depends on `detail`. The other fields of a full answer are extra attributes."""
 
     chunk_id: UUID
     document_id: UUID
-    title: str
+    title: str = ""
     uri: str | None = None
-    content: str
+    content: str = ""
+    chunk_index: int | None = None
+    start_offset: int | None = None
+    end_offset: int | None = None
     heading_path: list[str] = Field(default_factory=list)
     metadata: dict[str, Any] = Field(default_factory=dict)
     page: int | None = None
     score: float
     relevance: float | None = None
-    confidence: Confidence
+    confidence: Confidence | None = None
+    strategies: list[str] = Field(default_factory=list)
     hop: int | None = None
     snippet: Snippet | None = None
+    more: list[Hit] | None = None
 
 
 class Answer(Model):
@@ -50,11 +55,14 @@ class Answer(Model):
     results: list[Hit]
     confidence: Confidence | None = None
     answerable: float | None = None
-    search_mode: str
+    search_mode: str | None = None
+    detail: str | None = None
     depth: str | None = None
     depth_reason: str | None = None
     fallback_reason: str | None = None
     degraded: list[str] = Field(default_factory=list)
+    relaxed: list[str] = Field(default_factory=list)
+    hints: list[str] = Field(default_factory=list)
     next_cursor: str | None = None
 
 
@@ -191,6 +199,83 @@ class Stats(Model):
     chunks: int
     embedding_model: str
     embedding_dimension: int
+
+
+class Chunk(Model):
+    """A chunk of a document."""
+
+    chunk_id: UUID
+    document_id: UUID
+    chunk_index: int
+    content: str
+    start_offset: int
+    end_offset: int
+    heading_path: list[str] = Field(default_factory=list)
+    page: int | None = None
+
+
+class ChunkPage(Model):
+    """A page of a document's chunks, in order, and the number of all."""
+
+    chunks: list[Chunk]
+    total: int
+
+
+class DocumentsReindex(Model):
+    """The job that cuts documents again, or their number."""
+
+    dry_run: bool
+    documents: int
+    chunks: int | None = None
+    job_id: UUID | None = None
+
+
+class FacetValue(Model):
+    """A value of a key, and the number of documents that have it."""
+
+    value: Any
+    documents: int
+
+
+class Facet(Model):
+    """A key of metadata."""
+
+    key: str
+    documents: int
+    types: dict[str, int]
+    distinct: int
+    values: list[FacetValue]
+
+
+class Facets(Model):
+    """The keys of metadata, those of most documents first."""
+
+    facets: list[Facet]
+
+
+class Entity(Model):
+    """A person, project or thing."""
+
+    entity_id: UUID
+    type: str
+    name: str
+    aliases: list[str] = Field(default_factory=list)
+    role: str | None = None
+    description: str | None = None
+    facts: list[str] = Field(default_factory=list)
+
+
+class EntityPage(Model):
+    """A page of entities, by name."""
+
+    entities: list[Entity]
+    next_cursor: str | None = None
+
+
+class EntityAnswer(Model):
+    """Entities that a text names or describes, best first."""
+
+    entities: list[dict[str, Any]]
 
 
 class ToolDefinition(Model):

@@ -10,15 +10,16 @@ from agents import FunctionTool
 
 from stepwell_client import agent_tools
 from stepwell_client.async_client import AsyncClient
+from stepwell_client.client import Client
 from stepwell_client.models import ToolDefinition
 
 
-async def tools(client: AsyncClient, *, names: Collection[str] | None = None) -> list[FunctionTool]:
+async def tools(client: Client | AsyncClient, *, names: Collection[str] | None = None) -> list[FunctionTool]:
     """The tools that only read, or those named."""
-    return [_tool(client, tool) for tool in agent_tools.select(await client.tools(), names)]
+    return [_tool(client, tool) for tool in await agent_tools.defined(client, names)]
 
 
-def _tool(client: AsyncClient, tool: ToolDefinition) -> FunctionTool:
+def _tool(client: Client | AsyncClient, tool: ToolDefinition) -> FunctionTool:
     async def invoke(_context: Any, arguments: str) -> str:
         return await agent_tools.call_async(client, tool.name, json.loads(arguments or "{}"))
 

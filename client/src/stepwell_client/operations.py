@@ -3,33 +3,41 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 from pydantic import TypeAdapter
 
-from stepwell_client import models
+from stepwell_client import models, uploading
+from stepwell_client.uploading import File
 
 T = TypeVar("T")
 API = "/api/rag"
-File = Path | str | tuple[str, bytes]
-"""A path of a file, which is stored under its name, or a name or relative path with the content."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation(Generic[T]):
-    """A request and the type of its response. `body` is sent as JSON, `files` and `form` as a multipart form."""
+    """A request and the type of its response. `body` is sent as JSON, `files` and `form` as a multipart form.
+
+    One that is `repeatable` changes nothing more if it is sent twice. `lines` are sent as JSON lines.
+    """
 
     method: str
     path: str
     response: TypeAdapter[T]
     body: Any = None
     parameters: Mapping[str, Any] | None = None
-    files: Sequence[tuple[str, tuple[str, bytes]]] = ()
+    files: Sequence[tuple[str, tuple[str, uploading.UploadedFile]]] = ()
     form: Mapping[str, str] = field(default_factory=dict)
+    repeatable: bool = False
+    lines: str | None = None
+
+    @property
+    def may_be_repeated(self) -> bool:
+        """Whether the request may be sent again although it may have been carried out."""
+        return self.repeatable or self.method in ("GET", "PUT")
 
 
 def search(query: str, options: Mapping[str, Any]) -> Operation[models.Answer]:
@@ -50,33 +58,35 @@ def search_by_entity(query: str, options: Mapping[str, Any]) -> Operation[models
 def why(query: str, options: Mapping[str, Any]) -> Operation[models.Placement]:
     """Where a passage stands in a search."""
     body = {"query": query, **_given(options)}
-    return Operation("POST", f"{API}/search/why", TypeAdapter(models.Placement), body)
+    return Operation("POST", f"{API}/search/why", TypeAdapter(models.Placement), body, repeatable=True)
 
 
 def similar(chunk_id: UUID | str, options: Mapping[str, Any]) -> Operation[models.Answer]:
     """Passages near a passage."""
     body = {"chunk_id": str(chunk_id), **_given(options)}
-    return Operation("POST", f"{API}/similar", TypeAdapter(models.Answer), body)
+    return Operation("POST", f"{API}/similar", TypeAdapter(models.Answer), body, repeatable=True)
 
 
 def add(content: str, options: Mapping[str, Any]) -> Operation[models.DocumentResult]:
     """Store a document."""
     body = {"content": content, **_given(options)}
-    return Operation("POST", f"{API}/documents", TypeAdapter(models.DocumentResult), body)
+    return Operation("POST", f"{API}/documents", TypeAdapter(models.DocumentResult), body, repeatable=True)
 
 
 def add_many(documents: Sequence[Mapping[str, Any]]) -> Operation[models.DocumentResults]:
     """Store several documents."""
-    return Operation("POST", f"{API}/documents", TypeAdapter(models.DocumentResults), list(map(dict, documents)))
+    body = list(map(dict, documents))
+    return Operation("POST", f"{API}/documents", TypeAdapter(models.DocumentResults), body, repeatable=True)
 
 
-def upload(files: Sequence[File], options: Mapping[str, Any]) -> Operation[models.DocumentResults]:
-    """Store files, which are read here. Raises OSError."""
+def upload(
+    files: Sequence[File], options: Mapping[str, Any], report: uploading.Progress
+) -> Operation[models.DocumentResults]:
+    """Store files, which are read while they are sent. Raises OSError."""
     form = {name: value if isinstance(value, str) else json.dumps(value) for name, value in _given(options).items()}
-    parts = [
-        ("files", file if isinstance(file, tuple) else (Path(file).name, Path(file).read_bytes())) for file in files
-    ]
-    return Operation("POST", f"{API}/documents/upload", TypeAdapter(models.DocumentResults), files=parts, form=form)
+    parts = uploading.parts(list(files), report)
+    adapter = TypeAdapter(models.DocumentResults)
+    return Operation("POST", f"{API}/documents/upload", adapter, files=parts, form=form, repeatable=True)
 
 
 def get(document_id: UUID | str) -> Operation[models.Document]:
@@ -84,9 +94,10 @@ def get(document_id: UUID | str) -> Operation[models.Document]:
     return Operation("GET", f"{API}/documents/{document_id}", TypeAdapter(models.Document))
 
 
-def documents(parameters: Mapping[str, Any]) -> Operation[models.DocumentPage]:
+def documents(filters: Mapping[str, Any] | None, parameters: Mapping[str, Any]) -> Operation[models.DocumentPage]:
     """A page of documents."""
-    return Operation("GET", f"{API}/documents", TypeAdapter(models.DocumentPage), parameters=_given(parameters))
+    given = _filtered(filters, parameters)
+    return Operation("GET", f"{API}/documents", TypeAdapter(models.DocumentPage), parameters=given)
 
 
 def change(document_id: UUID | str, changes: Mapping[str, Any]) -> Operation[models.DocumentResult]:
@@ -171,13 +182,120 @@ def call_tool(name: str, arguments: Mapping[str, Any]) -> Operation[dict[str, An
     return Operation("POST", f"{API}/tools/{name}", TypeAdapter(dict[str, Any]), dict(arguments))
 
 
+def replace(document_id: UUID | str, content: str, options: Mapping[str, Any]) -> Operation[models.DocumentResult]:
+    """Replace a document."""
+    body = {"content": content, **_given(options)}
+    return Operation("PUT", f"{API}/documents/{document_id}", TypeAdapter(models.DocumentResult), body)
+
+
+def chunks(document_id: UUID | str, parameters: Mapping[str, Any]) -> Operation[models.ChunkPage]:
+    """A page of a document's chunks."""
+    path = f"{API}/documents/{document_id}/chunks"
+    return Operation("GET", path, TypeAdapter(models.ChunkPage), parameters=_given(parameters))
+
+
+def reindex(filters: Mapping[str, Any] | None, *, dry_run: bool) -> Operation[models.DocumentsReindex]:
+    """Cut the documents that pass filters again, or all."""
+    body = {"all": True} if filters is None else {"filters": dict(filters)}
+    adapter = TypeAdapter(models.DocumentsReindex)
+    return Operation("POST", f"{API}/documents/reindex", adapter, {**body, "dry_run": dry_run})
+
+
+def facets(filters: Mapping[str, Any] | None, parameters: Mapping[str, Any]) -> Operation[models.Facets]:
+    """Keys of metadata."""
+    given = _filtered(filters, parameters)
+    return Operation("GET", f"{API}/facets", TypeAdapter(models.Facets), parameters=given)
+
+
+def entities(parameters: Mapping[str, Any]) -> Operation[models.EntityPage]:
+    """A page of entities."""
+    return Operation("GET", f"{API}/entities", TypeAdapter(models.EntityPage), parameters=_given(parameters))
+
+
+def add_entity(type: str, name: str, options: Mapping[str, Any]) -> Operation[models.Entity]:
+    """Describe an entity."""
+    body = {"type": type, "name": name, **_given(options)}
+    return Operation("POST", f"{API}/entities", TypeAdapter(models.Entity), body)
+
+
+def upsert_entities(entities: Iterable[Mapping[str, Any]]) -> Operation[dict[str, Any]]:
+    """Add or change many entities."""
+    lines = "".join(json.dumps(dict(entity), ensure_ascii=False) + "\n" for entity in entities)
+    return Operation("POST", f"{API}/entities/bulk", TypeAdapter(dict[str, Any]), lines=lines, repeatable=True)
+
+
+def search_entities(query: str, options: Mapping[str, Any]) -> Operation[models.EntityAnswer]:
+    """Entities that a text names or describes."""
+    body = {"query": query, **_given(options)}
+    return Operation("POST", f"{API}/entities/search", TypeAdapter(models.EntityAnswer), body, repeatable=True)
+
+
+def entity(entity_id: UUID | str) -> Operation[models.Entity]:
+    """An entity."""
+    return Operation("GET", f"{API}/entities/{entity_id}", TypeAdapter(models.Entity))
+
+
+def change_entity(entity_id: UUID | str, changes: Mapping[str, Any]) -> Operation[models.Entity]:
+    """Change fields of an entity; None in `changes` is sent as null."""
+    return Operation("PATCH", f"{API}/entities/{entity_id}", TypeAdapter(models.Entity), dict(changes))
+
+
+def delete_entity(entity_id: UUID | str) -> Operation[dict[str, Any]]:
+    """Delete an entity; the numbers of deleted rows."""
+    return Operation("DELETE", f"{API}/entities/{entity_id}", TypeAdapter(dict[str, Any]))
+
+
+def entity_documents(entity_id: UUID | str, parameters: Mapping[str, Any]) -> Operation[dict[str, Any]]:
+    """A page of the documents that are linked to an entity."""
+    path = f"{API}/entities/{entity_id}/documents"
+    return Operation("GET", path, TypeAdapter(dict[str, Any]), parameters=_given(parameters))
+
+
+def give_feedback(query: str, helpful: bool | None, passage: Mapping[str, Any]) -> Operation[dict[str, Any]]:
+    """Say whether a passage helped."""
+    body = {"query": query, "helpful": helpful, **_given(passage)}
+    return Operation("POST", f"{API}/feedback", TypeAdapter(dict[str, Any]), body, repeatable=True)
+
+
+def rerank(lists: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> Operation[dict[str, Any]]:
+    """Merge lists of hits."""
+    body = {"lists": list(map(dict, lists)), **_given(options)}
+    return Operation("POST", f"{API}/rerank", TypeAdapter(dict[str, Any]), body, repeatable=True)
+
+
+def source(source_id: UUID | str) -> Operation[models.Source]:
+    """A source."""
+    return Operation("GET", f"{API}/sources/{source_id}", TypeAdapter(models.Source))
+
+
+def change_source(source_id: UUID | str, changes: Mapping[str, Any]) -> Operation[models.Source]:
+    """Change a source."""
+    return Operation("PATCH", f"{API}/sources/{source_id}", TypeAdapter(models.Source), dict(changes))
+
+
+def tools_openapi() -> Operation[dict[str, Any]]:
+    """The tools as an OpenAPI document."""
+    return Operation("GET", f"{API}/tools/openapi.json", TypeAdapter(dict[str, Any]))
+
+
+def health() -> Operation[dict[str, Any]]:
+    """Whether the process answers."""
+    return Operation("GET", "/healthz", TypeAdapter(dict[str, Any]))
+
+
+def ready() -> Operation[dict[str, Any]]:
+    """Whether searches can be served."""
+    return Operation("GET", "/readyz", TypeAdapter(dict[str, Any]))
+
+
 def _search(path: str, query: str, options: Mapping[str, Any]) -> Operation[models.Answer]:
-    return Operation("POST", API + path, TypeAdapter(models.Answer), {"query": query, **_given(options)})
+    body = {"query": query, **_given(options)}
+    return Operation("POST", API + path, TypeAdapter(models.Answer), body, repeatable=True)
+
+
+def _filtered(filters: Mapping[str, Any] | None, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    return {**_given(parameters), **({} if filters is None else {"filters": json.dumps(filters)})}
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
-
-
-def _named(file: File) -> tuple[str, bytes]:
-    return file if isinstance(file, tuple) else (Path(file).name, Path(file).read_bytes())

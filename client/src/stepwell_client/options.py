@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
 from uuid import UUID
 
 Mode = Literal["auto", "hybrid", "semantic", "lexical"]
-Detail = Literal["full", "preview"]
+Detail = Literal["full", "preview", "compact", "ids"]
+Confidence = Literal["very_high", "high", "medium_high", "medium", "low"]
+Filters = Mapping[str, Any]
 
 
 class SimilarOptions(TypedDict, total=False):
     """Options of a search for similar passages."""
 
     limit: int
-    filters: dict[str, Any]
+    filters: Filters
     exclude_chunk_ids: list[str]
+    vector: list[float]
+    detail: Detail
+    cursor: str
+    group_by: Literal["document"]
+    group_size: int
 
 
 class MultihopOptions(SimilarOptions, total=False):
@@ -23,9 +31,12 @@ class MultihopOptions(SimilarOptions, total=False):
     mode: Mode
     max_hops: int
     hierarchy: Literal["auto", "off", "force"]
+    extractor: str
+    merge: str
     rerank: Literal["none", "cosine", "provider"]
+    rerank_weight: float
     mmr: bool
-    detail: Detail
+    mmr_lambda: float
     explain: bool
     snippets: bool
 
@@ -37,13 +48,21 @@ class SearchOptions(SimilarOptions, total=False):
     fusion: Literal["auto", "rrf", "convex"]
     weights: dict[str, float]
     hierarchy: Literal["auto", "off", "force"]
+    alpha: float
+    threshold: float
+    max_entities: int
     boost: bool
+    k: int
+    candidates: int
     rerank: Literal["none", "cosine", "provider"]
+    rerank_weight: float
     mmr: bool
-    min_confidence: str
+    mmr_lambda: float
+    min_vector_score: float
+    min_rrf_score: float
+    min_confidence: Confidence
     min_relevance: float
     depth: Literal["fast", "thorough", "auto"]
-    detail: Detail
     explain: bool
     snippets: bool
 
@@ -71,6 +90,7 @@ class UploadOptions(TypedDict, total=False):
 class SourceOptions(TypedDict, total=False):
     """Options of a source."""
 
+    name: str
     globs: list[str]
     text_field: str
     watch: bool
@@ -95,6 +115,70 @@ class ListOptions(PageOptions, total=False):
     """Options of a listing of documents."""
 
     uri: str
+    query: str
+
+
+class ChunkOptions(TypedDict, total=False):
+    """Options of a listing of chunks."""
+
+    limit: int
+    offset: int
+
+
+class FacetOptions(TypedDict, total=False):
+    """Options of a listing of keys of metadata."""
+
+    key: str
+    prefix: str
+    limit: int
+
+
+class EntityListOptions(PageOptions, total=False):
+    """Options of a listing of entities."""
+
+    type: str
+    origin: str
+    q: str
+
+
+class EntityOptions(TypedDict, total=False):
+    """What an entity has besides its type and name."""
+
+    entity_id: str
+    aliases: list[str]
+    role: str
+    description: str
+    facts: list[str]
+    members: list[str]
+    metadata: dict[str, Any]
+
+
+class EntitySearchOptions(TypedDict, total=False):
+    """Options of a search for entities."""
+
+    type: str
+    limit: int
+    min_score: float
+
+
+class RerankOptions(TypedDict, total=False):
+    """Options of merging lists of hits."""
+
+    query: str
+    limit: int
+    merge: str
+    k: int
+    rerank: Literal["none", "cosine", "provider"]
+    rerank_weight: float
+    mmr: bool
+    mmr_lambda: float
+
+
+class Passage(TypedDict, total=False):
+    """A passage, by the id of its chunk or of its document."""
+
+    chunk_id: str
+    document_id: str
 
 
 class JobOptions(PageOptions, total=False):

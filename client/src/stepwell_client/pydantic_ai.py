@@ -9,16 +9,17 @@ from pydantic_ai import FunctionToolset, Tool
 
 from stepwell_client import agent_tools
 from stepwell_client.async_client import AsyncClient
+from stepwell_client.client import Client
 from stepwell_client.models import ToolDefinition
 
 
-async def toolset(client: AsyncClient, *, names: Collection[str] | None = None) -> FunctionToolset[Any]:
+async def toolset(client: Client | AsyncClient, *, names: Collection[str] | None = None) -> FunctionToolset[Any]:
     """A toolset of the tools that only read, or of those named."""
-    selected = agent_tools.select(await client.tools(), names)
+    selected = await agent_tools.defined(client, names)
     return FunctionToolset([_tool(client, tool) for tool in selected])
 
 
-def _tool(client: AsyncClient, tool: ToolDefinition) -> Tool[Any]:
+def _tool(client: Client | AsyncClient, tool: ToolDefinition) -> Tool[Any]:
     async def run(**arguments: Any) -> str:
         return await agent_tools.call_async(client, tool.name, arguments)
 

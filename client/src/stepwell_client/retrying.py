@@ -1,7 +1,8 @@
 """Decides whether and when a request is sent again.
 
-Only 429 and 503 are retried: the service did not do the work, or a repeated write of the same document changes
-nothing. A response that names a wait longer than MAX_WAIT_S is not waited for.
+429 and 503 are retried: the service did not do the work. 502, 504 and a connection that broke are retried only for
+requests that change nothing more when they are sent twice. A response that names a wait longer than MAX_WAIT_S is not
+waited for.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from email.utils import parsedate_to_datetime
 import httpx
 
 STATUSES = frozenset({429, 503})
+STATUSES_IF_REPEATABLE = STATUSES | {502, 504}
+Outcome = httpx.Response | httpx.HTTPError
 MAX_WAIT_S = 30.0
 FIRST_WAIT_S = 0.25
 
@@ -31,10 +34,17 @@ class Retries:
             yield random.uniform(0, FIRST_WAIT_S * 2**attempt)
 
 
-def wait_after(response: httpx.Response, otherwise: float) -> float | None:
+def wait_after(outcome: Outcome, otherwise: float, *, repeatable: bool) -> float | None:
     """The seconds to wait before the next attempt; None if there should be none."""
-    if response.status_code not in STATUSES:
+    if not isinstance(outcome, httpx.Response):
+        broke = isinstance(outcome, httpx.NetworkError | httpx.RemoteProtocolError)
+        return otherwise if repeatable and broke and not isinstance(outcome, httpx.ConnectError) else None
+    if outcome.status_code not in (STATUSES_IF_REPEATABLE if repeatable else STATUSES):
         return None
+    return _wait(outcome, otherwise)
+
+
+def _wait(response: httpx.Response, otherwise: float) -> float | None:
     wait = _retry_after(response)
     if wait is None:
         return otherwise

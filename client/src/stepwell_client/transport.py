@@ -3,28 +3,52 @@
 from __future__ import annotations
 
 import os
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
 
 import httpx
+from pydantic import ValidationError
 
 from stepwell_client.errors import ApiError, ConnectionFailed
 from stepwell_client.models import Job
 from stepwell_client.operations import Operation
+from stepwell_client.version import __version__
 
 T = TypeVar("T")
+AnyClient = httpx.Client | httpx.AsyncClient
 DEFAULT_URL = "http://127.0.0.1:8000"
 TIMEOUT_S = 60.0
 VERSION_HEADER = "X-Stepwell-Version"
+USER_AGENT = f"stepwell-client/{__version__}"
 
 
-def settings(url: str | None, api_key: str | None, timeout_s: float) -> dict[str, Any]:
-    """The arguments of an HTTP client: STEPWELL_URL and STEPWELL_API_KEY stand in for what is not given."""
-    key = api_key or os.getenv("STEPWELL_API_KEY")
-    return {
-        "base_url": url or os.getenv("STEPWELL_URL") or DEFAULT_URL,
-        "headers": {"Authorization": f"Bearer {key}"} if key else {},
-        "timeout": timeout_s,
-    }
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where requests go, with which headers, and how long each may take.
+
+    With `relative` they go to the base URL of the HTTP client that the caller has passed.
+    """
+
+    url: str
+    headers: dict[str, str]
+    timeout_s: float | None
+    relative: bool = False
+
+    @classmethod
+    def of(cls, url: str | None, api_key: str | None, timeout_s: float, http: AnyClient | None) -> Self:
+        """The target of a client; STEPWELL_URL and STEPWELL_API_KEY stand in for what is not given.
+
+        A client `http` of the caller keeps its own base URL, headers and timeout where nothing else is given.
+        """
+        key = api_key or (os.getenv("STEPWELL_API_KEY") if http is None else None)
+        headers = {"User-Agent": USER_AGENT, **({"Authorization": f"Bearer {key}"} if key else {})}
+        if http is None:
+            return cls(url or os.getenv("STEPWELL_URL") or DEFAULT_URL, headers, timeout_s)
+        return cls(url or str(http.base_url), headers, None, relative=url is None)
+
+    def address(self, path: str) -> str:
+        """The address of a path of the service."""
+        return path if self.relative else self.url.rstrip("/") + path
 
 
 class SeenVersion:
@@ -48,12 +72,16 @@ class SeenVersion:
         return response
 
 
-def request(operation: Operation[Any], seen: SeenVersion) -> dict[str, Any]:
+def request(operation: Operation[Any], seen: SeenVersion, target: Target) -> dict[str, Any]:
     """The arguments of a request."""
+    lines = {} if operation.lines is None else {"content": operation.lines.encode()}
+    of_lines = {"Content-Type": "application/x-ndjson"} if lines else {}
     return {
-        "headers": seen.headers(),
+        "headers": {**target.headers, **seen.headers(), **of_lines},
         "method": operation.method,
-        "url": operation.path,
+        "url": target.address(operation.path),
+        **({} if target.timeout_s is None else {"timeout": target.timeout_s}),
+        **lines,
         "params": operation.parameters,
         **({} if operation.body is None else {"json": operation.body}),
         **({"files": operation.files, "data": operation.form} if operation.files else {}),
@@ -61,15 +89,19 @@ def request(operation: Operation[Any], seen: SeenVersion) -> dict[str, Any]:
 
 
 def result(operation: Operation[T], response: httpx.Response) -> T:
-    """The result of an operation. Raises ApiError."""
-    if response.is_error:
+    """The result of an operation. Raises ApiError, also if a proxy answered with a page of its own."""
+    if not response.is_success:
         raise ApiError.of(response)
-    return operation.response.validate_json(response.content)
+    try:
+        return operation.response.validate_json(response.content)
+    except ValidationError as error:
+        detail = "The answer is not the service's: a proxy may have sent it, or the versions differ."
+        raise ApiError(response.status_code, "unexpected_response", detail, []) from error
 
 
-def failed(base_url: httpx.URL, error: httpx.HTTPError) -> ConnectionFailed:
+def failed(target: Target, error: httpx.HTTPError) -> ConnectionFailed:
     """The error for a request without a response."""
-    return ConnectionFailed(f"{base_url} did not answer: {type(error).__name__}.")
+    return ConnectionFailed(f"{target.url} did not answer: {type(error).__name__}.")
 
 
 def job_of(line: str) -> Job | None:
