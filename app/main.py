@@ -14,7 +14,7 @@ from fastapi.routing import APIRoute
 
 from app import __version__, config, runtime, telemetry
 from app.api.access import auth, versions
-from app.api.agents import mcp
+from app.api.agents import dify_router, mcp
 from app.api.agents import router as agents
 from app.api.bodies import bodies
 from app.api.contract import success_examples
@@ -112,6 +112,8 @@ def create_app(
     jobs.install(app)
     rate_limits.install(app, per_user=chosen.rate_limit_user, per_key=chosen.rate_limit_key)
     mcp.install(app)
+    if "dify" in chosen.contracts:
+        dify_router.install(app)
     origins.install(app, hosts=chosen.hosts, allowed=chosen.origins)
     return app
 

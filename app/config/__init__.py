@@ -17,7 +17,7 @@ from pydantic import AliasChoices, Field, SecretStr, field_validator, model_vali
 
 from app.config.providers import ProviderSettings
 from app.shapes import limits
-from app.shapes.optional_tools import OPTIONAL_TOOLS
+from app.shapes.optional_tools import COMPAT, OPTIONAL_TOOLS
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _HOST = r"(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?"
@@ -176,6 +176,12 @@ class Settings(ProviderSettings):
         f"{', '.join(f'`{name}`' for name in OPTIONAL_TOOLS)}.",
     )
 
+    compat: str = Field(
+        "",
+        description="Contracts of other platforms to serve, comma-separated: `chatgpt` (the tools `search` and "
+        "`fetch`), `dify` (`POST /retrieval`).",
+    )
+
     # entities
     hierarchy_alpha: float = Field(
         0.5,
@@ -250,6 +256,13 @@ class Settings(ProviderSettings):
             raise ValueError(f"list some of {', '.join(OPTIONAL_TOOLS)}, comma-separated")
         return value
 
+    @field_validator("compat")
+    @classmethod
+    def _contracts_are_known(cls, value: str) -> str:
+        if not set(_listed(value)) <= set(COMPAT):
+            raise ValueError(f"list some of {', '.join(COMPAT)}, comma-separated")
+        return value
+
     @field_validator("allowed_hosts")
     @classmethod
     def _hosts_are_names(cls, value: str) -> str:
@@ -284,7 +297,12 @@ class Settings(ProviderSettings):
     @cached_property
     def optional_tools(self) -> frozenset[str]:
         """The optional tools that agents are offered."""
-        return frozenset(_listed(self.tools))
+        return frozenset([*_listed(self.tools), *(name for one in self.contracts for name in COMPAT[one])])
+
+    @cached_property
+    def contracts(self) -> frozenset[str]:
+        """The contracts of other platforms that are served."""
+        return frozenset(_listed(self.compat))
 
     @cached_property
     def hosts(self) -> tuple[str, ...] | None:

@@ -10,10 +10,18 @@ from rapidfuzz import fuzz, process
 
 from app import errors
 from app.tools import document_tools, facet_tools, feedback_tools, search_tools, source_tools
+from app.tools.compat import chatgpt
 from app.tools.context import ToolContext
 from app.tools.tool import Tool
 
-TOOLS = (*search_tools.TOOLS, *document_tools.TOOLS, *source_tools.TOOLS, *facet_tools.TOOLS, *feedback_tools.TOOLS)
+TOOLS = (
+    *search_tools.TOOLS,
+    *document_tools.TOOLS,
+    *source_tools.TOOLS,
+    *facet_tools.TOOLS,
+    *feedback_tools.TOOLS,
+    *chatgpt.TOOLS,
+)
 NEAREST_SCORE = 75
 """Least similarity, of 100, of an unknown name and the tool that is suggested for it."""
 _BY_NAME = {tool.name: tool for tool in TOOLS}
@@ -31,7 +39,9 @@ def find(name: str, scopes: Collection[str] = ("admin",), *, optional: Collectio
         hint = f"Did you mean {nearest[0]}?" if nearest else f"The tools are {', '.join(names)}."
         raise errors.NotFound(f"There is no such tool. {hint}")
     if tool.is_optional and name not in optional:
-        raise errors.NotFound(f"The tool {name} is not offered here: the operator can name it in STEPWELL_TOOLS.")
+        raise errors.NotFound(
+            f"The tool {name} is not offered here: the operator can name it in STEPWELL_TOOLS or STEPWELL_COMPAT."
+        )
     return tool
 
 
@@ -50,6 +60,6 @@ async def call(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -
     if not tool.only_reads:
         return (await tool.handler(given, context)).compact()
     run = partial(tool.handler, given, context.for_reading())
-    if tool in search_tools.TOOLS:  # which are admitted as searches
+    if tool in (*search_tools.TOOLS, chatgpt.SEARCH):  # which are admitted as searches
         return (await run()).compact()
     return (await context.admission.read(run)).compact()

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from app.shapes.optional_tools import OPTIONAL_TOOLS
+from app.shapes.optional_tools import COMPAT_TOOLS, OPTIONAL_TOOLS
 from app.tools.arguments import ToolArguments
 from app.tools.context import ToolContext
 from app.tools.results import ToolResult
@@ -34,7 +34,7 @@ class Tool:
     @property
     def is_optional(self) -> bool:
         """Whether it is offered only where the settings name it."""
-        return self.name in OPTIONAL_TOOLS
+        return self.name in (*OPTIONAL_TOOLS, *COMPAT_TOOLS)
 
     @property
     def only_reads(self) -> bool:

@@ -14,7 +14,7 @@ import pytest
 
 from app.cli import openapi
 from app.cli.openapi import Contract
-from app.shapes.optional_tools import OPTIONAL_TOOLS
+from app.shapes.optional_tools import COMPAT_TOOLS, OPTIONAL_TOOLS
 from app.tools import formats, registry
 from app.tools.results import ToolPassage
 from app.tools.tool import Tool
@@ -75,7 +75,7 @@ def test_a_key_is_offered_the_tools_of_its_scopes() -> None:
     def names(*scopes: str) -> set[str]:
         return {tool.name for tool in registry.offered(scopes)}
 
-    assert {tool.name for tool in registry.TOOLS if tool.is_optional} == set(OPTIONAL_TOOLS)
+    assert {tool.name for tool in registry.TOOLS if tool.is_optional} == {*OPTIONAL_TOOLS, *COMPAT_TOOLS}
     always = [tool for tool in registry.TOOLS if not tool.is_optional]
     assert names("search") == {tool.name for tool in always if tool.scope == "search"}
     assert names("write") == {"add_document", "delete_document", "add_source", "sync_source"}
