@@ -155,7 +155,7 @@ REQUESTS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(request=REQUESTS)
 async def test_the_components_of_every_search_add_up(client: httpx.AsyncClient, request: dict[str, Any]) -> None:
     for hit in await explained(client, request):
@@ -215,7 +215,7 @@ HOP_REQUESTS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=24, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(request=HOP_REQUESTS)
 async def test_the_components_of_every_search_over_hops_add_up(
     client: httpx.AsyncClient, request: dict[str, Any]
@@ -227,7 +227,7 @@ async def test_the_components_of_every_search_over_hops_add_up(
         assert hits == sorted(hits, key=lambda hit: -hit["score"])
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     merge=st.sampled_from(["rrf", "classic"]),
     rerank=st.sampled_from(["none", "cosine", "provider"]),

@@ -17,7 +17,7 @@ from app.store.connection import transactions
 
 SEARCH, WHY = "/api/rag/search", "/api/rag/search/why"
 NOBODY = "00000000-0000-4000-8000-000000000000"
-PER_SEARCH = 3
+PER_SEARCH = 2
 """Chunks of which the explanation is compared with each search; all of them take minutes."""
 QUERIES: list[dict[str, Any]] = [
     {"query": "Why do the buoys not report every minute?"},
@@ -114,7 +114,7 @@ async def test_the_verdict_agrees_with_the_search_and_the_changes_bring_the_pass
 ) -> None:
     returned = places(await post(client, SEARCH, body))
     chosen = random.Random(str(body)).sample(chunks, min(PER_SEARCH, len(chunks)))
-    for chunk_id in {*list(returned)[:2], *chosen}:
+    for chunk_id in {*list(returned)[:1], *chosen}:
         why = await post(client, WHY, {**body, "chunk_id": chunk_id})
         assert why["chunk"]["chunk_id"] == chunk_id
         assert (why["verdict"] == "returned") == (chunk_id in returned), why
