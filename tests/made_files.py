@@ -6,6 +6,7 @@ import base64
 import io
 import json
 import struct
+import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -202,10 +203,11 @@ def book(chapters: Mapping[str, str], *, title: str, author: str, encrypted: str
     return archive(entries)
 
 
-def archive(entries: Mapping[str, bytes | str]) -> bytes:
-    """A ZIP archive of these entries, compressed."""
+def archive(entries: Mapping[str, bytes | str], *, packed: bool = True) -> bytes:
+    """A ZIP archive of these entries, compressed unless they are not `packed`."""
     target = io.BytesIO()
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as made:
+    method = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
+    with zipfile.ZipFile(target, "w", method, compresslevel=9) as made:
         for name, content in entries.items():
             made.writestr(name, content)
     return target.getvalue()
@@ -272,3 +274,19 @@ OLD_SHEETS = zlib.decompress(
     )
 )
 """An XLS with the ports Lindau and Cuxhaven, and the heights 3.5 and 4, below the names `port` and `high`."""
+
+
+def tar(entries: Mapping[str, bytes | str], *, mode: str = "w:gz", links: Mapping[str, str] | None = None) -> bytes:
+    """A TAR archive of these entries, and of symbolic links to these targets."""
+    target = io.BytesIO()
+    with tarfile.open(fileobj=target, mode=mode) as made:  # type: ignore[call-overload]
+        for name, content in entries.items():
+            raw = content.encode() if isinstance(content, str) else content
+            entry = tarfile.TarInfo(name)
+            entry.size = len(raw)
+            made.addfile(entry, io.BytesIO(raw))
+        for name, to in (links or {}).items():
+            entry = tarfile.TarInfo(name)
+            entry.type, entry.linkname = tarfile.SYMTYPE, to
+            made.addfile(entry)
+    return target.getvalue()

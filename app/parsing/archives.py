@@ -12,6 +12,7 @@ from lxml import etree
 
 from app.errors import UnreadableFile
 from app.parsing import formats
+from app.parsing.files import InputFile
 from app.parsing.formats import FileFormat
 
 MAX_ENTRIES = 10_000
@@ -27,25 +28,39 @@ _NAMESPACES = {
 }
 
 
-def check(raw: bytes) -> FileFormat:
-    """The format of the document in an archive.
+def check(file: InputFile) -> FileFormat:
+    """The format of the document in an archive; that of archives of files if it is named as one or has no suffix.
 
-    Raises UnreadableFile for other archives, for damaged ones, and for entries that are links, that lie outside the
-    archive, or that unpack to more than the limits.
+    Raises UnreadableFile for other archives, for damaged ones, for entries that lie outside of them or unpack to more
+    than the limits, and for links in the archive of a document.
     """
-    with opened(raw) as archive:
+    with opened(file.raw) as archive:
         entries = archive.infolist()
-        _check_entries(entries, len(raw))
+        _check_entries(entries, len(file.raw))
         names = {entry.filename for entry in entries}
-        for format in formats.FORMATS:
-            if format.entries & names:
-                return format
+        mimetype = b""
         if "mimetype" in names and archive.getinfo("mimetype").file_size < 100:
             mimetype = archive.read("mimetype").strip()
-            for format in formats.FORMATS:
-                if mimetype in format.mimetypes:
-                    return format
-    raise formats.unsupported()
+        for format in formats.FORMATS:
+            if format.entries & names or mimetype in format.mimetypes:
+                _check_links(entries)
+                return format
+    if formats.suffix(file.name) in ("", *formats.PACKED.suffixes):
+        return formats.PACKED
+    raise formats.unsupported()  # such as a package of programs
+
+
+def check_size(unpacked: int, packed: int) -> None:
+    """Raises UnreadableFile for an archive that unpacks to more than the limits."""
+    if unpacked > MAX_BYTES or (unpacked > RATIO_FROM and unpacked > MAX_RATIO * packed):
+        raise UnreadableFile("parse_limit", "The archive of the file unpacks to more than is allowed.")
+
+
+def check_name(name: str) -> None:
+    """Raises UnreadableFile for the name of an entry that lies outside of its archive."""
+    parts = name.replace("\\", "/").split("/")
+    if ".." in parts or parts[0] == "":
+        raise UnreadableFile("damaged", "The archive of the file has entries outside of it.")
 
 
 def opened(raw: bytes) -> zipfile.ZipFile:
@@ -87,12 +102,13 @@ def moment(text: str) -> datetime | None:
 def _check_entries(entries: list[zipfile.ZipInfo], packed: int) -> None:
     if len(entries) > MAX_ENTRIES:
         raise UnreadableFile("parse_limit", f"The archive of the file has more than {MAX_ENTRIES:,} entries.")
-    unpacked = sum(entry.file_size for entry in entries)
-    if unpacked > MAX_BYTES or (unpacked > RATIO_FROM and unpacked > MAX_RATIO * packed):
-        raise UnreadableFile("parse_limit", "The archive of the file unpacks to more than is allowed.")
+    check_size(sum(entry.file_size for entry in entries), packed)
     for entry in entries:
         if entry.flag_bits & 1:
             raise UnreadableFile("encrypted", "The file is protected by a password: save it without one.")
-        parts = entry.filename.replace("\\", "/").split("/")
-        if ".." in parts or parts[0] == "" or stat.S_ISLNK(entry.external_attr >> 16):
-            raise UnreadableFile("damaged", "The archive of the file has links or entries outside of it.")
+        check_name(entry.filename)
+
+
+def _check_links(entries: list[zipfile.ZipInfo]) -> None:
+    if any(stat.S_ISLNK(entry.external_attr >> 16) for entry in entries):
+        raise UnreadableFile("damaged", "The archive of the file has links.")

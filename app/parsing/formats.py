@@ -41,6 +41,7 @@ _HTML = re.compile(
 )
 _PDF = re.compile(rb".{0,1019}?%PDF-", re.S)  # a PDF may have other bytes before its header
 _MBOX = re.compile(rb"From [^\r\n]{1,500}\d\d:\d\d[^\r\n]{0,100}\r?\n>?[!-9;-~]{1,100}[: ]")
+_PACKED = re.compile(rb".{257}ustar|\x1f\x8b|BZh[1-9]|\xfd7zXZ", re.S)
 _OPENDOCUMENT = "application/vnd.oasis.opendocument."
 TEXT = FileFormat(
     "text", "plain", ("text",), ("txt", "text"), "the text; UTF-8, UTF-16, or another encoding with a warning"
@@ -63,6 +64,14 @@ ARCHIVE = FileFormat("archive", "binary")
 """What the first bytes of Office files, books and ZIP archives show: only their entries distinguish them."""
 OLD_OFFICE = FileFormat("old_office", "binary")
 """What the first bytes of Office files before 2007 show: only their streams distinguish them."""
+PACKED = FileFormat(
+    "packed",
+    "binary",
+    ("ZIP", "TAR"),
+    ("zip", "tar", "tgz", "tbz2", "txz", "gz", "bz2", "xz"),
+    "each file of a format of this table, apart from archives, as if it were sent alone",
+    "members",
+)
 FORMATS = (
     TEXT,
     MARKDOWN,
@@ -178,6 +187,7 @@ FORMATS = (
         "paragraphs of about half a minute that begin with their time, such as [00:12:05], and with the speaker",
         "transcript",
     ),
+    PACKED,
     FileFormat("code", "plain", ("source code",), tuple(_CODE.split()), "the text"),
 )
 """All formats, in the order in which messages list them."""
@@ -200,10 +210,7 @@ _UNSUPPORTED = (
     b"RIFF",
     b"II*\x00",
     b"MM\x00*",
-    b"\x1f\x8b",
-    b"BZh9",
     b"7z\xbc\xaf",
-    b"\xfd7zXZ",
     b"Rar!",
     b"\x7fELF",
     b"MZ\x90",
@@ -218,10 +225,12 @@ def sniff(raw: bytes, name: str) -> FileFormat:
     Raises UnreadableFile (`unsupported_format`, `damaged`).
     """
     head = raw[:HEAD]
-    if (signed := _signed(head, "binary")) is not None:
-        return signed
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return ARCHIVE
+    if _PACKED.match(head):  # before PDF, which an archive may have near its beginning
+        return PACKED
+    if (signed := _signed(head, "binary")) is not None:
+        return signed
     if head.startswith(_COMPOUND):
         return OLD_OFFICE
     if head.startswith(_UNSUPPORTED):

@@ -1,7 +1,7 @@
 """Encodes the messages between the service and the process that parses files.
 
-A message is its length in four bytes, then JSON in UTF-8. JSON and not pickle, because the service must not trust a
-process that reads hostile files.
+A message is its length in four bytes, then JSON in UTF-8. The content of a file of an archive follows its message. JSON
+and not pickle, because the service must not trust a process that reads hostile files.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
+from app.parsing.files import ArchiveMember
 from app.shapes import ExtractedDocument
 
 LENGTH_BYTES = 4
@@ -47,6 +48,11 @@ def from_document(document: ExtractedDocument) -> dict[str, Any]:
     fields = asdict(document)
     fields["created_at"] = document.created_at.isoformat() if document.created_at else None
     return {"document": fields}
+
+
+def from_member(member: ArchiveMember) -> dict[str, Any]:
+    """A file of an archive as a message, without its content."""
+    return {"member": {"path": member.path, "size": len(member.raw), "refused": member.refused}}
 
 
 def to_document(fields: dict[str, Any]) -> ExtractedDocument:

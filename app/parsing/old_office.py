@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from app.errors import UnreadableFile, UnreadableReason
 from app.parsing import formats
+from app.parsing.files import InputFile
 from app.parsing.formats import FileFormat
 
 MAX_SECTORS = 10_000
@@ -26,10 +27,10 @@ _REMEDIES: dict[str, tuple[UnreadableReason, str]] = {
 _SHEETS = frozenset({"Workbook", "Book"})
 
 
-def check(raw: bytes) -> FileFormat:
+def check(file: InputFile) -> FileFormat:
     """The format of a spreadsheet. Raises UnreadableFile for other files, and says how their text can be read."""
     try:
-        names = set(_top_level(raw))
+        names = set(_top_level(file.raw))
     except (struct.error, IndexError, ValueError) as error:
         raise UnreadableFile("damaged", "The file is damaged or incomplete: transfer it again.") from error
     for name, (code, message) in _REMEDIES.items():

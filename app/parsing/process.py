@@ -17,7 +17,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from app.errors import UnreadableFile, UnreadableReason
-from app.parsing import frames
+from app.parsing import files, frames
+from app.parsing.files import ArchiveMember
 from app.parsing.formats import FileFormat
 from app.shapes import ExtractedDocument
 
@@ -89,6 +90,11 @@ class Parser:
         self._process: asyncio.subprocess.Process | None = None
         self._files = 0
 
+    @property
+    def is_out_of_time(self) -> bool:
+        """Whether its share of the time for parsing is used up."""
+        return self._share.left_s <= 0
+
     async def __aenter__(self) -> Self:
         return self
 
@@ -99,8 +105,11 @@ class Parser:
 
     async def documents(
         self, raw: bytes, format: FileFormat, *, name: str = "", text_field: str | None = None
-    ) -> AsyncGenerator[ExtractedDocument, None]:
-        """The documents of a file. Raises UnreadableFile; documents that were yielded before are complete."""
+    ) -> AsyncGenerator[ExtractedDocument | ArchiveMember, None]:
+        """The documents of a file, or the files of an archive, which are not parsed.
+
+        Raises UnreadableFile; what was yielded before is complete.
+        """
         parsed = self._documents(raw, format, name=name, text_field=text_field)
         async with self._share.place(), aclosing(parsed) as documents:
             async for document in documents:
@@ -108,7 +117,7 @@ class Parser:
 
     async def _documents(
         self, raw: bytes, format: FileFormat, *, name: str, text_field: str | None
-    ) -> AsyncGenerator[ExtractedDocument, None]:
+    ) -> AsyncGenerator[ExtractedDocument | ArchiveMember, None]:
         if self._share.left_s <= 0:
             raise self._share.error()
         limits = self._limits
@@ -118,11 +127,11 @@ class Parser:
         try:
             async with aclosing(self._messages(request, raw, budget)) as messages:
                 async for message in messages:
-                    if "document" not in message:
+                    if "code" in message:
                         finished = True
                         _check(message)
                     else:
-                        yield frames.to_document(message["document"])
+                        yield message["member"] if "member" in message else frames.to_document(message["document"])
         except (TimeoutError, OSError, EOFError, ValueError, TypeError, KeyError) as error:
             if self._share.left_s <= 0:
                 raise self._share.error() from error
@@ -149,8 +158,10 @@ class Parser:
                 length = int.from_bytes(await process.stdout.readexactly(frames.LENGTH_BYTES), "big")
                 budget.take(length)
                 message = frames.decode(await process.stdout.readexactly(length))
+                if "member" in message:
+                    message["member"] = await _member(process.stdout, **message["member"])
             yield message
-            if "document" not in message:
+            if "code" in message:
                 return
 
     async def _started(self) -> asyncio.subprocess.Process:
@@ -206,6 +217,13 @@ class _Budget:
         self._bytes -= size
         if self._bytes < 0:
             raise ValueError("the documents of the file are too large")
+
+
+async def _member(source: asyncio.StreamReader, *, path: str, size: int, refused: str) -> ArchiveMember:
+    """A file of an archive, whose content follows its message. Raises EOFError, ValueError, TypeError."""
+    if not 0 <= size <= files.LARGEST_MEMBER:
+        raise ValueError("the file of the archive is too large")
+    return ArchiveMember(str(path), await source.readexactly(size), str(refused))
 
 
 def _check(message: dict[str, Any]) -> None:

@@ -11,11 +11,10 @@ import resource
 import sys
 import time
 from collections.abc import Iterator
-from typing import Any
 
 from app.errors import UnreadableFile
 from app.parsing import archives, formats, frames, old_office
-from app.parsing.files import InputFile
+from app.parsing.files import ArchiveMember, InputFile
 from app.parsing.formats import FileFormat
 from app.shapes import ExtractedDocument
 
@@ -38,8 +37,8 @@ def main() -> None:
         request = frames.ParseRequest(**frames.decode(source.read(int.from_bytes(length, "big"))))
         _limit(request)
         raw = source.read(request.size)
-        for message in _messages(request, raw):
-            target.write(frames.encode(message))
+        for part in _parts(request, raw):
+            target.write(part)
         target.flush()
 
 
@@ -50,27 +49,31 @@ def _limit(request: frames.ParseRequest) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
 
 
-def _messages(request: frames.ParseRequest, raw: bytes) -> Iterator[dict[str, Any]]:
-    """The documents of a file, then one message on how reading ended."""
+def _parts(request: frames.ParseRequest, raw: bytes) -> Iterator[bytes]:
+    """The documents of a file, or the files of an archive, then one message on how reading ended."""
     try:
-        for document in read(InputFile(raw, request.name, request.text_field), formats.BY_NAME[request.format]):
-            yield frames.from_document(document)
+        for found in read(InputFile(raw, request.name, request.text_field), formats.BY_NAME[request.format]):
+            if isinstance(found, ArchiveMember):
+                yield frames.encode(frames.from_member(found))
+                yield found.raw
+            else:
+                yield frames.encode(frames.from_document(found))
+        end = frames.encode({"code": None})
     except UnreadableFile as error:
-        yield {"code": error.code, "message": error.message}
+        end = frames.encode({"code": error.code, "message": error.message})
     except MemoryError:
-        yield {"code": "parse_limit", "message": OUT_OF_MEMORY}
+        end = frames.encode({"code": "parse_limit", "message": OUT_OF_MEMORY})
     except Exception:  # any failure of a library on a hostile file
-        yield {"code": "damaged", "message": DAMAGED}
-    else:
-        yield {"code": None}
+        end = frames.encode({"code": "damaged", "message": DAMAGED})
+    yield end
 
 
-def read(file: InputFile, sniffed: FileFormat) -> Iterator[ExtractedDocument]:
-    """The documents of a file. Raises UnreadableFile, and whatever the libraries raise."""
+def read(file: InputFile, sniffed: FileFormat) -> Iterator[ExtractedDocument | ArchiveMember]:
+    """The documents of a file, or the files of an archive. Raises UnreadableFile, and whatever the libraries raise."""
     checks = {formats.ARCHIVE: archives.check, formats.OLD_OFFICE: old_office.check}
-    format = checks[sniffed](file.raw) if sniffed in checks else sniffed
+    format = checks[sniffed](file) if sniffed in checks else sniffed
     module = importlib.import_module(f"app.parsing.{format.parser}")
-    documents: Iterator[ExtractedDocument] = module.read(file)
+    documents: Iterator[ExtractedDocument | ArchiveMember] = module.read(file)
     return documents
 
 

@@ -34,6 +34,7 @@ SLOW_FILES = {
 """Files of about 3 MB that are cheap to send, by name."""
 CHAPTERS = 3_000
 COLUMNS = 100_000
+FILES_OF_ARCHIVE = 990
 
 
 async def dropped_conversions(target: Target) -> str:
@@ -64,6 +65,11 @@ async def columns(target: Target) -> str:
 async def documents(target: Target) -> str:
     """Sends a form of files of other formats, each made to take long; measures the CPU time and the answer."""
     return await _form(target, SLOW_FILES)
+
+
+async def archives(target: Target) -> str:
+    """Sends archives of many small files; measures the CPU time and the answer."""
+    return await _form(target, {f"{number}.zip": _archive(number) for number in range(20)})
 
 
 async def _form(target: Target, files: Mapping[str, bytes], *, forms: int = 1) -> str:
@@ -101,6 +107,15 @@ def _cpu_s(service: Service) -> float:
     """The CPU time of the service and of the processes that it has started, those that have ended included."""
     found = [psutil.Process(service.process.pid), *psutil.Process(service.process.pid).children(recursive=True)]
     return sum(sum(one.cpu_times()[:4]) for one in found if "postgres" not in one.name())
+
+
+def _archive(number: int) -> bytes:
+    """An archive of small tables, which have more rows together than a file of a form may have documents."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as made:
+        for place in range(FILES_OF_ARCHIVE):
+            made.writestr(f"{number}/{place}.csv", "a\n" + f"{number} {place}\n" * 2)
+    return target.getvalue()
 
 
 def _book(number: int) -> bytes:

@@ -25,7 +25,7 @@ from app.api.contract import validation_errors
 from app.api.documents.document_models import DocumentForm, RefusedItem
 from app.api.edge.fair_queue import Turn
 from app.pipelines.documents import file_reading
-from app.pipelines.documents.file_reading import FileReader, NamedFile, ParseLimits
+from app.pipelines.documents.file_reading import FileReader, NamedFile, ParseLimits, UnreadMember
 from app.shapes import Upload
 from app.text.words import cleaning
 
@@ -171,19 +171,22 @@ async def _items(file: UploadFile, form: _Form) -> list[Upload | RefusedItem]:
             )
         if uri is not None:
             form.seen.add(uri)
-        return [form.fields.applied_to(upload) for upload in await _uploads(file, path or "", uri, form)]
+        return [
+            form.fields.applied_to(one) if isinstance(one, Upload) else RefusedItem(one.error, one.uri)
+            for one in await _uploads(file, path or "", uri, form)
+        ]
     except errors.BadRequest as error:
         return [RefusedItem(error, uri)]
 
 
-async def _uploads(file: UploadFile, path: str, uri: str | None, form: _Form) -> list[Upload]:
-    """The documents of a file. Raises BadRequest."""
+async def _uploads(file: UploadFile, path: str, uri: str | None, form: _Form) -> list[Upload | UnreadMember]:
+    """The documents of a file, and the files of an archive that cannot be read. Raises BadRequest."""
     name = path.rpartition("/")[2][-200:]
     fields = form.fields
     named = NamedFile(
         await file.read(), name, uri=uri, text_field=fields.text_field, titled=not cleaning.is_blank(fields.title or "")
     )
-    found: list[Upload] = []
+    found: list[Upload | UnreadMember] = []
     async with form.turn.released(), aclosing(form.reader.uploads(named)) as uploads:
         async for upload in uploads:
             found.append(upload)

@@ -22,7 +22,7 @@ from app.cli.documents.ingest_report import ListedFile, Summary
 from app.config import Settings
 from app.pipelines.documents import file_reading
 from app.pipelines.documents import ingest as pipeline
-from app.pipelines.documents.file_reading import FileReader, NamedFile, ParseLimits
+from app.pipelines.documents.file_reading import FileReader, NamedFile, ParseLimits, UnreadMember
 from app.pipelines.running import stage_times
 from app.pipelines.running.services import Services
 from app.pipelines.running.stage_times import StageTimes
@@ -143,16 +143,21 @@ async def read(files: Files, summary: Summary, limits: ParseLimits) -> AsyncGene
         for path in (file.path for file in files.listed):
             try:
                 async with aclosing(_uploads(path, files.text_field, reader)) as uploads:
-                    async for upload in uploads:
-                        yield upload
+                    async for found in uploads:
+                        if isinstance(found, Upload):
+                            yield found
+                        else:
+                            summary.leave_out(path, found)
             except OSError as error:
                 summary.unreadable(path, error)
             except errors.BadRequest as error:
                 summary.fail(path, error.message)
 
 
-async def _uploads(path: Path, text_field: str | None, reader: FileReader) -> AsyncGenerator[Upload, None]:
-    """The documents of a file. Raises OSError and BadRequest."""
+async def _uploads(
+    path: Path, text_field: str | None, reader: FileReader
+) -> AsyncGenerator[Upload | UnreadMember, None]:
+    """The documents of a file, and the files of an archive that cannot be read. Raises OSError and BadRequest."""
     with stage_times.stage("parsing"):
         file = _named(path, text_field)
     async with aclosing(reader.uploads(file)) as uploads:

@@ -14,6 +14,7 @@ from rich.markup import escape
 from app.cli import options
 from app.cli.documents import left_out
 from app.pipelines.documents import file_reading
+from app.pipelines.documents.file_reading import UnreadMember
 from app.pipelines.running.stage_times import Stage
 from app.shapes import IngestResult, LeftOut, Upload, uris
 
@@ -93,6 +94,13 @@ class Summary:
         if (count := self._count_of(str(path))) is not None:
             count.failed += 1
 
+    def leave_out(self, archive: Path, member: UnreadMember) -> None:
+        """Records a file of an archive that cannot be read, as a file of a folder is recorded."""
+        if member.is_unsupported:
+            self.left_out.add("binary", f"{archive.name}/{member.path}")
+        else:
+            self.fail(archive / member.path, member.error.message)
+
     def unreadable(self, path: Path, error: OSError) -> None:
         """Records a file or folder that the system does not let read."""
         self.fail(path, str(error.strerror))
@@ -121,7 +129,9 @@ class Summary:
         }
 
     def _count_of(self, path: str) -> FormatCount | None:
-        name = self._format_of.get(path) or self._format_of.get(str(Path(path).resolve()))
+        # The files of an archive are counted with it.
+        places = (path, str(Path(path).resolve()), *map(str, Path(path).parents))
+        name = next((self._format_of[place] for place in places if place in self._format_of), None)
         return None if name is None else self.formats[name]
 
 

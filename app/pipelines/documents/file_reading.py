@@ -1,20 +1,23 @@
 """Reads a file of any supported format as uploads: text is decoded here, other formats are parsed in their own process.
 
-A file may hold several documents, such as the rows of a table; each has the file's uri with a fragment.
+A file may hold several documents, such as the rows of a table; each has the file's uri with a fragment. The files of
+an archive are read as if each were sent alone, with its path appended to the uri of the archive.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 from app import errors
 from app.errors import UnreadableFile
 from app.parsing import formats, process
+from app.parsing.files import ArchiveMember
 from app.parsing.formats import FileFormat
 from app.parsing.process import ParseLimits, Parser, ParseShare
 from app.pipelines.running import cancellable, offload
@@ -24,7 +27,9 @@ from app.text.words import cleaning, languages
 from app.text.words.cleaning import Decoded
 
 T = TypeVar("T")
-__all__ = ["FileReader", "NamedFile", "ParseLimits", "ParseShare", "opened"]
+__all__ = ["FileReader", "NamedFile", "ParseLimits", "ParseShare", "UnreadMember", "opened"]
+MAX_NAME = 200
+"""Characters of the name of a file in an archive that are kept."""
 SUPPORTED = formats.SUPPORTED
 HEAD = formats.HEAD
 
@@ -87,31 +92,123 @@ class NamedFile:
     titled: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class UnreadMember:
+    """A file of an archive that cannot be read, its uri, and why."""
+
+    path: str
+    uri: str | None
+    error: UnreadableFile
+
+    @property
+    def is_unsupported(self) -> bool:
+        """Whether it has a format that is not read, as pictures have."""
+        return self.error.code == "unsupported_format"
+
+
 @asynccontextmanager
 async def opened(limits: ParseLimits, share: ParseShare | None = None) -> AsyncIterator[FileReader]:
     """A reader of one user's files, which have a share of the time for parsing; its process ends with the block."""
+    share = share or ParseShare()
     async with process.Parser(limits, share) as parser:
-        yield FileReader(parser)
+        yield FileReader(parser, limits, share)
 
 
 class FileReader:
     """Reads the files of one user."""
 
-    def __init__(self, parser: Parser) -> None:
+    def __init__(self, parser: Parser, limits: ParseLimits, share: ParseShare) -> None:
         self._parser = parser
+        self._limits = limits
+        self._share = share
 
-    async def uploads(self, file: NamedFile) -> AsyncGenerator[Upload, None]:
-        """The documents of a file. Raises UnreadableFile; uploads that were yielded before are complete."""
-        format = formats.sniff(file.raw, file.name)
-        raw, notes = file.raw, tuple[str, ...]()
-        if format.content == "plain":
-            decoded = await _decoded(file)
-            if not format.parser:
-                yield await _run(len(raw), partial(_text_upload, decoded, file, format))
-                return
-            raw, notes = decoded.text.encode("utf-8", "replace"), decoded.warnings
-        async for document in self._parser.documents(raw, format, name=file.name, text_field=file.text_field):
-            yield _upload(document, file, notes)
+    async def uploads(self, file: NamedFile) -> AsyncGenerator[Upload | UnreadMember, None]:
+        """The documents of a file, and the files of an archive that cannot be read.
+
+        Raises UnreadableFile; uploads that were yielded before are complete.
+        """
+        async with aclosing(_found(file, self._parser)) as found, AsyncExitStack() as stack:
+            members: _Members | None = None
+            async for one in found:
+                if isinstance(one, Upload):
+                    yield one
+                    continue
+                members = members or _Members(file, await self._inner(stack), self._limits)
+                async with aclosing(members.uploads(one)) as uploads:
+                    async for upload in uploads:
+                        yield upload
+
+    async def _inner(self, stack: AsyncExitStack) -> Parser:
+        """A parser of the files of an archive, for they are read while the first one unpacks the next."""
+        share = ParseShare(min(self._share.left_s, self._limits.request_s))
+
+        def count() -> None:
+            self._share.used_s += share.used_s
+
+        stack.callback(count)
+        return await stack.enter_async_context(process.Parser(self._limits, share))
+
+
+@dataclass(slots=True)
+class _Members:
+    """Reads the files of one archive, whose texts have the limit of those of one file together."""
+
+    archive: NamedFile
+    parser: Parser
+    limits: ParseLimits
+    size: int = 0
+
+    async def uploads(self, member: ArchiveMember) -> AsyncGenerator[Upload | UnreadMember, None]:
+        """The documents of a file of the archive, or why it cannot be read. Raises UnreadableFile beyond the limits."""
+        if self.parser.is_out_of_time:
+            raise UnreadableFile(
+                "parse_limit",
+                f"Reading the files of the archive took {self.limits.request_s:.0f} seconds, or what was left of the "
+                "request's time: unpack it, and send the remaining files.",
+            )
+        file = self._named(member)
+        try:
+            if member.refused:
+                raise UnreadableFile("damaged", member.refused)
+            async with aclosing(_found(file, self.parser)) as found:
+                async for one in found:
+                    if isinstance(one, ArchiveMember):
+                        raise UnreadableFile("unsupported_format", "An archive in an archive is not read: unpack it.")
+                    self._count(one)
+                    yield one
+        except UnreadableFile as error:
+            if self.size > self.limits.text_bytes:
+                raise
+            yield UnreadMember(member.path, file.uri, error)
+
+    def _named(self, member: ArchiveMember) -> NamedFile:
+        """The file with its uri: that of the archive and its path, which is quoted as that of the archive is."""
+        uri = self.archive.uri
+        if uri is not None:
+            uri = f"{uri}/{quote(member.path) if uri.startswith('file:') else member.path}"
+        name = member.path.rpartition("/")[2][-MAX_NAME:]
+        return replace(self.archive, raw=member.raw, name=name, uri=uri)
+
+    def _count(self, upload: Upload) -> None:
+        self.size += len(upload.content)
+        if self.size > self.limits.text_bytes:
+            raise UnreadableFile("parse_limit", "The files of the archive have too much text together: unpack it.")
+
+
+async def _found(file: NamedFile, parser: Parser) -> AsyncGenerator[Upload | ArchiveMember, None]:
+    """The documents of a file, or the files of an archive. Raises UnreadableFile."""
+    format = formats.sniff(file.raw, file.name)
+    raw, notes = file.raw, tuple[str, ...]()
+    if format.content == "plain":
+        decoded = await _decoded(file)
+        if not format.parser:
+            yield await _run(len(raw), partial(_text_upload, decoded, file, format))
+            return
+        raw, notes = decoded.text.encode("utf-8", "replace"), decoded.warnings
+    documents = parser.documents(raw, format, name=file.name, text_field=file.text_field)
+    async with aclosing(documents):
+        async for found in documents:
+            yield found if isinstance(found, ArchiveMember) else _upload(found, file, notes)
 
 
 async def _run(size: int, work: Callable[[], T]) -> T:

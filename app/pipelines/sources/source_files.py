@@ -94,9 +94,12 @@ class SourceReader:
             uri, text_field = (folder / version.path).as_uri(), self.source.draft.text_field
             file = NamedFile(raw, name, uri=uri, text_field=text_field)
             async with aclosing(self.reader.uploads(file)) as found:
-                async for upload in found:
-                    version.expected += 1
-                    yield replace(upload, source=version.source_path(self.source.source_id))
+                async for one in found:
+                    if isinstance(one, Upload):
+                        version.expected += 1
+                        yield replace(one, source=version.source_path(self.source.source_id))
+                    elif not one.is_unsupported:
+                        version.error = version.error or f"{one.path}: {one.error.message}"
         except OSError as error:
             version.error = f"{error.strerror}."
         except errors.BadRequest as error:
@@ -152,9 +155,10 @@ async def rename(
 
 async def _move(reader: SourceReader, old: KnownFile, upload: Upload, user_id: str, services: Services) -> IngestResult:
     """Store the document of a renamed file as a version of the one that it was, if that is still stored."""
-    old_uri = (Path(reader.source.draft.path) / old.path).as_uri()
-    fragment = (upload.uri or "").partition("#")[2]
-    identity = document_drafts.uri_identity(f"{old_uri}#{fragment}" if fragment else old_uri)
+    assert upload.source is not None
+    folder = Path(reader.source.draft.path)
+    old_uri, new_uri = ((folder / path).as_uri() for path in (old.path, upload.source.path))
+    identity = document_drafts.uri_identity(old_uri + (upload.uri or "").removeprefix(new_uri))
     async with services.db.reading(user_id) as reading:
         known = await documents.find(reading, identity=identity)
         taken = await documents.find(reading, identity=document_drafts.uri_identity(upload.uri or ""))

@@ -228,6 +228,28 @@ async def test_a_file_that_cannot_be_read_is_refused_alone_with_its_reason(calle
     ]
 
 
+async def test_the_files_of_an_archive_are_documents_or_refused_alone(caller: Caller) -> None:
+    notes = {
+        "a/lime.md": "Lime mortar dries slowly.",
+        "rows.csv": "id,text\n7,Clay pipes.\n",
+        "picture.png": b"\x89PNG\r\n\x1a\n",
+        "deep.zip": made_files.archive({"a.md": "Sand."}),
+        "empty.md": "",
+        "b.docx": made_files.word("Sand."),
+    }
+    answer = (await _upload(caller, ("notes/all.zip", made_files.archive(notes)), ("b.md", b"Tides."))).json()
+    uris = ["notes/all.zip/a/lime.md", "notes/all.zip/rows.csv#id=7", "notes/all.zip/b.docx", "b.md"]
+    assert [document["uri"] for document in answer["documents"]] == uris
+    assert [(one["index"], one["uri"], one["code"]) for one in answer["failed"]] == [
+        (0, "notes/all.zip/picture.png", "unsupported_format"),
+        (0, "notes/all.zip/deep.zip", "unsupported_format"),
+        (0, "notes/all.zip/empty.md", "no_text"),
+    ]
+    assert "An archive in an archive" in answer["failed"][1]["detail"]
+    stored = await caller.client.get(f"/api/rag/documents/{answer['documents'][0]['document_id']}")
+    assert stored.json()["metadata"] == {"filename": "lime.md"}
+
+
 async def test_rows_and_lines_of_files_are_documents_with_filterable_metadata(caller: Caller) -> None:
     lines = b'{"id": 1, "note": "Clay pipes drain.", "year": 1900}\n{"id": 2, "note": "\\u0000Sand.", "big": 1e999}\n'
     response = await _upload(

@@ -172,13 +172,15 @@ def test_what_is_left_out_is_shown_by_reason(stepwell: Stepwell, tmp_path: Path)
     write(tmp_path, {"a.md": "Lime.", "b.png": "\x89PNG", "LICENSE": "Free.", "e.txt": ""})
     for name in ("b", "c", "d", "e"):
         (tmp_path / f"{name}.png").write_bytes(b"\x89PNG\r\n")
+    notes = {"sand.md": "Sand.", "picture.png": b"\x89PNG"}
+    (tmp_path / "notes.zip").write_bytes(made_files.archive(notes))
     user = harness.new_user()
     counted = stepwell("ingest", tmp_path, "--user", user, "--json")
-    assert (counted.code, counted.json["added"]) == (0, 2)
-    binary = {"count": 4, "examples": ["b.png", "c.png", "d.png"]}
+    assert (counted.code, counted.json["added"]) == (0, 3)
+    binary = {"count": 5, "examples": ["b.png", "c.png", "d.png"]}
     assert counted.json["left_out"] == {"binary": binary, "empty": {"count": 1, "examples": ["e.txt"]}}
     shown = stepwell("ingest", tmp_path, "--user", user).err
-    assert "Left out 4 neither text nor of a supported format: b.png, c.png, d.png, …" in shown
+    assert "Left out 5 neither text nor of a supported format: b.png, c.png, d.png, …" in shown
     assert "Left out 1 empty: e.txt" in shown
 
 

@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import made_files
 import pytest
 import source_folder
 from harness import Tenant
@@ -79,7 +80,9 @@ async def test_a_renamed_file_of_any_kind_keeps_its_documents_and_embeds_nothing
 ) -> None:
     tenant, embedder = counting, counting.embedder
     assert isinstance(embedder, CountingFake)
-    paths = source_folder.fill(folder, 10)
+    paths = [*source_folder.fill(folder, 10), "notes.zip"]
+    rows = {"a b.md": "# Lime\n\nLime.", "rows.csv": "id,text\n1,Clay\n2,Sand\n", "picture.png": b"\x89PNG"}
+    source_folder.write(folder, "notes.zip", made_files.archive(rows))
     added = await source_folder.add(tenant, folder)
     await source_folder.work(tenant)
     before, passages = await source_folder.ids(tenant), embedder.passages
