@@ -27,6 +27,8 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         try:
             message = mail.parsed(raw)
             found = mail.document(message)
+        except MemoryError:
+            raise
         except Exception:  # the library fails on some malformed headers, which the other messages do not have
             unread += 1
             continue
@@ -36,7 +38,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
             held = replace(found, fragment=_fragment(message, number, seen))
     if held is None:
         raise UnreadableFile("no_text", "The mailbox contains no message with text or a subject.")
-    warnings = (f"{unread} messages of the mailbox cannot be read: left out",) if unread else ()
+    warnings = (f"messages of the mailbox that cannot be read: {unread} left out",) if unread else ()
     yield replace(held, warnings=(*held.warnings, *warnings))
 
 

@@ -18,11 +18,22 @@ from app.shapes import ExtractedDocument
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
-    """The rows of all visible sheets; the first row with values names the columns."""
+    """The rows of all visible sheets; the first row with values names the columns.
+
+    Raises UnreadableFile, also where the library panics, as it does on some damaged files.
+    """
     try:
-        workbook = CalamineWorkbook.from_filelike(io.BytesIO(file.raw))
+        yield from _documents(file)
     except PasswordError as error:
         raise UnreadableFile("encrypted", "The file is protected by a password: save it without one.") from error
+    except BaseException as error:  # a panic is no Exception, and its class cannot be imported
+        if type(error).__name__ != "PanicException":
+            raise
+        raise UnreadableFile("damaged", "The file is damaged: save it again.") from error
+
+
+def _documents(file: InputFile) -> Iterator[ExtractedDocument]:
+    workbook = CalamineWorkbook.from_filelike(io.BytesIO(file.raw))
     visible = [sheet.name for sheet in workbook.sheets_metadata if sheet.visible == SheetVisibleEnum.Visible]
     reader = RecordReader(file.text_field)
     found = False

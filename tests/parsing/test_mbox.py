@@ -45,7 +45,7 @@ def test_a_mailbox_has_its_messages(read: Read, end: str) -> None:
     ]
     assert documents[0].text.split() == ["From", "Lindau,", "and", "From", "the", "lake", "at", "12:30", "too."]
     assert documents[1].text.strip() == ">From pipes."
-    assert [one.warnings for one in documents] == [(), (), ("1 messages of the mailbox cannot be read: left out",)]
+    assert [one.warnings for one in documents] == [(), (), ("messages of the mailbox that cannot be read: 1 left out",)]
 
 
 @pytest.mark.parametrize(("text", "code"), [("Subject: a\n\nb", "damaged"), (f"{FROM}Subject:\n\n", "no_text")])

@@ -36,6 +36,13 @@ def test_other_old_files_are_refused_with_the_remedy(read: Read, streams: list[s
     assert refused.value.code == code
 
 
+def test_a_spreadsheet_at_which_the_library_panics_is_damaged(read: Read) -> None:
+    raw = bytearray(made_files.OLD_SHEETS)
+    raw[1_424] = 127
+    with pytest.raises(UnreadableFile, match="damaged"):
+        read(bytes(raw), "a.xls")
+
+
 def test_a_directory_without_end_and_a_truncated_file_are_damaged(read: Read) -> None:
     circular = bytearray(made_files.compound(["Workbook"]))
     circular[516:520] = struct.pack("<I", 1)

@@ -60,6 +60,14 @@ async def test_a_decompression_bomb_is_refused_without_memory_of_the_service(par
     assert [document.text for document in await _read(parser, NOTE)] == ["Lime mortar."]
 
 
+async def test_a_library_that_ends_the_process_does_not_end_more(parser: Parser) -> None:
+    """A record of this spreadsheet claims a size of hundreds of gigabytes, for which its library aborts."""
+    raw = bytearray(made_files.OLD_SHEETS)
+    raw[1_579] = 127
+    assert await _refused(parser, bytes(raw)) == "parse_limit"
+    assert [document.text for document in await _read(parser, NOTE)] == ["Lime mortar."]
+
+
 async def test_a_file_that_takes_too_much_processor_time_is_refused(parser: Parser) -> None:
     assert await _refused(parser, SLOW) == "parse_limit"
     assert [document.text for document in await _read(parser, NOTE)] == ["Lime mortar."]
