@@ -203,13 +203,9 @@ _DOCUMENT_ENTRIES = (b"[Content_Types].xml", b"_rels/", b"docProps/", b"word/", 
 _ENTRY_NAME = 30
 """Offset of the name of the first entry in a ZIP archive."""
 _COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_PICTURES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\x00", b"MM\x00*")
 _UNSUPPORTED = (
-    b"\x89PNG",
-    b"\xff\xd8\xff",
-    b"GIF8",
     b"RIFF",
-    b"II*\x00",
-    b"MM\x00*",
     b"7z\xbc\xaf",
     b"Rar!",
     b"\x7fELF",
@@ -233,6 +229,9 @@ def sniff(raw: bytes, name: str) -> FileFormat:
         return signed
     if head.startswith(_COMPOUND):
         return OLD_OFFICE
+    if head.startswith(_PICTURES):
+        message = "Text in pictures is not read: recognise it (OCR) first, and send it as text or as a PDF with text."
+        raise UnreadableFile("unsupported_format", message)
     if head.startswith(_UNSUPPORTED):
         raise unsupported()
     if (signed := _signed(head, "encoded")) is not None:

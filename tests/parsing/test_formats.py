@@ -69,9 +69,12 @@ def test_the_table_in_the_docs_has_each_format_and_what_is_read_of_it() -> None:
     }
 
 
-@pytest.mark.parametrize("raw", [b"\x89PNG\r\n", b"\xff\xd8\xff\xe0"])
-def test_other_formats_are_refused(raw: bytes) -> None:
-    with pytest.raises(UnreadableFile) as refused:
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [(b"\x89PNG\r\n", "OCR"), (b"\xff\xd8\xff\xe0", "OCR"), (b"MM\x00*", "OCR"), (b"\x7fELF", "send text")],
+)
+def test_other_formats_are_refused_with_what_to_do(raw: bytes, message: str) -> None:
+    with pytest.raises(UnreadableFile, match=message) as refused:
         formats.sniff(raw, "a.txt")
     assert refused.value.code == "unsupported_format"
 
