@@ -95,6 +95,21 @@ class Reordering:
 
 
 @dataclass(frozen=True, slots=True)
+class Recency:
+    """How much newer documents are raised, and older ones lowered.
+
+    A document's date is its creation time, or the value of the key `field` of its metadata. At an age of
+    `half_life_days` (above 0) it changes no score; `weight` (0 to 1) is the largest change, as a share of the score.
+    `only_if_asked`: only if the query asks for the newest.
+    """
+
+    half_life_days: float = 30.0
+    weight: float = 0.2
+    field: str | None = None
+    only_if_asked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """A search request. Values of None are chosen by `mode`.
 
@@ -127,6 +142,7 @@ class Query:
     reordering: Reordering = field(default_factory=Reordering)
     cursor: str | None = None
     group_size: int | None = None
+    recency: Recency | None = None
 
     @property
     def has_minimum(self) -> bool:
@@ -328,9 +344,10 @@ class Hit:
 
     @property
     def score_before_reranking(self) -> float:
-        """The score by which the search has ordered it, before anything re-ranked the best hits."""
-        step = (self.explain or {}).get("rerank")
-        return self.candidate.score if step is None else float(step["score_before"])
+        """The score by which the search has ordered it, before anything re-ranked or dated the best hits."""
+        steps = self.explain or {}
+        first = next((steps[name] for name in ("rerank", "recency") if name in steps), None)
+        return self.candidate.score if first is None else float(first["score_before"])
 
     def rescored(
         self,

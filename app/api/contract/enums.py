@@ -209,8 +209,9 @@ PlacementVerdict = TypeAliasType(
             "filter; excluded: by its id or a word; missing_words: it lacks a required word or phrase, or fails "
             "another condition; not_a_candidate: no leg has it among its candidates; below_threshold: of a score, "
             "confidence or relevance; outranked: it is beyond the limit; guided_out, reranked_out, "
-            "diversified_out: entities, re-ranking or MMR moved it beyond the limit; grouped_out: other chunks of "
-            "its document are shown; hops_out: one search returns it, several hops do not."
+            "aged_out, diversified_out: entities, re-ranking, the age of its document or MMR moved it beyond the "
+            "limit; grouped_out: other chunks of its document are shown; hops_out: one search returns it, several "
+            "hops do not."
         ),
     ],
 )
@@ -229,7 +230,8 @@ SearchStep = TypeAliasType(
         shapes.Step,
         Field(
             description="A step of a search, in order: its depth, what is in scope, words, candidates, thresholds of "
-            "the legs, the order by fusion, entities, re-ranking and MMR, thresholds of the hits, groups, the limit."
+            "the legs, the order by fusion, entities, re-ranking, age and MMR, thresholds of the hits, groups, the "
+            "limit."
         ),
     ],
 )

@@ -17,11 +17,13 @@ from app.api.search.hit_models import MORE, HopLink, SearchHit
 from app.api.search.search_models import (
     MMR,
     MMR_LAMBDA,
+    RECENCY,
     RERANK,
     RERANK_WEIGHT,
     SNIPPETS,
     AnswerOptions,
     Explain,
+    RecencyChoice,
     Share,
     Snippets,
 )
@@ -62,6 +64,7 @@ class MultihopRequest(AnswerOptions):
     rerank_weight: Share | None = Field(None, description=RERANK_WEIGHT)
     mmr: wire.Flag = Field(False, description=MMR)
     mmr_lambda: Share | None = Field(None, description=MMR_LAMBDA)
+    recency: RecencyChoice | None = Field(None, description=RECENCY)
 
     def shape(
         self, user_id: str, *, candidates: int, k: int, guidance: Guidance, reordering: Reordering
@@ -84,6 +87,7 @@ class MultihopRequest(AnswerOptions):
             rerank=self.rerank,
             mmr=self.mmr,
             reordering=search_models.reordering_of(self, reordering),
+            recency=search_models.recency_of(self.recency),
             guidance=guidance.off if self.hierarchy == "off" else replace(guidance, mode=self.hierarchy),
         )
         return multihop.MultihopQuery(query, self.max_hops, self.extractor, self.merge)

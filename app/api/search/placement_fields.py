@@ -14,7 +14,7 @@ MOST_REPEATED = 20
 """Ids of a filter that are repeated in an explanation; more are only counted."""
 _BY_STEP = {
     **dict.fromkeys(("excluded_word", "required_word", "condition"), "query"),
-    **dict.fromkeys(("fusion", "entities", "rerank", "mmr"), "limit"),
+    **dict.fromkeys(("fusion", "entities", "rerank", "recency", "mmr"), "limit"),
     "group": "group_size",
 }
 

@@ -24,6 +24,7 @@ _ORDERED_BY: dict[Step, str] = {
     "fusion": "Fusion of the legs",
     "entities": "Guidance by entities",
     "rerank": "Re-ranking",
+    "recency": "The age of documents",
     "mmr": "Diversification",
 }
 _THRESHOLDS = ("min_vector_score", "min_rrf_score", "min_confidence", "min_relevance")
@@ -203,6 +204,7 @@ _CAUSES: dict[Verdict, Callable[[Placement], str]] = {
     "outranked": _outranked,
     "guided_out": _moved("The entities of the query"),
     "reranked_out": _moved("Re-ranking"),
+    "aged_out": _moved("The age of its document"),
     "diversified_out": _moved("Diversification"),
     "grouped_out": lambda _: "Its document is in the answer, but other chunks of it rank higher.",
 }

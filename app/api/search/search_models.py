@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Protocol, Self
+from typing import Annotated, Literal, Protocol, Self
 from uuid import UUID
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
@@ -14,10 +14,14 @@ from app.api.contract.filter_models import SearchFilters
 from app.pipelines.entities.entity_search import EntityQuery
 from app.shapes import Guidance, Reordering, limits
 from app.shapes import Query as QueryShape
+from app.shapes import Recency as RecencyShape
 from app.shapes import Weights as WeightShape
 
 GROUP_SIZE = 3
 MAX_CURSOR = 64
+MIN_HALF_LIFE, MAX_HALF_LIFE = 0.01, 36_500
+MAX_DATE_FIELD = 200
+CREATED_AT = "created_at"
 
 
 def _to_a_millionth(weight: float) -> float:
@@ -98,6 +102,46 @@ MMR_LAMBDA = (
     "Weight λ, 0 to 1, of the score with `mmr`; the similarity to the hits selected before has the rest. Default 0.7."
 )
 SNIPPETS = "Include the best one to three sentences of each hit, with the offsets of what matches; not with `ids`."
+
+
+RECENCY = (
+    "Raise newer documents and lower older ones; `auto` does so if the query asks for the latest, newest or most "
+    "recent, by the defaults."
+)
+
+
+class RecencyOptions(wire.WireModel):
+    """How much newer documents are raised, and older ones lowered.
+
+    `score · (1 + weight · (2 · 0.5^(age / half_life_days) − 1))`: a new document gains the share `weight`, one as old
+    as the half-life keeps its score, as one without a date does, and a very old one loses the share `weight`.
+    """
+
+    half_life_days: Annotated[wire.Number, Field(ge=MIN_HALF_LIFE, le=MAX_HALF_LIFE)] = Field(
+        30.0, description="Age in days at which a document's score is unchanged."
+    )
+    weight: Share = Field(0.2, description="Largest gain and loss, as a share of the score, 0 to 1.")
+    field: Annotated[str, Field(min_length=1, max_length=MAX_DATE_FIELD)] | None = Field(
+        None,
+        description="Key of the metadata with the date, as filters read dates (of a list, the latest); `created_at` "
+        "or null: when the document was created.",
+    )
+    only_if_asked: wire.Flag = Field(
+        False, description="Only if the query asks for the latest, newest or most recent, as `auto` does."
+    )
+
+    def shape(self) -> RecencyShape:
+        """The options as a core type."""
+        field = None if self.field == CREATED_AT else self.field
+        return RecencyShape(self.half_life_days, self.weight, field, self.only_if_asked)
+
+
+RecencyChoice = Annotated[Literal["auto"] | RecencyOptions, Field(description=RECENCY)]
+
+
+def recency_of(given: Literal["auto"] | RecencyOptions | None) -> RecencyShape | None:
+    """How a request weighs the age of documents; None if it does not."""
+    return RecencyShape(only_if_asked=True) if given == "auto" else given.shape() if given else None
 
 
 class ReorderingOptions(Protocol):
@@ -205,6 +249,7 @@ class SearchRequest(AnswerOptions):
     rerank_weight: Share | None = Field(None, description=RERANK_WEIGHT)
     mmr: wire.Flag = Field(False, description=MMR)
     mmr_lambda: Share | None = Field(None, description=MMR_LAMBDA)
+    recency: RecencyChoice | None = Field(None, description=RECENCY)
 
     def shape(self, user_id: str, *, candidates: int, k: int, guidance: Guidance, reordering: Reordering) -> QueryShape:
         """The query as a core type; all arguments but `user_id` are the service's defaults."""
@@ -230,6 +275,7 @@ class SearchRequest(AnswerOptions):
             rerank=self.rerank,
             mmr=self.mmr,
             reordering=reordering_of(self, reordering),
+            recency=recency_of(self.recency),
             cursor=self.cursor,
             group_size=self.more,
             guidance=Guidance(

@@ -14,7 +14,7 @@ from rich.tree import Tree
 from app import runtime
 from app.api.multihop.multihop_models import MultihopResponse
 from app.cli import options
-from app.cli.search import configured, filter_option, passage_text
+from app.cli.search import configured, filter_option, passage_text, recency_option
 from app.cli.search.evaluate import Extractor, Merge
 from app.cli.search.search import NO_ANSWER
 from app.config import Settings
@@ -36,6 +36,7 @@ def multihop(
     snippets: options.Snippets = False,
     rerank: options.Reranking = options.Rerank.none,
     mmr: options.Mmr = False,
+    recency: recency_option.RecencyText = None,
     hierarchy: Annotated[
         bool, typer.Option("--hierarchy/--no-hierarchy", help="Use the entities that the question names, in hop 1.")
     ] = False,
@@ -53,6 +54,7 @@ def multihop(
         snippets=snippets,
         rerank=rerank.value,
         mmr=mmr,
+        recency=recency_option.read(recency),
     )
     question = pipeline.MultihopQuery(request, max_hops, extractor.value, merge.value)
     settings = options.settings(data_dir)

@@ -59,6 +59,13 @@ def _rerank(step: dict[str, Any]) -> str:
     return f"rerank by {step['by']}: {step['score']:.4f} = {weight:.2f} × {step['value']:.4f}{before}, {place}"
 
 
+def _recency(step: dict[str, Any]) -> str:
+    if step["age_days"] is None:
+        return f"no date: {step['score']:.4f}, from rank {step['place_before']}"
+    made = f"{step['score']:.4f} = {step['score_before']:.4f} × {step['factor']:.4f}"
+    return f"{step['age_days']:.1f} days old: {made}, from rank {step['place_before']}"
+
+
 def _mmr(step: dict[str, Any]) -> str:
     trade, place = step["lambda"], f"from rank {step['place_before']}"
     return f"MMR: {step['value']:.4f} = {trade:.2f} × score − {1 - trade:.2f} × {step['nearest']:.4f}, {place}"
@@ -69,6 +76,7 @@ _STEPS: dict[str, Callable[[dict[str, Any]], str]] = {
     "entity": _entity,
     "kept": _limit("kept in the first ten"),
     "rerank": _rerank,
+    "recency": _recency,
     "mmr": _mmr,
     "page": _limit("limited by the page before"),
     "cap": _limit("capped"),

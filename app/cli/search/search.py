@@ -13,7 +13,7 @@ from rich.text import Text
 from app import runtime
 from app.api.search.search_responses import SearchResponse
 from app.cli import options
-from app.cli.search import configured, filter_option, passage_text, score_tree
+from app.cli.search import configured, filter_option, passage_text, recency_option, score_tree
 from app.config import Settings
 from app.pipelines.running.services import Services
 from app.pipelines.search import search as pipeline
@@ -36,6 +36,7 @@ def search(
     snippets: options.Snippets = False,
     rerank: options.Reranking = options.Rerank.none,
     mmr: options.Mmr = False,
+    recency: recency_option.RecencyText = None,
     hierarchy: options.Hierarchy = True,
     hierarchy_alpha: options.HierarchyAlpha = None,
     filters: filter_option.FiltersJson = None,
@@ -57,6 +58,7 @@ def search(
         snippets=snippets,
         rerank=rerank.value,
         mmr=mmr,
+        recency=recency_option.read(recency),
     )
     settings = options.settings(data_dir)
     options.check_rerank(rerank, settings)

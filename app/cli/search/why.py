@@ -11,7 +11,7 @@ from rich.markup import escape
 from app import runtime
 from app.api.search.placement_models import PlacementAnswer
 from app.cli import options
-from app.cli.search import configured, filter_option
+from app.cli.search import configured, filter_option, recency_option
 from app.config import Settings
 from app.pipelines.running.services import Services
 from app.pipelines.why import why as pipeline
@@ -25,6 +25,7 @@ def why(
     mode: options.Legs = options.Mode.auto,
     rerank: options.Reranking = options.Rerank.none,
     mmr: options.Mmr = False,
+    recency: recency_option.RecencyText = None,
     hierarchy: options.Hierarchy = True,
     hierarchy_alpha: options.HierarchyAlpha = None,
     filters: filter_option.FiltersJson = None,
@@ -44,6 +45,7 @@ def why(
         filters=filter_option.read(filters),
         rerank=rerank.value,
         mmr=mmr,
+        recency=recency_option.read(recency),
     )
     settings = options.settings(data_dir)
     options.check_rerank(rerank, settings)

@@ -13,7 +13,7 @@ from app.pipelines.multihop import hop_strategies
 from app.pipelines.multihop.hop_state import HopChunk, HopState
 from app.pipelines.multihop.hop_strategies import HopStrategy
 from app.pipelines.running.context import SearchContext
-from app.pipelines.search import completion, ordering, pages, rerank, snippets
+from app.pipelines.search import completion, dating, ordering, pages, rerank, snippets
 from app.pipelines.search.pages import PageRequest
 from app.ranking import merge, relevance
 from app.ranking.merge import Scored
@@ -70,7 +70,9 @@ class HopAnswer:
             for chunk in await self._leading(merge.order(scores.by_chunk, self.state.brought), wanted)
             if chunk.candidate is not None
         ]
-        ordered = await ordering.run(self.query, merged, self.state.first.recalled, self.context, keep_all=True)
+        first = self.state.first.recalled
+        recalled = replace(first, plan=replace(first.plan, fusion=self.strategy.merged_fusion()))
+        ordered = await ordering.run(self.query, merged, recalled, self.context, keep_all=True)
         hits = [self._hit(hit, scores.by_chunk[hit.candidate.chunk_id], scores.largest) for hit in ordered]
         return hits if self.state.only_first_hop else self._assessed(hits, scores.largest)
 
@@ -81,6 +83,8 @@ class HopAnswer:
         needed = wanted.end + 1
         if rerank.is_wanted(self.query):
             needed = max(needed, rerank.pool_size(self.query.limit))
+        if dating.applied(self.query) is not None:
+            needed = max(needed, self.query.candidates)
         leading = [self.state.chunks[chunk_id] for chunk_id in (order if needs_all else order[:needed])]
         await self._read_missing(leading)
         failing = await self._failing(leading)

@@ -19,6 +19,7 @@ from app.shapes import (
     Candidate,
     ChunkLink,
     Fusion,
+    FusionUsed,
     HybridRequest,
     LinkedChunk,
     LinkScope,
@@ -75,6 +76,10 @@ class HopStrategy(Protocol):
         """The fusion of hop 1."""
         ...
 
+    def merged_fusion(self) -> FusionUsed:
+        """The fusion whose scores the merged ones resemble in how fast they fall."""
+        ...
+
     def further_request(self, request: HybridRequest, state: HopState) -> HybridRequest:
         """A request of a further hop, made from one with the question's options."""
         ...
@@ -111,6 +116,10 @@ class LinkStrategy:
     def first_fusion(self) -> Fusion:
         """As the query asks."""
         return self.query.fusion
+
+    def merged_fusion(self) -> FusionUsed:
+        """Sums of signals are spread as convex scores are."""
+        return "convex"
 
     def further_request(self, request: HybridRequest, state: HopState) -> HybridRequest:
         """All candidates without their text, those of earlier hops among them: the score here is a signal."""
@@ -259,6 +268,10 @@ class ClassicStrategy:
 
     def first_fusion(self) -> Fusion:
         """RRF, whatever the query asks: the bonuses are on its scale."""
+        return "rrf"
+
+    def merged_fusion(self) -> FusionUsed:
+        """The merged scores are those of RRF with small bonuses."""
         return "rrf"
 
     def further_request(self, request: HybridRequest, state: HopState) -> HybridRequest:

@@ -67,7 +67,7 @@ async def answer(question: MultihopQuery, services: Services, turn: SearchTurn =
     wanted = pages.request_of(
         replace(question, query=pages.identity(query)), query.cursor, limit=query.limit, group_size=query.group_size
     )
-    context = SearchContext(services, query.user_id, turn)
+    context = SearchContext(services, query.user_id, turn, moment=wanted.moment)
     strategy = ClassicStrategy(query) if question.merge == "classic" else LinkStrategy(query)
     async with context.running():
         state = await _first_hop(query, strategy, context)

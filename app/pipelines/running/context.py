@@ -23,7 +23,8 @@ class SearchContext:
     `version` is the user's version in the snapshot that the chunks of the search are from, `calibration` that of the
     user's relevance there. `timings` has the duration of each stage in milliseconds, `degraded` the inputs that could
     not be used, `relaxed` the relaxations that were applied. `turn` is given back while the search waits for a remote
-    provider.
+    provider. `moment` is the time that counts as the present, in microseconds since 1970: of all pages that of the
+    first.
     """
 
     services: Services
@@ -34,6 +35,7 @@ class SearchContext:
     timings: dict[str, float] = field(default_factory=dict)
     degraded: list[Degraded] = field(default_factory=list)
     relaxed: list[str] = field(default_factory=list)
+    moment: int = field(default_factory=lambda: time.time_ns() // 1_000)
 
     def waiting_for(self, model: object) -> AbstractAsyncContextManager[None]:
         """Give the turn back while a remote model works; a local one uses the cores that the turns share."""

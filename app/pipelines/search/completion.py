@@ -11,7 +11,7 @@ from uuid import UUID
 from app.pipelines.guidance.guidance import MIN_ABOUTNESS, AppliedGuidance
 from app.pipelines.guidance.matching import EntityMatches
 from app.pipelines.running.context import SearchContext
-from app.pipelines.search import snippets
+from app.pipelines.search import dating, snippets
 from app.pipelines.search.candidates import Candidates, Page, Ranking, Recalled
 from app.ranking import confidence, relevance
 from app.ranking.fusion_plan import FusionPlan
@@ -251,6 +251,7 @@ def _query_explained(query: Query, recalled: Recalled) -> dict[str, Any]:
         "chunks_in_scope": result.scope_chunks,
         "rerank": query.rerank,
         "mmr": query.mmr,
+        "recency": None if (recency := dating.applied(query)) is None else asdict(recency),
         "relevance": _relevance_explained(recalled),
     }
 

@@ -1,11 +1,12 @@
-"""Puts the hits of a search into their final order: re-ranked and diversified, as the query asks."""
+"""Puts the hits of a search into their final order: re-ranked, weighed by age and diversified, as the query asks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from app.pipelines.running.context import SearchContext
-from app.pipelines.search import rerank, stale_chunks
+from app.pipelines.search import dating, rerank, stale_chunks
 from app.pipelines.search.candidates import Recalled
 from app.shapes import Hit, Query
 from app.store.connection.transactions import retry_read
@@ -14,7 +15,19 @@ from app.store.connection.transactions import retry_read
 async def run(
     query: Query, hits: Sequence[Hit], recalled: Recalled, context: SearchContext, *, keep_all: bool
 ) -> list[Hit]:
-    """The hits in the order that re-ranking and MMR give them; `keep_all` keeps those that MMR does not select."""
+    """The hits in the order that re-ranking, age and MMR give them; `keep_all` keeps those that MMR does not select."""
+    if (recency := dating.applied(query)) is not None:
+        hits = await _reordered(replace(query, mmr=False), hits, recalled, context, keep_all=True)
+        is_replaced = any("rerank" in (hit.explain or {}) for hit in hits)
+        hits = await dating.run(hits, recency, "convex" if is_replaced else recalled.plan.fusion, context)
+        query = replace(query, rerank="none")
+    return await _reordered(query, hits, recalled, context, keep_all=keep_all)
+
+
+async def _reordered(
+    query: Query, hits: Sequence[Hit], recalled: Recalled, context: SearchContext, *, keep_all: bool
+) -> list[Hit]:
+    """The hits re-ranked and diversified, if that is wanted."""
     if not rerank.is_wanted(query):
         return list(hits)
     options = rerank.options_of(query, recalled.parsed.text, recalled.request.vector, keep_all=keep_all)

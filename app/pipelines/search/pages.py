@@ -2,9 +2,9 @@
 
 The results of all pages are one list: the hits that the search returns, then the other candidates in the order of the
 hybrid statement, then those that it finds with 1,000 candidates from each leg. Each page computes the list again,
-as far as it needs it. A cursor contains the number of results before the page, the user's version, and digests of the
-request and of these results, so that a page neither repeats nor omits a result: if any of them differs, the cursor is
-rejected.
+as far as it needs it. A cursor contains the number of results before the page, the user's version, the time of the
+first page, by which ages are computed, and digests of the request and of these results, so that a page neither repeats
+nor omits a result: if any of them differs, the cursor is rejected.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import itertools
 import json
 import math
 import struct
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -33,24 +34,32 @@ from app.store.search import recall
 FILTER_COST = 100
 """Cost of deciding whether a hit is wanted, in units of `offload.run`."""
 
-_CURSOR = struct.Struct(">QH8s8s")
+_CURSOR = struct.Struct(">QHI8s8s")
 _DIGEST_BYTES = 8
+_MICROSECONDS_OF_MINUTE = 60_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
     """A page of up to `limit` results after `offset` others, for the request with this digest.
 
-    `version` and `before` are those of the cursor: the user's version and the digest of the results before the page;
-    None on the first page. With `group_size`, a result is a document with up to that many further chunks.
+    `minute` is the time of the first page, in minutes since 1970. `version` and `before` are those of the cursor: the
+    user's version and the digest of the results before the page; None on the first page. With `group_size`, a result is
+    a document with up to that many further chunks.
     """
 
     digest: bytes
     limit: int
+    minute: int
     group_size: int | None = None
     offset: int = 0
     version: int | None = None
     before: bytes | None = None
+
+    @property
+    def moment(self) -> int:
+        """The time of the first page, in microseconds since 1970."""
+        return self.minute * _MICROSECONDS_OF_MINUTE
 
     @property
     def end(self) -> int:
@@ -102,16 +111,16 @@ def request_of(query: object, cursor: str | None, *, limit: int, group_size: int
     """
     digest = _digest(json.dumps(query, sort_keys=True, default=_as_json).encode())
     if cursor is None:
-        return PageRequest(digest, limit, group_size)
+        return PageRequest(digest, limit, int(time.time() // 60), group_size)
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
         fields = _CURSOR.unpack(base64.b64decode(padded, altchars=b"-_", validate=True))
     except (ValueError, struct.error) as error:
         raise errors.InvalidCursor from error
-    user_version, offset, made_for, before = fields
+    user_version, offset, minute, made_for, before = fields
     if made_for != digest or not 0 < offset < limits.MAX_RESULTS:
         raise errors.InvalidCursor
-    return PageRequest(digest, limit, group_size, offset, user_version, before)
+    return PageRequest(digest, limit, minute, group_size, offset, user_version, before)
 
 
 async def of_ranking(ranking: Ranking, page: PageRequest, context: SearchContext) -> Page:
@@ -226,7 +235,7 @@ def _check(results: Sequence[Hit], page: PageRequest, context: SearchContext) ->
 def _cursor(results: Sequence[Hit], page: PageRequest, context: SearchContext) -> str:
     """The cursor of the page after this one."""
     user_version = 0 if context.version is None else context.version.data
-    fields = (user_version, page.end, page.digest, _digest_of(results[: page.end]))
+    fields = (user_version, page.end, page.minute, page.digest, _digest_of(results[: page.end]))
     return base64.urlsafe_b64encode(_CURSOR.pack(*fields)).decode().rstrip("=")
 
 

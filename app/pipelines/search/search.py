@@ -39,6 +39,7 @@ async def answer(query: Query, services: Services, turn: SearchTurn = turns.UNLI
     context = SearchContext(services, query.user_id, turn)
     async with context.running():
         wanted = pages.of_query(query)
+        context.moment = wanted.moment
         ranking = await ranked(query, context)
         page = await pages.of_ranking(ranking, wanted, context)
         return await completion.run(ranking, page, context)

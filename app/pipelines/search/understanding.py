@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from app.pipelines.running import query_vector
 from app.pipelines.running.context import SearchContext
-from app.pipelines.search import rerank
+from app.pipelines.search import dating, rerank
 from app.providers import base
 from app.ranking import fusion_plan
 from app.ranking.fusion_plan import FusionPlan
@@ -75,6 +75,8 @@ def _candidates_wanted(query: Query) -> int:
     """How many candidates are needed to fill the answer after the later steps have dropped some."""
     if query.has_minimum or query.group_size is not None:
         return 2 * query.candidates
+    if dating.applied(query) is not None:
+        return query.candidates
     return rerank.pool_size(query.limit) if rerank.is_wanted(query) else query.limit
 
 

@@ -16,7 +16,14 @@ from app.ranking import confidence
 from app.shapes import Candidate, FilterPart, Hit, Query, QueryChange, Step, Verdict, limits
 from app.text.queries import analysis
 
-_OUT: dict[Step, Verdict] = {"entities": "guided_out", "rerank": "reranked_out", "mmr": "diversified_out"}
+_OUT: dict[Step, Verdict] = {
+    "entities": "guided_out",
+    "rerank": "reranked_out",
+    "recency": "aged_out",
+    "mmr": "diversified_out",
+}
+_LATER: tuple[Step, ...] = ("rerank", "recency", "mmr")
+"""Steps of `explain` that order hits, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +111,9 @@ class Case:
         if search.guidance.links or search.guidance.mentions:
             found.append(("entities", guided))
         steps = hit.explain or {}
-        if "rerank" in steps:
-            found.append(("rerank", steps["mmr"]["place_before"] if "mmr" in steps else self._final))
-        if "mmr" in steps:
-            found.append(("mmr", self._final))
-        return found
+        taken = [step for step in _LATER if step in steps]
+        after = [*(steps[step]["place_before"] for step in taken[1:]), self._final]
+        return [*found, *zip(taken, after, strict=False)]
 
     @property
     def _final(self) -> int:
@@ -252,6 +257,8 @@ def _longer(query: Query, case: Case, found: Verdict) -> Looser | None:
         return _changed(query, guidance=query.guidance.off)
     if found == "reranked_out":
         return _changed(query, rerank="none")
+    if found == "aged_out":
+        return _changed(query, recency=None)
     return _changed(query, mmr=False) if found == "diversified_out" else None
 
 

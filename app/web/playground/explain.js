@@ -9,6 +9,7 @@ const STEPS = {
   entity: ["Entity", (s) => `weight ${number(s.weight)}, entity's score ${number(s.parent_score)}`],
   kept: ["Kept", () => "one of the best three without guidance stays"],
   rerank: ["Re-ranking", (s) => (s.value == null ? "not re-ranked" : `by ${s.by}: ${number(s.value)}`)],
+  recency: ["Age", (s) => (s.age_days == null ? "no date" : `× ${number(s.factor)}, ${s.age_days.toFixed(1)} days old`)],
   page: ["Page", () => "at most the scores of the page before"],
   cap: ["Cap", () => "a score is at most 1"],
 };
@@ -63,6 +64,10 @@ function ofHops(explain) {
     value: value / explain.best,
     kind: name === "fused" || name === "cos" ? "vector" : "text",
   }));
+  for (const name of ["rerank", "recency"].filter((step) => step in explain)) {
+    const [title, how] = STEPS[name];
+    parts.push({ name: title, how: how(explain[name]), value: explain[name].score - explain[name].score_before, kind: "step" });
+  }
   const sum = parts.reduce((total, part) => total + part.value, 0);
   if (sum > 1) parts.push({ name: "Cap", how: "a score is at most 1", value: 1 - sum, kind: "step" });
   return parts;

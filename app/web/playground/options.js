@@ -19,6 +19,7 @@ export function readRequest(form) {
     const control = controls[name];
     if (control.value !== normal && !control.disabled) request[name] = control.value;
   }
+  if (controls.recency.value !== "off") request.recency = controls.recency.value === "auto" ? "auto" : {};
   request.limit = wholeNumber(controls.limit);
   if (isOn(controls.mmr)) request.mmr = true;
   if (!controls.boost.checked) request.boost = false;

@@ -12,6 +12,7 @@ const STAGES = {
   extract: "names",
   hops: "further hops",
   rerank: "re-ranking",
+  recency: "ages",
   mmr: "MMR",
   snippets: "snippets",
 };

@@ -12,6 +12,15 @@ Confidence = Literal["very_high", "high", "medium_high", "medium", "low"]
 Filters = Mapping[str, Any]
 
 
+class Recency(TypedDict, total=False):
+    """How much newer documents are raised, and older ones lowered."""
+
+    half_life_days: float
+    weight: float
+    field: str
+    only_if_asked: bool
+
+
 class SimilarOptions(TypedDict, total=False):
     """Options of a search for similar passages."""
 
@@ -37,6 +46,7 @@ class MultihopOptions(SimilarOptions, total=False):
     rerank_weight: float
     mmr: bool
     mmr_lambda: float
+    recency: Recency | Literal["auto"]
     explain: bool
     snippets: bool
 
@@ -61,6 +71,7 @@ class SearchOptions(SimilarOptions, total=False):
     min_vector_score: float
     min_rrf_score: float
     min_confidence: Confidence
+    recency: Recency | Literal["auto"]
     min_relevance: float
     depth: Literal["fast", "thorough", "auto"]
     explain: bool

@@ -346,3 +346,37 @@ async def test_a_search_that_is_refused_by_its_fields_needs_no_turn(database: Da
 async def test_an_answer_is_plain_json_without_nan(reader: Caller) -> None:
     response = await reader.client.post("/api/rag/search", json={"query": "lime", "explain": True})
     json.loads(response.text, parse_constant=lambda name: pytest.fail(name))
+
+
+async def test_newer_documents_are_raised_as_the_request_says(reader: Caller) -> None:
+    options = {"half_life_days": 7, "weight": 0.9, "field": "created_at"}
+    for path, request in (
+        ("search", {"query": "lime Zürich"}),
+        ("search/multihop", {"query": "lime Zürich", "extractor": "none"}),
+    ):
+        answer = (
+            await reader.client.post(f"/api/rag/{path}", json={**request, "recency": options, "explain": True})
+        ).json()
+        steps = {hit["uri"]: hit["explain"]["recency"] for hit in answer["results"]}
+        assert steps["cafe"]["factor"] == pytest.approx(0.1, abs=1e-6)
+        assert steps["lime"]["factor"] == pytest.approx(1.9, abs=1e-2)
+        assert answer["explain"]["recency"] == {**options, "field": None, "only_if_asked": False}
+    asked = await reader.search("the newest café", recency="auto", explain=True)
+    assert asked["explain"]["recency"]["weight"] == 0.2
+
+
+@pytest.mark.parametrize(
+    ("recency", "field"),
+    [
+        ("often", "recency"),
+        (30, "recency"),
+        ({"half_life_days": 0}, "recency.half_life_days"),
+        ({"half_life_days": 40_000}, "recency.half_life_days"),
+        ({"weight": 1.5}, "recency.weight"),
+        ({"field": ""}, "recency.field"),
+        ({"half_life": 30}, "recency.half_life"),
+    ],
+)
+async def test_wrong_options_of_recency_are_named(caller: Caller, recency: object, field: str) -> None:
+    response = await caller.client.post("/api/rag/search", json={"query": "lime", "recency": recency})
+    assert_problem(response, 422, "invalid_request", field)

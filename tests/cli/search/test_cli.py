@@ -93,8 +93,9 @@ def test_search_prints_a_table_or_json(stepwell: Stepwell, notes: Path) -> None:
     assert (answer["mode"], answer["fusion"]) == ("hybrid", "rrf")
     assert answer["explain"]["terms"]
     assert "[red]landing[/]" in stepwell("search", "lime [red]landing[/]", "--user", user).out
-    tree = stepwell("search", "lime landing", "--user", user, "--limit", 1, "--explain").out
+    tree = stepwell("search", "lime landing", "--user", user, "--limit", 1, "--explain", "--recency", 30).out
     assert "convex fusion: " in tree
+    assert "0.0 days old: " in tree
     assert "rank 1" in tree
     assert '{"fusion"' not in tree
     best = stepwell("search", "loyally walking", "--user", user, "--limit", 1, "--snippets")

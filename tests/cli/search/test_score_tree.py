@@ -51,12 +51,13 @@ def test_the_steps_of_a_score_are_drawn_in_their_order_with_their_arithmetic() -
             "score_before": 0.7,
             "score": 0.8,
         },
+        "recency": {"age_days": 60.0, "decay": 0.25, "factor": 0.9, "place_before": 1, "score_before": 0.8, "score": 0.72},
         "mmr": {"value": 0.5, "lambda": 0.7, "nearest": 0.2, "place_before": 2},
-        "page": {"score_before": 0.8, "score": 0.75},
-        "score": 0.75,
+        "page": {"score_before": 0.72, "score": 0.7},
+        "score": 0.7,
     }
     assert drawn(explain).splitlines() == [
-        "score 0.7500",
+        "score 0.7000",
         "├── convex fusion: 0.3000",
         "│   ├── vector: not found",
         "│   └── text: 0.3000 = 0.60 × 0.5000; BM25 4.5000, rank 3",
@@ -64,8 +65,9 @@ def test_the_steps_of_a_score_are_drawn_in_their_order_with_their_arithmetic() -
         "├── entity: 0.6000 = 0.5000 × 0.4500 + 0.5000 × 0.7500",
         "├── kept in the first ten: 0.6000 becomes 0.7000",
         "├── rerank by cosine: 0.8000 = 0.50 × 0.9000 + 0.50 × 0.7000, from rank 4",
+        "├── 60.0 days old: 0.7200 = 0.8000 × 0.9000, from rank 1",
         "├── MMR: 0.5000 = 0.70 × score − 0.30 × 0.2000, from rank 2",
-        "└── limited by the page before: 0.8000 becomes 0.7500",
+        "└── limited by the page before: 0.7200 becomes 0.7000",
     ]
 
 
