@@ -24,6 +24,7 @@ Verdict = Literal[
     "aged_out",
     "diversified_out",
     "grouped_out",
+    "duplicate",
     "hops_out",
 ]
 Step = Literal[
@@ -43,6 +44,7 @@ Step = Literal[
     "mmr",
     "min_confidence",
     "min_relevance",
+    "collapse",
     "group",
     "limit",
 ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from uuid import UUID
 
-from app.shapes import signals
+from app.shapes import limits, signals
 from app.shapes.conditions import Condition, ConditionPlan, IndexText
 from app.shapes.facets import MissedFilter
 from app.shapes.filters import Filters
@@ -115,7 +115,7 @@ class Query:
 
     `vector` is the caller's own vector of the query, of any length above 0; with one, `text` may be blank. `cursor`
     continues an earlier answer. With `group_size`, each hit is the best chunk of a document, with up to that many
-    further ones.
+    further ones. `collapse`: of passages with the same text, but for a few words, only the best one is a hit.
     """
 
     user_id: str
@@ -143,6 +143,7 @@ class Query:
     cursor: str | None = None
     group_size: int | None = None
     recency: Recency | None = None
+    collapse: bool = False
 
     @property
     def has_minimum(self) -> bool:
@@ -326,7 +327,7 @@ class Hit:
 
     `relevance` is the probability that it is relevant; None if the embedding model is not calibrated. `explain` has the
     steps that changed its score, in their order, each with the score before and after it. `more` has further hits of
-    the same document if the results are grouped.
+    the same document if the results are grouped, `duplicates` the passages that repeat it if they are collapsed.
     """
 
     candidate: Candidate
@@ -341,6 +342,16 @@ class Hit:
     boost: Boost | None = None
     snippet: Snippet | None = None
     more: tuple[Hit, ...] = ()
+    duplicates: tuple[Candidate, ...] = ()
+
+    @property
+    def duplicate_documents(self) -> tuple[Candidate, ...]:
+        """A passage of each other document with duplicates, the best ones first, at most MAX_NAMED_DUPLICATES."""
+        found: dict[UUID, Candidate] = {}
+        for one in self.duplicates:
+            if one.document_id != self.candidate.document_id:
+                found.setdefault(one.document_id, one)
+        return tuple(found.values())[: limits.MAX_NAMED_DUPLICATES]
 
     @property
     def score_before_reranking(self) -> float:

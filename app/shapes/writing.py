@@ -205,6 +205,31 @@ class CacheUse:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedDocument:
+    """A document by its id, title and URI."""
+
+    document_id: UUID
+    title: str
+    uri: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateSet:
+    """Documents with the same text: their number, and some of them, oldest first."""
+
+    count: int
+    documents: tuple[NamedDocument, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateUse:
+    """The documents whose text is that of an older one: their number, and the largest sets of equal documents."""
+
+    documents: int = 0
+    sets: tuple[DuplicateSet, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Stats:
     """Counts of what one user has stored."""
 
@@ -218,6 +243,7 @@ class Stats:
     embedding_model: str
     embedding_dimension: int
     cache: CacheUse = CacheUse()
+    duplicates: DuplicateUse = DuplicateUse()
     calibration: StoredCalibration | None = None
 
 

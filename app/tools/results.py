@@ -26,6 +26,8 @@ NO_ENTITY = (
     "The query names no entity with linked documents, so all documents were searched. Use list_entities to find a name."
 )
 _MARKS = str.maketrans("", "", "#`*_")
+MOST_DUPLICATE_URIS = 3
+"""Documents that are named as duplicates of a passage; a model reads them."""
 MIN_CUT_TOKENS = 40
 """A passage is cut rather than left out if at least this many tokens of it fit."""
 
@@ -64,6 +66,8 @@ class ToolPassage(ToolResult):
     confidence: Literal["low"] | None = Field(None, description="Present if the passage is probably not relevant.")
     hop: int | None = Field(None, description="With several hops: the one that found the passage, from 1.")
     via: str | None = Field(None, description="The name through which a later hop reached the passage.")
+    duplicates: int | None = Field(None, description="Number of passages with nearly the same text, left out.")
+    duplicate_uris: list[str] | None = Field(None, description="URIs of the documents of some of them.")
     cut: Literal[True] | None = Field(None, description="Present if the text was cut to fit `max_tokens`.")
 
     @classmethod
@@ -83,6 +87,9 @@ class ToolPassage(ToolResult):
             confidence="low" if hit.confidence == "low" else None,
             hop=hit.hop if with_hop else None,
             via=f"{hit.via.name} ({hit.via.label})" if hit.via else None,
+            duplicates=len(hit.duplicates) or None,
+            duplicate_uris=[uri for one in hit.duplicate_documents if (uri := _place(one.uri))][:MOST_DUPLICATE_URIS]
+            or None,
         )
 
 

@@ -158,6 +158,7 @@ async def find_similar(given: SimilarArguments, context: ToolContext) -> Passage
         limit=given.limit,
         filters=await given.filters(context),
         candidates=context.services.candidates,
+        collapse=True,
     )
     return await _run(lambda _turn: similar.run(query, context.services), given, context)
 
@@ -173,6 +174,7 @@ async def _query(given: QueryArguments, context: ToolContext) -> Query:
         candidates=max(services.candidates, given.limit),
         filters=await given.filters(context),
         guidance=services.guidance,
+        collapse=True,
     )
 
 

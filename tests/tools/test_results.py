@@ -62,7 +62,7 @@ def test_passages_that_do_not_fit_are_left_out_from_the_end() -> None:
     assert results.fit(passages, limit) == passages[:3]
 
 
-def test_only_a_result_without_a_likely_answer_has_advice() -> None:
+def test_only_a_result_without_a_likely_answer_has_advice_and_few_duplicates_are_named() -> None:
     candidate = Candidate(
         UUID(int=1), UUID(int=2), None, "Lime", "lime.md", "lime mortar", 0, 0, 11, (), {}, 0.5,
         rrf_score=None, convex_score=None, vector_score=None, text_score=None, vector_rank=None, text_rank=None,
@@ -89,3 +89,6 @@ def test_only_a_result_without_a_likely_answer_has_advice() -> None:
         None: False, 0.0: True, answerability.POSSIBLE / 2: True, answerability.POSSIBLE: False, 0.9: False
     }  # fmt: skip
     assert "advice" not in PassageList.of(replace(found, hits=(), answerable=0.0), max_tokens=500).compact()
+    others = tuple(replace(candidate, document_id=UUID(int=n), uri=f"copy-{n}.md") for n in range(3, 9))
+    (shown,) = PassageList.of(replace(found, hits=(replace(found.hits[0], duplicates=others),)), max_tokens=500).results
+    assert (shown.duplicates, shown.duplicate_uris) == (6, ["copy-3.md", "copy-4.md", "copy-5.md"])

@@ -134,6 +134,13 @@ GroupBy = TypeAliasType(
     "GroupBy",
     Annotated[Literal["document"], Field(description="What results are grouped by: the document of their chunks.")],
 )
+Collapse = TypeAliasType(
+    "Collapse",
+    Annotated[
+        Literal["duplicates"],
+        Field(description="What is collapsed: passages with the same text, but for a few words."),
+    ],
+)
 Hierarchy = TypeAliasType(
     "Hierarchy", Annotated[shapes.GuidanceMode, Field(description="Use of entities in a search.")]
 )
@@ -210,8 +217,8 @@ PlacementVerdict = TypeAliasType(
             "another condition; not_a_candidate: no leg has it among its candidates; below_threshold: of a score, "
             "confidence or relevance; outranked: it is beyond the limit; guided_out, reranked_out, "
             "aged_out, diversified_out: entities, re-ranking, the age of its document or MMR moved it beyond the "
-            "limit; grouped_out: other chunks of its document are shown; hops_out: one search returns it, several "
-            "hops do not."
+            "limit; grouped_out: other chunks of its document are shown; duplicate: it repeats a passage of the "
+            "answer; hops_out: one search returns it, several hops do not."
         ),
     ],
 )
@@ -230,8 +237,8 @@ SearchStep = TypeAliasType(
         shapes.Step,
         Field(
             description="A step of a search, in order: its depth, what is in scope, words, candidates, thresholds of "
-            "the legs, the order by fusion, entities, re-ranking, age and MMR, thresholds of the hits, groups, the "
-            "limit."
+            "the legs, the order by fusion, entities, re-ranking, age and MMR, thresholds of the hits, "
+            "duplicates, groups, the limit."
         ),
     ],
 )

@@ -258,6 +258,30 @@ class CalibrationStats(Response):
     fitted_at: datetime = Field(description="When it was fitted.")
 
 
+class DuplicateDocument(Response):
+    """A document whose text, or a passage of it, repeats another one."""
+
+    document_id: UUID = Field(description="Id of the document.")
+    title: str = Field(description="Title of the document.")
+    uri: str | None = Field(None, description="URI of the document.")
+
+
+class EqualDocuments(Response):
+    """Documents with the same text."""
+
+    count: int = Field(description="Number of these documents.")
+    documents: list[DuplicateDocument] = Field(
+        description=f"The first {limits.MAX_NAMED_DUPLICATES} of them, oldest first."
+    )
+
+
+class DuplicateStats(Response):
+    """Documents that repeat the text of another one."""
+
+    documents: int = Field(description="Number of documents whose text is that of an older one.")
+    sets: list[EqualDocuments] = Field(description="The ten largest sets of documents with the same text.")
+
+
 class StorageStats(Response):
     """Numbers of what the user has stored."""
 
@@ -277,4 +301,5 @@ class StorageStats(Response):
         validation_alias=AliasPath("cache", "hit_rate"),
         description="Share of the look-ups that the cached vectors answered; null without cached vectors.",
     )
+    duplicates: DuplicateStats = Field(description="How many documents repeat another one, and which.")
     calibration: CalibrationStats | None = Field(description="The calibration of relevance; null for the defaults.")

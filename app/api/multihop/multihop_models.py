@@ -84,6 +84,7 @@ class MultihopRequest(AnswerOptions):
             snippets=self.snippets,
             cursor=self.cursor,
             group_size=self.more,
+            collapse=self.is_collapsed,
             rerank=self.rerank,
             mmr=self.mmr,
             reordering=search_models.reordering_of(self, reordering),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from dataclasses import fields
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import AliasGenerator, AliasPath, ConfigDict, Field
+from pydantic import AliasGenerator, AliasPath, BeforeValidator, ConfigDict, Field
 
 from app.api.contract.enums import Confidence, LinkKind, MatchKind
 from app.api.contract.responses import NoneIfEmpty, Response, RoundedScore, is_none
-from app.shapes import Candidate
+from app.api.documents.document_models import DuplicateDocument
+from app.shapes import Candidate, limits
 
 PAGE = "Page of a PDF or slide on which the passage begins, from 1; null for documents without pages."
 MORE = "With `group_by`: further hits of the same document, best first; absent if there are none."
@@ -40,6 +42,12 @@ VECTOR_SCORE = (
 )
 
 
+DUPLICATES = "With `collapse`: number of passages that repeat this one and are no results; absent if there are none."
+DUPLICATE_DOCUMENTS = (
+    f"With `collapse`: the other documents with such passages, best first, at most {limits.MAX_NAMED_DUPLICATES}."
+)
+
+
 _CANDIDATE_FIELDS = frozenset(one.name for one in fields(Candidate))
 
 
@@ -47,10 +55,21 @@ def _path(name: str) -> str | AliasPath:
     return AliasPath("candidate", name) if name in _CANDIDATE_FIELDS else name
 
 
+def _count(found: Sized | int | None) -> int | None:
+    """The number of passages; null for none."""
+    return (len(found) if isinstance(found, Sized) else found) or None
+
+
 class HitResponse(Response):
     """A response whose fields are the attributes of a hit and of its candidate."""
 
     model_config = ConfigDict(alias_generator=AliasGenerator(validation_alias=_path))
+
+
+Duplicates = Annotated[int | None, BeforeValidator(_count), Field(description=DUPLICATES, exclude_if=is_none)]
+DuplicateDocuments = Annotated[
+    list[DuplicateDocument] | None, NoneIfEmpty, Field(description=DUPLICATE_DOCUMENTS, exclude_if=is_none)
+]
 
 
 class ParentEntity(Response):
@@ -153,6 +172,8 @@ class SearchHit(HitResponse):
     )
     via: HopLink | None = Field(None, description="How a later hop reached it.", exclude_if=is_none)
     snippet: HitSnippet | None = Field(None, description=SNIPPET, exclude_if=is_none)
+    duplicates: Duplicates = None
+    duplicate_documents: DuplicateDocuments = None
     more: Annotated[list[SearchHit] | None, NoneIfEmpty] = Field(None, description=MORE, exclude_if=is_none)
 
 
@@ -178,6 +199,8 @@ class CompactHit(HitResponse):
     hop: int | None = Field(None, description="With several hops: the one that found it.", exclude_if=is_none)
     via: CompactLink | None = Field(None, description="How a later hop reached it; null for hop 1 and without hops.")
     snippet: HitSnippet | None = Field(None, description=SNIPPET, exclude_if=is_none)
+    duplicates: Duplicates = None
+    duplicate_documents: DuplicateDocuments = None
     more: Annotated[list[CompactHit] | None, NoneIfEmpty] = Field(None, description=MORE, exclude_if=is_none)
 
 
@@ -187,4 +210,5 @@ class ScoredId(HitResponse):
     chunk_id: UUID = Field(description="Id of the chunk.")
     document_id: UUID = Field(description="Id of its document.")
     score: RoundedScore = Field(description="Final score, 0 to 1, rounded to four decimals.")
+    duplicates: Duplicates = None
     more: Annotated[list[ScoredId] | None, NoneIfEmpty] = Field(None, description=MORE, exclude_if=is_none)

@@ -52,6 +52,8 @@ def of_change(change: QueryChange) -> Iterator[tuple[str, Any]]:
         yield from (("hierarchy", change.value.mode), ("boost", change.value.boost))
     elif change.field == "group_size" and change.value is None:
         yield from (("group_by", None), ("group_size", None))
+    elif change.field == "collapse":
+        yield change.field, None
     elif change.field == "exclude_chunk_ids":
         yield change.field, [str(one) for one in change.value]
     else:

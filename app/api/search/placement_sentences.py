@@ -138,6 +138,12 @@ def _group(step: StepResult, placement: Placement) -> str:
     return f"More than {step.needed + 1} chunks of its document rank above it."
 
 
+def _collapse(step: StepResult, _: Placement) -> str:
+    if step.passed:
+        return "It repeats no passage of the answer."
+    return f"Its text is that of result {step.value}, but for a few words."
+
+
 def _limit(step: StepResult, _: Placement) -> str:
     return f"It is result {step.value} of an answer of up to {step.needed}."
 
@@ -149,6 +155,7 @@ _DETAILS: dict[Step, Callable[[StepResult, Placement], str]] = {
     "required_word": _required_word,
     "condition": _condition,
     "candidates": _candidates,
+    "collapse": _collapse,
     "group": _group,
     "limit": _limit,
 }
@@ -206,6 +213,7 @@ _CAUSES: dict[Verdict, Callable[[Placement], str]] = {
     "reranked_out": _moved("Re-ranking"),
     "aged_out": _moved("The age of its document"),
     "diversified_out": _moved("Diversification"),
+    "duplicate": lambda placement: f"It repeats number {placement.rank} of the answer.",
     "grouped_out": lambda _: "Its document is in the answer, but other chunks of it rank higher.",
 }
 

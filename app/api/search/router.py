@@ -166,6 +166,7 @@ async def find_similar(
         detail=body.detail,
         cursor=body.cursor,
         group_size=body.more,
+        collapse=body.is_collapsed,
     )
     return await _respond(request, user_id, lambda _: similar.run(query, use), body, use)
 

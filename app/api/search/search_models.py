@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
 from app.api.contract import wire
-from app.api.contract.enums import Confidence, Depth, Detail, Fusion, GroupBy, Hierarchy, Mode, Rerank
+from app.api.contract.enums import Collapse, Confidence, Depth, Detail, Fusion, GroupBy, Hierarchy, Mode, Rerank
 from app.api.contract.filter_models import SearchFilters
 from app.pipelines.entities.entity_search import EntityQuery
 from app.shapes import Guidance, Reordering, limits
@@ -82,6 +82,17 @@ class AnswerOptions(wire.WireModel):
     group_size: Annotated[wire.Int, Field(ge=1, le=limits.MAX_GROUP_SIZE), AfterValidator(_with_groups)] | None = Field(
         None, description=f"Maximum number of further chunks in the `more` of a grouped result; default {GROUP_SIZE}."
     )
+
+    collapse: Collapse | None = Field(
+        None,
+        description="With `duplicates`, of passages with the same text but for a few words only the best one is a "
+        "result; the others are counted in its `duplicates`.",
+    )
+
+    @property
+    def is_collapsed(self) -> bool:
+        """Whether duplicates are collapsed."""
+        return self.collapse is not None
 
     @property
     def more(self) -> int | None:
@@ -278,6 +289,7 @@ class SearchRequest(AnswerOptions):
             recency=recency_of(self.recency),
             cursor=self.cursor,
             group_size=self.more,
+            collapse=self.is_collapsed,
             guidance=Guidance(
                 mode=self.hierarchy,
                 alpha=guidance.alpha if self.alpha is None else self.alpha,

@@ -37,6 +37,7 @@ def multihop(
     rerank: options.Reranking = options.Rerank.none,
     mmr: options.Mmr = False,
     recency: recency_option.RecencyText = None,
+    collapse: options.Collapse = False,
     hierarchy: Annotated[
         bool, typer.Option("--hierarchy/--no-hierarchy", help="Use the entities that the question names, in hop 1.")
     ] = False,
@@ -55,6 +56,7 @@ def multihop(
         rerank=rerank.value,
         mmr=mmr,
         recency=recency_option.read(recency),
+        collapse=collapse,
     )
     question = pipeline.MultihopQuery(request, max_hops, extractor.value, merge.value)
     settings = options.settings(data_dir)
@@ -111,4 +113,5 @@ def _line(place: int, hit: Hit, query: str) -> Group:
     via = f" [cyan]via {escape(hit.via.name)} ({hit.via.label})[/]" if hit.via else ""
     title = escape(found.title or uris.shown(found.uri or ""))
     headline = f"{place}. [bold]{title}[/] {found.score:.3f}, hop {hit.hop}{via}"
-    return Group(Text.from_markup(headline), passage_text.shown(hit, query, length=SNIPPET))
+    passage = passage_text.shown(hit, query, length=SNIPPET).append_text(passage_text.duplicates(hit))
+    return Group(Text.from_markup(headline), passage)

@@ -17,6 +17,15 @@ def shown(hit: Hit, query: str, *, length: int) -> Text:
     return _sentences(hit.snippet) if hit.snippet else _beginning(hit.candidate.content, query, length)
 
 
+def duplicates(hit: Hit) -> Text:
+    """Returns how many passages repeat the hit and where, as a line; empty if there are none."""
+    if not hit.duplicates:
+        return Text()
+    count, named = len(hit.duplicates), [one.uri or one.title for one in hit.duplicate_documents]
+    passages = "1 passage repeats" if count == 1 else f"{count} passages repeat"
+    return Text(f"\n{passages} it{': ' if named else ''}{', '.join(named)}", style="dim not bold")
+
+
 def _sentences(snippet: Snippet) -> Text:
     """Returns the snippet on one line."""
     text = Text(snippet.text.translate(_BLANKS), style="not bold")

@@ -37,6 +37,7 @@ def search(
     rerank: options.Reranking = options.Rerank.none,
     mmr: options.Mmr = False,
     recency: recency_option.RecencyText = None,
+    collapse: options.Collapse = False,
     hierarchy: options.Hierarchy = True,
     hierarchy_alpha: options.HierarchyAlpha = None,
     filters: filter_option.FiltersJson = None,
@@ -59,6 +60,7 @@ def search(
         rerank=rerank.value,
         mmr=mmr,
         recency=recency_option.read(recency),
+        collapse=collapse,
     )
     settings = options.settings(data_dir)
     options.check_rerank(rerank, settings)
@@ -120,4 +122,5 @@ def _passage(hit: Hit, query: str) -> Text | Group:
     place = " › ".join(part for part in (found.title or uris.shown(found.uri or ""), *found.heading_path) if part)
     shown = Text(place + "\n", style="bold")
     shown.append_text(passage_text.shown(hit, query, length=SNIPPET))
+    shown.append_text(passage_text.duplicates(hit))
     return shown if hit.explain is None else Group(shown, score_tree.of(hit.explain))

@@ -26,6 +26,7 @@ def why(
     rerank: options.Reranking = options.Rerank.none,
     mmr: options.Mmr = False,
     recency: recency_option.RecencyText = None,
+    collapse: options.Collapse = False,
     hierarchy: options.Hierarchy = True,
     hierarchy_alpha: options.HierarchyAlpha = None,
     filters: filter_option.FiltersJson = None,
@@ -46,6 +47,7 @@ def why(
         rerank=rerank.value,
         mmr=mmr,
         recency=recency_option.read(recency),
+        collapse=collapse,
     )
     settings = options.settings(data_dir)
     options.check_rerank(rerank, settings)

@@ -11,7 +11,7 @@ from uuid import UUID
 from app import errors
 from app.pipelines.multihop import hop_strategies
 from app.pipelines.multihop.hop_state import HopChunk, HopState
-from app.pipelines.multihop.hop_strategies import HopStrategy
+from app.pipelines.multihop.hop_strategies import HopScores, HopStrategy
 from app.pipelines.running.context import SearchContext
 from app.pipelines.search import completion, dating, ordering, pages, rerank, snippets
 from app.pipelines.search.pages import PageRequest
@@ -37,8 +37,9 @@ class HopAnswer:
     async def read(self, wanted: PageRequest) -> Answer:
         """The answer with a page of the merged chunks. Raises StaleCursor, DatabaseUnavailable."""
         await self._refresh()
-        page = await pages.read(await self._hits(wanted), wanted, self.context)
-        first = self.state.first
+        first, scores = self.state.first, hop_strategies.scores(self.strategy, self.state)
+        page = await pages.read(await self._ranked(scores, wanted), wanted, self.context)
+        page = replace(page, hits=tuple(self._hit(hit, scores) for hit in page.hits))
         if self.query.snippets:
             texts = {c.chunk_id: c.candidate.content for c in self.state.chunks.values() if c.candidate is not None}
             page = replace(page, hits=tuple(await snippets.added(page.hits, texts, first.recalled, self.context)))
@@ -60,11 +61,10 @@ class HopAnswer:
                 async with self.state.reading(self.context):
                     pass
 
-    async def _hits(self, wanted: PageRequest) -> list[Hit]:
+    async def _ranked(self, scores: HopScores, wanted: PageRequest) -> list[Hit]:
         """The merged chunks in their final order, as far as the page needs them, and one more."""
         if not self.state.brought:
             return []
-        scores = hop_strategies.scores(self.strategy, self.state)
         merged = [
             Hit(replace(chunk.candidate, score=scores.by_chunk[chunk.chunk_id].score / scores.largest), "low", ())
             for chunk in await self._leading(merge.order(scores.by_chunk, self.state.brought), wanted)
@@ -72,14 +72,12 @@ class HopAnswer:
         ]
         first = self.state.first.recalled
         recalled = replace(first, plan=replace(first.plan, fusion=self.strategy.merged_fusion()))
-        ordered = await ordering.run(self.query, merged, recalled, self.context, keep_all=True)
-        hits = [self._hit(hit, scores.by_chunk[hit.candidate.chunk_id], scores.largest) for hit in ordered]
-        return hits if self.state.only_first_hop else self._assessed(hits, scores.largest)
+        return await ordering.run(self.query, merged, recalled, self.context, keep_all=True)
 
     async def _leading(self, order: Sequence[UUID], wanted: PageRequest) -> list[HopChunk]:
         """The best stored chunks without those of later hops that fail the conditions of the query."""
         # Chunks to which links lead were not checked for conditions, so any number of chunks may be left out.
-        needs_all = wanted.group_size is not None or self._conditions.has_conditions
+        needs_all = wanted.is_merged or self._conditions.has_conditions
         needed = wanted.end + 1
         if rerank.is_wanted(self.query):
             needed = max(needed, rerank.pool_size(self.query.limit))
@@ -114,9 +112,10 @@ class HopAnswer:
         async with self.state.reading(self.context) as reading:
             return await recall.failing_conditions(reading, later, self._conditions)
 
-    def _hit(self, ranked: Hit, scored: Scored, largest: float) -> Hit:
+    def _hit(self, ranked: Hit, scores: HopScores) -> Hit:
         """A hit with what its hop found, and what entities added to it in hop 1."""
         first, chunk = self.state.first, self.state.chunks[ranked.candidate.chunk_id]
+        scored = scores.by_chunk[chunk.chunk_id]
         candidate = _with_similarity(ranked.candidate, chunk.similarity)
         hit = completion.hit_of(
             replace(ranked, candidate=candidate),
@@ -130,11 +129,11 @@ class HopAnswer:
         if hit.explain is not None:
             explain = {
                 **completion.of_later_hop({**hit.explain, **chunk.guided_steps}, chunk.hop),
-                **_explained(chunk, via, scored, largest),
+                **_explained(chunk, via, scored, scores.largest),
                 **(ranked.explain or {}),
                 **completion.capped(candidate.score),
             }
-        return replace(
+        found = replace(
             hit,
             strategies=tuple(dict.fromkeys((*hit.strategies, *(way for way in _WAYS if chunk.signals.get(way))))),
             hop=chunk.hop or 1,
@@ -143,18 +142,18 @@ class HopAnswer:
             guidance=chunk.guided.guidance if chunk.guided else None,
             boost=chunk.guided.boost if chunk.guided else None,
             explain=explain,
+            more=tuple(self._hit(other, scores) for other in ranked.more),
+            duplicates=ranked.duplicates,
         )
+        return found if self.state.only_first_hop else self._assessed(found, scored.score / scores.largest)
 
-    def _assessed(self, hits: Sequence[Hit], largest: float) -> list[Hit]:
-        """The hits with the relevance and confidence that their combined scores show."""
+    def _assessed(self, hit: Hit, share: float) -> Hit:
+        """The hit with the relevance and confidence that its share of the largest combined score shows."""
         scale = self.state.first.recalled.scale
         if scale is None:
-            return list(hits)
-        known = [self.strategy.relevance((hit.combined_score or 0.0) / largest, scale) for hit in hits]
-        return [
-            replace(hit, relevance=value, confidence=relevance.confidence(value))
-            for hit, value in zip(hits, known, strict=True)
-        ]
+            return hit
+        value = self.strategy.relevance(share, scale)
+        return replace(hit, relevance=value, confidence=relevance.confidence(value))
 
 
 def _with_similarity(candidate: Candidate, similarity: float | None) -> Candidate:

@@ -64,9 +64,7 @@ async def answer(question: MultihopQuery, services: Services, turn: SearchTurn =
         raise errors.BlankQuery
     if question.merge == "classic" and question.term_method == "none":
         raise errors.BadRequest("The merge classic searches with terms: choose an extractor.", field="extractor")
-    wanted = pages.request_of(
-        replace(question, query=pages.identity(query)), query.cursor, limit=query.limit, group_size=query.group_size
-    )
+    wanted = pages.request_of(replace(question, query=pages.identity(query)), query.cursor, query)
     context = SearchContext(services, query.user_id, turn, moment=wanted.moment)
     strategy = ClassicStrategy(query) if question.merge == "classic" else LinkStrategy(query)
     async with context.running():
@@ -89,6 +87,7 @@ async def _first_hop(query: Query, strategy: HopStrategy, context: SearchContext
         min_confidence=None,
         min_relevance=None,
         group_size=None,
+        collapse=False,
     )
     found = await search.candidates(wide, context)
     return HopState.after_first_hop(found, width=hop_strategies.hop_width(query))

@@ -137,11 +137,18 @@ class Completion:
         candidate = ranked.candidate
         is_linked = candidate.document_id in self.surely_linked
         hit = hit_of(ranked, self.query, self.recalled, relaxed=self.relaxed, is_linked=is_linked)
-        if not (hit.explain or ranked.guidance or ranked.boost or ranked.more):
+        if not (hit.explain or ranked.guidance or ranked.boost or ranked.more or ranked.duplicates):
             return hit
         explain = {**hit.explain, **(ranked.explain or {}), **capped(candidate.score)} if hit.explain else None
         more = tuple(self.complete(other) for other in ranked.more)
-        return replace(hit, guidance=ranked.guidance, boost=ranked.boost, explain=explain, more=more)
+        return replace(
+            hit,
+            guidance=ranked.guidance,
+            boost=ranked.boost,
+            explain=explain,
+            more=more,
+            duplicates=ranked.duplicates,
+        )
 
     def is_wanted(self, ranked: Hit) -> bool:
         """Whether the hit has at least `query.min_confidence` and `query.min_relevance`."""

@@ -19,6 +19,7 @@ import struct
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from app import errors
 from app.pipelines.running import offload
@@ -26,7 +27,7 @@ from app.pipelines.running.context import SearchContext
 from app.pipelines.search import stale_chunks
 from app.pipelines.search.candidates import Page, Ranking
 from app.pipelines.search.completion import Completion
-from app.ranking import grouping
+from app.ranking import duplicates, grouping
 from app.shapes import Hit, HybridRequest, HybridResult, Query, limits
 from app.store.connection.transactions import retry_read
 from app.store.search import recall
@@ -45,13 +46,14 @@ class PageRequest:
 
     `minute` is the time of the first page, in minutes since 1970. `version` and `before` are those of the cursor: the
     user's version and the digest of the results before the page; None on the first page. With `group_size`, a result is
-    a document with up to that many further chunks.
+    a document with up to that many further chunks; with `collapse`, duplicates of a result are none.
     """
 
     digest: bytes
     limit: int
     minute: int
     group_size: int | None = None
+    collapse: bool = False
     offset: int = 0
     version: int | None = None
     before: bytes | None = None
@@ -69,7 +71,12 @@ class PageRequest:
     @property
     def reads_further(self) -> bool:
         """Whether the statement is run again for a page that the hits of the search do not fill."""
-        return self.offset > 0 or self.group_size is not None
+        return self.offset > 0 or self.is_merged
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether several hits may become one result."""
+        return self.collapse or self.group_size is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,18 +107,31 @@ def identity(query: Query) -> Query:
 
 def of_query(query: Query) -> PageRequest:
     """The page that a query asks for. Raises InvalidCursor."""
-    return request_of(identity(query), query.cursor, limit=query.limit, group_size=query.group_size)
+    return request_of(identity(query), query.cursor, query)
 
 
-def request_of(query: object, cursor: str | None, *, limit: int, group_size: int | None) -> PageRequest:
+class PagedQuery(Protocol):
+    """What a query says of its pages."""
+
+    @property
+    def limit(self) -> int: ...
+
+    @property
+    def group_size(self) -> int | None: ...
+
+    @property
+    def collapse(self) -> bool: ...
+
+
+def request_of(identified: object, cursor: str | None, query: PagedQuery) -> PageRequest:
     """The page that a cursor refers to, the first one without a cursor.
 
-    `query` is the dataclass of the request without what does not change the results. Raises InvalidCursor if the cursor
-    is malformed or was made for another request.
+    `identified` is the dataclass of the request without what does not change the results. Raises InvalidCursor if the
+    cursor is malformed or was made for another request.
     """
-    digest = _digest(json.dumps(query, sort_keys=True, default=_as_json).encode())
+    digest = _digest(json.dumps(identified, sort_keys=True, default=_as_json).encode())
     if cursor is None:
-        return PageRequest(digest, limit, int(time.time() // 60), group_size)
+        return PageRequest(digest, query.limit, int(time.time() // 60), query.group_size, query.collapse)
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
         fields = _CURSOR.unpack(base64.b64decode(padded, altchars=b"-_", validate=True))
@@ -120,7 +140,8 @@ def request_of(query: object, cursor: str | None, *, limit: int, group_size: int
     user_version, offset, minute, made_for, before = fields
     if made_for != digest or not 0 < offset < limits.MAX_RESULTS:
         raise errors.InvalidCursor
-    return PageRequest(digest, limit, minute, group_size, offset, user_version, before)
+    wanted = PageRequest(digest, query.limit, minute, query.group_size, query.collapse)
+    return replace(wanted, offset=offset, version=user_version, before=before)
 
 
 async def of_ranking(ranking: Ranking, page: PageRequest, context: SearchContext) -> Page:
@@ -173,7 +194,7 @@ def _wider_requests(page: PageRequest, run: HybridRun | None, *, every: bool) ->
     """The requests that continue the run, of all that the legs find if results are filtered or grouped."""
     if run is None or not page.reads_further:
         return []
-    every = every or page.group_size is not None
+    every = every or page.is_merged
     rows = {candidates: 2 * candidates if every else page.end + 1 for candidates in run.widths}
     return [replace(run.request, candidates=candidates, limit=limit) for candidates, limit in rows.items()]
 
@@ -191,11 +212,14 @@ def _is_end(page: PageRequest, run: HybridRun | None) -> bool:
 async def _results(found: Sequence[Hit], page: PageRequest, is_wanted: Callable[[Hit], bool] | None) -> list[Hit]:
     """The results among the hits, no more than are needed to see whether another page follows."""
     cost = 0 if is_wanted is None else FILTER_COST * len(found)
+    cost += sum(len(hit.candidate.content) for hit in found) if page.collapse else 0
     return await offload.run(cost, _selected, found, page, is_wanted)
 
 
 def _selected(found: Sequence[Hit], page: PageRequest, is_wanted: Callable[[Hit], bool] | None) -> list[Hit]:
-    wanted = found if is_wanted is None else filter(is_wanted, found)
+    wanted: Iterable[Hit] = found if is_wanted is None else filter(is_wanted, found)
+    if page.collapse:
+        wanted = duplicates.collapsed(wanted)
     if page.group_size is not None:
         return grouping.by_document(wanted, size=page.group_size)
     return list(itertools.islice(wanted, page.end + 1))

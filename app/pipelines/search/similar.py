@@ -10,7 +10,7 @@ from app import errors
 from app.pipelines.running import model_switch
 from app.pipelines.running.context import SearchContext
 from app.pipelines.running.services import Services
-from app.pipelines.search import completion, pages
+from app.pipelines.search import completion, pages, rerank
 from app.pipelines.search.candidates import Page
 from app.pipelines.search.pages import HybridRun
 from app.providers import base
@@ -35,6 +35,7 @@ class SimilarQuery:
     detail: Detail = "full"
     cursor: str | None = None
     group_size: int | None = None
+    collapse: bool = False
 
     @property
     def excluded(self) -> tuple[UUID, ...]:
@@ -51,7 +52,7 @@ async def run(query: SimilarQuery, services: Services) -> Answer:
     """
     context = SearchContext(services, query.user_id)
     same = replace(query, cursor=None, detail="full")
-    wanted = pages.request_of(same, query.cursor, limit=query.limit, group_size=query.group_size)
+    wanted = pages.request_of(same, query.cursor, query)
     async with context.running():
         run = await _nearest(query, context)
         hits = [Hit(candidate, "low", ()) for candidate in run.result.candidates]
@@ -69,14 +70,21 @@ async def _nearest(query: SimilarQuery, context: SearchContext) -> HybridRun:
             lexical=None,
             weights=BY_VECTOR.weights,
             fusion=BY_VECTOR.fusion,
-            limit=1 + (query.limit if query.group_size is None else 2 * query.candidates),
+            limit=1 + _wanted(query),
             candidates=query.candidates,
             filters=query.filters,
             exclude_chunk_ids=query.excluded,
-            with_content=query.detail != "ids",
+            with_content=query.detail != "ids" or query.collapse,
         )
         result = await recall.hybrid(reading, request)
         return HybridRun(request, result, is_whole=len(result.candidates) < request.limit)
+
+
+def _wanted(query: SimilarQuery) -> int:
+    """How many candidates are needed to fill the answer."""
+    if query.group_size is not None:
+        return 2 * query.candidates
+    return rerank.pool_size(query.limit) if query.collapse else query.limit
 
 
 def _answer(query: SimilarQuery, result: HybridResult, page: Page, context: SearchContext) -> Answer:
@@ -103,7 +111,8 @@ def _complete(hit: Hit, query: SimilarQuery) -> Hit:
     candidate = hit.candidate
     level = confidence.of(candidate, query_type="keyword", exact=False, relaxed=False)
     more = tuple(_complete(other, query) for other in hit.more)
-    return Hit(completion.with_detail(candidate, query.detail), level, ("vector",), more=more)
+    shown = completion.with_detail(candidate, query.detail)
+    return Hit(shown, level, ("vector",), more=more, duplicates=hit.duplicates)
 
 
 async def _vector(query: SimilarQuery, reading: Reading, dimension: int) -> Vector:

@@ -67,7 +67,8 @@ def _request(query: Query, parsed: ParsedQuery, plan: FusionPlan, vector: Vector
         with_content=query.detail != "ids"
         or bool(parsed.phrases)
         or parsed.query_type == "technical"
-        or rerank.is_wanted(query),
+        or rerank.is_wanted(query)
+        or query.collapse,
     )
 
 
@@ -77,7 +78,7 @@ def _candidates_wanted(query: Query) -> int:
         return 2 * query.candidates
     if dating.applied(query) is not None:
         return query.candidates
-    return rerank.pool_size(query.limit) if rerank.is_wanted(query) else query.limit
+    return rerank.pool_size(query.limit) if rerank.is_wanted(query) or query.collapse else query.limit
 
 
 def lexical_query(parsed: ParsedQuery) -> LexicalQuery:

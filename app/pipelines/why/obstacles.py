@@ -64,7 +64,7 @@ class Case:
         if self.returned is not None:
             return self.returned
         chunk_id = self.facts.chunk_id
-        first = trials.position(self.trial.results, chunk_id) or self.rank_of_group
+        first = trials.position(self.trial.results, chunk_id) or self.repeated or self.rank_of_group
         return first or trials.position(self.trial.order, chunk_id) or self.place_of(self.trial.legs.candidates)
 
     @cached_property
@@ -75,6 +75,17 @@ class Case:
         document_id = self.facts.chunk.document_id
         ids = [hit.candidate.document_id for hit in self.trial.results]
         return ids.index(document_id) + 1 if document_id in ids else None
+
+    @cached_property
+    def repeated(self) -> int | None:
+        """The rank of the hit of the answer that the passage repeats, if duplicates are collapsed."""
+        repeated = (
+            place
+            for place, hit in enumerate(self.trial.page.hits, 1)
+            for one in (hit, *hit.more)
+            if any(other.chunk_id == self.facts.chunk_id for other in one.duplicates)
+        )
+        return next(repeated, None)
 
     @property
     def completed(self) -> Hit | None:
@@ -133,6 +144,8 @@ def verdict(case: Case) -> Verdict:
         return "missing_words" if facts.missing_words else "not_a_candidate"
     if not case.trial.is_wanted(case.hit):
         return "below_threshold"
+    if case.repeated is not None:
+        return "duplicate"
     if case.rank_of_group and case.rank_of_group <= case.trial.query.limit:
         return "grouped_out"
     return _outranked_by(case)
@@ -159,6 +172,8 @@ def looser(case: Case) -> Looser | None:
         return _with_more_candidates(query, case)
     if found == "below_threshold":
         return _below(query, case)
+    if found == "duplicate":
+        return _changed(query, collapse=False)
     return _regrouped(query, case) if found == "grouped_out" else _longer(query, case, found)
 
 
@@ -266,5 +281,9 @@ def is_prefix_stable(trial: Trial) -> bool:
     """Whether the results of a smaller limit are the first ones of a larger limit: no later step depends on it."""
     query = trial.query
     return not (
-        rerank.is_wanted(query) or trial.ranking.candidates.guidance.matches or query.group_size or query.has_minimum
+        rerank.is_wanted(query)
+        or trial.ranking.candidates.guidance.matches
+        or query.group_size
+        or query.collapse
+        or query.has_minimum
     )

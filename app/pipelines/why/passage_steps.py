@@ -60,6 +60,8 @@ def _order(case: Case) -> Iterator[StepResult]:
     found, rank = obstacles.verdict(case), case.rank
     if found in ("below_threshold", "not_a_candidate", "missing_words") or rank is None:
         return
+    if query.collapse:
+        yield StepResult("collapse", case.repeated is None, case.repeated)
     if query.group_size is not None:
         yield StepResult("group", found != "grouped_out", needed=query.group_size)
     yield StepResult("limit", rank <= query.limit, rank, query.limit)

@@ -11,7 +11,7 @@ from app.pipelines.running.context import SearchContext
 from app.pipelines.search import pages, search
 from app.pipelines.search.candidates import Page, Ranking, Recalled
 from app.pipelines.search.completion import Completion
-from app.ranking import grouping
+from app.ranking import duplicates, grouping
 from app.shapes import Candidate, Hit, HybridRequest, HybridResult, Query
 from app.store.connection.transactions import retry_read
 from app.store.search import recall
@@ -64,8 +64,10 @@ class Trial:
 
     @cached_property
     def results(self) -> list[Hit]:
-        """All results: the hits that reach the minimum confidence and relevance, grouped if that is requested."""
+        """All results: the hits that reach the minimum confidence and relevance, collapsed and grouped as requested."""
         wanted = [hit for hit in self.order if self.is_wanted(hit)]
+        if self.query.collapse:
+            wanted = duplicates.collapsed(wanted)
         size = self.query.group_size
         return wanted if size is None else grouping.by_document(wanted, size=size)
 
@@ -101,7 +103,11 @@ async def completed(answered: AnsweredSearch) -> Trial:
     """The search with all candidates of its legs."""
     request = answered.ranking.candidates.recalled.request
     every = replace(
-        request, limit=2 * request.candidates, min_vector_score=None, min_rrf_score=None, with_content=False
+        request,
+        limit=2 * request.candidates,
+        min_vector_score=None,
+        min_rrf_score=None,
+        with_content=answered.ranking.candidates.query.collapse,
     )
     candidates = await _candidates(every, answered.context)
     return Trial(answered.ranking, answered.page, answered.context, candidates)

@@ -19,7 +19,14 @@ from app import errors
 from app.shapes import Chunk, Document, DocumentDraft, DocumentFilter, RowCounts, Stats, uris
 from app.store.connection import sql
 from app.store.connection.transactions import Reading, Writing
-from app.store.documents import document_rows, embedding_cache, filters, pending_versions, selections
+from app.store.documents import (
+    document_rows,
+    embedding_cache,
+    equal_documents,
+    filters,
+    pending_versions,
+    selections,
+)
 from app.store.documents.document_rows import DocumentWrite, VectorValue
 from app.store.entities import mentions
 from app.store.entities.mentions import LinkedNames
@@ -288,6 +295,7 @@ async def stats(db: Reading) -> Stats:
         embedding_model=model.model,
         embedding_dimension=model.dimension,
         cache=await embedding_cache.use(db),
+        duplicates=await equal_documents.use(db),
     )
 
 

@@ -12,7 +12,7 @@ export async function listDocuments() {
   cursor = null;
   await guarded(async () => {
     const [stats, page] = await Promise.all([call("GET", "stats"), call("GET", `documents?limit=${PER_PAGE}`)]);
-    byId("stats").textContent = inNumbers(stats);
+    showStats(stats);
     fill(byId("documents"), page.documents.map(row));
     turned(page);
     if (!page.documents.length) fill(byId("documents-message"), el("p", { class: "message" }, "Nothing is stored yet."));
@@ -30,6 +30,18 @@ byId("documents-more").addEventListener("click", () =>
 function turned(page) {
   cursor = page.next_cursor;
   byId("documents-more").hidden = cursor === null;
+}
+
+function showStats(stats) {
+  byId("stats").textContent = inNumbers(stats);
+  fill(byId("duplicates"), ...equalDocuments(stats.duplicates));
+}
+
+function equalDocuments({ documents, sets }) {
+  if (!documents) return [];
+  const names = (set) => set.documents.map((one) => (one.uri ? shownUri(one.uri) : one.title)).join(", ") + (set.count > set.documents.length ? ", …" : "");
+  const title = documents === 1 ? "1 document repeats another one" : `${documents.toLocaleString("en")} documents repeat others`;
+  return [el("details", { class: "fold" }, el("summary", {}, title), el("ul", { class: "plain" }, sets.map((set) => el("li", { class: "where" }, `${set.count}: ${names(set)}`))))];
 }
 
 function inNumbers(stats) {
@@ -54,7 +66,7 @@ function row(document) {
 async function removed(document, item) {
   await call("DELETE", `documents/${document.document_id}`);
   item.remove();
-  byId("stats").textContent = inNumbers(await call("GET", "stats"));
+  showStats(await call("GET", "stats"));
   byId("documents-message").textContent = `Deleted ${document.title || shownUri(document.uri ?? "")}.`;
   byId("documents-title").focus();
 }

@@ -15,7 +15,7 @@ export function hitCard(hit, place, answer, query) {
     snippet(hit),
     route(hit, answer),
     badges(hit, answer),
-    el("div", { class: "card-foot" }, why(hit), passage(hit), ...more(hit), thumbs(hit, query)),
+    el("div", { class: "card-foot" }, why(hit), passage(hit), ...more(hit), ...duplicates(hit), thumbs(hit, query)),
   );
 }
 
@@ -104,6 +104,15 @@ function more(hit) {
   const body = el("div", { class: "fold-body" });
   const write = () => body.append(...hit.more.map((other) => el("div", { class: "also" }, snippet(other))));
   return [fold(`${hit.more.length} more of this document`, body, write, "more-fold")];
+}
+
+function duplicates(hit) {
+  if (!hit.duplicates) return [];
+  const named = hit.duplicate_documents ?? [];
+  const items = named.map((document) => el("li", { class: "where" }, document.title, document.uri ? el("span", { class: "uri" }, document.uri) : null));
+  const body = el("div", { class: "fold-body" });
+  const write = () => body.append(el("ul", { class: "plain" }, items.length ? items : el("li", {}, "In the same document.")));
+  return [fold(hit.duplicates === 1 ? "1 passage repeats it" : `${hit.duplicates} passages repeat it`, body, write, "duplicates-fold")];
 }
 
 function fold(title, body, write, name) {

@@ -24,6 +24,7 @@ export function readRequest(form) {
   if (isOn(controls.mmr)) request.mmr = true;
   if (!controls.boost.checked) request.boost = false;
   if (controls.group_by.checked) request.group_by = "document";
+  if (controls.collapse.checked) request.collapse = "duplicates";
   if (controls.min_relevance.value && !controls.min_relevance.disabled) request.min_relevance = Number(controls.min_relevance.value);
   const filters = readFilters(controls);
   if (filters) request.filters = filters;
@@ -32,9 +33,9 @@ export function readRequest(form) {
 
 /** How many controls differ from their defaults, the query aside. */
 export function changedCount(form) {
-  const { query, limit, snippets, explain, filters, ...rest } = safely(() => readRequest(form)) ?? { limit: 5 };
+  const { query, limit, collapse, snippets, explain, filters, ...rest } = safely(() => readRequest(form)) ?? { limit: 5, collapse: "duplicates" };
   const filterFields = ["team", "author", "created_after", "created_before", "filters"];
-  return Object.keys(rest).length + (limit !== 5) + filterFields.filter((name) => form.elements[name].value.trim()).length;
+  return Object.keys(rest).length + (limit !== 5) + (collapse === undefined) + filterFields.filter((name) => form.elements[name].value.trim()).length;
 }
 
 /** Disables the controls that several hops refuse. */

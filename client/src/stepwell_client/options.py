@@ -32,6 +32,7 @@ class SimilarOptions(TypedDict, total=False):
     cursor: str
     group_by: Literal["document"]
     group_size: int
+    collapse: Literal["duplicates"]
 
 
 class MultihopOptions(SimilarOptions, total=False):

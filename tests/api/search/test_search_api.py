@@ -380,3 +380,26 @@ async def test_newer_documents_are_raised_as_the_request_says(reader: Caller) ->
 async def test_wrong_options_of_recency_are_named(caller: Caller, recency: object, field: str) -> None:
     response = await caller.client.post("/api/rag/search", json={"query": "lime", "recency": recency})
     assert_problem(response, 422, "invalid_request", field)
+
+
+async def test_equal_passages_are_counted_and_named_at_the_best_one(caller: Caller) -> None:
+    text = "Below the third landing we use lime mortar and never any cement."
+    for number in range(6):
+        await caller.add(text, f"copy-{number}")
+    await caller.add("The ferry to the island leaves at nine.", "ferry")
+    uris = [hit["uri"] for hit in (await caller.search("lime mortar"))["results"]]
+    assert all(uri.startswith("copy-") for uri in uris)
+    for detail in ("full", "compact", "ids"):
+        best, other = (await caller.search("lime mortar", collapse="duplicates", detail=detail))["results"]
+        assert (best["duplicates"], "duplicates" in other) == (5, False)
+        named = best.get("duplicate_documents", [])
+        assert {one["uri"] for one in named} == (
+            {f"copy-{n}" for n in range(6)} - {best.get("uri")} if named else set()
+        )
+        assert bool(named) == (detail != "ids")
+    stats = (await caller.client.get("/api/rag/stats")).json()["duplicates"]
+    assert (stats["documents"], [one["count"] for one in stats["sets"]]) == (5, [6])
+    called = await caller.client.post("/api/rag/tools/search_documents", json={"query": "lime mortar"})
+    assert [one.get("duplicates") for one in called.json()["results"]] == [5, None]
+    response = await caller.client.post("/api/rag/search", json={"query": "lime", "collapse": "all"})
+    assert_problem(response, 422, "invalid_request", "collapse")

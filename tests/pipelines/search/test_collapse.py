@@ -1,0 +1,100 @@
+"""Copies of a note fill no answer where duplicates are collapsed: in one search, in groups, pages, hops and tools."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from harness import Tenant
+
+from app.pipelines.documents import documents
+from app.pipelines.multihop import multihop
+from app.pipelines.multihop.multihop import MultihopQuery
+from app.pipelines.search import search, similar
+from app.pipelines.search.similar import SimilarQuery
+from app.pipelines.why import why
+from app.shapes import Hit, PassageKey, Query
+from app.store.connection.transactions import Database
+
+NOTE = (
+    "# Mortar\n\nBelow the third landing we use lime mortar and never cement, because the old stones have to breathe."
+)
+COPIES = [f"copy-{number}" for number in range(40)]
+OTHERS = {
+    "wall": "The lime mortar of the harbour wall is as old as the wall itself and was mixed with sea sand.",
+    "slaking": "Lime is slaked for three months before it is used as mortar on the lower landing.",
+    "cement": "Cement mortar cracked on the second landing within two winters of its use.",
+    "plaster": "The plaster of the office is lime too, mixed with goat hair and a little mortar.",
+    "dog": "A dog is a loyal companion that likes long walks in the park and the sea.",
+}
+
+
+@pytest.fixture(scope="module")
+async def shelf(database: Database) -> Tenant:
+    """A note with 40 copies, more than a search reads at first, and five other notes."""
+    tenant = Tenant(database)
+    for uri in COPIES:
+        await tenant.add(NOTE, uri)
+    await tenant.add_all(OTHERS)
+    return tenant
+
+
+def is_copy(hit: Hit) -> bool:
+    return str(hit.candidate.uri).startswith("copy-")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{}, {"mmr": True}, {"mode": "hybrid"}, {"rerank": "cosine"}, {"group_size": 2}, {"detail": "ids"}],
+    ids=str,
+)
+async def test_copies_fill_an_answer_unless_they_are_collapsed(shelf: Tenant, fields: dict[str, Any]) -> None:
+    filled = await shelf.ask("lime mortar landing", **fields)
+    assert sum(map(is_copy, filled.hits)) >= 4
+    answer = await shelf.ask("lime mortar landing", collapse=True, **fields)
+    assert len(answer.hits) == 5
+    assert sum(map(is_copy, answer.hits)) == 1
+    (copy,) = filter(is_copy, answer.hits)
+    assert len(copy.duplicates) >= 20
+    assert {str(one.uri) for one in copy.duplicates} <= set(COPIES) - {copy.candidate.uri}
+    assert not any(one.duplicates for one in answer.hits if not is_copy(one))
+
+
+@pytest.mark.parametrize("fields", [{}, {"group_size": 1}, {"mmr": True}], ids=str)
+async def test_pages_have_every_text_once(shelf: Tenant, fields: dict[str, Any]) -> None:
+    query = Query(shelf.user_id, "lime mortar landing", limit=2, collapse=True, **fields)
+    found, cursor = [], None
+    while True:
+        answer = await search.run(replace(query, cursor=cursor), shelf.services())
+        found += answer.hits
+        if (cursor := answer.next_cursor) is None:
+            break
+    assert sorted("copy" if is_copy(hit) else str(hit.candidate.uri) for hit in found) == sorted(["copy", *OTHERS])
+
+
+async def test_the_hits_of_all_hops_and_similar_passages_are_collapsed(shelf: Tenant) -> None:
+    services, question = shelf.services(), Query(shelf.user_id, "lime mortar landing", collapse=True, detail="ids")
+    answers = [await multihop.run(MultihopQuery(question, term_method="none"), services)]
+    chunk_id = (await shelf.ask("loyal companion")).hits[0].candidate.chunk_id
+    answers.append(await similar.run(SimilarQuery(shelf.user_id, chunk_id=chunk_id, collapse=True), services))
+    for answer in answers:
+        assert sum(map(is_copy, answer.hits)) == 1
+        assert len(answer.hits) >= 4
+
+
+async def test_a_passage_that_repeats_a_hit_is_explained_so(shelf: Tenant) -> None:
+    query = Query(shelf.user_id, "lime mortar landing", collapse=True)
+    (copy,) = filter(is_copy, (await search.run(query, shelf.services())).hits)
+    placed = why.WhyQuery(query, PassageKey(chunk_id=copy.duplicates[0].chunk_id))
+    placement = await why.run(placed, shelf.services())
+    assert (placement.verdict, placement.changes[0].field) == ("duplicate", "collapse")
+    assert (placement.steps[-2].step, placement.steps[-2].passed) == ("collapse", False)
+    placed = replace(placed, passage=PassageKey(chunk_id=copy.candidate.chunk_id))
+    assert (await why.run(placed, shelf.services())).verdict == "returned"
+
+
+async def test_statistics_name_documents_with_the_same_text(shelf: Tenant) -> None:
+    found = (await documents.stats(shelf.user_id, db=shelf.db)).duplicates
+    assert (found.documents, [one.count for one in found.sets]) == (len(COPIES) - 1, [len(COPIES)])
+    assert [one.uri for one in found.sets[0].documents] == COPIES[: len(found.sets[0].documents)]
