@@ -270,6 +270,11 @@ def suffix(name: str) -> str:
     return last.lower() if point and stem else ""
 
 
+def is_code(name: str) -> bool:
+    """Whether a file with this name is source code."""
+    return _BY_SUFFIX.get(suffix(name), TEXT).name == "code"
+
+
 def unsupported() -> UnreadableFile:
     """The error for a file of another format."""
     return UnreadableFile("unsupported_format", f"The file has a format that cannot be read: send {SUPPORTED}.")

@@ -20,6 +20,7 @@ from benchmarks.cli import (
     peers,
     providers,
     relevance,
+    repository,
     soak,
     standby,
     tenants,
@@ -55,6 +56,7 @@ app.command("outage")(providers.outage)
 app.command("why")(why.why)
 app.command("guided")(guided.guided)
 app.command("relevance")(relevance.relevance)
+app.command("repository")(repository.repository)
 app.command("vector-types")(vector_types.vector_types)
 app.command("standby")(standby.standby)
 app.command("tenants")(tenants.tenants)

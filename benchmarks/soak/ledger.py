@@ -13,7 +13,18 @@ from dataclasses import dataclass, field
 
 Version = int | None
 """The version of a document; None means that the document does not exist."""
-NAMES = ("Vendors", "vendors", "New", "new", "Lime mortar", "routing", "Firmware", "station", "office", "ledger entries")
+NAMES = (
+    "Vendors",
+    "vendors",
+    "New",
+    "new",
+    "Lime mortar",
+    "routing",
+    "Firmware",
+    "station",
+    "office",
+    "ledger entries",
+)
 """Titles that the texts contain as names or as ordinary words."""
 
 
@@ -129,4 +140,3 @@ def text(key: DocumentKey, version: int) -> str:
         paragraphs.append(sentence * 8)
     paragraphs.append(f"End of {own}.")
     return "\n\n".join(paragraph.strip() for paragraph in paragraphs)
-

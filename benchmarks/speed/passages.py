@@ -65,5 +65,5 @@ def _of_folder(folder: Path) -> Iterable[str]:
 
 
 def _chunks(text: str) -> Iterator[str]:
-    passages = chunking.split(text, markdown=False, target_tokens=TARGET_TOKENS, overlap_tokens=OVERLAP_TOKENS)
+    passages = chunking.split(text, kind="plain", target_tokens=TARGET_TOKENS, overlap_tokens=OVERLAP_TOKENS)
     yield from (passage.content for passage in passages)

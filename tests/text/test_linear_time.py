@@ -67,6 +67,23 @@ CUES = ("1\n", "00:01.000 --> 00:02.000\n", "00:00:01,0 --> ", "<v ", "<v a>", "
 CELLS = ("![](data:", "![", "](", ")", "\\r", "\\u001b[0", "\\n", "```", "`", " ", "a")
 MESSAGES = ("From a 12:30 b\n", "From ", "\n", ">", "Subject: a\n", "a\n", "--b\n", "=?utf-8?q?a?= ")
 ELEMENTS = ("<text:p>a</text:p>", "<text:list>a</text:list>", "<text:s/>", "<!---->", "a", "\n", "&amp;")
+SOURCE = (
+    *(
+        "def a(b):\n",
+        "  class A {\n",
+        "a b(",
+        "@a(\n",
+        "# a\n",
+        "(",
+        "){\n",
+        "}\n",
+        "static a *",
+        "<a",
+        "a AS (\n",
+        "  a\n",
+    ),
+    *("const a = ", "(a) =>", "export ", "CREATE TABLE ", "a(b)\n{\n", "    ", "\n\n", "[a", ":a,", "func (a) "),
+)
 TOKENS = (*MARKDOWN, *RESTRUCTURED, *MARKUP, *WORDS)
 OPENINGS = ("", "a::\n\n", ".. code::\n", "```\n", "---\n", "|a|\n|", "# ", "- ", "> ", "a\n", "Ã", "<!--", ".")
 ENDINGS = ("", "x", "\n   x\n", "`", "é", "|")
@@ -103,6 +120,7 @@ ONCE_SLOW = {
 
 TOKENS_OF = {
     "HTML": MARKUP,
+    "chunking of code": SOURCE,
     "RTF": RICH,
     "transcript": CUES,
     "notebook": CELLS,
@@ -182,7 +200,8 @@ WORK: dict[str, Callable[[str], object]] = {
     "structure": structure.blocks,
     "title": structure.title,
     "chunking": chunking.split,
-    "chunking of plain text": lambda text: chunking.split(text, markdown=False),
+    "chunking of plain text": lambda text: chunking.split(text, kind="plain"),
+    "chunking of code": lambda text: chunking.split(text, kind="code"),
     "frontmatter": lambda text: markdown.parse(f"---\n{text}\n---\n{text}"),
     "frontmatter that is not closed": lambda text: markdown.parse(f"---\n{text}"),
     "sentences": lambda text: list(sentences.spans(text, 0, len(text))),

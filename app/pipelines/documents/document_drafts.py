@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from app import errors
+from app.parsing import formats
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.providers.base import EmbeddingModel
 from app.shapes import ChunkDraft, DocumentDraft, Json, Passage, SourcePath, Upload, limits
@@ -134,12 +135,19 @@ def passages(draft: DocumentDraft, *, model: EmbeddingModel, options: ChunkingOp
         return [Passage(draft.title, 0, 0)]
     return chunking.split(
         draft.content,
-        markdown=draft.markdown,
+        kind=_kind(draft),
         target_tokens=options.target,
         overlap_tokens=min(options.overlap, options.target - 1),
         max_tokens=max(options.target, model.max_tokens - RESERVED_TOKENS - tokens.count(draft.title)),
         starts=model.token_starts or tokens.starts,
     )
+
+
+def _kind(draft: DocumentDraft) -> chunking.TextKind:
+    """How the structure of a document's text is marked; source code is known by the name of its file."""
+    if draft.markdown:
+        return "markdown"
+    return "code" if formats.is_code(str(draft.metadata.get("filename") or "")) else "plain"
 
 
 def chunk(passage: Passage, draft: DocumentDraft, *, model: EmbeddingModel) -> ChunkDraft:

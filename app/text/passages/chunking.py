@@ -1,8 +1,8 @@
 """Splits a document into passages.
 
 Cuts at the largest structure that fits: sections, then blocks, then sentences or lines, then words, then anywhere. A
-passage is a slice of the text, so its offsets are exact; only a passage that begins inside a table has the header rows
-of the table before it.
+passage is a slice of the text, so its offsets are exact; only a passage that begins inside a table has the caption and
+the header rows of the table before it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Literal
 
 from app.shapes import Passage
 from app.text import interruption
 from app.text.passages import tokens
-from app.text.structure import sentences, structure
+from app.text.structure import code, sentences, structure
 
 MAX_CHARACTERS = 8_000
 SLACK = 1.25  # a section up to this multiple of the target is not cut
@@ -25,6 +27,13 @@ TINY = 1 / 3  # a section smaller than this share of the target is joined with a
 HEADER_SHARE = 0.5  # the largest share of the target that a table's header may take to be repeated
 _OVERLAP_WINDOW = 800  # code points in which the sentences to repeat are searched
 
+TextKind = Literal["markdown", "plain", "code"]
+"""How the structure of a text is marked."""
+_BLOCKS: dict[TextKind, Callable[[str], list[structure.Block]]] = {
+    "markdown": structure.blocks,
+    "plain": partial(structure.blocks, markdown=False),
+    "code": code.blocks,
+}
 _Splitter = Callable[[str, int, int], Iterable[sentences.Span]]
 _SPEAKER = re.compile(r"^[ \t]*(?:\[[^\]\n]{1,40}\][ \t]*)?[^\s:][^:\n]{0,40}:[ \t]", re.MULTILINE)
 _STAMP = re.compile(
@@ -32,6 +41,9 @@ _STAMP = re.compile(
 )
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
 _DELIMITER = re.compile(r"[ \t|:]*+-[ \t|:-]*+$")
+_CAPTION = re.compile(r"(?:table|tabelle|tableau|tabla|tabella|tabela|tab\.)\s+\S|.*:\s*$", re.IGNORECASE)
+MAX_CAPTION = 300
+"""Code points of the longest line above a table that is its caption."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +101,8 @@ class _Section:
 class _Unit:
     """A piece that packing does not cut; `whole` is set if it ends at the end of a sentence, line or block.
 
-    `header` has the header rows of the table that the piece is in, which a passage that begins with it repeats.
+    `header` has the caption and the header rows of the table that the piece is in, which a passage that begins with it
+    repeats.
     """
 
     start: int
@@ -101,7 +114,7 @@ class _Unit:
 def split(
     text: str,
     *,
-    markdown: bool = True,
+    kind: TextKind = "markdown",
     target_tokens: int = 160,
     overlap_tokens: int = 24,
     max_tokens: int = 230,
@@ -112,17 +125,17 @@ def split(
     Sizes are in tokens, whose offsets in the text `starts` returns, ascending: by default estimated ones (see
     `tokens`), which also measure headings. Sections are cut to about `target_tokens`, and content together with its
     heading path stays within `max_tokens`, content within 8,000 code points. Up to 1.25 times the target is not
-    cut. Each passage of a cut table begins with its header rows. Headings are returned in `heading_path`; very
-    small sections are joined under their common ancestor and keep their heading lines. If a section is cut, up to
-    `overlap_tokens` of whole sentences are repeated. Every visible character is in a passage or in a heading path.
-    Takes linear time.
+    cut. Each passage of a cut table begins with its caption and its header rows. Headings, and the definitions of
+    source code, are returned in `heading_path`; very small sections are joined under their common ancestor and keep
+    their heading lines. If a section is cut, up to `overlap_tokens` of whole sentences are repeated. Every visible
+    character is in a passage or in a heading path. Takes linear time.
 
     Raises ValueError unless 1 ≤ target_tokens ≤ max_tokens and 0 ≤ overlap_tokens < target_tokens.
     """
     if not (1 <= target_tokens <= max_tokens and 0 <= overlap_tokens < target_tokens):
         raise ValueError("need 1 <= target_tokens <= max_tokens and 0 <= overlap_tokens < target_tokens")
     source = _PieceOffsets(text, starts(text))
-    root = _outline(text, structure.blocks(text, markdown=markdown))
+    root = _outline(text, _BLOCKS[kind](text))
     return list(_passages(source, root, _Limits(target_tokens, overlap_tokens, max_tokens)))
 
 
@@ -203,7 +216,8 @@ def _cut(
     source: _PieceOffsets, blocks: Iterable[structure.Block], path: tuple[str, ...], limits: _Limits
 ) -> Iterator[Passage]:
     """Yields blocks as passages of about equal size, each starting with the overlap of the one before it."""
-    units = list(itertools.chain.from_iterable(_units(source, block, limits) for block in blocks))
+    pairs = itertools.pairwise(itertools.chain([None], blocks))
+    units = list(itertools.chain.from_iterable(_units(source, above, block, limits) for above, block in pairs if block))
     stop = units[-1].end
     start = fresh = units[0].start
     header = units[0].header
@@ -238,30 +252,62 @@ def _overlapping(source: _PieceOffsets, start: int, previous: _Unit, unit: _Unit
     return unit.start
 
 
-def _units(source: _PieceOffsets, block: structure.Block, limits: _Limits) -> Iterator[_Unit]:
-    """Yields a block as one unit if it fits, else in the largest pieces that do; tables and code may fill a passage."""
+def _units(
+    source: _PieceOffsets, above: structure.Block | None, block: structure.Block, limits: _Limits
+) -> Iterator[_Unit]:
+    """Yields a block as one unit if it fits, else in the largest pieces that do; tables and code may fill a passage.
+
+    `above` is the block before it, which may be the caption of a table.
+    """
     rigid = block.kind in ("table", "fence")
-    if source.fits(block.start, block.end, limits.whole if rigid else limits.target):
-        yield _Unit(block.start, block.end, not rigid)
+    caption = _caption(source.text, above) if block.kind == "table" else None
+    if source.fits(block.start, block.end, limits.whole if rigid else limits.target, caption):
+        yield _Unit(block.start, block.end, not rigid, caption)
         return
     header = _header(source, block, limits) if block.kind == "table" else None
     if header:
-        yield from _table_units(source, header, block.end, limits)
+        yield from _table_units(source, _Header(header, caption).within(source, limits), block.end, limits)
         return
     splitters = _splitters(block.kind, source.text[block.start : min(block.end, block.start + 2_000)])
     for unit in _pieces(source, block.start, block.end, splitters, limits.target):
         yield _Unit(unit.start, unit.end, unit.whole and not rigid)
 
 
-def _table_units(source: _PieceOffsets, header: sentences.Span, end: int, limits: _Limits) -> Iterator[_Unit]:
-    """Yields the rows of a table, the first one with the header if they fit."""
-    limit = limits.target - source.count(*header)
-    rows = list(sentences.lines(source.text, header[1], end))
-    joined = bool(rows) and source.fits(header[0], rows[0][1], limits.target)
-    yield _Unit(header[0], rows[0][1] if joined else header[1], False)
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """The header rows of a table, and its caption above them."""
+
+    rows: sentences.Span
+    caption: sentences.Span | None
+
+    @property
+    def whole(self) -> sentences.Span:
+        """From the caption to the end of the header rows."""
+        return (self.caption or self.rows)[0], self.rows[1]
+
+    def within(self, source: _PieceOffsets, limits: _Limits) -> _Header:
+        """The header without a caption that makes it too large to be repeated."""
+        return self if source.count(*self.whole) <= HEADER_SHARE * limits.target else _Header(self.rows, None)
+
+
+def _table_units(source: _PieceOffsets, header: _Header, end: int, limits: _Limits) -> Iterator[_Unit]:
+    """Yields the rows of a table, the first one with the header rows if they fit."""
+    limit = limits.target - source.count(*header.whole)
+    rows = list(sentences.lines(source.text, header.rows[1], end))
+    joined = bool(rows) and source.fits(header.rows[0], rows[0][1], limits.target, header.caption)
+    yield _Unit(header.rows[0], rows[0][1] if joined else header.rows[1], False, header.caption)
     for begin, finish in rows[joined:]:
         for unit in _pieces(source, begin, finish, (sentences.lines, sentences.spans), limit):
-            yield _Unit(unit.start, unit.end, False, header)
+            yield _Unit(unit.start, unit.end, False, header.whole)
+
+
+def _caption(text: str, above: structure.Block | None) -> sentences.Span | None:
+    """Returns the last line above a table if it is its caption: it begins with "Table" or ends with a colon."""
+    if above is None or above.kind != "paragraph":
+        return None
+    start = text.rfind("\n", above.start, above.end) + 1 or above.start
+    is_caption = above.end - start <= MAX_CAPTION and _CAPTION.match(text, start, above.end)
+    return (start, above.end) if is_caption else None
 
 
 def _header(source: _PieceOffsets, block: structure.Block, limits: _Limits) -> sentences.Span | None:

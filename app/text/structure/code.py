@@ -1,0 +1,163 @@
+"""Finds the definitions in source code: classes, functions, types and statements that create something.
+
+Definitions are recognised by the words and brackets of the common languages at the beginning of a line, and their
+extent by indentation, which is how code is written whatever its language means by it. Takes linear time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from app.text import interruption
+from app.text.structure.structure import Block
+
+MAX_LINE = 400
+"""Code points of the longest line in which a definition is looked for; a longer one is data."""
+MAX_DEPTH = 8
+TAB = 4
+
+_LINE = re.compile(r"[^\n]+")
+_MODIFIERS = (
+    r"(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|unsafe|virtual|override|open"
+    r"|sealed|data|inline|extern|const|declare|partial|suspend|local|pub(?:\([a-z]*+\))?)[ \t]++)*+"
+)
+_NAMED = re.compile(
+    _MODIFIERS + r"(?:def|class|func|function\*?|fn|impl|struct|interface|trait|enum|type|module|object|record|protocol"
+    r"|namespace|union|macro_rules!|sub|defmodule|defp|message|service)(?:[ \t]++(?:class|struct)\b)?[ \t]*+"
+    r"(?:<[^<>]*+>[ \t]*+)?(?:\([^()]*+\)[ \t]*+)?(?<=[ \t)>])(?P<name>[^\W\d][\w$.]*+[?!]?)[ \t]*+"
+    r"(?:[(<\[:{=;]|$|(?:extends|implements|for|where|struct|interface|is|as|with|returns|throws|from)\b)"
+)
+"""A word that introduces a definition, and its name; between them the type parameters or the receiver of a method.
+
+What follows the name tells code from the prose of a comment, such as "class of hits".
+"""
+_ASSIGNED = re.compile(
+    r"(?:export[ \t]++(?:default[ \t]++)?)?(?:const|let|var|val)[ \t]++(?P<name>[A-Za-z_$][\w$]*+)[ \t]*+(?::[^=]*+)?"
+    r"=[ \t]*+(?:async[ \t]*+)?(?:function\b|\([^()]*+\)[^=]*+=>|[A-Za-z_$][\w$]*+[ \t]*+=>)"
+)
+"""A function that is the value of a name, as in JavaScript."""
+_CREATED = re.compile(
+    r"CREATE[ \t]++(?:OR[ \t]++REPLACE[ \t]++)?(?:UNIQUE[ \t]++|TEMP(?:ORARY)?[ \t]++|MATERIALIZED[ \t]++)?"
+    r"(?:TABLE|VIEW|FUNCTION|PROCEDURE|TRIGGER|INDEX|TYPE|SCHEMA|POLICY|SEQUENCE)[ \t]++(?:IF[ \t]++NOT[ \t]++EXISTS"
+    r"[ \t]++)?(?P<name>[\w.\"]++)",
+    re.IGNORECASE,
+)
+_EXPRESSION = re.compile(
+    r"(?:WITH[ \t]++)?(?P<name>\w++)[ \t]++AS[ \t]++(?:(?:NOT[ \t]++)?MATERIALIZED[ \t]++)?\($", re.IGNORECASE
+)
+"""A statement of SQL, and a common table expression in one."""
+_CALLABLE = re.compile(
+    r"(?:[A-Za-z_~][\w<>\[\]:.,?~]*+[ \t*&]++)*+[*&]*+(?P<name>[A-Za-z_~$][\w$:~]*+)"
+    r"\((?:[^;{}=()]|\([^;{}=()]*+\))*+\)[^;={}()]*+(?P<open>\{)?$"
+)
+"""A function or method of a language with braces: what it returns, its name and parameters, and its brace."""
+_NO_NAME = re.compile(
+    r"(?:if|for|while|switch|return|else|do|catch|try|new|throw|case|await|yield|super|assert|elif|with|delete|foreach"
+    r"|using|lock|match|select|and|or|not|in)\b"
+)
+_ABOVE = re.compile(r"@|#(?!!)|//|/\*|\*|--|\[[A-Z]|template\b")
+"""What the lines above a definition begin with that belong to it: comments, decorators, attributes."""
+_CLOSING = re.compile(r"[)\]}]|end\b|\{")
+
+
+@dataclass(slots=True)
+class _Lead:
+    """Lines that may belong to the definition below them: where they start, and their indentation."""
+
+    start: int
+    indent: int
+
+
+def blocks(text: str) -> list[Block]:
+    """Returns the blocks of code: before each definition an empty heading with its name, and its lines as fences.
+
+    A definition ends where a line is not indented more than its first one, closing brackets aside; what follows it has
+    the headings around it. Comments, decorators and attributes above a definition belong to it.
+    """
+    return list(_Scanner(text).run())
+
+
+@dataclass(slots=True)
+class _Scanner:
+    """Scans line by line; `open` are the indentations of the definitions around the line."""
+
+    text: str
+    open: list[int] = field(default_factory=list)
+    lead: _Lead | None = None
+    start: int = -1
+    end: int = -1
+
+    def run(self) -> Iterator[Block]:
+        lines = [match.span() for match in _LINE.finditer(self.text) if match[0].strip()]
+        for number, (start, end) in enumerate(lines):
+            following = lines[number + 1] if number + 1 < len(lines) else (end, end)
+            yield from self._line(start, end, self.text[following[0] : following[1]][:MAX_LINE].strip())
+        yield from self._closed()
+
+    def _line(self, start: int, end: int, following: str) -> Iterator[Block]:
+        line = self.text[start : min(end, start + MAX_LINE)].expandtabs(TAB)
+        words = line.strip()
+        indent = len(line) - len(line.lstrip())
+        is_apart = start > self.end + 1
+        name = _name(words, following) if end - start <= MAX_LINE else None
+        if name is not None and len(self._around(indent)) < MAX_DEPTH:
+            yield from self._definition(self._lead_start(start, indent), indent, name)
+        elif is_apart or self._is_outside(indent, words):
+            yield from self._apart(start, indent, words)
+        self._follow(start, indent, words, is_apart)
+        self.start, self.end = (start if self.start < 0 else self.start), end
+
+    def _definition(self, start: int, indent: int, name: str) -> Iterator[Block]:
+        """End the lines before a definition, and begin it."""
+        yield from self._closed(start)
+        self.open = [*self._around(indent), indent]
+        yield Block("heading", start, start, len(self.open), name)
+        self.start = start if start < self.end else -1
+        self.lead = None
+
+    def _apart(self, start: int, indent: int, words: str) -> Iterator[Block]:
+        """End a run of lines; where the definition ends too, begin a section with the headings around it."""
+        yield from self._closed()
+        if self._is_outside(indent, words) and not _ABOVE.match(words):
+            self.open = self._around(indent)
+            yield Block("heading", start, start, len(self.open) + 1)
+
+    def _is_outside(self, indent: int, words: str) -> bool:
+        return bool(self.open) and indent <= self.open[-1] and not _CLOSING.match(words)
+
+    def _around(self, indent: int) -> list[int]:
+        """The indentations of the open definitions that contain a line with this one."""
+        return [outer for outer in self.open if outer < indent]
+
+    def _lead_start(self, start: int, indent: int) -> int:
+        return self.lead.start if self.lead is not None and self.lead.indent == indent else start
+
+    def _follow(self, start: int, indent: int, words: str, is_apart: bool) -> None:
+        """Note whether the line may belong to a definition below it."""
+        if self.lead is not None and not is_apart and (indent > self.lead.indent or _CLOSING.match(words)):
+            return
+        if not _ABOVE.match(words):
+            self.lead = None
+        elif self.lead is None or is_apart or self.lead.indent != indent:
+            self.lead = _Lead(start, indent)
+
+    def _closed(self, before: int | None = None) -> Iterator[Block]:
+        """The lines since the last block, up to an offset."""
+        interruption.point()
+        end = self.end if before is None else min(self.end, before)
+        if 0 <= self.start < end:
+            yield Block("fence", self.start, end)
+        self.start = -1
+
+
+def _name(words: str, following: str) -> str | None:
+    """The name that a line defines."""
+    for pattern in (_NAMED, _ASSIGNED, _CREATED, _EXPRESSION):
+        if match := pattern.match(words):
+            return match["name"]
+    if words[-1] not in "{)" or _NO_NAME.match(words):
+        return None
+    match = _CALLABLE.match(words)
+    return match["name"] if match and (match["open"] or following == "{") else None

@@ -1,0 +1,1 @@
+"""Measures how well the source code and the tables of this repository are found; see `measure`."""
