@@ -30,6 +30,7 @@ from app.api.multihop import router as multihop
 from app.api.problems import problems
 from app.api.search import feedback_router as feedback
 from app.api.search import router as search
+from app.api.search import synonyms_router as synonyms
 from app.api.site import docs, playground
 from app.api.sources import router as sources
 from app.config import Settings
@@ -38,6 +39,7 @@ from app.pipelines.linking import backfill
 from app.pipelines.maintenance import audit
 from app.pipelines.running.services import Services
 
+ROUTERS = (search, feedback, synonyms, multihop, documents, selections, facets, sources, jobs, entities, agents, health)
 DESCRIPTION = """
 Hybrid search over your documents: by vectors and by BM25, fused in one SQL statement.
 
@@ -97,7 +99,7 @@ def create_app(
     app.state.key_lookups = auth.KeyLookups()
     app.state.readiness = health.ReadinessCheck()
     bodies.install(app, max_bytes=chosen.max_body_bytes)
-    for module in (search, feedback, multihop, documents, selections, facets, sources, jobs, entities, agents, health):
+    for module in ROUTERS:
         app.include_router(module.router)
     app.include_router(multihop.lists_router)
     for installed in (docs, playground, traces, problems, success_examples):

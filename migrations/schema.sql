@@ -222,6 +222,8 @@ tenants.calibration bigint[]
 tenants.created_at timestamp with time zone NOT NULL DEFAULT now()
 tenants.names_version bigint NOT NULL DEFAULT '0'::bigint
 tenants.next_chunk_no bigint NOT NULL DEFAULT '1'::bigint
+tenants.synonyms jsonb NOT NULL DEFAULT '[]'::jsonb
+tenants.synonyms_version bigint NOT NULL DEFAULT 0
 tenants.user_id text NOT NULL
 tenants.version bigint NOT NULL DEFAULT '0'::bigint
 text_statistics.chunks bigint NOT NULL
@@ -470,7 +472,7 @@ BEGIN
         (SELECT ARRAY[t.version, t.names_version, CASE WHEN EXISTS (
              SELECT FROM stepwell.hidden_chunks AS h WHERE h.user_id = p_user) THEN 1 ELSE 0 END, stored, coalesce((
              SELECT CAST(sum(s.chunks) AS bigint) FROM stepwell.text_statistics AS s WHERE s.user_id = p_user), 0)]
-             || t.calibration
+             || t.calibration || CASE WHEN t.synonyms_version > 0 THEN ARRAY[t.synonyms_version] END
          FROM stepwell.tenants AS t WHERE t.user_id = p_user), ARRAY[0, 0, 0, stored, 0]);
 END
 $function$

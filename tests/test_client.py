@@ -159,6 +159,12 @@ async def test_a_client_asks_for_a_state_that_contains_what_it_has_stored(client
     assert first == 0 < stored <= read < deleted
 
 
+async def test_synonyms_are_replaced_and_read(client: AsyncClient) -> None:
+    groups = [["lime", "quicklime"], {"terms": ["wall"], "expand_to": ["rampart"]}]
+    assert await client.set_synonyms(groups) == {"groups": 2, "terms": 4}
+    assert [one.terms for one in (await client.synonyms()).groups] == [["lime", "quicklime"], ["wall"]]
+
+
 async def test_tools_are_defined_and_called(client: AsyncClient) -> None:
     await client.add(LIME, uri="notes/lime.md")
     assert "search_documents" in {tool.name for tool in await client.tools()}

@@ -43,6 +43,7 @@ COMMANDS = {
         "search.calibrate:calibrate", "Fit the relevance of hits to judged questions on your own documents."
     ),
     "feedback": LazyCommand("search.feedback:app", "List and export what was said of hits."),
+    "synonyms": LazyCommand("search.synonyms:app", "List, replace and remove words that mean the same."),
     "doctor": LazyCommand("maintenance.doctor:doctor", "Check the database, the model and the settings."),
     "backup": LazyCommand("maintenance.backup:backup", "Write the whole database to a file."),
     "restore": LazyCommand("maintenance.backup:restore", "Load a backup."),

@@ -181,7 +181,7 @@ def coverage(text_score: float | None, terms: Iterable[Term]) -> float | None:
     count as one.
     """
     terms = list(terms)
-    words = sum(term.idf * term.times for term in terms if not (term.is_expansion or term.is_correction))
+    words = sum(term.idf * term.times for term in terms if not (term.is_expansion or term.is_added))
     prefixed = max((term.idf for term in terms if term.is_expansion and term.df), default=0.0)
     bound = (words + prefixed) * float(bm25.K1 + 1)
     return min(1.0, (text_score or 0.0) / bound) if bound else None

@@ -86,6 +86,7 @@ from app.shapes.reading import (
 )
 from app.shapes.snippets import MatchedSpan, Snippet
 from app.shapes.sources import FileFailure, KnownFile, Source, SourceDraft, SourceNumbers, SourcePath, SourceRoots
+from app.shapes.synonyms import Synonym, SynonymGroup, SynonymPhrase
 from app.shapes.writing import (
     CacheUse,
     Chunk,
@@ -217,6 +218,9 @@ __all__ = [
     "Step",
     "StepResult",
     "StoredCalibration",
+    "Synonym",
+    "SynonymGroup",
+    "SynonymPhrase",
     "Term",
     "TermMethod",
     "TermMethodUsed",

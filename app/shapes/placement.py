@@ -66,7 +66,8 @@ class LegPlace:
 
     `rank` is also known beyond the candidates; None if the text leg does not find the chunk. `exact` is false if the
     chunk has at least this rank. `candidates` is the number of candidates of the leg and `entry_score` the lowest score
-    of them if they were cut. `words` are the lexemes of the query that the chunk contains; None in the vector leg.
+    of them if they were cut. `words` are the lexemes of the query that the chunk contains, `synonyms` those of them
+    that only synonyms of the query's words have; None in the vector leg.
     """
 
     leg: Leg
@@ -77,6 +78,7 @@ class LegPlace:
     entry_score: float | None
     exact: bool = True
     words: tuple[str, ...] | None = None
+    synonyms: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from app.shapes.kinds import (
 )
 from app.shapes.matches import Boost, EntityMatch, HitGuidance
 from app.shapes.snippets import Snippet
+from app.shapes.synonyms import Synonym
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +164,8 @@ class Correction:
 class LexicalQuery:
     """Words of which any may match in the text leg, and conditions of both legs.
 
-    The lexemes of `corrections` may match too, with a smaller weight. A chunk must contain the words and phrases of
-    `strict` and none of `excluded`, and meet each of `groups`.
+    The lexemes of `corrections` and `synonyms` may match too, with a smaller weight. A chunk must contain the words and
+    phrases of `strict` and none of `excluded`, and meet each of `groups`.
     """
 
     words: IndexText
@@ -172,6 +173,7 @@ class LexicalQuery:
     excluded: tuple[IndexText, ...] = ()
     groups: tuple[Condition, ...] = ()
     corrections: tuple[Correction, ...] = ()
+    synonyms: tuple[Synonym, ...] = ()
 
     @property
     def has_conditions(self) -> bool:
@@ -245,7 +247,8 @@ _values_of = attrgetter(*_CANDIDATE_FIELDS)
 class Term:
     """A lexeme of the query: df and idf in the user's chunks, and number of occurrences in the query.
 
-    Those of a lexeme that only corrects a word are less than 1. `is_expansion`: it begins with a prefix of the query.
+    Those of a lexeme that only corrects a word, or is a synonym of one, are less than 1. `is_expansion`: it begins with
+    a prefix of the query. The lexemes of a synonym of several words are separated by spaces.
     """
 
     lexeme: str
@@ -253,11 +256,17 @@ class Term:
     idf: float
     times: float = 1
     is_expansion: bool = False
+    is_synonym: bool = False
 
     @property
-    def is_correction(self) -> bool:
-        """Whether the query does not contain it, but a word that it corrects."""
+    def is_added(self) -> bool:
+        """Whether the query does not contain it, but a word that it corrects or is a synonym of."""
         return self.times < 1
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The lexemes as chunks contain them."""
+        return tuple(self.lexeme.split(" "))
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,6 +103,10 @@ ROWS = {
         INSERT INTO stepwell.feedback (user_id, feedback_id, query, document_id, chunk_id, helpful)
         VALUES ('ana', '{UUID(int=10)}', 'lantern', '{BRANDT}', NULL, true);
         """,
+    "0029": """
+        UPDATE stepwell.tenants SET synonyms = '[{"terms": ["lantern", "lamp"]}]', synonyms_version = 1
+        WHERE user_id = 'ana';
+        """,
 }
 """Rows that can be inserted from a revision on."""
 

@@ -68,6 +68,9 @@ class LegPlacement(Response):
     words: list[str] | None = Field(
         None, description="Text leg: the lexemes of the query that the chunk contains; null in the vector leg."
     )
+    synonyms: list[str] | None = Field(
+        None, description="Text leg: those of `words` that only synonyms of the query's words have."
+    )
 
 
 class PlacementStep(BaseModel):

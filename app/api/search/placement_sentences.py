@@ -118,7 +118,8 @@ def _leg(leg: LegPlace) -> str:
     if not leg.candidate and leg.rank <= leg.candidates and leg.leg == "vector":
         return f"{place}, but the approximate search of the vector index missed it."
     among = "is" if leg.candidate else "is not"
-    return f"{place} and {among} among the {leg.candidates} candidates of the {leg.leg} leg."
+    shared = f" It contains synonyms of the query's words: {', '.join(leg.synonyms)}." if leg.synonyms else ""
+    return f"{place} and {among} among the {leg.candidates} candidates of the {leg.leg} leg.{shared}"
 
 
 def _threshold(step: StepResult) -> str:

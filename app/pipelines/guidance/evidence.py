@@ -138,13 +138,17 @@ def _is_title(title: str, match: EntityMatch) -> bool:
 def _share_of_query(words: Sequence[str], terms: Sequence[Term]) -> float:
     """The share of the query's idf that these words have; the usual one for a reference without a name.
 
-    Other words that no chunk contains do not count.
+    Other words that no chunk contains do not count, nor do synonyms.
     """
     if not words:
         return aboutness.USUAL_SHARE
     named = sum(term.idf * term.times for term in terms if _is_of(words, term))
-    others = sum(term.idf * term.times for term in terms if term.df and not _is_of(words, term))
+    others = sum(term.idf * term.times for term in terms if _counts(term) and not _is_of(words, term))
     return named / (named + others) if named else 0.0
+
+
+def _counts(term: Term) -> bool:
+    return term.df > 0 and not term.is_synonym
 
 
 def _is_of(words: Sequence[str], term: Term) -> bool:

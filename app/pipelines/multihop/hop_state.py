@@ -122,9 +122,7 @@ class HopState:
     @property
     def question_idf(self) -> dict[str, float]:
         """The idf of the question's lexemes that any chunk contains."""
-        return {
-            term.lexeme: term.idf for term in self.first.recalled.result.terms if term.df and not term.is_correction
-        }
+        return {term.lexeme: term.idf for term in self.first.recalled.result.terms if term.df and not term.is_added}
 
     @property
     def question_lexemes(self) -> dict[UUID, frozenset[str]]:

@@ -155,7 +155,7 @@ class LinkStrategy:
             words={
                 term.lexeme: term.idf * term.idf if term.df else 0.0
                 for term in recalled.result.terms
-                if not term.is_correction
+                if not term.is_added
             },
             vector=recalled.request.vector,
             corpus_chunks=recalled.result.corpus_chunks,

@@ -11,6 +11,7 @@ from app.parsing.process import ParseLimits
 from app.pipelines.running.budget import Budget
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.running.entity_cache import EntityCache
+from app.pipelines.running.synonym_cache import SynonymCache
 from app.providers import base
 from app.providers.base import Embedder, Llm, Reranker
 from app.providers.calls.policy import CallPolicy
@@ -72,6 +73,7 @@ class Services:
     facet_cache: TTLCache[Hashable, Sequence[Facet]] = field(
         default_factory=lambda: TTLCache(CACHED_VALUES, FACETS_TTL_S, getsizeof=_values_in)
     )
+    synonym_cache: SynonymCache = field(default_factory=SynonymCache)
     cache: VectorCache = field(default_factory=VectorCache)
 
     def new_route(self, *, required: int) -> ReadRoute:

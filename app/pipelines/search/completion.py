@@ -11,7 +11,7 @@ from uuid import UUID
 from app.pipelines.guidance.guidance import MIN_ABOUTNESS, AppliedGuidance
 from app.pipelines.guidance.matching import EntityMatches
 from app.pipelines.running.context import SearchContext
-from app.pipelines.search import dating, snippets
+from app.pipelines.search import dating, snippets, synonyms
 from app.pipelines.search.candidates import Candidates, Page, Ranking, Recalled
 from app.ranking import confidence, relevance
 from app.ranking.fusion_plan import FusionPlan
@@ -245,6 +245,7 @@ def _query_explained(query: Query, recalled: Recalled) -> dict[str, Any]:
         "weights": {"vector": plan.weights.vector, "text": plan.weights.text},
         "terms": terms,
         "corrections": {one.word: list(one.lexemes) for one in lexical.corrections} if lexical else {},
+        "synonyms": synonyms.explained(lexical.synonyms) if lexical else {},
         "required": list(parsed.required),
         "phrases": list(parsed.phrases),
         "excluded": list(parsed.excluded),

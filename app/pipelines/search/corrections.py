@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from app.pipelines.search import understanding
-from app.shapes import Correction, HybridRequest, HybridResult, IndexText, ParsedQuery, Term
+from app.shapes import Correction, HybridRequest, HybridResult, IndexText, LexicalQuery, ParsedQuery, Term
 from app.store.connection.transactions import Reading
 from app.store.search import vocabulary
 from app.store.search.vocabulary import EditedWord
@@ -35,17 +35,25 @@ async def corrected(
     """
     if request.lexical is None or not result.candidates:
         return None
-    words = _unknown(parsed, result.terms)
+    terms = _own(result.terms, request.lexical)
+    words = _unknown(parsed, terms)
     if not words:
         return None
     edited = {word: EditedWord(understanding.index_text(word), _edits(word)) for word in words}
     found = await vocabulary.corrections(db, edited, limit=MAX_LEXEMES + 1)
-    stems = [term.lexeme for term in result.terms if not term.df]
+    stems = [term.lexeme for term in terms if not term.df]
     lexemes = {word: _unrelated(found.get(word, ()), word, stems) for word in words}
     corrections = tuple(
         Correction(word, tuple(lexemes[word])) for word in words if 1 <= len(lexemes[word]) <= MAX_LEXEMES
     )
     return replace(request, lexical=replace(request.lexical, corrections=corrections)) if corrections else None
+
+
+def _own(terms: Sequence[Term], lexical: LexicalQuery) -> list[Term]:
+    """The terms that the query contains; those with synonyms are meant as they are written, and so count as known."""
+    meant = {lexeme for one in lexical.synonyms for lexeme in one.sources}
+    own = (term for term in terms if not term.is_added)
+    return [replace(term, df=term.df or 1) if term.lexeme in meant else term for term in own]
 
 
 def _unknown(parsed: ParsedQuery, terms: Sequence[Term]) -> list[str]:

@@ -86,13 +86,17 @@ async def _looser(step: Step, request: HybridRequest, result: HybridResult, db: 
         return None if looser == lexical else replace(request, lexical=looser)
     if step is DROP_CONSTRAINTS:
         is_bound = lexical.excluded or lexical.groups
-        return replace(request, lexical=LexicalQuery(lexical.words)) if is_bound else None
+        unbound = replace(lexical, strict=(), excluded=(), groups=())
+        return replace(request, lexical=unbound) if is_bound else None
     return await _respelled(request, result, db)
 
 
 async def _respelled(request: HybridRequest, result: HybridResult, db: Reading) -> HybridRequest | None:
     """The request with its longest unknown words replaced by completions of them and words of similar spelling."""
-    unknown = sorted((term.lexeme for term in result.terms if term.df == 0), key=lambda word: (-len(word), word))
+    unknown = sorted(
+        (term.lexeme for term in result.terms if term.df == 0 and not term.is_added),
+        key=lambda word: (-len(word), word),
+    )
     stored = await vocabulary.starting_like(db, unknown[:MAX_UNKNOWN_WORDS])
     size = COMPARISON_COST * sum(map(len, stored.values()))
     words = await offload.run(size, _similar_words, stored)

@@ -12,7 +12,7 @@ from app.pipelines.running import model_switch, turns
 from app.pipelines.running.context import SearchContext
 from app.pipelines.running.services import Services
 from app.pipelines.running.turns import SearchTurn
-from app.pipelines.search import completion, corrections, ordering, pages, relaxation, understanding
+from app.pipelines.search import completion, corrections, ordering, pages, relaxation, synonyms, understanding
 from app.pipelines.search.candidates import Candidates, Ranking, Recalled
 from app.pipelines.search.understanding import Understanding
 from app.ranking import relevance
@@ -91,14 +91,15 @@ async def _recalled(
 
     The statement is run again with corrections of misspelt words, if there are any.
     """
-    services, request = context.services, understood.request
+    services = context.services
     async with services.db.searching(query.user_id, candidates=query.candidates) as reading:
         context.version, context.calibration = reading.version, reading.calibration
         with context.timed("pass1"):
             # Descriptions of entities are compared with the vector of the text only.
-            vector = request.vector if query.vector is None else None
+            vector = understood.request.vector if query.vector is None else None
             matches = await matching.run(reading, query, understood.parsed, vector, cache=services.entity_cache)
         with context.timed("recall"):
+            request = await synonyms.expanded(reading, understood.request, services.synonym_cache)
             result = await recall.hybrid(reading, guidance.widened(request, query, matches))
             if corrected := await corrections.corrected(reading, request, understood.parsed, result):
                 request = corrected

@@ -64,7 +64,7 @@ async def _of_passages(
     size = COST * sum(len(passage.text) for passage in passages.values())
     words = await offload.run(size, _words, [passage.text for passage in passages.values()])
     sought = await offload.run(size, _words, _sought_texts(passages, found.parsed))
-    terms = [term.lexeme for term in found.result.terms]
+    terms = [lexeme for term in found.result.terms for lexeme in term.parts]
     analysed = await _analysed(list(passages), words, sought, terms, context)
     return await offload.run(size, _chosen, passages, found, analysed)
 
@@ -123,7 +123,9 @@ def _chosen(
 
 
 def _sought(passage: HitText, found: Recalled, lexemes: Lexemes) -> snippets.Sought:
-    weights = {term.lexeme: term.idf for term in found.result.terms}
+    weights: dict[str, float] = {}
+    for term in found.result.terms:
+        weights |= {lexeme: max(term.idf, weights.get(lexeme, 0.0)) for lexeme in term.parts}
     highest = max(weights.values(), default=1.0)
     names = (lexeme for span in word_spans.of(passage.name) for lexeme in snippets.lexemes_of(span, lexemes))
     return snippets.Sought(

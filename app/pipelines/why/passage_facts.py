@@ -9,7 +9,7 @@ from uuid import UUID
 
 from app.pipelines.running.context import SearchContext
 from app.pipelines.why.trials import Trial
-from app.shapes import Candidate, Filters, HybridRequest, IndexText, Leg, LegPlace, LexicalQuery, Weights
+from app.shapes import Candidate, Filters, HybridRequest, IndexText, Leg, LegPlace, LexicalQuery, Term, Weights
 from app.store.connection.transactions import Reading, retry_read
 from app.store.documents import chunks, filters
 from app.store.documents.filters import NamedCondition
@@ -167,7 +167,7 @@ async def _legs(db: Reading, trial: Trial, facts: PassageFacts) -> tuple[LegPlac
     known = {leg for leg in running if candidate and getattr(candidate, f"{leg}_rank") is not None}
     words: frozenset[str] = frozenset()
     if "text" in running:
-        lexemes = [term.lexeme for term in trial.legs.terms]
+        lexemes = [lexeme for term in trial.legs.terms for lexeme in term.parts]
         by_id = await chunks.matching_lexemes(db, [facts.chunk_id], lexemes)
         words = by_id.get(facts.chunk_id, words)
     unknown = [leg for leg in running if leg not in known and (leg == "vector" or words)]
@@ -211,6 +211,12 @@ def filters_without(given: Filters, conditions: Sequence[NamedCondition]) -> Fil
     return replace(given, metadata=metadata, **left_out)
 
 
+def _synonyms(terms: Sequence[Term]) -> set[str]:
+    """The lexemes that only synonyms of the query's words have."""
+    own = {term.lexeme for term in terms if not term.is_synonym}
+    return {lexeme for term in terms if term.is_synonym for lexeme in term.parts} - own
+
+
 def _leg(leg: Leg, trial: Trial, source: Candidate | LegRanks | None, words: frozenset[str]) -> LegPlace:
     count = trial.legs.vector_found if leg == "vector" else trial.legs.text_found
     scores = [score for one in trial.legs.candidates if (score := getattr(one, f"{leg}_score")) is not None]
@@ -223,4 +229,5 @@ def _leg(leg: Leg, trial: Trial, source: Candidate | LegRanks | None, words: fro
         entry_score=min(scores, default=None) if count >= trial.request.candidates else None,
         exact=leg == "text" or not isinstance(source, LegRanks) or source.exact,
         words=tuple(sorted(words)) if leg == "text" else None,
+        synonyms=tuple(sorted(words & _synonyms(trial.legs.terms))) if leg == "text" else None,
     )

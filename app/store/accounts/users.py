@@ -14,7 +14,7 @@ from app.store.connection import sql
 from app.store.connection.transactions import SharedTransaction
 from app.store.schema import tables
 
-PARTS = ("documents", "entities", "sources", "feedback", "keys", "events")
+PARTS = ("documents", "entities", "sources", "feedback", "synonyms", "keys", "events")
 """The parts of an export: all stored input and records. Chunks, vectors and indexes are derived from them."""
 
 

@@ -27,6 +27,8 @@ from app.store.connection.vector_tables import VectorTables
 T = TypeVar("T")
 
 DISPOSE_S = 2.0
+CALIBRATION_LENGTH = 4
+"""Numbers of a calibration in the array that `enter_plain` returns."""
 
 
 class Version(NamedTuple):
@@ -44,8 +46,9 @@ class Entered:
     """A transaction that has begun: its connection, and what its first statement has read.
 
     `version`, `has_hidden` (chunks of large documents that readers must not see), `chunks`, `graph_rows` (an estimate
-    of the rows in the HNSW graph that contains the user's vectors, those of other users included) and `calibration` are
-    those of the user; zeros and None without a user, or if the user has never stored anything.
+    of the rows in the HNSW graph that contains the user's vectors, those of other users included), `calibration` and
+    `synonyms_version` (the version when the synonyms were stored) are those of the user; zeros and None without a user,
+    or if the user has never stored anything.
     """
 
     connection: Connection
@@ -55,16 +58,28 @@ class Entered:
     graph_rows: int = 0
     chunks: int = 0
     calibration: RelevanceCalibration | None = None
+    synonyms_version: int = 0
 
     @classmethod
     def of(cls, connection: Connection, first: Any, tables: VectorTables) -> Entered:
         """What the first row says; in a transaction of a user it begins with the array that `enter_plain` returns."""
         if not isinstance(first[0], list):
             return cls(connection, tables)
-        data, names, has_hidden, graph_rows, chunks, *parameters = first[0]
-        calibration = RelevanceCalibration.from_millionths(parameters) if parameters else None
+        data, names, has_hidden, graph_rows, chunks, *others = first[0]
+        calibration, synonyms_version = None, 0
+        if others:
+            if len(others) >= CALIBRATION_LENGTH:
+                calibration = RelevanceCalibration.from_millionths(others[:CALIBRATION_LENGTH])
+            synonyms_version = sum(others[CALIBRATION_LENGTH if calibration else 0 :])
         return cls(
-            connection, tables, Version(data, names), bool(has_hidden), int(graph_rows), int(chunks), calibration
+            connection,
+            tables,
+            Version(data, names),
+            bool(has_hidden),
+            int(graph_rows),
+            int(chunks),
+            calibration,
+            synonyms_version,
         )
 
 

@@ -139,8 +139,8 @@ class SharedTransaction(Transaction):
 class Reading(Transaction):
     """A transaction that sees the rows of one user.
 
-    `version`, `has_hidden`, `graph_rows`, `calibration` and `vector_tables` are those of its snapshot; see
-    `pools.Entered`.
+    `version`, `has_hidden`, `graph_rows`, `calibration`, `synonyms_version` and `vector_tables` are those of its
+    snapshot; see `pools.Entered`.
     """
 
     __slots__ = ("_entered", "user_id")
@@ -169,6 +169,11 @@ class Reading(Transaction):
     def calibration(self) -> RelevanceCalibration | None:
         """The user's calibration of relevance; None for the defaults."""
         return self._entered.calibration
+
+    @property
+    def synonyms_version(self) -> int:
+        """The user's version when the synonyms were stored; 0 for a user without synonyms."""
+        return self._entered.synonyms_version
 
     @property
     def vector_tables(self) -> VectorTables:

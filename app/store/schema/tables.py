@@ -48,6 +48,10 @@ tenants = Table(
     Column("calibration", ARRAY(BigInteger)),
     # From what they were fitted.
     columns.json("calibrated"),
+    # Groups of words and phrases: lists of terms, and for some of targets.
+    columns.json("synonyms", "[]"),
+    # The version when they were stored; 0 without synonyms.
+    Column("synonyms_version", BigInteger, nullable=False, server_default="0"),
     CheckConstraint("cardinality(calibration) = 4", name="calibration"),
     PrimaryKeyConstraint("user_id"),
 )

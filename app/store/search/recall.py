@@ -18,6 +18,7 @@ from app.shapes import (
     HybridResult,
     IndexText,
     LexicalQuery,
+    SynonymPhrase,
     Term,
     Vector,
     VectorPlan,
@@ -43,8 +44,11 @@ EXACT_FACTOR_FILTERED = 10.0
 CANDIDATE_POSTINGS = 20_000
 """Number of postings that may generate candidates of the text leg (docs/decisions/0001)."""
 
-CORRECTION_TIMES = 0.5
-"""Number of occurrences in the query that a lexeme counts as that corrects an unknown word: it may not be meant."""
+ADDED_TIMES = 0.5
+"""Number of occurrences in the query that a correction or a synonym counts as: it may not be meant."""
+
+PHRASE_CHUNKS = 2_000
+"""Chunks that are tested for the synonyms of several words of a query, an equal share for each."""
 
 LEGS = (
     "query_vector",
@@ -54,6 +58,7 @@ LEGS = (
     "scope",
     "strict_chunks",
     "excluded_queries",
+    "synonym_phrases",
     "terms",
     "scored",
     "text_leg",
@@ -64,7 +69,7 @@ LEGS = (
 HYBRID = (*LEGS, "fused", "best", "hybrid")
 """The files of the statement: its CTEs in their order, and its own."""
 
-PLAIN = frozenset({"vector", "text", "corrections"})
+PLAIN = frozenset({"vector", "text", "corrections", "synonyms", "synonym_phrases"})
 """Parts with a plan that does not depend on the binds, so that one plan serves every query."""
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(Candidate))
@@ -147,11 +152,15 @@ def _condition_parts(lexical: LexicalQuery) -> tuple[str, ...]:
 def needed_parts(request: HybridRequest) -> tuple[str, ...]:
     """The parts that a query needs, without those of each filter: a leg of weight 0 or without input is not run."""
     lexical = request.lexical
+    has_text = lexical is not None and bool(lexical.words.folded) and request.weights.text > 0
+    synonyms = lexical.synonyms if lexical is not None and has_text else ()
     parts = {
         "vector": request.vector is not None and request.weights.vector > 0,
-        "text": lexical is not None and bool(lexical.words.folded) and request.weights.text > 0,
+        "text": has_text,
         "filtered": bool(request.filters),
         "corrections": lexical is not None and bool(lexical.corrections),
+        "synonyms": bool(synonyms),
+        "synonym_phrases": any(one.phrases for one in synonyms),
         "exclusions": bool(request.exclude_chunk_ids),
     }
     conditions = _condition_parts(lexical) if lexical is not None else ()
@@ -199,11 +208,29 @@ def _lexical_binds(lexical: LexicalQuery) -> dict[str, Any]:
         "words_folded": lexical.words.folded,
         "words_plain": lexical.words.plain,
         "corrections": [lexeme for one in lexical.corrections for lexeme in one.lexemes],
-        "correction_times": CORRECTION_TIMES,
+        "added_times": ADDED_TIMES,
+        **_synonym_binds(lexical),
         "strict_folded": [text.folded for text in lexical.strict],
         "strict_plain": [text.plain for text in lexical.strict],
         "excluded_folded": [text.folded for text in lexical.excluded],
         "excluded_plain": [text.plain for text in lexical.excluded],
+    }
+
+
+def _synonym_binds(lexical: LexicalQuery) -> dict[str, Any]:
+    lexemes: dict[str, float] = {}
+    phrases: dict[SynonymPhrase, float] = {}
+    for one in lexical.synonyms:
+        lexemes |= {lexeme: max(one.idf, lexemes.get(lexeme, 0.0)) for lexeme in one.lexemes}
+        phrases |= {phrase: max(one.idf, phrases.get(phrase, 0.0)) for phrase in one.phrases}
+    return {
+        "synonyms": list(lexemes),
+        "synonym_idfs": list(lexemes.values()),
+        "phrase_lexemes": [phrase.name for phrase in phrases],
+        "phrase_configs": [phrase.config for phrase in phrases],
+        "phrase_queries": [phrase.query for phrase in phrases],
+        "phrase_idfs": list(phrases.values()),
+        "phrase_chunks": PHRASE_CHUNKS // max(1, len(phrases)),
     }
 
 
@@ -214,7 +241,7 @@ def _result(rows: Sequence[sa.Row[Any]], request: HybridRequest, compiled: Compi
     plan: VectorPlan = "none" if not ran else "exact" if report.exact else "hnsw"
     return HybridResult(
         candidates=tuple(_candidates(rows)) if report.chunk_id is not None else (),
-        terms=tuple(_term(*term, expansions=compiled.expansions if compiled else ()) for term in report.terms),
+        terms=tuple(_terms(report.terms, request.lexical, compiled)),
         corpus_chunks=int(report.corpus_chunks),
         scope_chunks=int(report.scope_chunks),
         vector_plan=plan,
@@ -227,10 +254,13 @@ def _result(rows: Sequence[sa.Row[Any]], request: HybridRequest, compiled: Compi
     )
 
 
-def _term(lexeme: str, df: int, idf: float, times: float, *, expansions: Sequence[str]) -> Term:
-    """A term; one that no chunk contains is an expansion too if others begin with it."""
-    is_expansion = lexeme in expansions or (df == 0 and any(one.startswith(lexeme) for one in expansions))
-    return Term(lexeme, df, idf, times, is_expansion)
+def _terms(rows: Sequence[Any], lexical: LexicalQuery | None, compiled: Compiled | None) -> Iterator[Term]:
+    """The terms; one that no chunk contains is an expansion too if others begin with it."""
+    expansions = compiled.expansions if compiled else ()
+    synonyms = {name for one in lexical.synonyms for name in one.names} if lexical else ()
+    for lexeme, df, idf, times in rows:
+        is_expansion = lexeme in expansions or (df == 0 and any(one.startswith(lexeme) for one in expansions))
+        yield Term(lexeme, df, idf, times, is_expansion, is_synonym=times < 1 and lexeme in synonyms)
 
 
 def _condition_plan(lexical: LexicalQuery | None) -> ConditionPlan:

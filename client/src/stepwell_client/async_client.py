@@ -330,6 +330,14 @@ class AsyncClient:
             await asyncio.sleep(pause_s)
         raise JobTimeout(f"The job {job_id} had not ended after {timeout_s} seconds.")
 
+    async def synonyms(self) -> models.Synonyms:
+        """The groups of words and phrases that are searched for one another."""
+        return await self.run(operations.synonyms())
+
+    async def set_synonyms(self, groups: Sequence[Sequence[str] | Mapping[str, Any]]) -> dict[str, int]:
+        """Replace all groups: each is a list of terms, or has `terms` and `expand_to`."""
+        return await self.run(operations.set_synonyms(groups))
+
     async def stats(self) -> models.Stats:
         """Numbers of what is stored."""
         return await self.run(operations.stats())

@@ -320,6 +320,14 @@ class Client:
             time.sleep(pause_s)
         raise JobTimeout(f"The job {job_id} had not ended after {timeout_s} seconds.")
 
+    def synonyms(self) -> models.Synonyms:
+        """The groups of words and phrases that are searched for one another."""
+        return self.run(operations.synonyms())
+
+    def set_synonyms(self, groups: Sequence[Sequence[str] | Mapping[str, Any]]) -> dict[str, int]:
+        """Replace all groups: each is a list of terms, or has `terms` and `expand_to`."""
+        return self.run(operations.set_synonyms(groups))
+
     def stats(self) -> models.Stats:
         """Numbers of what is stored."""
         return self.run(operations.stats())

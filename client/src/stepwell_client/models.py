@@ -49,6 +49,19 @@ class Hit(Model):
     more: list[Hit] | None = None
 
 
+class SynonymGroup(Model):
+    """Words and phrases that stand for one another, or that are expanded to others."""
+
+    terms: list[str]
+    expand_to: list[str] = Field(default_factory=list)
+
+
+class Synonyms(Model):
+    """The groups of a user."""
+
+    groups: list[SynonymGroup]
+
+
 class Answer(Model):
     """The answer of a search."""
 

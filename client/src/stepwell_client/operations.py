@@ -141,6 +141,17 @@ def delete_source(source_id: UUID | str) -> Operation[dict[str, Any]]:
     return Operation("DELETE", f"{API}/sources/{source_id}", TypeAdapter(dict[str, Any]))
 
 
+def synonyms() -> Operation[models.Synonyms]:
+    """The groups of synonyms."""
+    return Operation("GET", f"{API}/synonyms", TypeAdapter(models.Synonyms))
+
+
+def set_synonyms(groups: Sequence[Sequence[str] | Mapping[str, Any]]) -> Operation[dict[str, int]]:
+    """Replace the groups of synonyms; how many groups and terms are stored."""
+    given = [dict(group) if isinstance(group, Mapping) else {"terms": list(group)} for group in groups]
+    return Operation("PUT", f"{API}/synonyms", TypeAdapter(dict[str, int]), {"groups": given})
+
+
 def jobs(parameters: Mapping[str, Any]) -> Operation[models.JobPage]:
     """A page of background jobs."""
     return Operation("GET", f"{API}/jobs", TypeAdapter(models.JobPage), parameters=_given(parameters))

@@ -33,12 +33,12 @@ from benchmarks.fake_embedder import FakeEmbedder
 READING = {
     *("list_documents", "get_document", "list_chunks", "stats", "list_jobs", "get_job", "follow_job"),
     *("list_entities", "search_entities", "get_entity", "list_entity_documents", "list_sources", "get_source"),
-    *("search", "search_multihop", "search_two_pass", "explain_placement", "similar", "rerank"),
+    *("search", "search_multihop", "search_two_pass", "explain_placement", "similar", "rerank", "get_synonyms"),
 }
 WRITING = {
     *("add_documents", "upload_documents", "replace_document", "delete_document", "delete_document_by_uri"),
     *("delete_documents", "add_entities", "upsert_entities", "delete_entity"),
-    *("add_source", "sync_source", "delete_source", "cancel_job"),
+    *("add_source", "sync_source", "delete_source", "cancel_job", "set_synonyms"),
 }
 CHANGING = {"change_document", "change_entity", "change_source", "reindex_documents"}
 """Operations that write, and whose response shows what is stored: they need both scopes."""

@@ -29,7 +29,7 @@ VARYING = re.compile(
 )
 CHANGING = (
     *("add_", "upload_", "upsert_", "change_", "replace_", "delete_", "reindex_"),
-    *("list_jobs", "list_sources", "get_source", "sync_source"),
+    *("list_jobs", "list_sources", "get_source", "sync_source", "set_synonyms", "get_synonyms"),
 )
 ANSWERED = [
     (operation_id, status)
@@ -65,6 +65,8 @@ class Walk:
         await self._sources()
         await self._documents()
         for operation_id in ("add_entities", "upsert_entities", "change_entity", "delete_entity"):
+            await self.send(operation_id)
+        for operation_id in ("set_synonyms", "get_synonyms"):
             await self.send(operation_id)
         for operation_id in ("delete_document_by_uri", "delete_document", "delete_documents"):
             await self.send(operation_id)

@@ -6,12 +6,17 @@
 -- part excluding  words and phrases that no hit may contain
 -- part exclusions  chunks that are excluded from the hits
 -- part hidden  postings of chunks that are not visible
+-- part synonym_phrases  synonyms of several words
 -- if text
 candidates AS NOT MATERIALIZED (
     SELECT {{posting_chunk h.item}} AS chunk_no,
            sum({{posting_score h}}) AS score
     FROM (
         {{term_postings t.generates}}
+-- if synonym_phrases
+        UNION ALL
+        SELECT t.weight, t.per_token, p.item FROM phrase_postings AS p JOIN terms AS t ON t.lexeme = p.lexemes
+-- end
     ) AS h
     WHERE true
 -- if filtered
