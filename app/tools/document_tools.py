@@ -10,7 +10,8 @@ from pydantic import Field
 
 from app import errors
 from app.pipelines.documents import documents, ingest
-from app.pipelines.entities import entities
+from app.pipelines.entities import entities, entity_search
+from app.pipelines.entities.entity_search import EntityQuery
 from app.pipelines.running import cursors
 from app.shapes import DocumentFilter, EntityFilter, Filters, Upload, limits
 from app.tools import fields, metadata_filters
@@ -82,7 +83,7 @@ class ListEntitiesArguments(ToolArguments):
     """Arguments of a listing of entities."""
 
     query: Annotated[fields.NameLike, Field(min_length=1, max_length=limits.MAX_ENTITY_NAME)] | None = Field(
-        None, description="Only entities with a similar name, the most similar first."
+        None, description="Name, role or description to find, best first."
     )
     type: Annotated[str, Field(max_length=limits.MAX_ENTITY_TYPE)] | None = Field(
         None, description="Only entities of this type, such as person, project or team."
@@ -147,18 +148,26 @@ async def delete_document(given: DeleteDocumentArguments, context: ToolContext) 
 
 
 async def list_entities(given: ListEntitiesArguments, context: ToolContext) -> EntityEntries:
-    """Entities by name, or the most similar to a name."""
+    """Entities by name, or those that a text names or describes."""
     db, only = context.services.db, EntityFilter(given.type, None)
     if given.query is not None:
         if given.cursor is not None:
             raise errors.BadRequest("Leave `cursor` out: with `query` the result is one page.", field="cursor")
-        rows = await entities.find(given.query, context.user_id, db=db, limit=given.limit, only=only)
-        return EntityEntries(entities=[ToolEntity.of(entity) for entity in rows])
+        return await _found_entities(EntityQuery(context.user_id, given.query, given.limit, given.type), context)
     after = cursors.read_name(given.cursor) if given.cursor else None
     rows = await entities.page(context.user_id, db=db, limit=given.limit + 1, after=after, only=only)
     shown = rows[: given.limit]
     more = cursors.make_name(shown[-1].name, shown[-1].entity_id) if len(rows) > given.limit else None
     return EntityEntries(entities=[ToolEntity.of(entity) for entity in shown], next_cursor=more)
+
+
+async def _found_entities(query: EntityQuery, context: ToolContext) -> EntityEntries:
+    """The entities that a text names or describes, with their scores."""
+    answer = await context.admission.search(partial(entity_search.run, query, context.services))
+    ids = [match.entity_id for match in answer.entities]
+    stored = {one.entity_id: one for one in await entities.of_ids(ids, context.user_id, db=context.services.db)}
+    found = [ToolEntity.of(stored[one.entity_id], one) for one in answer.entities if one.entity_id in stored]
+    return EntityEntries(entities=found, degraded=list(answer.degraded) or None)
 
 
 async def knowledge_stats(given: StatsArguments, context: ToolContext) -> KnowledgeStats:
@@ -193,8 +202,8 @@ TOOLS = (
     Tool(
         "list_entities",
         "List entities",
-        "List the people, projects, teams and other entities that the documents mention, or find those with a similar "
-        "name.",
+        "List the people, projects, teams and other entities that the documents mention, or find some by name or "
+        "meaning.",
         ListEntitiesArguments,
         EntityEntries,
         list_entities,

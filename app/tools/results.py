@@ -13,7 +13,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.shapes import Answer, Document, Entity, Hit, Hop, answerability, uris
+from app.shapes import Answer, Document, Entity, EntityMatch, Hit, Hop, answerability, uris
 from app.text.passages import tokens
 from app.tools import missed_filters
 
@@ -256,10 +256,12 @@ class ToolEntity(ToolResult):
     role: str | None = Field(None, description="Role.")
     description: str | None = Field(None, description="Description.")
     facts: list[str] | None = Field(None, description="Sentences about the entity.")
+    score: float | None = Field(None, description="With `query`: how well it matches, 0 to 1.")
+    matched_by: str | None = Field(None, description="With `query`: what matches best, such as name or description.")
 
     @classmethod
-    def of(cls, entity: Entity) -> Self:
-        """The entry of an entity."""
+    def of(cls, entity: Entity, match: EntityMatch | None = None) -> Self:
+        """The entry of an entity, and how it matches a query."""
         return cls(
             entity_id=entity.entity_id,
             type=entity.type,
@@ -268,14 +270,17 @@ class ToolEntity(ToolResult):
             role=entity.role,
             description=entity.description,
             facts=list(entity.facts) or None,
+            score=round(match.score, 2) if match else None,
+            matched_by=match.matched_by if match else None,
         )
 
 
 class EntityEntries(ToolResult):
-    """Entities by name, or by similarity to the query."""
+    """Entities by name, or by their scores for the query."""
 
     notice: str = Field(NOTICE, description="How to treat the texts.")
     entities: list[ToolEntity] = Field(description="Entities.")
+    degraded: list[str] | None = Field(None, description="Parts of the search that failed and were left out.")
     next_cursor: str | None = Field(None, description="Value of `cursor` for the next page; absent on the last page.")
 
 

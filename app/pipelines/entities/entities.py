@@ -127,6 +127,13 @@ async def get(entity_id: UUID, user_id: str, *, db: Database) -> Entity:
 
 
 @retry_read
+async def of_ids(entity_ids: Sequence[UUID], user_id: str, *, db: Database) -> list[Entity]:
+    """The entities with these ids that are stored."""
+    async with db.reading(user_id) as reading:
+        return await entities.of_ids(reading, entity_ids)
+
+
+@retry_read
 async def page(
     user_id: str,
     *,

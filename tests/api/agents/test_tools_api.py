@@ -156,11 +156,16 @@ async def test_documents_are_listed_by_words_uri_and_metadata(caller: Caller) ->
         assert words in refused.json()["detail"]
 
 
-async def test_entities_are_listed_and_found_by_similar_names(caller: Caller) -> None:
+async def test_entities_are_listed_and_found_by_names_and_roles_with_scores(caller: Caller) -> None:
     await caller.client.post("/api/rag/entities", json={"type": "person", "name": "Ana Silva", "role": "mason"})
     await caller.client.post("/api/rag/entities", json={"type": "team", "name": "Divers"})
     assert {e["name"] for e in (await call(caller, "list_entities"))["entities"]} == {"Ana Silva", "Divers"}
-    assert [e["name"] for e in (await call(caller, "list_entities", query="Anna Silva"))["entities"]] == ["Ana Silva"]
+    (found,) = (await call(caller, "list_entities", query="Anna Silva"))["entities"]
+    assert (found["name"], found["role"], found["matched_by"]) == ("Ana Silva", "mason", "fuzzy")
+    assert 0.5 < found["score"] <= 1
+    (by_role,) = (await call(caller, "list_entities", query="mason", type="person"))["entities"]
+    assert (by_role["name"], by_role["matched_by"]) == ("Ana Silva", "role")
+    assert (await call(caller, "list_entities", query="mason", type="team"))["entities"] == []
 
 
 async def test_pages_of_documents_neither_skip_nor_repeat(caller: Caller) -> None:
