@@ -82,9 +82,13 @@ def _growth(reports: Sequence[SpeedReport]) -> Table:
         table.add_row(name, *(f"{timing.p50:.2f} / {timing.p95:.2f}" for timing in timings))
     if all(report.service for report in reports):
         services = [report.service for report in reports if report.service]
-        for path, timings in (("", [w.request for w in services]), ("/multihop", [w.multihop for w in services])):
-            row = (f"{timing.p50:.2f} / {timing.p95:.2f}" for timing in timings)
-            table.add_row(f"POST /api/rag/search{path}", *row)
+        measured = {
+            "POST /api/rag/search": [one.request for one in services],
+            "POST /api/rag/search/multihop": [one.multihop for one in services],
+            "search_documents over /mcp": [one.tool for one in services],
+        }
+        for name, timings in measured.items():
+            table.add_row(name, *(f"{timing.p50:.2f} / {timing.p95:.2f}" for timing in timings))
     table.add_section()
     for ratio in reports[0].ratios:
         table.add_row(ratio, *(f"{report.ratios[ratio]:.2f} ×" for report in reports))

@@ -54,6 +54,7 @@ def _latencies(report: SpeedReport) -> Iterator[Budget]:
         yield Budget(_at(report, "search without embedding, p95 ms"), report.timings["search"].p95, 40, 20)
     if report.service and report.chunks == SERVED:
         yield Budget(_at(report, "POST /api/rag/search, p95 ms"), report.service.request.p95, 60, 25)
+        yield Budget(_at(report, "search_documents over /mcp, p95 ms"), report.service.tool.p95, 150, 60)
         times = round(report.service.multihop.p95 / report.service.request.p95, 2)
         yield Budget(_at(report, "multi-hop / one search, p95"), times, 6, 3)
 

@@ -122,6 +122,7 @@ def evaluate(
         bool, typer.Option("--compare", help="Count the questions that the mode helps, harms and loses against flat.")
     ] = False,
     rerank: Annotated[options.Rerank, typer.Option(help="As in the API.")] = options.Rerank.none,
+    mmr: options.Mmr = False,
     extractor: Annotated[Extractor, typer.Option(help="Only with multihop: source of the terms.")] = Extractor.auto,
     merge: Annotated[Merge, typer.Option(help="Only with multihop: how hops are merged.")] = Merge.linked,
     max_hops: Annotated[int, typer.Option(min=limits.MIN_HOPS, max=limits.MAX_HOPS, help="Only with multihop.")] = 2,
@@ -147,6 +148,7 @@ def evaluate(
         term_method=extractor.value,
         merge=merge.value,
         max_hops=max_hops,
+        mmr=mmr,
     )
     loaded, others = beir.load(folder), [question for other in wrong or () for question in beir.load(other).questions]
     _warn_of(loaded.missing)

@@ -212,7 +212,7 @@ async def test_chunks_that_mention_a_named_entity_are_boosted_in_a_flat_search(n
 
 
 async def test_a_vendor_from_metadata_guides_in_lower_case_and_each_mention_boosts_by_a_tenth_at_most_by_half(
-    notes: Tenant,
+    notes: Tenant, caplog: pytest.LogCaptureFixture
 ) -> None:
     await notes.add("# Order 7\n\nThe amplifiers arrived late.", "order", metadata={"vendor": "ProSource"})
     for mentions in (1, 3, 5, 9):
@@ -224,10 +224,14 @@ async def test_a_vendor_from_metadata_guides_in_lower_case_and_each_mention_boos
         ("ProSource", "vendor", "name")
     ]
     assert (answer.search_mode, answer.fallback_reason) == ("two_pass", None)
-    forced = await asked(notes, "ProSource racks and cables", limit=10, mode="force", alpha=1.0)
+    with caplog.at_level("DEBUG", "app.pipelines.search.completion"):
+        forced = await asked(notes, "ProSource racks and cables", limit=10, mode="force", alpha=1.0)
     factors = {hit.candidate.uri: hit.boost.factor for hit in forced.hits if hit.boost}
     assert [factors[f"note-{mentions}"] for mentions in (1, 3, 5, 9)] == pytest.approx([1.1, 1.3, 1.5, 1.5])
     assert all(0 <= hit.candidate.score <= 1 for hit in forced.hits)
+    (logged,) = [vars(record) for record in caplog.records if vars(record).get("action") == "entity_boost"]
+    assert logged["entities"] == ["ProSource"]
+    assert logged["factors"] == [round(hit.boost.factor, 3) for hit in forced.hits if hit.boost]
 
 
 async def test_the_boost_can_differ_by_type(notes: Tenant, ana: UUID) -> None:
