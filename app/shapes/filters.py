@@ -46,6 +46,8 @@ OPERATORS = (*OPERANDS, *BOUNDS)
 class Filters:
     """Conditions that a document must all meet. `created_after` is inclusive, `created_before` exclusive.
 
+    Names of sources are compared without case.
+
     A value in `metadata` is a scalar, which the document's value must equal or contain as an element of a list; an
     operator object such as `{"gte": 2020, "ne": 2022}`; or other JSON, which must be contained. `any_of` and `all_of`
     are filters of which at least one, or each, must pass; `negated` must not pass. `uri_prefix` and `folder` are a URI
@@ -54,6 +56,7 @@ class Filters:
 
     document_ids: tuple[UUID, ...] | None = None
     source_ids: tuple[UUID, ...] | None = None
+    source_names: tuple[str, ...] | None = None
     metadata: Json | None = None
     created_after: datetime | None = None
     created_before: datetime | None = None

@@ -336,7 +336,8 @@ class Hit:
 
     `relevance` is the probability that it is relevant; None if the embedding model is not calibrated. `explain` has the
     steps that changed its score, in their order, each with the score before and after it. `more` has further hits of
-    the same document if the results are grouped, `duplicates` the passages that repeat it if they are collapsed.
+    the same document if the results are grouped, `duplicates` the passages that repeat it if they are collapsed. `source`
+    is the name of the source of its document.
     """
 
     candidate: Candidate
@@ -352,6 +353,7 @@ class Hit:
     snippet: Snippet | None = None
     more: tuple[Hit, ...] = ()
     duplicates: tuple[Candidate, ...] = ()
+    source: str | None = None
 
     @property
     def duplicate_documents(self) -> tuple[Candidate, ...]:

@@ -24,6 +24,7 @@ _OTHER_NAMES = {
     "chunk_id": "id ids chunk pointid",
     "document_ids": "ids id documents docids docs documentid",
     "source_ids": "sources sourceid",
+    "source_names": "source sourcename sourcenames",
     "sources": "source sourceids sourceid sourcename path folder",
     "exclude_chunk_ids": "exclude excludeids excluded seen",
     "detail": "include includemetadata includevalues withpayload withvectors fields output select returns",

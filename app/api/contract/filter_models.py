@@ -30,6 +30,8 @@ _Group = Annotated["SearchFilters", AfterValidator(_not_empty)]
 _UriPart = Annotated[str, Field(min_length=1, max_length=limits.MAX_URI)]
 _FileType = Annotated[str, Field(pattern=r"^\.?[A-Za-z0-9_+-]{1,20}$")]
 _FileTypes = Annotated[list[_FileType], *wire.at_most(MAX_FILE_TYPES, at_least=1)]
+SourceName = Annotated[str, Field(min_length=1, max_length=limits.MAX_SOURCE_NAME)]
+SourceNames = Annotated[list[SourceName], *wire.at_most(wire.MAX_IDS)]
 _Groups = Annotated[list[_Group], *wire.at_most(MAX_GROUPED_VALUES, at_least=1)]
 
 
@@ -38,6 +40,9 @@ class SearchFilters(wire.WireModel):
 
     document_ids: wire.IdList | None = Field(None, description="Only these documents.")
     source_ids: wire.IdList | None = Field(None, description="Only documents from these sources.")
+    source_names: SourceNames | None = Field(
+        None, description="Only documents from sources with these names, in any case."
+    )
     metadata: metadata_filters.MetadataFilter | None = Field(
         None,
         description="Values of the document's metadata by key. A string, number, boolean or null must be the value, or "
@@ -80,6 +85,7 @@ class SearchFilters(wire.WireModel):
         return Filters(
             document_ids=None if self.document_ids is None else tuple(self.document_ids),
             source_ids=None if self.source_ids is None else tuple(self.source_ids),
+            source_names=None if self.source_names is None else tuple(self.source_names),
             metadata=self.metadata or None,
             created_after=self.created_after,
             created_before=self.created_before,

@@ -140,6 +140,7 @@ class SearchHit(HitResponse):
     chunk_id: UUID = Field(description="Id of the chunk.")
     document_id: UUID = Field(description="Id of its document.")
     source_id: UUID | None = Field(None, description="Id of the source of the document.")
+    source: str | None = Field(None, description="Name of that source.", exclude_if=is_none)
     title: str = Field(description="Title of the document.")
     uri: str | None = Field(None, description="URI of the document.")
     content: str = Field(description="Text of the passage, as far as `detail` includes it.")

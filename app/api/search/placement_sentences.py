@@ -13,7 +13,7 @@ from app.shapes import LegPlace, PassageKey, Placement, QueryChange, Step, StepR
 
 _WHAT = {
     "document_ids": "document",
-    "source_ids": "source",
+    **dict.fromkeys(("source_ids", "source_names"), "source"),
     **dict.fromkeys(("created_after", "created_before"), "time of creation"),
     **dict.fromkeys(("uri_prefix", "folder", "file_types"), "URI"),
 }

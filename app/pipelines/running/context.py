@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from uuid import UUID
 
 from app.pipelines.running import budget, turns
 from app.pipelines.running.services import Services
@@ -21,10 +22,10 @@ class SearchContext:
     """One search in progress.
 
     `version` is the user's version in the snapshot that the chunks of the search are from, `calibration` that of the
-    user's relevance there. `timings` has the duration of each stage in milliseconds, `degraded` the inputs that could
-    not be used, `relaxed` the relaxations that were applied. `turn` is given back while the search waits for a remote
-    provider. `moment` is the time that counts as the present, in microseconds since 1970: of all pages that of the
-    first.
+    user's relevance there, `source_names` are those of the sources of its hits by id. `timings` has the duration of
+    each stage in milliseconds, `degraded` the inputs that could not be used, `relaxed` the relaxations that were
+    applied. `turn` is given back while the search waits for a remote provider. `moment` is the time that counts as the
+    present, in microseconds since 1970: of all pages that of the first.
     """
 
     services: Services
@@ -32,6 +33,7 @@ class SearchContext:
     turn: SearchTurn = turns.UNLIMITED
     version: Version | None = None
     calibration: RelevanceCalibration | None = None
+    source_names: Mapping[UUID, str] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=dict)
     degraded: list[Degraded] = field(default_factory=list)
     relaxed: list[str] = field(default_factory=list)

@@ -11,6 +11,7 @@ from app.parsing.process import ParseLimits
 from app.pipelines.running.budget import Budget
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.running.entity_cache import EntityCache
+from app.pipelines.running.source_names import SourceNames
 from app.pipelines.running.synonym_cache import SynonymCache
 from app.providers import base
 from app.providers.base import Embedder, Llm, Reranker
@@ -74,6 +75,7 @@ class Services:
         default_factory=lambda: TTLCache(CACHED_VALUES, FACETS_TTL_S, getsizeof=_values_in)
     )
     synonym_cache: SynonymCache = field(default_factory=SynonymCache)
+    source_names: SourceNames = field(default_factory=SourceNames)
     cache: VectorCache = field(default_factory=VectorCache)
 
     def new_route(self, *, required: int) -> ReadRoute:

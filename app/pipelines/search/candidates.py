@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from uuid import UUID
 
 from app.pipelines.guidance.guidance import AppliedGuidance
 from app.pipelines.guidance.matching import EntityMatches
@@ -19,7 +20,8 @@ from app.store.search import recall
 class Recalled:
     """A parsed query, its fusion plan, the request that was run last, and its result.
 
-    `scale` assesses the relevance of the candidates; None if the embedding model is not calibrated.
+    `scale` assesses the relevance of the candidates; None if the embedding model is not calibrated. `source_names` are
+    those of the sources of the candidates by id.
     """
 
     parsed: ParsedQuery
@@ -27,6 +29,7 @@ class Recalled:
     request: HybridRequest
     result: HybridResult
     scale: relevance.Scale | None = None
+    source_names: Mapping[UUID, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -49,7 +52,8 @@ class Recalled:
         )
         is_known = bool(understood.parsed.text)  # of a vector alone, nobody knows what it is the vector of
         scale = relevance.scale(assessed, model=model, calibration=context.calibration) if is_known else None
-        return cls(understood.parsed, replace(understood.plan, weights=weights), request, result, scale)
+        plan = replace(understood.plan, weights=weights)
+        return cls(understood.parsed, plan, request, result, scale, context.source_names)
 
 
 @dataclass(frozen=True, slots=True)

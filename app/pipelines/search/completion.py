@@ -180,7 +180,8 @@ def hit_of(ranked: Hit, query: Query, recalled: Recalled, *, relaxed: bool, is_l
     shown = with_detail(candidate, query.detail)
     if (score := _shown(candidate.score)) != candidate.score:
         shown = replace(shown, score=score)
-    return Hit(shown, level, (*legs, *reasons), relevant, explain)
+    source = recalled.source_names.get(candidate.source_id) if candidate.source_id else None
+    return Hit(shown, level, (*legs, *reasons), relevant, explain, source=source)
 
 
 def with_detail(candidate: Candidate, detail: Detail) -> Candidate:

@@ -77,6 +77,7 @@ async def _nearest(query: SimilarQuery, context: SearchContext) -> HybridRun:
             with_content=query.detail != "ids" or query.collapse,
         )
         result = await recall.hybrid(reading, request)
+        context.source_names = await context.services.source_names.of(result.candidates, reading)
         return HybridRun(request, result, is_whole=len(result.candidates) < request.limit)
 
 
@@ -88,7 +89,7 @@ def _wanted(query: SimilarQuery) -> int:
 
 
 def _answer(query: SimilarQuery, result: HybridResult, page: Page, context: SearchContext) -> Answer:
-    hits = tuple(_complete(hit, query) for hit in page.hits)
+    hits = tuple(_complete(hit, query, context) for hit in page.hits)
     return Answer(
         hits=hits,
         confidence=hits[0].confidence if hits else None,
@@ -107,12 +108,13 @@ def _answer(query: SimilarQuery, result: HybridResult, page: Page, context: Sear
     )
 
 
-def _complete(hit: Hit, query: SimilarQuery) -> Hit:
+def _complete(hit: Hit, query: SimilarQuery, context: SearchContext) -> Hit:
     candidate = hit.candidate
     level = confidence.of(candidate, query_type="keyword", exact=False, relaxed=False)
-    more = tuple(_complete(other, query) for other in hit.more)
+    more = tuple(_complete(other, query, context) for other in hit.more)
+    source = context.source_names.get(candidate.source_id) if candidate.source_id else None
     shown = completion.with_detail(candidate, query.detail)
-    return Hit(shown, level, ("vector",), more=more, duplicates=hit.duplicates)
+    return Hit(shown, level, ("vector",), more=more, duplicates=hit.duplicates, source=source)
 
 
 async def _vector(query: SimilarQuery, reading: Reading, dimension: int) -> Vector:

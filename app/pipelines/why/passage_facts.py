@@ -153,6 +153,7 @@ def _stored(condition: NamedCondition, chunk: Candidate, tested: TestedCondition
         "uri_prefix": chunk.uri,
         "folder": chunk.uri,
         "file_types": chunk.uri,
+        "source_names": chunk.source_id and str(chunk.source_id),
         "created_after": tested.created_at.isoformat(),
         "created_before": tested.created_at.isoformat(),
     }

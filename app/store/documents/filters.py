@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from typing import Any
 
@@ -27,14 +27,15 @@ class _Condition:
     """A condition as a predicate of a JSON path, and as objects of which the metadata contains one.
 
     `containing` is empty if the condition implies no such list. `exact`: the list implies the condition. `of_document`:
-    the predicate uses variables. `of_moments`: the predicate on the dates in the metadata alone, which is faster, if
-    there is one.
+    the predicate uses variables, with `of_source` also the name of the source. `of_moments`: the predicate on the dates
+    in the metadata alone, which is faster, if there is one.
     """
 
     predicate: str
     containing: tuple[Json, ...] = ()
     exact: bool = False
     of_document: bool = False
+    of_source: bool = False
     of_moments: str = ""
 
 
@@ -78,11 +79,10 @@ def binds(filters: Filters) -> dict[str, Any]:
     found = {
         "document_ids": None if filters.document_ids is None else list(filters.document_ids),
         "source_ids": None if filters.source_ids is None else list(filters.source_ids),
+        "source_names": None if filters.source_names is None else _spellings(filters.source_names),
         "containing": json.dumps(contained) if contained else None,
         **{f"containing_{place}": objects for place, objects in enumerate(lists, start=1)},
-        "matching": _path([each.predicate for each in rest if not (each.of_document or each.of_moments)]),
-        "matching_moments": _path([each.of_moments for each in rest if each.of_moments]),
-        "matching_document": _path([each.predicate for each in rest if each.of_document and not each.of_moments]),
+        **_paths(rest),
         "created_after": filters.created_after,
         "created_before": filters.created_before,
     }
@@ -95,6 +95,15 @@ def _indexed(conditions: Sequence[_Condition]) -> tuple[list[list[str]], list[_C
     used = listed[:MAX_LISTS]
     rest = [each for each in conditions if not (each.exact and each in used)]
     return [[json.dumps(member) for member in each.containing] for each in used], rest
+
+
+def _paths(conditions: Sequence[_Condition]) -> dict[str, str | None]:
+    """The JSON paths of conditions by the variables that they use."""
+    by_part: dict[str, list[str]] = {}
+    for one in conditions:
+        part = "matching_source" if one.of_source else "matching_document" if one.of_document else "matching"
+        by_part.setdefault("matching_moments" if one.of_moments else part, []).append(one.of_moments or one.predicate)
+    return {part: _path(predicates) for part, predicates in by_part.items()}
 
 
 def _path(predicates: Sequence[str]) -> str | None:
@@ -146,10 +155,10 @@ _OPERATORS: Mapping[str, Callable[[str, Any], _Condition]] = {"in": _equal, "ne"
 """The condition of each operator of `OPERANDS` on the value of a key."""
 
 
-def _listed(predicate: str, containing: tuple[Json, ...], *, exact: bool, of_document: bool = False) -> _Condition:
+def _listed(predicate: str, containing: tuple[Json, ...], *, exact: bool) -> _Condition:
     """A condition with its list, unless that is empty or too long."""
     usable = 0 < len(containing) <= MAX_OBJECTS
-    return _Condition(predicate, containing if usable else (), exact=usable and exact, of_document=of_document)
+    return _Condition(predicate, containing if usable else (), exact=usable and exact)
 
 
 def _groups(filters: Filters) -> Iterator[_Condition]:
@@ -159,7 +168,8 @@ def _groups(filters: Filters) -> Iterator[_Condition]:
         yield from (_all(member) for member in filters.all_of)
     if filters.negated is not None:
         inner = _all(filters.negated)
-        yield _Condition(json_paths.negated(inner.predicate), of_document=inner.of_document)
+        negated = json_paths.negated(inner.predicate)
+        yield _Condition(negated, of_document=inner.of_document, of_source=inner.of_source)
 
 
 def _all(filters: Filters) -> _Condition:
@@ -171,11 +181,15 @@ def _all(filters: Filters) -> _Condition:
         min(lists, key=len, default=()),
         exact=len(conditions) == 1 and conditions[0].exact,
         of_document=any(condition.of_document for condition in conditions),
+        of_source=any(condition.of_source for condition in conditions),
     )
 
 
 def _of_document(filters: Filters) -> Iterator[_Condition]:
     """The conditions of a group on the id, the source, the creation time and the URI of a document."""
+    if filters.source_names is not None:
+        named = json_paths.variable("source_name", _spellings(filters.source_names))
+        yield _Condition(named, of_document=True, of_source=True)
     predicates = []
     for name, ids in (("document", filters.document_ids), ("source", filters.source_ids)):
         if ids is not None:
@@ -198,11 +212,17 @@ def _of_uri(filters: Filters) -> Iterator[_Condition]:
         yield _Condition(json_paths.has_suffix("uri", "filename", filters.file_types), of_document=True)
 
 
+def _spellings(names: Sequence[str]) -> list[str]:
+    """Names as they are written and in lower case, of which Postgres may know fewer letters."""
+    return list(dict.fromkeys(spelling for name in names for spelling in (name.lower(), name)))
+
+
 def _any(members: Sequence[_Condition]) -> _Condition:
     is_listed = all(member.containing for member in members)
-    return _listed(
+    listed = _listed(
         json_paths.either(member.predicate for member in members),
         tuple(chain.from_iterable(member.containing for member in members)) if is_listed else (),
         exact=all(member.exact for member in members),
-        of_document=any(member.of_document for member in members),
     )
+    of_document, of_source = (any(getattr(one, name) for one in members) for name in ("of_document", "of_source"))
+    return replace(listed, of_document=of_document, of_source=of_source)

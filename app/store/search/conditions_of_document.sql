@@ -1,4 +1,4 @@
--- Tests conditions on one document, each as a JSON path with the variables of `passes_filters`.
+-- Tests conditions on one document, each as a JSON path with all variables of `passes_filters`.
 -- Columns: one row per condition, in order: passes, and created_at of the document.
 -- :user_id text  owner of the rows
 -- :document_id uuid  the document
@@ -6,7 +6,8 @@
 SELECT jsonb_path_exists(
            d.metadata, CAST(p.path AS jsonpath),
            d.moments || jsonb_build_object('document', d.document_id, 'source', d.source_id,
-                                           'uri', d.uri, 'created', extract(epoch FROM d.created_at) * 1000000), true) AS passes,
+                                           'uri', d.uri, 'created', extract(epoch FROM d.created_at) * 1000000,
+                                           'source_name', {{source_name d}}), true) AS passes,
        d.created_at
 FROM stepwell.documents AS d
 CROSS JOIN unnest(:paths) WITH ORDINALITY AS p (path, place)

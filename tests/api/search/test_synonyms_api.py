@@ -14,7 +14,7 @@ URL = "/api/rag/synonyms"
 async def test_synonyms_are_replaced_read_and_applied(caller: Caller) -> None:
     await caller.add("The furnace burns.", "furnace.md")
     assert (await caller.client.get(URL)).json() == {"groups": []}
-    groups = [{"terms": ["boiler", "furnace", "Boiler"]}, {"terms": [" lamp "], "expand_to": ["oil\u0000  lamp"]}]
+    groups = [{"terms": ["boiler", "furnace", "Boiler"]}, {"terms": [" lamp "], "expand_to": ["oil  lamp"]}]
     response = await caller.client.put(URL, json={"groups": groups})
     assert (response.status_code, response.json()) == (200, {"groups": 2, "terms": 4})
     stored = [{"terms": ["boiler", "furnace"], "expand_to": []}, {"terms": ["lamp"], "expand_to": ["oil lamp"]}]

@@ -71,7 +71,24 @@ async def test_a_source_is_added_synchronised_watched_and_deleted(caller: Caller
     assert shown["failures"] == job["result"]["failures"]
     found = await caller.search("lime", filters={"source_ids": [source["source_id"]]})
     assert len(found["results"]) == 3
-    assert {hit["source_id"] for hit in found["results"]} == {source["source_id"]}
+    assert {(hit["source_id"], hit["source"]) for hit in found["results"]} == {(source["source_id"], "notes")}
+    other = (await caller.add("Lime of no source.", "other.md"))["document_id"]
+    for filters, documents in (
+        ({"source_names": ["Notes"]}, 3),
+        ({"source_names": ["note"]}, 0),
+        ({"not": {"source_names": ["NOTES"]}}, 1),
+        ({"any": [{"source_names": ["notes"]}, {"document_ids": [other]}]}, 4),
+    ):
+        results = (await caller.search("lime", filters=filters, limit=10))["results"]
+        assert len(results) == documents, filters
+        assert all(hit.get("source") == (hit["source_id"] and "notes") for hit in results)
+    why = {"query": "lime", "uri": "other.md", "filters": {"source_names": ["notes"]}}
+    placed = (await caller.client.post("/api/rag/search/why", json=why)).json()
+    assert (placed["verdict"], placed["steps"][0]["field"]) == ("filtered", "filters.source_names")
+    (chunk_id, *_) = [hit["chunk_id"] for hit in results if hit["source_id"]]
+    hits = (await caller.client.post("/api/rag/similar", json={"chunk_id": chunk_id})).json()["results"]
+    assert {hit.get("source") for hit in hits} == {"notes", None}
+    await caller.client.delete(f"/api/rag/documents/{other}")
     source_folder.write(folder, "3.md", b"Lime again.")
     synced = await caller.client.post(f"{path}/sync")
     assert synced.status_code == 202

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import harness
 import pytest
 from harness import Tenant, uris
 
-from app.pipelines.maintenance import users
+from app.pipelines.maintenance import calibrations, users
 from app.pipelines.multihop import depth
 from app.pipelines.search import search, synonyms
 from app.pipelines.why import why
-from app.shapes import Filters, PassageKey, Query, SynonymGroup
+from app.shapes import Filters, PassageKey, Query, RelevanceCalibration, StoredCalibration, SynonymGroup
 from app.store.connection.transactions import Database
 
 GROUPS = [
@@ -134,7 +135,14 @@ async def test_synonyms_cost_nobody_else_a_statement_and_end_with_their_user(dat
     assert (first - cached, removed) == (3, without), "the groups, their lexemes and the query's entities are cached"
     with harness.counted_statements(other) as statements:
         await search.run(Query(other.user_id, "boiler", mode="lexical"), services)
-    assert not [statement for statement in statements if "t.positions" in statement]
+    assert not [statement for statement in statements if "s.config, t.lexeme, t.positions" in statement]
+    fitted = StoredCalibration(RelevanceCalibration(), "feedback", 31, 290, datetime(2026, 5, 1, tzinfo=UTC))
+    for calibration, groups in ((fitted, []), (fitted, GROUPS), (None, GROUPS)):
+        await calibrations.put(one.user_id, calibration, db=database)
+        await synonyms.put(one.user_id, groups, db=database)
+        async with database.reading(one.user_id) as reading:
+            assert reading.calibration == (calibration and calibration.calibration)
+            assert reading.synonyms_version == (reading.version.data if groups else 0)
     async with harness.as_owner(database) as owner:
         await synonyms.put(one.user_id, GROUPS, db=database)
         await users.delete(one.user_id, db=owner, actor="test")

@@ -1,9 +1,11 @@
 -- Tests whether a document passes the filters, each of which is a part of the statement. JSON paths of `matching_document`
 -- have the variables $moments, an object of the dates in the metadata, $document and $source, the ids of the document and
--- of its source, $uri, its URI, and $created, its creation time in microseconds since 1970.
+-- of its source, $uri, its URI, and $created, its creation time in microseconds since 1970; those of `matching_source` also
+-- have $source_name, the name of the source in lower case.
 -- $document  alias of a row of documents
 -- part document_ids  ids of documents
 -- part source_ids  ids of sources
+-- part source_names  names of sources
 -- part containing  metadata that must be contained
 -- part containing_1  metadata of which one must be contained
 -- part containing_2  the same
@@ -11,10 +13,12 @@
 -- part matching  a JSON path on metadata
 -- part matching_moments  a JSON path on the dates in the metadata
 -- part matching_document  a JSON path on metadata with variables
+-- part matching_source  a JSON path on metadata with variables and the name of the source
 -- part created_after  creation time, inclusive
 -- part created_before  creation time, exclusive
 -- :document_ids uuid[]  ids of documents
 -- :source_ids uuid[]  ids of sources
+-- :source_names text[]  names of sources, as they are written and in lower case
 -- :containing jsonb  metadata that must be contained
 -- :containing_1 jsonb[]  metadata of which one must be contained
 -- :containing_2 jsonb[]  the same
@@ -22,6 +26,7 @@
 -- :matching jsonpath  a JSON path on metadata
 -- :matching_moments jsonpath  a JSON path on the dates in the metadata
 -- :matching_document jsonpath  a JSON path on metadata with variables
+-- :matching_source jsonpath  a JSON path on metadata with variables and the name of the source
 -- :created_after timestamptz  creation time, inclusive
 -- :created_before timestamptz  creation time, exclusive
 (true
@@ -30,6 +35,9 @@
 -- end
 -- if source_ids
           AND $document.source_id = ANY (:source_ids)
+-- end
+-- if source_names
+          AND {{source_name $document}} = ANY (:source_names)
 -- end
 -- if containing
           AND $document.metadata @> :containing
@@ -54,6 +62,13 @@
               $document.metadata, :matching_document,
               $document.moments || jsonb_build_object('document', $document.document_id, 'source', $document.source_id,
                                                       'uri', $document.uri, 'created', extract(epoch FROM $document.created_at) * 1000000), true)
+-- end
+-- if matching_source
+          AND jsonb_path_exists(
+              $document.metadata, :matching_source,
+              $document.moments || jsonb_build_object('document', $document.document_id, 'source', $document.source_id,
+                                                      'uri', $document.uri, 'created', extract(epoch FROM $document.created_at) * 1000000,
+                                                      'source_name', {{source_name $document}}), true)
 -- end
 -- if created_after
           AND $document.created_at >= :created_after
