@@ -79,4 +79,8 @@ class SynonymCounts(BaseModel):
 
 
 def _once(terms: Sequence[str]) -> tuple[str, ...]:
-    return tuple({term.casefold(): term for term in reversed(terms)}.values())[::-1]
+    """Each term once, in the order of their first occurrences."""
+    found: dict[str, str] = {}
+    for term in terms:
+        found.setdefault(term.casefold(), term)
+    return tuple(found.values())
