@@ -18,7 +18,7 @@ ENGLISH = "The notice periods of the leases are in the appendix, and the landlor
 
 
 async def _languages(tenant: Tenant) -> dict[str | None, str]:
-    listed = await documents.page(tenant.user_id, db=tenant.db, limit=50, after=None, uri=None)
+    listed = await documents.page(tenant.user_id, db=tenant.db, limit=50, after=None)
     return {document.uri: document.language for document in listed}
 
 
@@ -52,10 +52,7 @@ async def test_each_document_is_indexed_in_its_own_language_and_found_by_inflect
     }.items():
         assert uri in uris(await tenant.ask(query, mode="lexical", limit=3)), query
 
-    document_id = next(
-        one.document_id
-        for one in await documents.page(tenant.user_id, db=tenant.db, limit=50, after=None, uri="explicit")
-    )
+    document_id = (await documents.with_uri("explicit", tenant.user_id, db=tenant.db)).document_id
     services: Any = tenant.services()
     patch = {"language": None}
     await document_changes.change(document_id, patch, tenant.user_id, services, check_metadata=lambda _metadata: None)
