@@ -105,9 +105,8 @@ def create_app(
     for installed in (docs, playground, traces, problems, success_examples):
         installed.install(app)
     metrics.install(app, access=chosen.metrics, totals=totals)
-    standby_metrics.install(app)
-    versions.install(app)
-    request_ids.install(app)
+    for installed in (standby_metrics, versions, request_ids):
+        installed.install(app)
     admission.install(app, _search_queue(chosen))
     ingest_gate.install(app, processes=chosen.workers)
     parse_times.install(app)

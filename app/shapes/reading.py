@@ -336,8 +336,8 @@ class Hit:
 
     `relevance` is the probability that it is relevant; None if the embedding model is not calibrated. `explain` has the
     steps that changed its score, in their order, each with the score before and after it. `more` has further hits of
-    the same document if the results are grouped, `duplicates` the passages that repeat it if they are collapsed. `source`
-    is the name of the source of its document.
+    the same document if the results are grouped, `duplicates` the passages that repeat it if they are collapsed.
+    `source` is the name of the source of its document.
     """
 
     candidate: Candidate

@@ -87,8 +87,8 @@ def _growth(reports: Sequence[SpeedReport]) -> Table:
             "POST /api/rag/search/multihop": [one.multihop for one in services],
             "search_documents over /mcp": [one.tool for one in services],
         }
-        for name, timings in measured.items():
-            table.add_row(name, *(f"{timing.p50:.2f} / {timing.p95:.2f}" for timing in timings))
+        for endpoint, timings in measured.items():
+            table.add_row(endpoint, *(f"{timing.p50:.2f} / {timing.p95:.2f}" for timing in timings))
     table.add_section()
     for ratio in reports[0].ratios:
         table.add_row(ratio, *(f"{report.ratios[ratio]:.2f} ×" for report in reports))

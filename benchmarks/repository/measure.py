@@ -99,7 +99,7 @@ async def _uploads(services: Services) -> list[Upload]:
         for path in files():
             file = NamedFile(path.read_bytes(), path.name, uri=path.relative_to(ROOT).as_posix())
             try:
-                found += [upload async for upload in reader.uploads(file)]
+                found += [one async for one in reader.uploads(file) if isinstance(one, Upload)]
             except UnreadableFile:  # an empty file
                 continue
     return found

@@ -50,8 +50,8 @@ async def measure(questions: Sequence[BenchmarkQuestion], *, services: Services,
                 several.append(await _request(client, "/api/rag/search/multihop", _query([*words, question.name])))
                 tool.append(await _request(client, "/mcp", _call(_query([question.name, *backwards]))))
         memory = service.memory_mb()
-    timings = (Timing.of(times[WARM_UPS:] or times) for times in (single, several, tool))
-    return ServiceFigures(*timings, round(memory, 1))
+    request, multihop, called = (Timing.of(times[WARM_UPS:] or times) for times in (single, several, tool))
+    return ServiceFigures(request, multihop, called, round(memory, 1))
 
 
 def _query(words: Sequence[str]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ async def count(db: Reading, query: FacetQuery) -> list[Facet]:
             int(row.documents),
             {_NAMES.get(name, name): int(documents) for name, documents in row.types.items()},
             row.distinct_values,
-            tuple(FacetValue(value, int(documents)) for value, documents in row.values),
+            tuple(FacetValue(value, int(documents)) for value, documents in row.commonest),
         )
         for row in rows
     ]

@@ -1,5 +1,5 @@
 -- Counts the documents that have each key of metadata and each value, exactly; the keys of most documents first.
--- Columns: key, documents, types (documents by type), distinct_values, values (the commonest, as [[value, documents]]).
+-- Columns: key, documents, types (documents by type), distinct_values, commonest (the commonest values, as [[value, documents]]).
 -- :user_id text  owner of the rows
 -- part one_key  of one key
 -- :key text  the key
@@ -55,12 +55,12 @@ ranked AS (
 ),
 shown AS (
     SELECT r.key, max(r.distinct_values) AS distinct_values,
-           jsonb_agg(jsonb_build_array(r.value, r.documents) ORDER BY r.place) AS values
+           jsonb_agg(jsonb_build_array(r.value, r.documents) ORDER BY r.place) AS commonest
     FROM ranked AS r
     WHERE r.place <= :limit
     GROUP BY r.key
 )
 SELECT t.key, t.documents, t.types, coalesce(s.distinct_values, 0) AS distinct_values,
-       coalesce(s.values, '[]') AS values
+       coalesce(s.commonest, '[]') AS commonest
 FROM types AS t LEFT JOIN shown AS s ON s.key = t.key
 ORDER BY t.documents DESC, t.key

@@ -2,7 +2,7 @@
 -- the chunks.
 -- A lexeme is wrong if its postings differ, if a block is empty, too long or overlaps the next, if its document
 -- frequency differs, or if its row names a block before the last one.
--- Columns: lexeme, items (its correct postings, ascending; empty if no chunk contains the lexeme).
+-- Columns: lexeme, correct (its correct postings, ascending; empty if no chunk contains the lexeme).
 -- :user_id text  owner of the rows
 -- :slices integer  number of slices by hash
 -- :slice integer  number of the slice, from 0
@@ -37,7 +37,7 @@ document_frequencies AS MATERIALIZED (
     FROM stepwell.lexemes AS l
     WHERE l.user_id = :user_id AND (hashtext(l.lexeme) & 2147483647) % :slices = :slice
 )
-SELECT lexeme, coalesce(e.items, '{}') AS items
+SELECT lexeme, coalesce(e.items, '{}') AS correct
 FROM expected AS e
 FULL JOIN stored_postings AS p USING (lexeme)
 FULL JOIN block_checks AS s USING (lexeme)

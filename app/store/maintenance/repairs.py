@@ -130,7 +130,7 @@ async def wrong_postings(db: Reading, *, slice_no: int, slices: int) -> list[Pos
     """The lexemes of a slice (by hash) whose postings or frequency disagree with the chunks' tsvectors."""
     binds = {"user_id": db.user_id, "slice": slice_no, "slices": slices}
     rows = await db.execute(sql.statement("repair_wrong_postings"), binds)
-    return [Postings(row.lexeme, row.items) for row in rows]
+    return [Postings(row.lexeme, row.correct) for row in rows]
 
 
 async def rewrite_postings(db: Writing, wrong: Sequence[Postings], *, since: int) -> None:
