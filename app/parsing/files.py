@@ -24,3 +24,4 @@ class ArchiveMember:
     path: str
     raw: bytes = b""
     refused: str = ""
+    is_too_large: bool = False

@@ -52,7 +52,8 @@ def from_document(document: ExtractedDocument) -> dict[str, Any]:
 
 def from_member(member: ArchiveMember) -> dict[str, Any]:
     """A file of an archive as a message, without its content."""
-    return {"member": {"path": member.path, "size": len(member.raw), "refused": member.refused}}
+    why = {"refused": member.refused, "is_too_large": member.is_too_large}
+    return {"member": {"path": member.path, "size": len(member.raw), **why}}
 
 
 def to_document(fields: dict[str, Any]) -> ExtractedDocument:

@@ -133,4 +133,5 @@ def _path(name: str) -> str:
 
 
 def _too_large(path: str) -> ArchiveMember:
-    return ArchiveMember(path, refused=f"The file is larger than {LARGEST_MEMBER // 1_000_000} MB.")
+    message = f"The file is larger than {LARGEST_MEMBER // 1_000_000} MB."
+    return ArchiveMember(path, refused=message, is_too_large=True)

@@ -219,11 +219,13 @@ class _Budget:
             raise ValueError("the documents of the file are too large")
 
 
-async def _member(source: asyncio.StreamReader, *, path: str, size: int, refused: str) -> ArchiveMember:
+async def _member(
+    source: asyncio.StreamReader, *, path: str, size: int, refused: str, is_too_large: bool
+) -> ArchiveMember:
     """A file of an archive, whose content follows its message. Raises EOFError, ValueError, TypeError."""
     if not 0 <= size <= files.LARGEST_MEMBER:
         raise ValueError("the file of the archive is too large")
-    return ArchiveMember(str(path), await source.readexactly(size), str(refused))
+    return ArchiveMember(str(path), await source.readexactly(size), str(refused), bool(is_too_large))
 
 
 def _check(message: dict[str, Any]) -> None:

@@ -96,8 +96,8 @@ class Summary:
 
     def leave_out(self, archive: Path, member: UnreadMember) -> None:
         """Records a file of an archive that cannot be read, as a file of a folder is recorded."""
-        if member.is_unsupported:
-            self.left_out.add("binary", f"{archive.name}/{member.path}")
+        if member.left_out is not None:
+            self.left_out.add(member.left_out, f"{archive.name}/{member.path}")
         else:
             self.fail(archive / member.path, member.error.message)
 
@@ -129,9 +129,10 @@ class Summary:
         }
 
     def _count_of(self, path: str) -> FormatCount | None:
-        # The files of an archive are counted with it.
-        places = (path, str(Path(path).resolve()), *map(str, Path(path).parents))
-        name = next((self._format_of[place] for place in places if place in self._format_of), None)
+        if (name := self._format_of.get(path)) is None:
+            resolved = Path(path).resolve()
+            places = map(str, (resolved, *resolved.parents))  # a file of an archive is counted with the archive
+            name = next((self._format_of[place] for place in places if place in self._format_of), None)
         return None if name is None else self.formats[name]
 
 

@@ -21,7 +21,7 @@ from app.parsing.files import ArchiveMember
 from app.parsing.formats import FileFormat
 from app.parsing.process import ParseLimits, Parser, ParseShare
 from app.pipelines.running import cancellable, offload
-from app.shapes import ExtractedDocument, Json, Upload
+from app.shapes import ExtractedDocument, Json, LeftOutReason, Upload
 from app.text.structure import plain_json, restructured
 from app.text.words import cleaning, languages
 from app.text.words.cleaning import Decoded
@@ -94,16 +94,12 @@ class NamedFile:
 
 @dataclass(frozen=True, slots=True)
 class UnreadMember:
-    """A file of an archive that cannot be read, its uri, and why."""
+    """A file of an archive that cannot be read, its uri, and why; `left_out` is None if it has failed."""
 
     path: str
     uri: str | None
     error: UnreadableFile
-
-    @property
-    def is_unsupported(self) -> bool:
-        """Whether it has a format that is not read, as pictures have."""
-        return self.error.code == "unsupported_format"
+    left_out: LeftOutReason | None
 
 
 @asynccontextmanager
@@ -179,7 +175,7 @@ class _Members:
         except UnreadableFile as error:
             if self.size > self.limits.text_bytes:
                 raise
-            yield UnreadMember(member.path, file.uri, error)
+            yield UnreadMember(member.path, file.uri, error, _left_out(member, file.name, error))
 
     def _named(self, member: ArchiveMember) -> NamedFile:
         """The file with its uri: that of the archive and its path, which is quoted as that of the archive is."""
@@ -193,6 +189,15 @@ class _Members:
         self.size += len(upload.content)
         if self.size > self.limits.text_bytes:
             raise UnreadableFile("parse_limit", "The files of the archive have too much text together: unpack it.")
+
+
+def _left_out(member: ArchiveMember, name: str, error: UnreadableFile) -> LeftOutReason | None:
+    """Why a file of an archive is left out, by the rule for files of folders; None if it has failed."""
+    if member.is_too_large:
+        return "too_large"
+    if error.code == "unsupported_format" and not is_readable(member.raw[:HEAD], name):
+        return "binary"
+    return "empty" if error.code == "no_text" and not member.raw else None
 
 
 async def _found(file: NamedFile, parser: Parser) -> AsyncGenerator[Upload | ArchiveMember, None]:

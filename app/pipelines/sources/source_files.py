@@ -98,7 +98,7 @@ class SourceReader:
                     if isinstance(one, Upload):
                         version.expected += 1
                         yield replace(one, source=version.source_path(self.source.source_id))
-                    elif not one.is_unsupported:
+                    elif one.left_out is None:
                         version.error = version.error or f"{one.path}: {one.error.message}"
         except OSError as error:
             version.error = f"{error.strerror}."

@@ -71,7 +71,7 @@ def test_each_reason_to_leave_something_out_is_counted_with_examples(tmp_path: P
         "vendored": ["node_modules/", "php/vendor/", "py/env/"],
         "generated": ["js/app.min.js", "js/dist/", "py/__pycache__/", "py/uv.lock"],
         "link": ["linked/"],
-        "binary": ["a.png", "b.bin", "c.zip", "d.pyc"],
+        "binary": ["a.png", "b.bin", "c.jar", "d.pyc"],
         "empty": ["py/__init__.py"],
         "too_large": ["dump.sql"],
     }
@@ -91,7 +91,7 @@ def test_each_reason_to_leave_something_out_is_counted_with_examples(tmp_path: P
     )
     for name, raw in {"a.png": b"\x89PNG\r\n", "b.bin": bytes(range(256)), "d.pyc": b"\xa7\r\r\n" + bytes(60)}.items():
         (tmp_path / name).write_bytes(raw)
-    (tmp_path / "c.zip").write_bytes(made_files.archive({"photo.jpg": b"x"}))
+    (tmp_path / "c.jar").write_bytes(made_files.archive({"photo.jpg": b"x"}))
     (tmp_path / "linked").symlink_to(tmp_path / "x")
     with (tmp_path / "dump.sql").open("wb") as sparse:
         sparse.truncate(50_000_001)
@@ -172,16 +172,30 @@ def test_what_is_left_out_is_shown_by_reason(stepwell: Stepwell, tmp_path: Path)
     write(tmp_path, {"a.md": "Lime.", "b.png": "\x89PNG", "LICENSE": "Free.", "e.txt": ""})
     for name in ("b", "c", "d", "e"):
         (tmp_path / f"{name}.png").write_bytes(b"\x89PNG\r\n")
-    notes = {"sand.md": "Sand.", "picture.png": b"\x89PNG"}
+    notes: dict[str, bytes | str] = {"sand.md": "Sand.", "picture.png": b"\x89PNG", "z.txt": ""}
     (tmp_path / "notes.zip").write_bytes(made_files.archive(notes))
     user = harness.new_user()
     counted = stepwell("ingest", tmp_path, "--user", user, "--json")
     assert (counted.code, counted.json["added"]) == (0, 3)
     binary = {"count": 5, "examples": ["b.png", "c.png", "d.png"]}
-    assert counted.json["left_out"] == {"binary": binary, "empty": {"count": 1, "examples": ["e.txt"]}}
+    empty = {"count": 2, "examples": ["e.txt", "notes.zip/z.txt"]}
+    assert counted.json["left_out"] == {"binary": binary, "empty": empty}
     shown = stepwell("ingest", tmp_path, "--user", user).err
     assert "Left out 5 neither text nor of a supported format: b.png, c.png, d.png, …" in shown
-    assert "Left out 1 empty: e.txt" in shown
+    assert "Left out 2 empty: e.txt, notes.zip/z.txt" in shown
+
+
+async def test_a_file_of_an_archive_that_fails_is_counted_with_the_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes = {"a.md": b"Lime.", "b.pdf": b"%PDF-1.4 cut", "c.zip": made_files.archive({"a.md": "Lime."})}
+    (tmp_path / "notes.zip").write_bytes(made_files.archive(notes))
+    monkeypatch.chdir(tmp_path)
+    summary = Summary()
+    files = ingest.Files(ingest.find([Path("notes.zip")], summary), None)
+    assert len([upload async for upload in ingest.read(files, summary, ParseLimits())]) == 1
+    assert [path for path, _reason in summary.failures] == ["notes.zip/b.pdf", "notes.zip/c.zip"]
+    assert [count.failed for count in summary.formats.values()] == [2]
 
 
 def test_progress_is_in_chunks_and_moves_while_a_large_document_is_embedded() -> None:
