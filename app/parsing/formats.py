@@ -188,7 +188,13 @@ FORMATS = (
         "transcript",
     ),
     PACKED,
-    FileFormat("code", "plain", ("source code",), tuple(_CODE.split()), "the text"),
+    FileFormat(
+        "code",
+        "plain",
+        ("source code",),
+        tuple(_CODE.split()),
+        "the text, cut at functions, classes and other definitions, whose names are the heading path",
+    ),
 )
 """All formats, in the order in which messages list them."""
 BY_NAME = {format.name: format for format in (*FORMATS, ARCHIVE, OLD_OFFICE)}
