@@ -13,7 +13,8 @@ StepwellError                      500  internal_error
 ├── HeadersTooLarge                431  headers_too_large
 ├── Unauthorized                   401  unauthorized
 ├── Forbidden                      403  forbidden
-│   └── FolderNotAllowed           403  folder_not_allowed
+│   ├── FolderNotAllowed           403  folder_not_allowed
+│   └── OutsideOfKey               403  outside_of_key
 ├── NotFound                       404  not_found
 ├── HostNotAllowed                 421  host_not_allowed
 ├── OriginNotAllowed               403  origin_not_allowed
@@ -171,6 +172,12 @@ class FolderNotAllowed(Forbidden):
     """Sources may not be added from this folder."""
 
     code = "folder_not_allowed"
+
+
+class OutsideOfKey(Forbidden):
+    """A write with a key that has filters concerns what does not pass them."""
+
+    code = "outside_of_key"
 
 
 class NotFound(StepwellError):

@@ -4,11 +4,14 @@
 alembic_version.version_num character varying(32) NOT NULL
 api_keys.created_at timestamp with time zone NOT NULL DEFAULT now()
 api_keys.expires_at timestamp with time zone
+api_keys.filters jsonb
 api_keys.key_id text NOT NULL
 api_keys.name text NOT NULL DEFAULT ''::text
 api_keys.revoked_at timestamp with time zone
 api_keys.scopes text[] NOT NULL
 api_keys.secret_hash bytea NOT NULL
+api_keys.shows_entities boolean NOT NULL DEFAULT false
+api_keys.token_key bytea
 api_keys.user_id text NOT NULL
 audit_log.action text NOT NULL
 audit_log.actor text NOT NULL
@@ -130,6 +133,7 @@ idempotency_keys.location text
 idempotency_keys.status smallint
 idempotency_keys.user_id text NOT NULL
 jobs.attempts smallint NOT NULL DEFAULT '0'::smallint
+jobs.audience text
 jobs.created_at timestamp with time zone NOT NULL DEFAULT now()
 jobs.error text
 jobs.failures smallint NOT NULL DEFAULT 0
@@ -379,29 +383,29 @@ CREATE UNIQUE INDEX uq_sources_user_id_name ON stepwell.sources USING btree (use
 alembic_version off 
 api_keys off 
 audit_log ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
-chunks ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
-documents ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
+chunks ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING ( SELECT true FROM stepwell.documents d WHERE ((d.user_id = chunks.user_id) AND (d.document_id = chunks.document_id)) LIMIT 1) CHECK 
+documents ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING jsonb_path_exists(metadata, ( SELECT (NULLIF(current_setting('stepwell.visible'::text, true), ''::text))::jsonpath AS "nullif"), CASE WHEN ( SELECT (current_setting('stepwell.visible_needs_document'::text, true) = 'true'::text)) THEN (moments || jsonb_build_object('document', document_id, 'source', source_id, 'uri', uri, 'created', (EXTRACT(epoch FROM created_at) * (1000000)::numeric))) ELSE '{}'::jsonb END, true) CHECK 
 embedding_cache ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 embedding_identity off 
 embedding_target off 
-embeddings ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
-entities ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
+embeddings ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING ( SELECT true FROM stepwell.documents d WHERE ((d.user_id = embeddings.user_id) AND (d.document_id = embeddings.document_id)) LIMIT 1) CHECK 
+entities ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING (( SELECT true FROM stepwell.mentions m WHERE ((m.user_id = entities.user_id) AND (m.entity_id = entities.entity_id)) LIMIT 1) OR ( SELECT true FROM stepwell.headings h WHERE ((h.user_id = entities.user_id) AND (h.entity_id = entities.entity_id)) LIMIT 1) OR ((origin = 'user'::text) AND stepwell.is_unlinked(user_id, entity_id))) CHECK 
 entity_changes ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
-entity_members ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
-entity_names ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
-entity_vectors ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
-entity_words ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
+entity_members ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING (( SELECT true FROM stepwell.entities e WHERE ((e.user_id = entity_members.user_id) AND (e.entity_id = entity_members.entity_id)) LIMIT 1) AND ( SELECT true FROM stepwell.entities e WHERE ((e.user_id = entity_members.user_id) AND (e.entity_id = entity_members.member_id)) LIMIT 1)) CHECK 
+entity_names ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING ( SELECT true FROM stepwell.entities e WHERE ((e.user_id = entity_names.user_id) AND (e.entity_id = entity_names.entity_id)) LIMIT 1) CHECK 
+entity_vectors ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING (( SELECT (current_setting('stepwell.shows_entities'::text, true) = 'true'::text)) AND ( SELECT true FROM stepwell.entities e WHERE ((e.user_id = entity_vectors.user_id) AND (e.entity_id = entity_vectors.entity_id)) LIMIT 1)) CHECK 
+entity_words ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING (( SELECT (current_setting('stepwell.shows_entities'::text, true) = 'true'::text)) AND ( SELECT true FROM stepwell.entities e WHERE ((e.user_id = entity_words.user_id) AND (e.entity_id = entity_words.entity_id)) LIMIT 1)) CHECK 
 feedback ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
-headings ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
+headings ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING ( SELECT true FROM stepwell.documents d WHERE ((d.user_id = headings.user_id) AND (d.document_id = headings.document_id)) LIMIT 1) CHECK 
 hidden_chunks ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 idempotency_keys ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 jobs off 
 key_uses off 
 lexemes ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
-mentions ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
+mentions ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING ( SELECT true FROM stepwell.documents d WHERE ((d.user_id = mentions.user_id) AND (d.document_id = mentions.document_id)) LIMIT 1) CHECK 
 postings ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
-source_files ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
-sources ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
+source_files ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING ( SELECT true FROM stepwell.documents d WHERE ((d.user_id = source_files.user_id) AND (d.source_id = source_files.source_id) AND (d.source_path = source_files.path)) LIMIT 1) CHECK 
+sources ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING ( SELECT true FROM stepwell.documents d WHERE ((d.user_id = sources.user_id) AND (d.source_id = sources.source_id)) LIMIT 1) CHECK 
 staged_chunks ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 staged_documents ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 tenants ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
@@ -477,6 +481,18 @@ BEGIN
 END
 $function$
 
+CREATE OR REPLACE FUNCTION stepwell.enter_restricted(p_path text, p_needs_document boolean, p_shows_entities boolean)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+    BEGIN
+        PERFORM set_config('stepwell.visible', p_path, true);
+        PERFORM set_config('stepwell.visible_needs_document', CAST(p_needs_document AS text), true);
+        PERFORM set_config('stepwell.shows_entities', CAST(p_shows_entities AS text), true);
+        PERFORM set_config('role', 'stepwell_restricted', true);
+    END
+    $function$
+
 CREATE OR REPLACE FUNCTION stepwell.expire_feedback(p_days integer)
  RETURNS bigint
  LANGUAGE plpgsql
@@ -492,11 +508,36 @@ AS $function$
     END
     $function$
 
+CREATE OR REPLACE FUNCTION stepwell.is_unlinked(p_user text, p_entity uuid)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+    SELECT NOT EXISTS (
+        SELECT FROM stepwell.mentions AS m WHERE m.user_id = p_user AND m.entity_id = p_entity
+    ) AND NOT EXISTS (
+        SELECT FROM stepwell.headings AS h WHERE h.user_id = p_user AND h.entity_id = p_entity
+    )
+    $function$
+
 CREATE OR REPLACE FUNCTION stepwell.link_strength(kind text, count bigint)
  RETURNS double precision
  LANGUAGE sql
  IMMUTABLE
 RETURN CASE kind WHEN 'title'::text THEN (4)::double precision WHEN 'attendee'::text THEN (3)::double precision WHEN 'metadata'::text THEN (2)::double precision ELSE ln(((1)::double precision + (count)::double precision)) END
+
+CREATE OR REPLACE FUNCTION stepwell.live_key(p_key_id text, p_secret_hash bytea)
+ RETURNS TABLE(user_id text, scopes text[], filters jsonb, shows_entities boolean, token_key bytea)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+    SELECT k.user_id, k.scopes, k.filters, k.shows_entities, k.token_key
+    FROM stepwell.api_keys AS k
+    WHERE k.key_id = p_key_id AND k.secret_hash = p_secret_hash
+      AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
+    $function$
 
 CREATE OR REPLACE FUNCTION stepwell.microseconds(moment text)
  RETURNS bigint
@@ -550,6 +591,18 @@ BEGIN
 END
 $function$
 
+CREATE OR REPLACE FUNCTION stepwell.token_key(p_key_id text)
+ RETURNS TABLE(user_id text, scopes text[], filters jsonb, shows_entities boolean, token_key bytea)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+    SELECT k.user_id, k.scopes, k.filters, k.shows_entities, k.token_key
+    FROM stepwell.api_keys AS k
+    WHERE k.key_id = p_key_id AND k.token_key IS NOT NULL
+      AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
+    $function$
+
 CREATE OR REPLACE FUNCTION stepwell.vector_tables(p_writes boolean)
  RETURNS bigint[]
  LANGUAGE plpgsql
@@ -574,11 +627,11 @@ CREATE OR REPLACE FUNCTION stepwell.verify_key(p_key_id text, p_secret_hash byte
  STABLE SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
-SELECT k.user_id, k.scopes
-FROM stepwell.api_keys AS k
-WHERE k.key_id = p_key_id AND k.secret_hash = p_secret_hash
-  AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
-$function$
+    SELECT k.user_id, k.scopes
+    FROM stepwell.api_keys AS k
+    WHERE k.key_id = p_key_id AND k.secret_hash = p_secret_hash AND k.filters IS NULL
+      AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
+    $function$
 
 CREATE OR REPLACE FUNCTION stepwell.watched_sources()
  RETURNS TABLE(user_id text, source_id uuid, path text)
@@ -604,41 +657,71 @@ column audit_log.user_id to stepwell_service: INSERT
 function count_key_uses to stepwell_service: EXECUTE
 function enter to stepwell_service: EXECUTE
 function enter_plain to stepwell_service: EXECUTE
+function enter_restricted to stepwell_service: EXECUTE
 function expire_feedback to stepwell_service: EXECUTE
+function is_unlinked to stepwell_restricted: EXECUTE
+function link_strength to stepwell_restricted: EXECUTE
 function link_strength to stepwell_service: EXECUTE
+function live_key to stepwell_service: EXECUTE
+function microseconds to stepwell_restricted: EXECUTE
 function microseconds to stepwell_service: EXECUTE
+function moments to stepwell_restricted: EXECUTE
 function moments to stepwell_service: EXECUTE
+function plan_each to stepwell_restricted: EXECUTE
 function plan_each to stepwell_service: EXECUTE
 function plan_writes to stepwell_service: EXECUTE
+function token_key to stepwell_service: EXECUTE
 function vector_tables to stepwell_service: EXECUTE
 function verify_key to stepwell_service: EXECUTE
 function watched_sources to stepwell_service: EXECUTE
+function with_characters to stepwell_restricted: EXECUTE
 function with_characters to stepwell_service: EXECUTE
+schema stepwell to stepwell_restricted: USAGE
 schema stepwell to stepwell_service: USAGE
 table alembic_version to stepwell_service: SELECT
+table chunks to stepwell_restricted: SELECT
 table chunks to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table documents to stepwell_restricted: SELECT
 table documents to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table embedding_cache to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table embedding_identity to stepwell_restricted: SELECT
 table embedding_identity to stepwell_service: SELECT
+table embedding_target to stepwell_restricted: SELECT
 table embedding_target to stepwell_service: SELECT
+table embeddings to stepwell_restricted: SELECT
 table embeddings to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table entities to stepwell_restricted: SELECT
 table entities to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table entity_changes to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table entity_members to stepwell_restricted: SELECT
 table entity_members to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table entity_names to stepwell_restricted: SELECT
 table entity_names to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table entity_vectors to stepwell_restricted: SELECT
 table entity_vectors to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table entity_words to stepwell_restricted: SELECT
 table entity_words to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table feedback to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table headings to stepwell_restricted: SELECT
 table headings to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table hidden_chunks to stepwell_restricted: SELECT
 table hidden_chunks to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table idempotency_keys to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table jobs to stepwell_restricted: SELECT
 table jobs to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table lexemes to stepwell_restricted: SELECT
 table lexemes to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table mentions to stepwell_restricted: SELECT
 table mentions to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table postings to stepwell_restricted: SELECT
 table postings to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table source_files to stepwell_restricted: SELECT
 table source_files to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table sources to stepwell_restricted: SELECT
 table sources to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table staged_chunks to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table staged_documents to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table tenants to stepwell_restricted: SELECT
 table tenants to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table text_statistics to stepwell_restricted: SELECT
 table text_statistics to stepwell_service: DELETE, INSERT, SELECT, UPDATE

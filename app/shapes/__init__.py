@@ -84,6 +84,7 @@ from app.shapes.reading import (
     Term,
     Weights,
 )
+from app.shapes.restrictions import Restriction
 from app.shapes.snippets import MatchedSpan, Snippet
 from app.shapes.sources import FileFailure, KnownFile, Source, SourceDraft, SourceNumbers, SourcePath, SourceRoots
 from app.shapes.synonyms import Synonym, SynonymGroup, SynonymPhrase
@@ -204,6 +205,7 @@ __all__ = [
     "Remedy",
     "Reordering",
     "Rerank",
+    "Restriction",
     "RowCounts",
     "SearchMode",
     "SelectionDeletion",

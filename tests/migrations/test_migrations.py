@@ -100,7 +100,7 @@ async def test_a_filled_database_of_revision_0004_keeps_its_rows_and_keys_and_lo
             "attributes_hash, chunk_count) VALUES ('ana', gen_random_uuid(), 'a', 'A', 'english', 'Text', 'h', 'a', 0)"
         )
         columns = "moments,markdown,chunk_tokens,chunk_overlap,page_starts,cleaning_version,source_path,extracted"
-        columns += ",calibration,calibrated,synonyms,synonyms_version"
+        columns += ",calibration,calibrated,synonyms,synonyms_version,filters,shows_entities,token_key"
         added = f"'{{{{{columns}}}}}'::text[]"
         everything = f"SELECT to_jsonb(t) - {added} FROM stepwell.{{}} AS t"
         before = [await owner.fetch(everything.format(name)) for name in ("api_keys", "tenants", "documents")]
@@ -221,7 +221,7 @@ SPOILED = [
     ),
     ("ALTER TABLE stepwell.documents DROP COLUMN uri", "column documents.uri is missing"),
     ("ALTER TABLE stepwell.chunks RENAME COLUMN length TO size", "column chunks.length is missing"),
-    ("DROP TABLE stepwell.mentions", "column mentions.chunk_no is missing"),
+    ("DROP TABLE stepwell.mentions CASCADE", "column mentions.chunk_no is missing"),
     ("DROP INDEX stepwell.ix_documents_metadata", "index ix_documents_metadata is missing"),
     ("DROP INDEX stepwell.ix_embeddings_embedding", "index ix_embeddings_embedding is missing"),
     (

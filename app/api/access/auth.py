@@ -1,8 +1,9 @@
 """Authenticates requests and checks the scopes of their keys.
 
 `Scope` is the one dependency of every operation on a user's data. With AUTH=none it returns the user `local`; with
-AUTH=local_token the same, for whoever sends the data folder's token; with AUTH=api_key the owner of the key in
-`Authorization: Bearer` or `X-API-Key`. `bodies.StrictRoute` authenticates before it reads the body.
+AUTH=local_token the same, for whoever sends the data folder's token; with AUTH=api_key the owner of the key, or of the
+key that a token is signed with, in `Authorization: Bearer` or `X-API-Key`. `bodies.StrictRoute` authenticates before it
+reads the body.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from fastapi import Depends, Header, Request, Security
 from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
 
 from app import errors
-from app.api.access import auditing, versions
+from app.api.access import auditing, grants, versions
 from app.api.access.single_flight import SingleFlight
-from app.pipelines.maintenance import keys, local_token
+from app.pipelines.maintenance import keys, local_token, tokens
 from app.pipelines.running import user_threads
 from app.pipelines.running.services import Services
+from app.shapes import Restriction
 
 LOCAL_USER = "local"
 MAX_LOOKUPS = 4
@@ -29,17 +31,23 @@ MAX_GUESSES = 2
 MAX_VALID_KEYS = 10_000
 LOOKUP_TIMEOUT_S = 5.0
 
-_bearer = HTTPBearer(auto_error=False, description="An API key, or the local token.")
-_header = APIKeyHeader(name="X-API-Key", auto_error=False, description="An API key, or the local token.")
+_bearer = HTTPBearer(auto_error=False, description="An API key, a token signed with one, or the local token.")
+_header = APIKeyHeader(
+    name="X-API-Key", auto_error=False, description="An API key, a token signed with one, or the local token."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The authenticated sender of a request; `key_id` is None if no key is needed."""
+    """The authenticated sender of a request; `key_id` is None if no key is needed.
+
+    `restriction` is what the sender sees; None if that is everything of the user.
+    """
 
     user_id: str
     key_id: str | None
     scopes: frozenset[str]
+    restriction: Restriction | None = None
 
     def holds(self, *sufficient: str) -> bool:
         """Whether the key has one of these scopes; `admin` includes the others."""
@@ -80,9 +88,18 @@ class KeyLookups:
 
     async def _look_up(self, digest: bytes, presented: str, services: Services) -> Caller:
         async with self._lookups if digest in self._were_valid else self._guesses:
-            key = await keys.verify(presented, db=services.db, standby=services.standby)
+            caller = await _caller(presented, services)
         self._were_valid[digest] = None
-        return Caller(key.user_id, key.key_id, frozenset(key.scopes))
+        return caller
+
+
+async def _caller(presented: str, services: Services) -> Caller:
+    """The sender that presents a key, or a token that is signed with one. Raises Unauthorized, DatabaseUnavailable."""
+    if not tokens.is_token(presented):
+        key = await keys.verify(presented, db=services.db, standby=services.standby)
+        return Caller(key.user_id, key.key_id, frozenset(key.scopes), grants.of_key(key))
+    key, claims = await keys.verify_token(presented, db=services.db, standby=services.standby)
+    return Caller(key.user_id, key.key_id, grants.scopes_of_token(key, claims), grants.of_token(key, claims))
 
 
 class Scope:

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import errors
 from app.pipelines.running.services import ReadRoute, Services
+from app.shapes import Restriction
 
 HEADER = "X-Stepwell-Version"
 DESCRIPTION = (
@@ -41,15 +42,18 @@ def required(request: Request) -> int:
 
 
 def services(request: Request, *, only_reads: bool) -> Services:
-    """The opened services for a request: a standby may serve one that only reads.
+    """The opened services for a request, which show what its caller sees: a standby may serve one that only reads.
 
-    The reads of other requests decide what they write, so they are on the primary. Raises BadRequest.
+    The reads of other requests decide what they write, so they are on the primary. The caller is authenticated. Raises
+    BadRequest.
     """
     opened: Services = request.app.state.services
     route: ReadRoute | None = getattr(request.state, "read_route", None)
     if route is None:
         request.state.read_route = route = opened.new_route(required=required(request))
-    return opened.for_request(route, only_reads=only_reads)
+    found = opened.for_request(route, only_reads=only_reads)
+    restriction: Restriction | None = request.state.caller.restriction
+    return found if restriction is None else found.restricted(restriction)
 
 
 _Header = Annotated[str | None, Header(alias=HEADER, description=DESCRIPTION, pattern=PATTERN)]

@@ -57,5 +57,10 @@ def _print(rows: list[dict[str, object]], names: tuple[str, ...]) -> None:
 
 def _shown(value: object) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{count} {name}" for name, count in value.items() if count)
+        return ", ".join(_counted(name, count) for name, count in value.items() if count)
     return str(value).partition(".")[0] if isinstance(value, date) else str(value)
+
+
+def _counted(name: str, value: object) -> str:
+    """A number of rows, or one of the fields that restrict a key."""
+    return f"{name} {json.dumps(value)}" if isinstance(value, dict | bool) else f"{value} {name}"

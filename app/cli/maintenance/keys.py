@@ -10,6 +10,7 @@ import typer
 
 from app.cli import options
 from app.cli.maintenance import owning
+from app.cli.search import filter_option
 from app.pipelines.maintenance import keys
 
 app = typer.Typer(help="API keys: create, list, rotate, revoke.", no_args_is_help=True)
@@ -21,16 +22,26 @@ def create(
     scope: Annotated[list[str] | None, typer.Option(help="search, write, metrics or admin; may be repeated.")] = None,
     name: Annotated[str, typer.Option(help="A note on the purpose of the key.")] = "",
     days: Annotated[int | None, typer.Option(min=1, help="Days until it expires.", show_default="never")] = None,
+    filters: filter_option.FiltersJson = None,
+    entities: Annotated[
+        bool, typer.Option("--entities", help="With --filters: show descriptions and facts of the visible entities.")
+    ] = False,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
-    """Create a key for a user. The key is shown only once."""
+    """Create a key for a user. The key is shown only once.
+
+    With --filters it sees, and may change, only the documents that pass.
+    """
     expires = datetime.now(UTC) + timedelta(days=days) if days else None
     scopes = tuple(scope or ("search", "write"))
-    grant = keys.Grant(scopes, name, expires)
+    if filters is not None:
+        keys.restriction(filter_option.read(filters), None, shows_entities=entities)
+    grant = keys.Grant(scopes, name, expires, filter_option.as_json(filters), entities)
     key = owning.run(data_dir, lambda db: keys.create(user, grant, db=db, actor=owning.actor()))
     if as_json:
-        typer.echo(json.dumps({"key": key, "user": user, "scopes": scopes}))
+        restricted = {} if grant.filters is None else {"filters": grant.filters, "entities": entities}
+        typer.echo(json.dumps({"key": key, "user": user, "scopes": scopes, **restricted}))
         return
     options.err.print(f"A key for {user} ({', '.join(scopes)}). It is not shown again:")
     typer.echo(key)
@@ -44,14 +55,21 @@ def listed(
 ) -> None:
     """List the keys without their secrets."""
     found = owning.run(data_dir, lambda db: keys.list_keys(db=db, user_id=user))
-    fields = ("key_id", "user_id", "scopes", "name", "created_at", "expires_at", "revoked_at")
-    rows = [{name: getattr(key, name) for name in fields} for key in found]
+    fields = ("key_id", "user_id", "scopes", "name", "created_at", "expires_at", "revoked_at", "filters")
+    rows = [
+        {
+            **{name: getattr(key, name) for name in fields},
+            "entities": key.filters is None or key.shows_entities,
+            "tokens": key.token_key is not None,
+        }
+        for key in found
+    ]
     if as_json:
         typer.echo(json.dumps(rows, default=lambda moment: moment.isoformat()))
         return
-    table = options.table(*fields, ids=("key_id", "user_id"))
+    table = options.table(*fields, "entities", "tokens", ids=("key_id", "user_id"))
     for row in rows:
-        table.add_row(*(_shown(row[name]) for name in fields))
+        table.add_row(*(_shown(value) for value in row.values()))
     options.print_table(table)
 
 
@@ -85,4 +103,8 @@ def revoke(
 def _shown(value: object) -> str:
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%d %H:%M")
+    if isinstance(value, dict):
+        return json.dumps(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return ", ".join(value) if isinstance(value, tuple) else str(value or "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from pydantic import TypeAdapter
@@ -23,4 +23,13 @@ FiltersJson = Annotated[
 
 def read(given: str | None) -> Filters:
     """The filters of the option. Raises BadRequest with the path of the first wrong value."""
-    return Filters() if given is None else json_option.read(given, TypeAdapter(SearchFilters), field="filters").shape()
+    return Filters() if given is None else _model(given).shape()
+
+
+def as_json(given: str | None) -> dict[str, Any] | None:
+    """The filters of the option as JSON. Raises BadRequest as `read` does."""
+    return None if given is None else _model(given).model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def _model(given: str) -> SearchFilters:
+    return json_option.read(given, TypeAdapter(SearchFilters), field="filters")

@@ -160,7 +160,7 @@ async def known(texts: Mapping[UUID, str], user_id: str, services: Services) -> 
     """The vectors that are stored with the user's chunks or in the user's cache. Raises DatabaseUnavailable."""
     async with services.db.reading(user_id) as reading:
         stored = await documents.known_vectors(reading, keys=list(texts))
-        hashes = {key: _hash(text) for key, text in texts.items() if key not in stored} if services.cache.size else {}
+        hashes = {key: _hash(text) for key, text in texts.items() if key not in stored} if _uses_cache(services) else {}
         found = {}
         if hashes:
             model = _cached_model(services.embedder.model)
@@ -174,7 +174,7 @@ async def complete(texts: Mapping[UUID, str], known: KnownVectors, user_id: str,
     """Compute the vectors that are not known, and cache them. Raises ProviderError."""
     missing = {key: text for key, text in texts.items() if key not in known.by_key}
     new = await computed(missing, services.embedder)
-    if services.cache.size:
+    if _uses_cache(services):
         services.cache.hits += len(known.cached)
         services.cache.misses += len(missing)
         used = [_hash(texts[key]) for key in known.cached]
@@ -206,7 +206,7 @@ async def cached_or_computed(
 
     `keep` adds the computed ones to the cache. Raises ProviderError, DatabaseUnavailable.
     """
-    if not services.cache.size:
+    if not _uses_cache(services):
         return dict(await computed(texts, embedder))
     model, hashes = _cached_model(embedder.model), {key: _hash(text) for key, text in texts.items()}
     async with services.db.reading(user_id) as reading:
@@ -247,6 +247,11 @@ async def _cache(changes: CacheChanges, user_id: str, services: Services) -> Non
             await embedding_cache.evict(writing, most=services.cache.size)
     except errors.StepwellError as error:
         log.warning("vectors were not cached: %s", error.code, extra={"action": "vectors_not_cached"})
+
+
+def _uses_cache(services: Services) -> bool:
+    """Whether vectors are cached: not for a restricted caller, who would see what others have stored."""
+    return bool(services.cache.size) and services.db.audience is None
 
 
 def _cached_model(model: EmbeddingModel) -> CachedModel:

@@ -175,7 +175,7 @@ async def _store_attributes(
     source: DocumentSource, draft: DocumentDraft, user_id: str, services: Services
 ) -> IngestResult | None:
     document_id = source.document.document_id
-    async with services.db.writing(user_id) as writing:
+    async with services.db.writing(user_id, checked=True) as writing:
         if await documents.change(writing, source, draft, vectors_by_key=None) is None:
             return None
         keys = services.chunking_options.entity_keys
@@ -194,7 +194,7 @@ async def _store_text(
     draft = await cancellable.run(len(uncut.content), cut)
     await services.db.check_writable()
     found = await chunk_vectors.find(chunk_vectors.texts([draft]), user_id, services)
-    async with services.db.writing(user_id) as writing:
+    async with services.db.writing(user_id, checked=True) as writing:
         if not await document_writes.change(writing, source, draft, found, services.chunking_options):
             return None
     return _result(source, draft, "changed", len(found.computed))

@@ -75,7 +75,7 @@ async def delete(document_id: UUID, user_id: str, *, db: Database, actor: str = 
 
     Raises NotFound.
     """
-    async with db.writing(user_id) as writing:
+    async with db.writing(user_id, checked=True) as writing:
         return (await delete_within(writing, document_id, actor=actor))[0]
 
 
@@ -85,17 +85,24 @@ async def delete_by_uri(uri: str, user_id: str, *, db: Database, actor: str = au
     Jobs that would store one are cancelled.
     """
     identities = [document_drafts.uri_identity(one) for one in uris.spellings(uri)]
-    async with db.writing(user_id) as writing:
+    unknown = errors.NotFound("The user has no document with this uri.")
+    async with db.writing(user_id, checked=True) as writing:
         await writing.lock()
-        cancelled = await pending_versions.supersede(writing, identities=identities)
+        try:
+            cancelled = await pending_versions.supersede(writing, identities=identities)
+        except errors.OutsideOfKey:
+            raise unknown from None
         stored = await documents.find_many(writing, identities=identities)
         found = next((stored[identity] for identity in identities if identity in stored), None)
         if found is not None:
-            return (await delete_within(writing, found.document_id, actor=actor))[0]
+            try:
+                return (await delete_within(writing, found.document_id, actor=actor))[0]
+            except errors.NotFound:  # the caller does not see it
+                raise unknown from None
         for document_id in cancelled:
             await _record(writing, document_id, RowCounts(), actor=actor)
         if not cancelled:
-            raise errors.NotFound("The user has no document with this uri.")
+            raise unknown
         return RowCounts()
 
 

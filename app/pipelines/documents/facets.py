@@ -30,9 +30,7 @@ async def run(query: FacetQuery, user_id: str, services: Services) -> Sequence[F
     Counting reads the metadata of all documents, so the counts are kept until the user's documents change.
     """
     async with services.db.reading(user_id) as reading:
-        # A restricted key sees fewer documents than the user has.
-        shown = getattr(reading, "restriction", None)
-        key = (user_id, repr(shown), repr(query))
+        key = (user_id, reading.audience, repr(query))
         find = partial(facets.count, reading, query)
         return await entity_cache.get_or_find(services.facet_cache, reading.version, key, find)
 

@@ -24,8 +24,8 @@ async def claim(key: str, user_id: str, *, db: Database) -> KeptResponse | None:
 
     Raises StillRunning while that request is processed.
     """
-    async with db.preparing(user_id) as writing:
-        use = await idempotency.claim(writing, key)
+    async with db.preparing(user_id, checked=True) as writing:
+        use = await idempotency.claim(writing, _of_audience(key, db))
     if use is not None and use.status is None:
         raise errors.StillRunning("A request with this key is being processed: wait for its response.", field=HEADER)
     return use
@@ -39,8 +39,13 @@ def check_same(use: KeptResponse, fingerprint: bytes) -> None:
 
 async def record(key: str, user_id: str, use: KeptResponse, *, db: Database) -> None:
     """Keep the response to a request that has succeeded, unless it is too long; otherwise release the key."""
-    async with db.preparing(user_id) as writing:
+    async with db.preparing(user_id, checked=True) as writing:
         if use.status is not None and 200 <= use.status < 300 and len(use.body or "") <= MAX_BODY:
-            await idempotency.record(writing, key, use)
+            await idempotency.record(writing, _of_audience(key, db), use)
         else:
-            await idempotency.release(writing, key)
+            await idempotency.release(writing, _of_audience(key, db))
+
+
+def _of_audience(key: str, db: Database) -> str:
+    """The key as it is stored: callers who see the same share keys, and no other caller can send one of theirs."""
+    return key if db.audience is None else f"{db.audience}\n{key}"

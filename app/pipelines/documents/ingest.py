@@ -144,7 +144,7 @@ async def replace(document_id: UUID, upload: Upload, user_id: str, services: Ser
         return await large_documents.queue(draft, user_id, services, document_id=document_id)
     vectors = DraftVectors(user_id, services, REQUEST_RETRY_S)
     found = await vectors.find([draft])
-    async with services.db.writing(user_id) as writing:
+    async with services.db.writing(user_id, checked=True) as writing:
         status = await document_writes.replace(writing, document_id, draft, found, services.chunking_options)
     embedded = 0 if status == "unchanged" else vectors.count(draft)
     return IngestResult.of(draft, document_id, status, chunk_count=len(draft.chunks), embedded=embedded)
@@ -252,14 +252,22 @@ class _Steps:
             results = await self._write_together(batch.new_from(place, self.pace.size), batch)
             if not results:
                 upload, draft = batch.uploads[place]
-                if isinstance(draft, errors.BadRequest):
-                    yield IngestOutcome(upload, error=draft)
-                else:
-                    yield IngestOutcome(upload, stored=await self._with_one_model(partial(self._store, draft, batch)))
+                yield await self._stored_alone(upload, draft, batch)
                 place += 1
             for stored in results:
                 yield IngestOutcome(batch.uploads[place][0], stored=stored)
                 place += 1
+
+    async def _stored_alone(
+        self, upload: Upload, draft: DocumentDraft | errors.BadRequest, batch: Batch
+    ) -> IngestOutcome:
+        """The outcome of storing one document; a rejected one does not stop the others."""
+        if isinstance(draft, errors.BadRequest):
+            return IngestOutcome(upload, error=draft)
+        try:
+            return IngestOutcome(upload, stored=await self._with_one_model(partial(self._store, draft, batch)))
+        except errors.OutsideOfKey as error:
+            return IngestOutcome(upload, error=error)
 
     async def _write_together(self, drafts: Sequence[DocumentDraft], batch: Batch) -> list[IngestResult]:
         """Write several documents in one transaction; nothing if there are fewer than two, or if one of them fails.
@@ -302,7 +310,7 @@ class _Steps:
         return [batch.note(put) for put in stored]
 
     async def _put(self, drafts: Sequence[DocumentDraft], found: ChunkVectors) -> list[PutDocument]:
-        async with self.services.db.writing(self.user_id) as writing:
+        async with self.services.db.writing(self.user_id, checked=True) as writing:
             began = time.monotonic()
             stored = await document_writes.put(writing, drafts, found, self.services.chunking_options)
             seconds = time.monotonic() - began

@@ -26,7 +26,7 @@ from app.pipelines.running.workers import ClaimLost, JobKind, Run
 from app.providers.base import EmbeddingModel
 from app.shapes import ChunkDraft, DocumentDraft, IngestResult, Passage
 from app.store.connection.transactions import Transaction, Writing
-from app.store.documents import document_puts, documents, pending_versions, publishing, staging
+from app.store.documents import document_puts, documents, key_bounds, pending_versions, publishing, staging
 from app.store.documents.documents import DocumentSource
 from app.store.documents.staging import Slice, StagedDocument
 from app.store.jobs import jobs
@@ -67,10 +67,12 @@ async def queue(
 
     Nothing is queued if the same is stored, or is being stored already. Raises NotFound, Conflict, DatabaseUnavailable.
     """
-    async with services.db.writing(user_id) as writing:
+    async with services.db.writing(user_id, checked=True) as writing:
         await writing.lock()
         known = await documents.find(writing, identity=draft.identity)
+        await key_bounds.check_replaced(writing, [known.document_id] if known else [])
         if document_id is not None:
+            await key_bounds.check_seen(writing, [document_id])
             await _check_target(writing, document_id, known.document_id if known else None)
         if known and known.same_as(draft):
             return IngestResult.of(draft, known.document_id, "unchanged", chunk_count=known.chunk_count)
@@ -90,7 +92,7 @@ async def queue_change(
 
     Nothing is queued if the same is being stored already. Raises NotFound, Conflict, DatabaseUnavailable.
     """
-    async with services.db.writing(user_id) as writing:
+    async with services.db.writing(user_id, checked=True) as writing:
         await writing.lock()
         if not await documents.is_current(writing, source):
             return None
@@ -104,6 +106,7 @@ async def _pending(writing: Writing, draft: DocumentDraft) -> IngestResult | Non
     """The result of queueing the same draft before, if its job has not ended."""
     for version in await pending_versions.of(writing, identities=[draft.identity]):
         if (version.content_hash, version.attributes_hash) == (draft.content_hash, draft.attributes_hash):
+            await key_bounds.check_replaced(writing, [], [version.job_id])
             return _queued(draft, version.document_id, version.job_id)
     return None
 

@@ -78,7 +78,7 @@ async def delete(filters: Filters, user_id: str, services: Services, *, actor: s
         async with writing.custom_plans():
             return await selections.page(writing, filters, after=after, limit=PAGE)
 
-    async with services.db.writing(user_id) as writing:
+    async with services.db.writing(user_id, checked=True) as writing:
         await writing.lock()
         await pending_versions.cancel_selected(writing, filters)
     deleted = await delete_found(find, user_id, db=services.db, actor=actor)
@@ -97,7 +97,7 @@ async def delete_found(find: Find, user_id: str, *, db: Database, actor: str) ->
 async def _delete_slice(find: Find, user_id: str, deleted: Deleted, *, db: Database, actor: str) -> bool:
     """Delete documents for SLICE_S seconds, at least one; false if none is left."""
     rows, ids, numbers = RowCounts(), list[UUID](), list[str]()
-    async with db.writing(user_id) as writing:
+    async with db.writing(user_id, checked=True) as writing:
         await writing.lock()
         began = time.monotonic()
         for document_id in await find(writing, deleted.last):

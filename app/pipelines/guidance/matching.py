@@ -75,7 +75,7 @@ async def run(
     matches = await get_or_find(
         cache.matches,
         db.version,
-        (query.user_id, parsed.text, parsed.words, vector is None, guidance.max_entities),
+        (query.user_id, db.audience, parsed.text, parsed.words, vector is None, guidance.max_entities),
         lambda: _best(db, parsed, vector, limit=guidance.max_entities),
     )
     if not may_guide:

@@ -81,7 +81,7 @@ async def cancel(job_id: UUID, user_id: str, *, db: Database) -> JobState:
         found = await _stored(reading, job_id)
     if any(kind.name == found.kind and not kind.is_cancellable for kind in kinds.ALL):
         raise errors.Conflict("Jobs that update links, vectors or postings cannot be cancelled.")
-    async with db.writing(user_id) as writing:
+    async with db.writing(user_id, checked=True) as writing:
         await writing.lock()
         if not await jobs.cancel(writing, job_id):
             raise errors.Conflict(f"The job has ended: its status is {found.status}.")

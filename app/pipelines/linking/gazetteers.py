@@ -73,22 +73,26 @@ class UserNames:
         return UserNames(version, gazetteer, fuzzy)
 
 
+Owner = tuple[str, str | None]
+"""A user, and what its callers share who do not see everything (`Restriction.audience`)."""
+
+
 class _NameCache:
-    """The names of the most recent users of one database."""
+    """The names that the most recent callers of one database see."""
 
     def __init__(self) -> None:
-        self._names: OrderedDict[str, UserNames] = OrderedDict()
+        self._names: OrderedDict[Owner, UserNames] = OrderedDict()
 
-    def get(self, user_id: str) -> UserNames | None:
-        if user_id in self._names:
-            self._names.move_to_end(user_id)
-        return self._names.get(user_id)
+    def get(self, owner: Owner) -> UserNames | None:
+        if owner in self._names:
+            self._names.move_to_end(owner)
+        return self._names.get(owner)
 
-    def put(self, user_id: str, current: UserNames) -> None:
-        cached = self._names.get(user_id)
+    def put(self, owner: Owner, current: UserNames) -> None:
+        cached = self._names.get(owner)
         if cached is None or cached.version <= current.version:
-            self._names[user_id] = current
-        self._names.move_to_end(user_id)
+            self._names[owner] = current
+        self._names.move_to_end(owner)
         while len(self._names) > 1 and sum(len(n.gazetteer) + 1 for n in self._names.values()) > MAX_NAMES:
             self._names.popitem(last=False)
 
@@ -102,19 +106,29 @@ async def current(reading: Reading, *, version: int | None = None) -> UserNames:
     `version` is the user's names_version, if the transaction has read it already.
     """
     cache = _caches.setdefault(reading.database_key, _NameCache())
-    cached = cache.get(reading.user_id)
+    cached = cache.get((reading.user_id, reading.audience))
+    if reading.restriction is not None:
+        return cached if cached and cached.version == reading.version.data else await _visible(reading, cache)
     if cached is not None and cached.version == version:
         return cached
     current_names = await _up_to_date(reading, cached)
     if current_names is not cached:
-        cache.put(reading.user_id, current_names)
+        cache.put((reading.user_id, None), current_names)
     return current_names
+
+
+async def _visible(reading: Reading, cache: _NameCache) -> UserNames:
+    """The names of what a restricted caller sees, which any change of documents may change: by the data's version."""
+    entries = await name_changes.entries(reading)
+    found = UserNames(reading.version.data, await offload.run(NAME_COST * len(entries), Gazetteer.build, entries))
+    cache.put((reading.user_id, reading.audience), found)
+    return found
 
 
 async def uncommitted(writing: Writing) -> UserNames:
     """The user's names with the changes of this transaction; they are not cached."""
     cache = _caches.setdefault(writing.database_key, _NameCache())
-    return await _up_to_date(writing, cache.get(writing.user_id))
+    return await _up_to_date(writing, cache.get((writing.user_id, None)))
 
 
 async def _up_to_date(reading: Reading, cached: UserNames | None) -> UserNames:

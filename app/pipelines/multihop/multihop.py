@@ -64,7 +64,8 @@ async def answer(question: MultihopQuery, services: Services, turn: SearchTurn =
         raise errors.BlankQuery
     if question.merge == "classic" and question.term_method == "none":
         raise errors.BadRequest("The merge classic searches with terms: choose an extractor.", field="extractor")
-    wanted = pages.request_of(replace(question, query=pages.identity(query)), query.cursor, query)
+    same = (replace(question, query=pages.identity(query)), services.db.audience)
+    wanted = pages.request_of(same, query.cursor, query)
     context = SearchContext(services, query.user_id, turn, moment=wanted.moment)
     strategy = ClassicStrategy(query) if question.merge == "classic" else LinkStrategy(query)
     async with context.running():

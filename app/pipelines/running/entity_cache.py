@@ -1,7 +1,7 @@
 """Caches the entities that a query matched and the documents linked to each entity.
 
-Keys contain the user's version, which every change of documents or entities raises and which is read in the search's
-own transaction, so a change by any process takes effect at once.
+Keys contain the caller's audience and the user's version, which every change of documents or entities raises and which
+is read in the search's own transaction, so a change by any process takes effect at once.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def linked(
 ) -> dict[UUID, LinkedDocuments] | None:
     """The linked documents of the entities, at most so many of each; None if those of any entity are not cached."""
     stamp = db.version
-    found = {entity_id: cache.links.get((stamp, db.user_id, entity_id, most)) for entity_id in entity_ids}
+    found = {entity_id: cache.links.get((stamp, db.user_id, db.audience, entity_id, most)) for entity_id in entity_ids}
     known = {entity_id: documents for entity_id, documents in found.items() if documents is not None}
     return known if len(known) == len(found) else None
 
@@ -69,4 +69,4 @@ def remember(
     """Cache the linked documents by entity, of which at most so many of each were read."""
     stamp = db.version
     for entity_id, found in documents.items():
-        cache.links[stamp, db.user_id, entity_id, most] = found
+        cache.links[stamp, db.user_id, db.audience, entity_id, most] = found

@@ -16,7 +16,7 @@ from app.pipelines.running.synonym_cache import SynonymCache
 from app.providers import base
 from app.providers.base import Embedder, Llm, Reranker
 from app.providers.calls.policy import CallPolicy
-from app.shapes import Facet, FeedbackOptions, Guidance, Reordering, SourceRoots
+from app.shapes import Facet, FeedbackOptions, Guidance, Reordering, Restriction, SourceRoots
 from app.store.connection.read_routes import ReadRoute
 from app.store.connection.transactions import Database
 from app.store.maintenance.standby import Standby
@@ -85,6 +85,15 @@ class Services:
     def for_request(self, route: ReadRoute, *, only_reads: bool) -> Services:
         """The services with a database whose transactions follow the route of a request."""
         return replace(self, db=self.db.for_request(route, only_reads=only_reads))
+
+    def restricted(self, restriction: Restriction) -> Services:
+        """The services for a caller who does not see everything of the user."""
+        return replace(self, db=self.db.restricted(restriction))
+
+    @property
+    def whole(self) -> Services:
+        """The services for work on everything of the user, whoever has asked for it."""
+        return self if self.db.audience is None else replace(self, db=self.db.whole)
 
     @property
     def policies(self) -> list[CallPolicy]:

@@ -20,9 +20,9 @@ Names = Mapping[UUID, str]
 
 @dataclass(frozen=True, slots=True)
 class SourceNames:
-    """The names of the sources of the users whose documents were found last, by user and version."""
+    """The names of the sources of the users whose documents were found last, by user, audience and version."""
 
-    entries: LRUCache[tuple[str, int], Names] = field(
+    entries: LRUCache[tuple[str, str | None, int], Names] = field(
         default_factory=lambda: LRUCache(MAX_NAMES, getsizeof=lambda names: len(names) + 1)
     )
 
@@ -30,7 +30,7 @@ class SourceNames:
         """The names of the user's sources by id; none if no candidate comes from one."""
         if not any(candidate.source_id for candidate in candidates):
             return {}
-        key = (db.user_id, db.version.data)
+        key = (db.user_id, db.audience, db.version.data)
         found = self.entries.get(key)
         if found is None:
             found = {source_id: draft.shown_name for source_id, draft in (await sources.drafts(db)).items()}

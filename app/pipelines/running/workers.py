@@ -145,6 +145,7 @@ async def run_next(
 
     A job that fails is queued again for a later attempt, and its exception is raised.
     """
+    services = services.whole
     by_name = {kind.name: kind for kind in kinds if kind.runs_with(services)}
     async with services.db.shared() as shared:
         job = await jobs.claim(shared, kinds=list(by_name), lease_s=LEASE_S, user_id=user_id)

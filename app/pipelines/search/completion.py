@@ -61,7 +61,7 @@ def answer_of(query: Query, recalled: Recalled, context: SearchContext, page: Pa
         timings=context.timings,
         detail=query.detail,
         next_cursor=page.next_cursor,
-        explain=_query_explained(query, recalled) if query.explain else None,
+        explain=_query_explained(query, recalled, context) if query.explain else None,
     )
 
 
@@ -238,10 +238,19 @@ def capped(score: float) -> dict[str, Any]:
     return {**step, "score": shown}
 
 
-def _query_explained(query: Query, recalled: Recalled) -> dict[str, Any]:
-    """The query's terms, weights and operators, the plan of the vector leg, and the size of the corpus."""
+def _query_explained(query: Query, recalled: Recalled, context: SearchContext) -> dict[str, Any]:
+    """The query's terms, weights and operators, the plan of the vector leg, and the size of the corpus.
+
+    Frequencies are those among all documents, so that a caller who does not see all does not get them.
+    """
     parsed, plan, result, lexical = recalled.parsed, recalled.plan, recalled.result, recalled.request.lexical
-    terms = [{"lexeme": term.lexeme, "df": term.df, "idf": term.idf, "times": term.times} for term in result.terms]
+    is_restricted = context.services.db.audience is not None
+    terms: list[dict[str, Any]] = [
+        {"lexeme": term.lexeme, "times": term.times}
+        if is_restricted
+        else {"lexeme": term.lexeme, "df": term.df, "idf": term.idf, "times": term.times}
+        for term in result.terms
+    ]
     return {
         "weights": {"vector": plan.weights.vector, "text": plan.weights.text},
         "terms": terms,
@@ -256,7 +265,7 @@ def _query_explained(query: Query, recalled: Recalled) -> dict[str, Any]:
         "vector_plan": result.vector_plan,
         "vector_candidates": result.vector_found,
         "text_candidates": result.text_found,
-        "chunks": result.corpus_chunks,
+        **({} if is_restricted else {"chunks": result.corpus_chunks}),
         "chunks_in_scope": result.scope_chunks,
         "rerank": query.rerank,
         "mmr": query.mmr,

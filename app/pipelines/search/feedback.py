@@ -30,8 +30,11 @@ async def give(given: Feedback, user_id: str, services: Services) -> UUID:
     if not services.feedback.days:
         raise errors.BadRequest("No feedback is kept here: STEPWELL_FEEDBACK_DAYS is 0.")
     await services.db.check_writable()
-    async with services.db.preparing(user_id) as writing:
-        document_id = await (feedback.put if given.helpful is not None else feedback.withdraw)(writing, given)
+    try:
+        async with services.db.preparing(user_id, checked=True) as writing:
+            document_id = await (feedback.put if given.helpful is not None else feedback.withdraw)(writing, given)
+    except errors.NotFound:  # a document that the caller does not see
+        raise _unknown(given) from None
     if document_id is None:
         raise _unknown(given)
     return document_id

@@ -105,9 +105,9 @@ def identity(query: Query) -> Query:
     return replace(query, cursor=None, detail="full", explain=False, snippets=False)
 
 
-def of_query(query: Query) -> PageRequest:
+def of_query(query: Query, audience: str | None) -> PageRequest:
     """The page that a query asks for. Raises InvalidCursor."""
-    return request_of(identity(query), query.cursor, query)
+    return request_of((identity(query), audience), query.cursor, query)
 
 
 class PagedQuery(Protocol):
@@ -123,11 +123,11 @@ class PagedQuery(Protocol):
     def collapse(self) -> bool: ...
 
 
-def request_of(identified: object, cursor: str | None, query: PagedQuery) -> PageRequest:
+def request_of(identified: tuple[object, str | None], cursor: str | None, query: PagedQuery) -> PageRequest:
     """The page that a cursor refers to, the first one without a cursor.
 
-    `identified` is the dataclass of the request without what does not change the results. Raises InvalidCursor if the
-    cursor is malformed or was made for another request.
+    `identified` is the dataclass of the request without what does not change the results, and the caller's audience.
+    Raises InvalidCursor if the cursor is malformed or was made for another request, or for who sees something else.
     """
     digest = _digest(json.dumps(identified, sort_keys=True, default=_as_json).encode())
     if cursor is None:

@@ -38,7 +38,7 @@ async def answer(query: Query, services: Services, turn: SearchTurn = turns.UNLI
     check(query, services)
     context = SearchContext(services, query.user_id, turn)
     async with context.running():
-        wanted = pages.of_query(query)
+        wanted = pages.of_query(query, services.db.audience)
         context.moment = wanted.moment
         ranking = await ranked(query, context)
         page = await pages.of_ranking(ranking, wanted, context)

@@ -52,7 +52,7 @@ async def run(query: SimilarQuery, services: Services) -> Answer:
     """
     context = SearchContext(services, query.user_id)
     same = replace(query, cursor=None, detail="full")
-    wanted = pages.request_of(same, query.cursor, query)
+    wanted = pages.request_of((same, services.db.audience), query.cursor, query)
     async with context.running():
         run = await _nearest(query, context)
         hits = [Hit(candidate, "low", ()) for candidate in run.result.candidates]

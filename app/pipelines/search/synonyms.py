@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from app import errors
 from app.pipelines.running.synonym_cache import AnalysedSynonyms, SynonymCache, TermGroup
 from app.pipelines.search import understanding
 from app.shapes import HybridRequest, Synonym, SynonymGroup, SynonymPhrase
@@ -30,7 +31,9 @@ class _Match:
 
 
 async def get(user_id: str, *, db: Database) -> list[SynonymGroup]:
-    """The user's groups in their order."""
+    """The user's groups in their order. Raises OutsideOfKey for a caller who does not see everything."""
+    if db.audience is not None:
+        raise errors.OutsideOfKey("A key with filters does not list synonyms: they may name what it does not see.")
     async with db.reading(user_id) as reading:
         return await stored.get(reading)
 

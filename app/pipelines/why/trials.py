@@ -96,7 +96,9 @@ class Trial:
 async def run(query: Query, context: SearchContext) -> AnsweredSearch:
     """Run a search. Raises what `search.run` raises."""
     ranking = await search.ranked(query, context, keep_all=True)
-    return AnsweredSearch(ranking, await pages.of_ranking(ranking, pages.of_query(query), context), context)
+    return AnsweredSearch(
+        ranking, await pages.of_ranking(ranking, pages.of_query(query, context.services.db.audience), context), context
+    )
 
 
 async def completed(answered: AnsweredSearch) -> Trial:

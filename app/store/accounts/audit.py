@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Literal
+from typing import Any, Literal
 from uuid import uuid4
 
 import sqlalchemy as sa
@@ -28,13 +28,16 @@ _a, _u = tables.audit_log.c, tables.key_uses.c
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """`actor` performed `action` on the id `target`; `counts` are rows by kind. Contains no user content."""
+    """`actor` performed `action` on the id `target`; `counts` are rows by kind.
+
+    Those of a key with filters are what restricts it. Contains no other user content.
+    """
 
     user_id: str
     actor: str
     action: Action
     target: str
-    counts: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

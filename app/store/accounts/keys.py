@@ -1,17 +1,21 @@
 """Stores and verifies API keys.
 
-Only `verify` works as the service's role; everything else needs the database's owner. Only a hash is stored: the
-secret has 256 random bits, so a slow hash would add nothing.
+Only `verify` and `of_token` work as the service's role; everything else needs the database's owner. Only a hash is
+stored: the secret has 256 random bits, so a slow hash would add nothing.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import sqlalchemy as sa
 
 from app.store.connection import sql
+from app.store.connection.connections import Rows
 from app.store.connection.transactions import Database, SharedTransaction
 from app.store.schema import tables
 
@@ -29,11 +33,14 @@ class Key:
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
+    filters: Mapping[str, Any] | None = None
+    shows_entities: bool = False
+    token_key: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """A key to store."""
+    """A key to store. `filters` are those of a search as JSON, `token_key` is the public half of its pair."""
 
     key_id: str
     user_id: str
@@ -41,24 +48,43 @@ class NewKey:
     scopes: tuple[str, ...]
     name: str = ""
     expires_at: datetime | None = None
+    filters: Mapping[str, Any] | None = None
+    shows_entities: bool = False
+    token_key: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """A live key whose secret was presented."""
+    """A live key whose secret, or a token signed with it, was presented.
+
+    It sees the documents that pass `filters`, which are JSON; None: all.
+    """
 
     key_id: str
     user_id: str
     scopes: tuple[str, ...]
+    filters: Mapping[str, Any] | None = None
+    shows_entities: bool = False
+    token_key: bytes | None = None
 
 
 _VERIFY = sql.inline(
     """
-    SELECT v.user_id, v.scopes, current_setting('transaction_read_only') AS read_only
-    FROM stepwell.verify_key(:key_id, :secret_hash) AS v
+    SELECT v.user_id, v.scopes, CAST(v.filters AS text) AS filters, v.shows_entities, v.token_key,
+           current_setting('transaction_read_only') AS read_only
+    FROM stepwell.live_key(:key_id, :secret_hash) AS v
     """,
     key_id="text",
     secret_hash="bytea",
+)
+
+_OF_TOKEN = sql.inline(
+    """
+    SELECT v.user_id, v.scopes, CAST(v.filters AS text) AS filters, v.shows_entities, v.token_key,
+           current_setting('transaction_read_only') AS read_only
+    FROM stepwell.token_key(:key_id) AS v
+    """,
+    key_id="text",
 )
 
 
@@ -68,8 +94,23 @@ async def verify(db: Database, *, key_id: str, secret_hash: bytes, within_s: flo
     The comparison is made in the database, so that no hash leaves it. Raises DatabaseUnavailable after `within_s`.
     """
     binds = {"key_id": key_id, "secret_hash": secret_hash}
-    row = (await db.rows(_VERIFY, binds, within_s=within_s)).one_or_none()
-    return Verified(key_id, row.user_id, tuple(row.scopes)) if row else None
+    return _verified(key_id, await db.rows(_VERIFY, binds, within_s=within_s))
+
+
+async def of_token(db: Database, *, key_id: str, within_s: float) -> Verified | None:
+    """The live key with this id that has a pair for tokens, whose signature the caller verifies.
+
+    Raises DatabaseUnavailable after `within_s`.
+    """
+    return _verified(key_id, await db.rows(_OF_TOKEN, {"key_id": key_id}, within_s=within_s))
+
+
+def _verified(key_id: str, rows: Rows) -> Verified | None:
+    row = rows.one_or_none()
+    if row is None:
+        return None
+    filters = None if row.filters is None else json.loads(row.filters)
+    return Verified(key_id, row.user_id, tuple(row.scopes), filters, row.shows_entities, row.token_key)
 
 
 async def add(db: SharedTransaction, key: NewKey) -> None:
@@ -82,6 +123,9 @@ async def add(db: SharedTransaction, key: NewKey) -> None:
             scopes=list(key.scopes),
             name=key.name,
             expires_at=key.expires_at,
+            filters=None if key.filters is None else dict(key.filters),
+            shows_entities=key.shows_entities,
+            token_key=key.token_key,
         )
     )
 
@@ -92,6 +136,18 @@ async def list_keys(db: SharedTransaction, *, user_id: str | None) -> list[Key]:
     if user_id is not None:
         query = query.where(_k.user_id == user_id)
     return [_key(row) for row in await db.execute(query)]
+
+
+_CAN_RESTRICT = sql.inline(
+    """
+    SELECT EXISTS (SELECT FROM pg_policies AS p WHERE p.schemaname = 'stepwell' AND p.policyname = 'visible') AS can
+    """,
+)
+
+
+async def can_restrict(db: SharedTransaction) -> bool:
+    """Whether the database has the policies of keys with filters: a Citus cluster has not."""
+    return bool(await db.scalar(_CAN_RESTRICT))
 
 
 async def revoke(db: SharedTransaction, *, key_id: str) -> str | None:

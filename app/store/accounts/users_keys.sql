@@ -4,7 +4,7 @@
 -- :user_id text  owner of the rows
 SELECT CAST(json_build_object(
     'key_id', k.key_id, 'scopes', k.scopes, 'name', k.name, 'created_at', k.created_at, 'expires_at', k.expires_at,
-    'revoked_at', k.revoked_at,
+    'revoked_at', k.revoked_at, 'filters', k.filters, 'entities', k.filters IS NULL OR k.shows_entities,
     'uses', (
         SELECT coalesce(json_agg(json_build_object('day', u.day, 'scope', u.scope, 'uses', u.uses)
                                  ORDER BY u.day, u.scope), '[]')

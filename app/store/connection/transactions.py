@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from sqlalchemy.sql.selectable import TypedReturnsRows
 
 from app import errors
-from app.shapes import RelevanceCalibration
+from app.shapes import RelevanceCalibration, Restriction
 from app.store.connection import bounded, driver_errors, engines, failures, sql, vector_tables
 from app.store.connection.connections import Rows
 from app.store.connection.pools import DISPOSE_S, Entered, Entry, Pool, ServerHooks, Version
@@ -57,6 +57,11 @@ _READ_ONLY = "current_setting('transaction_read_only') AS read_only"
 _ENTER_SEARCH = sa.text(f"SELECT stepwell.enter_plain{_ENTER_ARGUMENTS}, {vector_tables.READS}")
 # The functions run in this order: those for planning replace settings of `enter_plain`.
 _ENTER = sa.text(f"SELECT stepwell.enter_plain{_ENTER_ARGUMENTS}, stepwell.plan_each(), {vector_tables.READS}")
+# The last function changes the role: all statements after the first see what the restriction shows.
+_RESTRICT = (
+    "stepwell.enter_restricted(CAST(:path AS text), CAST(:needs_document AS boolean), CAST(:shows_entities AS boolean))"
+)
+_RESTRICTED = {first: sa.text(f"{first.text}, {_RESTRICT}") for first in (_ENTER_SEARCH, _ENTER)}
 _ENTER_WRITING = sa.text(
     f"SELECT stepwell.enter_plain{_ENTER_ARGUMENTS}, stepwell.plan_writes(), {_LOCK_TIMEOUT}, {_READ_ONLY}, "
     f"{vector_tables.WRITES}"
@@ -140,15 +145,26 @@ class Reading(Transaction):
     """A transaction that sees the rows of one user.
 
     `version`, `has_hidden`, `graph_rows`, `calibration`, `synonyms_version` and `vector_tables` are those of its
-    snapshot; see `pools.Entered`.
+    snapshot; see `pools.Entered`. `restriction` is what its caller sees; None if that is everything of the user.
     """
 
-    __slots__ = ("_entered", "user_id")
+    __slots__ = ("_entered", "restriction", "user_id")
 
-    def __init__(self, entered: Entered, user_id: str) -> None:
+    def __init__(self, entered: Entered, user_id: str, restriction: Restriction | None = None) -> None:
         super().__init__(entered)
         self._entered = entered
         self.user_id = user_id
+        self.restriction = restriction
+
+    @property
+    def audience(self) -> str | None:
+        """What callers share who see the same; None for those who see everything."""
+        return None if self.restriction is None else self.restriction.audience
+
+    @property
+    def shows_entities(self) -> bool:
+        """Whether the caller sees descriptions and facts of entities."""
+        return self.restriction is None or self.restriction.shows_entities
 
     @property
     def version(self) -> Version:
@@ -194,8 +210,8 @@ class SearchTransaction(Reading):
 
     __slots__ = ("_plans_each",)
 
-    def __init__(self, entered: Entered, user_id: str) -> None:
-        super().__init__(entered, user_id)
+    def __init__(self, entered: Entered, user_id: str, restriction: Restriction | None = None) -> None:
+        super().__init__(entered, user_id, restriction)
         self._plans_each = False
 
     async def use_custom_plans(self, *, always: bool = False) -> None:
@@ -209,12 +225,16 @@ class SearchTransaction(Reading):
 
 
 class Writing(Reading):
-    """A transaction that may change the rows of one user."""
+    """A transaction that may change the rows of one user.
+
+    It sees all of them, because links and postings concern all documents: with a restriction the functions that change
+    documents check that they pass its filters before and after (`store.documents.key_bounds`).
+    """
 
     __slots__ = ("_locked_version",)
 
-    def __init__(self, entered: Entered, user_id: str) -> None:
-        super().__init__(entered, user_id)
+    def __init__(self, entered: Entered, user_id: str, restriction: Restriction | None = None) -> None:
+        super().__init__(entered, user_id, restriction)
         self._locked_version: int | None = None
 
     @property
@@ -267,7 +287,7 @@ class Database:
     """Transactions on one database, with a standby for reads if `targets.standby` is set.
 
     Writes use at most half of the connections, and the writes of one user use one, because they are serialised by locks
-    in any case. `for_request` and `primary` are views that share the connections.
+    in any case. `for_request`, `primary`, `restricted` and `whole` are views that share the connections.
     """
 
     def __init__(self, pool: Pool, *, limits: TimeLimits | None = None) -> None:
@@ -277,6 +297,7 @@ class Database:
         self._turns = WriteTurns(pool.size())
         self._new_route: Callable[[], ReadRoute] = functools.partial(ReadRoute, self.targets)
         self._only_reads = self._on_primary = False
+        self._restriction: Restriction | None = None
 
     def for_request(self, route: ReadRoute, *, only_reads: bool) -> Database:
         """A view for a request. One that only reads refuses to write; otherwise all reads are on the primary."""
@@ -289,6 +310,29 @@ class Database:
         """A view that reads from the primary, for state that has no version, such as jobs."""
         view = copy.copy(self)
         view._on_primary = True
+        return view
+
+    @property
+    def audience(self) -> str | None:
+        """What callers share who see the same; None if the view shows everything."""
+        return None if self._restriction is None else self._restriction.audience
+
+    def restricted(self, restriction: Restriction) -> Database:
+        """A view for a caller who does not see everything.
+
+        Its reading transactions show what the restriction does, and only writes that check it are allowed.
+        """
+        view = copy.copy(self)
+        view._restriction = restriction
+        return view
+
+    @property
+    def whole(self) -> Database:
+        """A view that shows everything, for work that a caller starts and does not see: jobs of the user."""
+        if self._restriction is None:
+            return self
+        view = copy.copy(self)
+        view._restriction = None
         return view
 
     def reading(self, user_id: str, *, candidates: int = 100) -> AbstractAsyncContextManager[Reading]:
@@ -316,29 +360,43 @@ class Database:
     ) -> AsyncIterator[ReadingKind]:
         timeout_ms = self._limits.read_ms
         values: dict[str, object] = {"user_id": user_id, "timeout_ms": timeout_ms, "candidates": candidates}
+        if (shown := self._restriction) is not None:
+            first = _RESTRICTED[first]
+            values |= {
+                "path": shown.path,
+                "needs_document": shown.needs_document,
+                "shows_entities": shown.shows_entities,
+            }
         entry = Entry(first, values, bounded.limit_s(timeout_ms), read_only=True)
         async with self._new_route().transaction(entry, user_id, on_primary=self._on_primary) as entered:
-            yield kind(entered, user_id)
+            yield kind(entered, user_id, shown)
 
     @asynccontextmanager
-    async def writing(self, user_id: str) -> AsyncIterator[Writing]:
+    async def writing(self, user_id: str, *, checked: bool = False) -> AsyncIterator[Writing]:
         """Open a transaction that may change one user's rows and commits when the block ends without an error.
 
         Its statements and the checks of foreign keys use generic plans, except in a small database; see `custom_plans`.
-        Never open one inside another of the same user. Raises Busy, DatabaseUnavailable, DeadlineExceeded, DiskFull,
-        ReadOnly.
+        Never open one inside another of the same user. `checked`: everything that the block changes is checked against
+        the caller's restriction, or belongs to the caller's audience. Raises OutsideOfKey for a caller with a
+        restriction unless it is, Busy, DatabaseUnavailable, DeadlineExceeded, DiskFull, ReadOnly.
         """
         self._check_disk()
+        self._check_restriction(checked)
         async with self._turns.of(user_id), self._write(user_id) as writing:
             yield writing
 
+    def _check_restriction(self, checked: bool) -> None:
+        if self._restriction is not None and not checked:
+            raise errors.OutsideOfKey("A key with filters cannot do this: use a key that sees all documents.")
+
     @asynccontextmanager
-    async def preparing(self, user_id: str) -> AsyncIterator[Writing]:
+    async def preparing(self, user_id: str, *, checked: bool = False) -> AsyncIterator[Writing]:
         """Open a transaction like `writing` that does not wait for other writes and does not make them wait.
 
         For long transactions of background work, which take the user's lock at their end only.
         """
         self._check_disk()
+        self._check_restriction(checked)
         async with self._write(user_id) as writing:
             yield writing
 
@@ -351,7 +409,7 @@ class Database:
         async with self.pool.transaction(Entry(_ENTER_WRITING, values, bounded.limit_s(timeout_ms))) as entered:
             if self.pool.is_read_only:
                 raise errors.ReadOnly(failures.READ_ONLY)
-            writing = Writing(entered, user_id)
+            writing = Writing(entered, user_id, self._restriction)
             yield writing
         self._new_route().note(user_id, writing.written_version)
 

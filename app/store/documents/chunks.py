@@ -35,7 +35,7 @@ async def best_of_documents(
 
     Documents that do not pass the filters and excluded chunks are left out.
     """
-    filtering = filters.binds(request.filters)
+    filtering = filters.binds(filters.visible(db, request.filters))
     binds = {
         "user_id": request.user_id,
         "linked_ids": list(document_ids),

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from app.shapes import DocumentDraft
 from app.store.connection.transactions import Reading, Writing
-from app.store.documents import document_rows, documents, pending_versions
+from app.store.documents import document_rows, documents, key_bounds, pending_versions
 from app.store.documents.document_rows import DocumentWrite, VectorValue
 from app.store.documents.documents import StoredVersion
 from app.store.entities.mentions import LinkedNames
@@ -48,6 +48,7 @@ async def put(
     """
     first_no = await db.lock(chunks=sum(len(draft.chunks) for draft in drafts))
     stored = await documents.find_many(db, identities=[draft.identity for draft in drafts])
+    await key_bounds.check_replaced(db, [version.document_id for version in stored.values()])
     changed = [draft for draft in drafts if not _is_stored(draft, stored)]
     old_ids = {draft.identity: stored[draft.identity].document_id for draft in changed if draft.identity in stored}
     await pending_versions.supersede(

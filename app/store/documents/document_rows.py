@@ -17,6 +17,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from app.shapes import DocumentDraft
 from app.store.connection import sql, vectors
 from app.store.connection.transactions import Writing
+from app.store.documents import key_bounds
 from app.store.entities import mentions
 from app.store.entities.mentions import LinkedNames
 from app.store.jobs import jobs
@@ -105,6 +106,7 @@ async def write(
             # A caller that links the document in this transaction has no entities that a model named.
             values |= {"extracted": []} if names_version else {}
             await update(db, one.document_id, one.draft, values)
+    await key_bounds.check_written(db, [one.document_id for one in writes])
     await _write_chunks(db, [one for one in writes if one.draft.chunks], vectors_by_key)
 
 

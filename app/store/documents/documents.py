@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from app import errors
-from app.shapes import Chunk, Document, DocumentDraft, DocumentFilter, RowCounts, Stats, uris
+from app.shapes import CacheUse, Chunk, Document, DocumentDraft, DocumentFilter, RowCounts, Stats, uris
 from app.store.connection import sql
 from app.store.connection.transactions import Reading, Writing
 from app.store.documents import (
@@ -24,6 +24,7 @@ from app.store.documents import (
     embedding_cache,
     equal_documents,
     filters,
+    key_bounds,
     pending_versions,
     selections,
 )
@@ -123,6 +124,7 @@ async def replace(
     row = (await db.execute(query.where(_d.user_id == db.user_id, _d.document_id == document_id))).one_or_none()
     if row is None:
         raise not_found()
+    await key_bounds.check_seen(db, [document_id])
     other = await find(db, identity=draft.identity)
     if other and other.document_id != document_id:
         raise errors.Conflict("Another document already has this uri or this content.", field="uri")
@@ -167,6 +169,7 @@ async def change(
     await check_change(db, source, draft)
     if vectors_by_key is None:
         await document_rows.update(db, document_id, draft, document_rows.attributes(draft))
+        await key_bounds.check_written(db, [document_id])
         return LinkedNames()
     linked = await document_rows.clear(db, document_id)
     write = DocumentWrite(document_id, draft, first_no, is_new=False)
@@ -184,9 +187,13 @@ async def is_current(db: Reading, source: DocumentSource) -> bool:
     return tuple(row) == source.version
 
 
-async def check_change(db: Reading, source: DocumentSource, draft: DocumentDraft) -> None:
-    """Raises Conflict if a job is storing a new version of the document, or another document has the draft's uri."""
+async def check_change(db: Writing, source: DocumentSource, draft: DocumentDraft) -> None:
+    """Raises Conflict if a job is storing a new version of the document, or another document has the draft's uri.
+
+    Raises NotFound if the caller does not see the document.
+    """
     document_id = source.document.document_id
+    await key_bounds.check_seen(db, [document_id])
     if await pending_versions.of(db, identities=[draft.identity], document_ids=[document_id]):
         raise errors.Conflict("A new version of this document is being stored: wait for its job, or cancel it.")
     other = await find(db, identity=draft.identity)
@@ -202,8 +209,13 @@ async def delete(db: Writing, document_id: UUID) -> tuple[RowCounts, str]:
     removes them.
     """
     await db.lock()
+    await key_bounds.check_seen(db, [document_id])
     found, numbers = await selections.count(db, [document_id])
-    if not await pending_versions.supersede(db, document_ids=[document_id]) and not found.documents:
+    try:
+        superseded = await pending_versions.supersede(db, document_ids=[document_id])
+    except errors.OutsideOfKey:
+        raise not_found() from None
+    if not superseded and not found.documents:
         raise not_found()
     linked = await document_rows.clear(db, document_id)
     await mentions.prune(db, linked)
@@ -242,7 +254,7 @@ async def changed_at(db: Reading, document_id: UUID) -> datetime | None:
 
 async def page(db: Reading, *, limit: int, after: tuple[datetime, UUID] | None, only: DocumentFilter) -> list[Document]:
     """The user's documents without their text, newest first, continuing after the position `after`."""
-    filtering = filters.binds(only.filters)
+    filtering = filters.binds(filters.visible(db, only.filters))
     parts, binds = [*filtering], {"user_id": db.user_id, "limit": limit, **filtering}
     if after is not None:
         parts.append("after")
@@ -275,13 +287,27 @@ async def chunks(db: Reading, document_id: UUID, *, limit: int, offset: int) -> 
     return [Chunk(**{**row._mapping, "heading_path": tuple(row.heading_path)}) for row in await db.execute(query)]
 
 
+_VISIBLE_LEXEMES = sql.inline(
+    """
+    SELECT count(DISTINCT t.lexeme COLLATE "C")
+    FROM stepwell.chunks AS c CROSS JOIN LATERAL unnest(c.tsv) AS t
+    WHERE c.user_id = :user_id
+    """,
+    user_id="text",
+)
+
+
 async def stats(db: Reading) -> Stats:
-    """The user's row counts, and the embedding model."""
+    """The row counts of what the caller sees of the user's data, and the embedding model."""
+    is_restricted = db.restriction is not None
     counted = {
         table.name: int(await db.scalar(_count(table, {"user_id": db.user_id})) or 0)
-        for table in (tables.documents, tables.embeddings, tables.lexemes, tables.sources)
+        for table in (tables.documents, tables.embeddings, tables.sources)
     }
-    rows = (await db.execute(sql.statement("visible_statistics"), {"user_id": db.user_id})).all()
+    lexemes = _VISIBLE_LEXEMES if is_restricted else _count(tables.lexemes, {"user_id": db.user_id})
+    counted["lexemes"] = int(await db.scalar(lexemes, {"user_id": db.user_id} if is_restricted else None) or 0)
+    statistics = "statistics_of_chunks" if is_restricted else "visible_statistics"
+    rows = (await db.execute(sql.statement(statistics), {"user_id": db.user_id})).all()
     identity = tables.embedding_identity.c
     model = (await db.execute(sa.select(identity.model, identity.dimension))).one()
     return Stats(
@@ -294,7 +320,7 @@ async def stats(db: Reading) -> Stats:
         languages={row.config: row.chunks for row in rows},
         embedding_model=model.model,
         embedding_dimension=model.dimension,
-        cache=await embedding_cache.use(db),
+        cache=CacheUse(0, 0) if is_restricted else await embedding_cache.use(db),
         duplicates=await equal_documents.use(db),
     )
 

@@ -13,7 +13,7 @@ _NAMES = {"array": "list"}
 
 async def count(db: Reading, query: FacetQuery) -> list[Facet]:
     """The facets of the documents that pass the filters, those of most documents first."""
-    filtering = filters.binds(query.filters)
+    filtering = filters.binds(filters.visible(db, query.filters))
     parts = [*filtering]
     binds = {"user_id": db.user_id, "keys": MAX_KEYS, "limit": query.limit, **filtering}
     if query.key is not None:

@@ -7,13 +7,16 @@ objects of which the metadata must contain one, if it implies such a list: `{"te
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import chain
 from typing import Any
 
-from app.shapes import BOUNDS, Filters, Json, dates, is_operator_object, uris
+from app import errors
+from app.shapes import BOUNDS, Filters, Json, Restriction, dates, is_operator_object, uris
+from app.store.connection.transactions import Reading
 from app.store.documents import json_paths
 
 MAX_LISTS = 3
@@ -61,6 +64,31 @@ def named_conditions(filters: Filters) -> Iterator[NamedCondition]:
 
 def _whole_path(filters: Filters) -> str:
     return json_paths.path([_all(filters).predicate])
+
+
+def restriction(filters: Filters, *, shows_entities: bool = False) -> Restriction:
+    """What a caller sees that sees only the documents which pass the filters.
+
+    Raises BadRequest for names of sources: a source is visible if a document of it is, and its name may change.
+    """
+    condition = _all(filters)
+    if condition.of_source:
+        raise errors.BadRequest("A key or token names sources by their ids: use source_ids.", field="filters")
+    path = json_paths.path([condition.predicate])
+    audience = hashlib.sha256(f"{shows_entities} {path}".encode()).hexdigest()[:32]
+    return Restriction(filters, path, condition.of_document, shows_entities, audience)
+
+
+def both(filters: Filters, others: Filters) -> Filters:
+    """The filters that a document passes if it passes both."""
+    if not filters or not others:
+        return filters or others
+    return Filters(all_of=(filters, others))
+
+
+def visible(db: Reading, filters: Filters) -> Filters:
+    """The filters that select among the documents that the caller of a transaction sees."""
+    return filters if db.restriction is None else both(filters, db.restriction.filters)
 
 
 def parts(filters: Filters) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from app.shapes import Filters
 from app.store.connection import sql
 from app.store.connection.transactions import Reading, Writing
 from app.store.documents import filters as conditions
+from app.store.documents import key_bounds
 from app.store.jobs import jobs
 from app.store.schema import tables
 
@@ -48,6 +49,7 @@ async def of(
 async def supersede(db: Writing, *, identities: Sequence[bytes] = (), document_ids: Sequence[UUID] = ()) -> list[UUID]:
     """Cancel the jobs that store a version of these documents; returns the ids in them. Under the user's lock."""
     superseded = await of(db, identities=identities, document_ids=document_ids)
+    await key_bounds.check_replaced(db, [], [version.job_id for version in superseded])
     for version in superseded:
         await jobs.cancel(db, version.job_id)
     return [version.document_id for version in superseded]
@@ -64,7 +66,7 @@ async def cancel_selected(db: Writing, filters: Filters) -> None:
     """Cancel the jobs that store documents which will pass the filters. Under the user's lock."""
     staged = await db.scalars(sa.select(_s.job_id).where(_s.user_id == db.user_id))
     are_open = await jobs.open_among(db, list(staged))
-    filtering = conditions.binds(filters)
+    filtering = conditions.binds(conditions.visible(db, filters))
     binds = {"user_id": db.user_id, "job_ids": list(are_open), "created": list(are_open.values()), **filtering}
     for job_id in list(await db.scalars(sql.statement("staged_by_filter", *filtering), binds)):
         await jobs.cancel(db, job_id)

@@ -24,7 +24,7 @@ class BlockKey(NamedTuple):
 
 async def page(db: Reading, filters: Filters, *, after: UUID | None, limit: int) -> list[UUID]:
     """The next documents by id that pass the filters."""
-    filtering = conditions.binds(filters)
+    filtering = conditions.binds(conditions.visible(db, filters))
     binds = {"user_id": db.user_id, "after": after, "limit": limit, **filtering}
     return list((await db.execute(sql.statement("documents_by_filter", *filtering), binds)).scalars())
 

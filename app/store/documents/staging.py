@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from app.shapes import ChunkDraft, DocumentDraft, SourcePath
 from app.store.connection import sql, vectors
 from app.store.connection.transactions import Reading, Writing
-from app.store.documents import document_rows
+from app.store.documents import document_rows, key_bounds
 from app.store.documents.document_rows import VectorValue
 from app.store.jobs import jobs
 from app.store.schema import tables
@@ -58,6 +58,7 @@ async def add(db: Writing, job_id: UUID, document_id: UUID, draft: DocumentDraft
     values = document_rows.attributes(draft) | {"created_at": draft.created_at} | cut
     ids = {"user_id": db.user_id, "job_id": job_id, "document_id": document_id}
     await db.execute(sa.insert(tables.staged_documents).values(**ids, **values))
+    await key_bounds.check_written(db, job_ids=[job_id])
 
 
 async def get(db: Reading, job_id: UUID) -> StagedDocument | None:

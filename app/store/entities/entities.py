@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -344,7 +344,12 @@ async def _whole(db: Reading, rows: Sequence[sa.Row[Any]]) -> list[Entity]:
     members: dict[UUID, list[UUID]] = {}
     for entity, member in await db.execute(query.order_by(_g.member_id)):
         members.setdefault(entity, []).append(member)
-    return [_entity(row, list(names[row.entity_id].values())[1:], members.get(row.entity_id, [])) for row in rows]
+    found = [_entity(row, list(names[row.entity_id].values())[1:], members.get(row.entity_id, [])) for row in rows]
+    return found if db.shows_entities else [replace(entity, **_UNDESCRIBED) for entity in found]
+
+
+_UNDESCRIBED: dict[str, Any] = {"role": None, "description": None, "facts": (), "metadata": {}}
+"""What a caller who does not see descriptions and facts gets of an entity instead of what is known of it."""
 
 
 def _entity(row: sa.Row[Any], aliases: Sequence[str], members: Sequence[UUID]) -> Entity:

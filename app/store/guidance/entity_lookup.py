@@ -6,7 +6,7 @@ Runs `matching_entities.sql` and `links_of_entities.sql`.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -71,8 +71,10 @@ async def matching(db: Reading, request: MatchRequest) -> list[Match]:
         "embedding": None if request.vector is None else vectors.as_text(request.vector),
         "most": MAX_MATCHES,
     }
-    rows = await db.execute(sql.statement("matching_entities"), binds)
-    return row_records.of(Match, rows.all())
+    restricted = ("restricted",) if db.restriction is not None else ()
+    rows = await db.execute(sql.statement("matching_entities", *restricted), binds)
+    found = row_records.of(Match, rows.all())
+    return found if db.shows_entities else [replace(match, role=None) for match in found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,9 @@ async def namesakes(db: Reading, entity_ids: Collection[UUID], vector: Vector | 
     embedding = None if vector is None else vectors.as_text(vector)
     binds = {"entity_ids": list(entity_ids), "embedding": embedding, "most": MAX_MATCHES}
     rows = await db.execute(sql.statement("namesakes"), {"user_id": db.user_id, **binds})
-    return {r.entity_id: Namesake(r.entity_id, r.role, r.description, tuple(r.teams), r.similarity) for r in rows}
+    found = [Namesake(r.entity_id, r.role, r.description, tuple(r.teams), r.similarity) for r in rows]
+    shown = found if db.shows_entities else [replace(one, role=None, description=None) for one in found]
+    return {one.entity_id: one for one in shown}
 
 
 async def covered(db: Reading, words: str, texts: Mapping[UUID, str]) -> dict[UUID, float]:

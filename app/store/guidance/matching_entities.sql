@@ -7,6 +7,7 @@
 -- Columns: by, key (the name; for members, the team's name), entity_id, name, type, origin, role, value (covered share of the
 --   idf, 0 to 1, for a fact; cosine similarity for a description; otherwise null), terms (number of lexemes covered by
 --   facts); one row per match.
+-- part restricted  the documents are those that the caller sees
 -- :user_id text  owner of the rows
 -- :keys bytea[]  keys of the names in the query
 -- :near_keys bytea[]  keys of names similar to words of the query
@@ -38,7 +39,11 @@ near AS MATERIALIZED (
         SELECT o.name_key, NOT EXISTS (
                    SELECT FROM unnest(tsvector_to_array(to_tsvector('english', o.words))) AS w (lexeme)
                    WHERE NOT EXISTS (
-                       SELECT FROM stepwell.lexemes AS l WHERE l.user_id = :user_id AND l.lexeme = w.lexeme COLLATE "C")) AS known
+                       SELECT FROM stepwell.lexemes AS l WHERE l.user_id = :user_id AND l.lexeme = w.lexeme COLLATE "C"
+-- if restricted
+                         AND {{lexeme_is_visible l.lexeme}}
+-- end
+                   )) AS known
         FROM unnest(:near_keys, :near_words) AS o (name_key, words)
     ) AS g
     CROSS JOIN LATERAL (

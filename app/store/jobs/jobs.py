@@ -80,13 +80,23 @@ async def enqueue(db: Writing, kind: str) -> None:
     """Ensure that one job of this kind is queued for the user; requires the user's lock against duplicates."""
     waiting = sa.select(_j.job_id).where(_j.user_id == db.user_id, _j.kind == kind, _j.status == "queued")
     if await db.scalar(waiting.limit(1)) is None:
-        await add(db, kind, {})
+        await _add(db, kind, {}, audience=None)
 
 
 async def add(db: Writing, kind: str, payload: Mapping[str, Any]) -> UUID:
-    """Queue a job, in the transaction that records its work; returns its id."""
+    """Queue a job that its caller asks for, in the transaction that records its work; returns its id."""
+    return await _add(db, kind, payload, audience=db.audience)
+
+
+async def _add(db: Writing, kind: str, payload: Mapping[str, Any], *, audience: str | None) -> UUID:
     job_id = uuid4()
-    values = {"job_id": job_id, "user_id": db.user_id, "kind": kind, "payload": dict(payload)}
+    values = {
+        "job_id": job_id,
+        "user_id": db.user_id,
+        "kind": kind,
+        "payload": dict(payload),
+        "audience": audience,
+    }
     await db.execute(sa.insert(tables.jobs).values(**values))
     return job_id
 
@@ -117,7 +127,7 @@ async def enqueue_for_documents(db: Writing, kind: str, document_ids: Sequence[U
 
 async def get(db: Reading, job_id: UUID) -> JobState | None:
     """One of the user's jobs."""
-    row = (await db.execute(sa.select(*_LISTED).where(_j.user_id == db.user_id, _j.job_id == job_id))).one_or_none()
+    row = (await db.execute(_visible(db).where(_j.job_id == job_id))).one_or_none()
     return None if row is None else JobState(**row._mapping)
 
 
@@ -125,13 +135,19 @@ async def page(
     db: Reading, *, limit: int, after: tuple[datetime, UUID] | None, status: JobStatus | None
 ) -> list[JobState]:
     """The user's jobs, newest first, continuing after the position `after`."""
-    query = sa.select(*_LISTED).where(_j.user_id == db.user_id)
+    query = _visible(db)
     if after is not None:
         query = query.where(sa.tuple_(_j.created_at, _j.job_id) < sa.tuple_(*map(sa.literal, after)))
     if status is not None:
         query = query.where(_j.status == status)
     query = query.order_by(_j.created_at.desc(), _j.job_id.desc()).limit(limit)
     return [JobState(**row._mapping) for row in await db.execute(query)]
+
+
+def _visible(db: Reading) -> sa.Select[Any]:
+    """The user's jobs; for a caller who does not see everything, those that callers who see the same have queued."""
+    query = sa.select(*_LISTED).where(_j.user_id == db.user_id)
+    return query if db.restriction is None else query.where(_j.audience == db.audience)
 
 
 async def cancel(db: Writing, job_id: UUID) -> bool:

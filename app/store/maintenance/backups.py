@@ -27,7 +27,7 @@ from sqlalchemy.engine import make_url
 from app import errors
 from app.store.connection import engines, transactions
 from app.store.embedded import embedded_programs
-from app.store.embedded.postgres import SERVICE_RIGHTS, SERVICE_ROLE
+from app.store.embedded.postgres import RESTRICTED_ROLE, SERVICE_RIGHTS, SERVICE_ROLE
 from app.store.schema import tables
 
 LOCK_WAIT_S = 30
@@ -202,21 +202,29 @@ async def target(database: transactions.Database) -> RestoreTarget:
 
 
 async def create_service_role(database: transactions.Database) -> bool:
-    """Create the service's role if it does not exist; returns whether it was created.
+    """Create the service's role and its restricted one if they do not exist; returns whether the first was created.
 
     Raises SchemaMismatch if the connected role may not create roles.
     """
     async with database.shared() as connection:
-        if await connection.scalar(sa.text("SELECT true FROM pg_roles WHERE rolname = :role"), {"role": SERVICE_ROLE}):
-            return False
-        try:
-            await connection.execute(sa.text(f"CREATE ROLE {SERVICE_ROLE} {SERVICE_RIGHTS}"))
-        except asyncpg.PostgresError as error:
-            raise errors.SchemaMismatch(
-                f"The role {SERVICE_ROLE} is missing and the connected role may not create it: "
-                f"run CREATE ROLE {SERVICE_ROLE} LOGIN as a superuser first."
-            ) from error
-        return True
+        created = [
+            await _create_role(connection, role, rights)
+            for role, rights in ((SERVICE_ROLE, SERVICE_RIGHTS), (RESTRICTED_ROLE, "NOLOGIN"))
+        ]
+        return created[0]
+
+
+async def _create_role(connection: transactions.SharedTransaction, role: str, rights: str) -> bool:
+    if await connection.scalar(sa.text("SELECT true FROM pg_roles WHERE rolname = :role"), {"role": role}):
+        return False
+    try:
+        await connection.execute(sa.text(f"CREATE ROLE {role} {rights}"))
+    except asyncpg.PostgresError as error:
+        raise errors.SchemaMismatch(
+            f"The role {role} is missing and the connected role may not create it: "
+            f"run CREATE ROLE {role} {rights.partition(' ')[0]} as a superuser first."
+        ) from error
+    return True
 
 
 async def vacuum(dsn: str) -> None:

@@ -44,3 +44,16 @@ FROM pg_proc AS p
 CROSS JOIN sole_login_role
 WHERE p.pronamespace = CAST('pg_catalog' AS regnamespace) AND p.proname ~ '^(lo_.+|loread|lowrite)$'
   AND has_function_privilege(:role, p.oid, 'EXECUTE') AND pg_has_role(current_user, p.proowner, 'USAGE')
+UNION ALL
+-- Which roles are members of one another is not part of a dump. The role must not be inherited: its policies would apply.
+SELECT w.statement
+FROM service AS s
+JOIN pg_roles AS r ON r.rolname = 'stepwell_restricted'
+CROSS JOIN (SELECT CAST(current_setting('server_version_num') AS integer) >= 160000 AS optional) AS g
+CROSS JOIN LATERAL (
+    SELECT format('ALTER ROLE %I NOINHERIT', s.rolname) AS statement WHERE NOT g.optional
+    UNION ALL
+    SELECT format('GRANT stepwell_restricted TO %I', s.rolname)
+           || CASE WHEN g.optional THEN ' WITH INHERIT FALSE, SET TRUE' ELSE '' END
+) AS w
+WHERE NOT EXISTS (SELECT FROM pg_auth_members AS m WHERE m.roleid = r.oid AND m.member = s.oid)

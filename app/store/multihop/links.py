@@ -7,6 +7,7 @@ without a vector), weight (null without a link), signal, name, source_chunk_id, 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -42,11 +43,15 @@ _STARTS = frozenset({"leading_chunk_ids", "words", "identifiers"})
 
 async def follow(db: Reading, scope: LinkScope) -> list[LinkedChunk]:
     """The chunks to which links lead, once for each signal, and the compared chunks."""
+    scope = replace(scope, filters=filters.visible(db, scope.filters))
     values, parts = binds(db.user_id, scope), filters.parts(scope.filters)
+    restricted = {"restricted"} if db.restriction is not None else set()
     found: list[LinkedChunk] = []
     for files in (_COMPOSED.get(name, name) for name in signals.STATEMENTS):
-        if all(values[bind] for bind in _STARTS & sql.load(files).binds.keys()):
-            found += map(_linked, await db.execute(sql.statement(files, *parts), values))
+        source = sql.load(files)
+        if all(values[bind] for bind in _STARTS & source.binds.keys()):
+            statement = sql.statement(files, *parts, *(restricted & source.parts))
+            found += map(_linked, await db.execute(statement, values))
     return found
 
 

@@ -9,6 +9,7 @@
 -- source with the rarest words are compared with the query, and only the :most_chunks best chunks are returned.
 -- Columns: those of `links.py`, one row a chunk; the name is the lexeme.
 -- part filtered  filters on documents
+-- part restricted  `chunks` counts those that the caller sees
 -- :user_id text  owner of the rows
 -- :leading_chunk_ids uuid[]  ids of the source chunks
 -- :leading_weights float8[]  weights of the source chunks, 0 to 1
@@ -81,7 +82,19 @@ linked AS MATERIALIZED (
     ORDER BY p.chunk_no, p.weight * c.covered / s.lacking DESC, p.lexeme, s.chunk_no
 )
 SELECT c.chunk_id, c.document_id, v.similarity, c.weight, 'rare' AS signal, c.lexeme AS name, c.source AS source_chunk_id,
-       CAST(c.chunks AS integer) AS chunks, 1 AS steps, false AS heading
+-- if restricted
+       (SELECT CAST(count(*) AS integer)
+        FROM stepwell.postings AS b
+        CROSS JOIN LATERAL unnest(b.items) AS i (item)
+        CROSS JOIN LATERAL (
+            SELECT FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_no = {{posting_chunk i.item}} LIMIT 1
+        ) AS s
+        WHERE b.user_id = :user_id AND b.lexeme = c.lexeme) AS chunks,
+-- end
+-- unless restricted
+       CAST(c.chunks AS integer) AS chunks,
+-- end
+       1 AS steps, false AS heading
 FROM (SELECT l.* FROM linked AS l ORDER BY l.weight DESC, l.chunk_no LIMIT :most_chunks) AS c
 CROSS JOIN LATERAL (
     {{similarity_to_query c}}

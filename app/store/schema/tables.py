@@ -481,6 +481,11 @@ api_keys = Table(
     columns.moment("created_at"),
     Column("expires_at", DateTime(timezone=True)),
     Column("revoked_at", DateTime(timezone=True)),
+    # Filters that documents must pass for the key to see them; null: it sees all.
+    Column("filters", JSONB(none_as_null=True)),
+    Column("shows_entities", Boolean, nullable=False, server_default="false"),
+    # The public half of the pair with which tokens are signed; null for a key that is older than tokens.
+    Column("token_key", LargeBinary),
     PrimaryKeyConstraint("key_id"),
 )
 
@@ -513,6 +518,8 @@ jobs = Table(
     Column("finished_at", DateTime(timezone=True)),
     Column("failures", SmallInteger, nullable=False, server_default="0"),
     columns.json("result"),
+    # The restriction of the key that queued it, see `Restriction.audience`; null for one that sees everything.
+    Column("audience", Text),
     CheckConstraint("status IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="status"),
     PrimaryKeyConstraint("job_id"),
     Index(None, "user_id", "created_at", "job_id"),

@@ -16,6 +16,24 @@ CREATE POLICY own_rows ON stepwell.{table}
 USING (user_id = NULLIF(current_setting('stepwell.user_id', true), ''))
 WITH CHECK (user_id = NULLIF(current_setting('stepwell.user_id', true), ''))
 """
+# Only where the table in use has the policy: a Citus cluster has none.
+_VISIBLE = """
+DO $$
+BEGIN
+    IF EXISTS (SELECT FROM pg_policy WHERE polrelid = 'stepwell.{base}'::regclass AND polname = 'visible') THEN
+        CREATE POLICY visible ON stepwell.{table} AS RESTRICTIVE TO stepwell_restricted USING ({condition});
+        GRANT SELECT ON stepwell.{table} TO stepwell_restricted;
+    END IF;
+END
+$$
+"""
+_CONDITIONS = {
+    "embeddings": """(SELECT true FROM stepwell.documents AS d
+        WHERE d.user_id = {table}.user_id AND d.document_id = {table}.document_id LIMIT 1)""",
+    "entity_vectors": """(SELECT current_setting('stepwell.shows_entities', true) = 'true')
+        AND (SELECT true FROM stepwell.entities AS e
+        WHERE e.user_id = {table}.user_id AND e.entity_id = {table}.entity_id LIMIT 1)""",
+}
 _COLUMNS = {
     "embeddings": """
         chunk_no BIGINT NOT NULL,
@@ -63,6 +81,7 @@ def create(dimension: int) -> list[str]:
             f"ALTER TABLE stepwell.{table} ENABLE ROW LEVEL SECURITY",
             _POLICY.format(table=table),
             f"GRANT SELECT, INSERT, UPDATE, DELETE ON stepwell.{table} TO stepwell_service",
+            _VISIBLE.format(base=base, table=table, condition=_CONDITIONS[base].format(table=table)),
         ]
     return [
         *statements,

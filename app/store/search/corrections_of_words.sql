@@ -1,6 +1,7 @@
 -- Finds the stored lexemes of words that differ from an unknown word by one typing error. A word is unknown if none of the
 -- lexemes that the user's text-search configurations make of it is stored. Only the edits of unknown words are analysed.
 -- Columns: word, lexemes (by descending document frequency).
+-- part restricted  a lexeme is stored if a chunk contains it which the caller sees
 -- :user_id text  owner of the rows
 -- :words text[]  the words
 -- :words_folded text[]  the same with accents folded
@@ -17,7 +18,11 @@ given AS MATERIALIZED (
         AS g (word, word_folded, word_plain, edits_folded, edits_plain)
 ),
 own AS MATERIALIZED (
-    SELECT g.word, coalesce(l.df, 0) > 0 AS stored
+    SELECT g.word, coalesce(l.df, 0) > 0
+-- if restricted
+           AND coalesce({{lexeme_is_visible t.lexeme COLLATE "C"}}, false)
+-- end
+           AS stored
     FROM given AS g
     CROSS JOIN configs AS c
     CROSS JOIN LATERAL unnest(to_tsvector(CAST(c.config AS regconfig), {{text_for c.config, g.word_folded, g.word_plain}})) AS t
@@ -39,6 +44,9 @@ FROM (
     CROSS JOIN LATERAL (
         {{document_frequency e.lexeme}}
     ) AS l
+-- if restricted
+    WHERE {{lexeme_is_visible e.lexeme}}
+-- end
 ) AS f
 WHERE f.df > 0 AND f.place <= :limit
 GROUP BY f.word

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from app.shapes import Feedback, GivenFeedback
 from app.store.connection import sql
 from app.store.connection.transactions import Reading, SharedTransaction, Writing
+from app.store.documents import key_bounds
 from app.store.schema import tables
 
 MAX_STORED = 20_000
@@ -74,6 +75,7 @@ async def put(db: Writing, given: Feedback) -> UUID | None:
     }
     document_id: UUID | None = await db.scalar(_PUT, binds)
     if document_id is not None:
+        await key_bounds.check_seen(db, [document_id])
         await db.execute(_TRIM, {"user_id": db.user_id, "kept": MAX_STORED})
     return document_id
 
@@ -82,6 +84,8 @@ async def withdraw(db: Writing, given: Feedback) -> UUID | None:
     """Delete a judgement; returns its document, None if there is none."""
     own = sa.delete(tables.feedback).where(_f.user_id == db.user_id, _f.feedback_id == feedback_id(given))
     document_id: UUID | None = await db.scalar(own.returning(_f.document_id))
+    if document_id is not None:
+        await key_bounds.check_seen(db, [document_id])
     return document_id
 
 

@@ -11,6 +11,7 @@
 --   terms. best_cosine and best_text are the largest scores of the legs.
 -- part vector  the vector leg
 -- part strict  phrases and required words
+-- part restricted  the frequency of a term is 0 if the caller sees no chunk that contains it; with filters
 -- :user_id text  owner of the rows
 -- :with_content boolean  false returns empty content
 SELECT b.chunk_id, b.document_id, d.source_id, d.title, d.uri,
@@ -36,7 +37,23 @@ SELECT b.chunk_id, b.document_id, d.source_id, d.title, d.uri,
        (SELECT max(v.score) FROM vector_leg AS v) AS best_cosine, (SELECT CAST(max(t.score) AS float8) FROM text_leg AS t) AS best_text,
        CASE WHEN b.place IS NULL OR b.place = 1 THEN (
             SELECT coalesce(jsonb_agg(jsonb_build_array(t.lexeme, t.df, t.idf, t.times) ORDER BY t.idf DESC, t.lexeme), '[]')
+-- if restricted
+            FROM (
+                SELECT o.lexeme, f.df, CASE WHEN f.df = o.df THEN o.idf ELSE {{idf u, f}} END AS idf, o.times
+                FROM terms AS o
+                CROSS JOIN LATERAL (
+                    SELECT CASE WHEN o.lexeme LIKE '% %' OR o.df > 0 AND (CASE WHEN s.small THEN (
+                        SELECT true
+                        FROM stepwell.postings AS p CROSS JOIN LATERAL unnest(p.items) AS i (item)
+                        WHERE p.user_id = :user_id AND p.lexeme = o.lexeme
+                          AND {{posting_chunk i.item}} IN (SELECT a.chunk_no FROM filtered_chunks AS a)
+                        LIMIT 1) ELSE {{lexeme_is_visible o.lexeme}} END) THEN o.df ELSE 0 END AS df
+                ) AS f
+            ) AS t) END AS terms
+-- end
+-- unless restricted
             FROM terms AS t) END AS terms
+-- end
 FROM corpus AS u
 CROSS JOIN scope AS s
 LEFT JOIN best AS b ON true

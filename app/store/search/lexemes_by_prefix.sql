@@ -1,6 +1,7 @@
 -- Lists stored lexemes within some ranges of the alphabet, the most frequent of each range. The look-up is LATERAL with
 -- LIMIT, so that it reads the index of the key.
 -- Columns: first, lexemes (by descending document frequency).
+-- part restricted  only lexemes that a chunk contains which the caller sees
 -- :user_id text  owner of the rows
 -- :firsts text[]  first lexeme of each range
 -- :ends text[]  end of each range, not part of it
@@ -11,6 +12,9 @@ CROSS JOIN LATERAL (
     SELECT o.lexeme, o.df
     FROM stepwell.lexemes AS o
     WHERE o.user_id = :user_id AND o.lexeme >= p.first AND o.lexeme < p.after
+-- if restricted
+      AND {{lexeme_is_visible o.lexeme}}
+-- end
     ORDER BY o.df DESC, o.lexeme
     LIMIT :limit
 ) AS l

@@ -81,12 +81,21 @@ async def hybrid(db: Reading, request: HybridRequest) -> HybridResult:
 
     Chunks that are not visible are skipped in a search transaction only.
     """
+    request = visible(db, request)
     hidden = ("hidden",) if db.has_hidden else ()
     compiled = await compiled_conditions(db, request.lexical)
     if hidden or not PLAIN.issuperset(needed_parts(request)):
         await db.use_custom_plans(always=compiled is not None)
-    statement, binds = prepared(request, *hidden, stored=db.graph_rows, compiled=compiled)
+    restricted = ("restricted",) if db.restriction is not None else ()
+    statement, binds = prepared(request, *hidden, *restricted, stored=db.graph_rows, compiled=compiled)
     return _result(list(await db.execute(statement, binds)), request, compiled)
+
+
+def visible(db: Reading, request: HybridRequest) -> HybridRequest:
+    """The request for what the caller of the transaction sees, so that both legs are cut among that."""
+    if db.restriction is None:
+        return request
+    return dataclasses.replace(request, filters=filters.visible(db, request.filters))
 
 
 async def compiled_conditions(db: Reading, lexical: LexicalQuery | None) -> Compiled | None:

@@ -26,7 +26,13 @@ async def starting_like(db: Reading, words: Collection[str]) -> dict[str, list[s
 async def beginning_with(db: Reading, prefixes: Sequence[str], *, limit: int) -> dict[str, list[str]]:
     """For each prefix up to `limit` stored lexemes that begin with it, by descending document frequency."""
     binds = {"user_id": db.user_id, "firsts": prefixes, "ends": [_after(first) for first in prefixes], "limit": limit}
-    return {row.first: row.lexemes for row in await db.execute(sql.statement("lexemes_by_prefix"), binds)}
+    statement = sql.statement("lexemes_by_prefix", *_parts(db))
+    return {row.first: row.lexemes for row in await db.execute(statement, binds)}
+
+
+def _parts(db: Reading) -> tuple[str, ...]:
+    """The parts of a statement on the lexemes of what the caller of the transaction sees."""
+    return ("restricted",) if db.restriction is not None else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,8 @@ async def corrections(db: Reading, words: Mapping[str, EditedWord], *, limit: in
         "edits_plain": [one.edits.plain for one in given],
         "limit": limit,
     }
-    return {row.word: row.lexemes for row in await db.execute(sql.statement("corrections_of_words"), binds)}
+    statement = sql.statement("corrections_of_words", *_parts(db))
+    return {row.word: row.lexemes for row in await db.execute(statement, binds)}
 
 
 def _after(start: str) -> str:

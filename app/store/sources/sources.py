@@ -47,14 +47,14 @@ async def get(db: Reading, source_id: UUID) -> Source:
     row = (await db.execute(query)).one_or_none()
     if row is None:
         raise errors.NotFound("No such source.")
-    return _source(row._mapping)
+    return _source(db, row._mapping)
 
 
 async def find(db: Reading, *, path: str, globs: Sequence[str]) -> Source | None:
     """The user's source of this folder with these patterns."""
     query = sa.select(tables.sources).where(_s.user_id == db.user_id, _s.path == path, _s.glob == "\n".join(globs))
     row = (await db.execute(query.order_by(_s.created_at).limit(1))).one_or_none()
-    return None if row is None else _source(row._mapping)
+    return None if row is None else _source(db, row._mapping)
 
 
 async def page(db: Reading, *, limit: int, after: tuple[datetime, UUID] | None = None) -> list[Source]:
@@ -63,7 +63,7 @@ async def page(db: Reading, *, limit: int, after: tuple[datetime, UUID] | None =
     if after is not None:
         query = query.where(sa.tuple_(_s.created_at, _s.source_id) < sa.tuple_(*map(sa.literal, after)))
     query = query.order_by(_s.created_at.desc(), _s.source_id.desc()).limit(limit)
-    return [_source(row._mapping) for row in await db.execute(query)]
+    return [_source(db, row._mapping) for row in await db.execute(query)]
 
 
 async def numbers(db: Reading, source_ids: Sequence[UUID]) -> dict[UUID, SourceNumbers]:
@@ -116,7 +116,7 @@ async def files(db: Reading, source_id: UUID) -> list[KnownFile]:
 async def drafts(db: Reading) -> dict[UUID, SourceDraft]:
     """All of the user's sources as they were added, by id."""
     rows = await db.execute(sa.select(tables.sources).where(_s.user_id == db.user_id))
-    return {found.source_id: found.draft for found in (_source(row._mapping) for row in rows)}
+    return {found.source_id: found.draft for found in (_source(db, row._mapping) for row in rows)}
 
 
 async def stored_paths(db: Reading, source_id: UUID) -> list[str]:
@@ -237,7 +237,9 @@ def _values(draft: SourceDraft) -> dict[str, Any]:
     }
 
 
-def _source(row: Mapping[Any, Any]) -> Source:
+def _source(db: Reading, row: Mapping[Any, Any]) -> Source:
+    """A source; the job and the result concern all of its files, which a restricted caller does not see."""
     globs = tuple(row["glob"].split("\n"))
     draft = SourceDraft(row["path"], globs, row["text_field"], row["watch"], row["confined"], row["name"])
-    return Source(row["source_id"], draft, row["created_at"], row["synced_at"], row["job_id"], row["result"])
+    job_id, result = (row["job_id"], row["result"]) if db.restriction is None else (None, {})
+    return Source(row["source_id"], draft, row["created_at"], row["synced_at"], job_id, result)

@@ -53,9 +53,9 @@ WHERE c.contype = 'x' AND r.relnamespace = CAST($1 AS regnamespace)
 SECURITY = """
 SELECT r.relname AS table, r.relrowsecurity AS enabled, r.relforcerowsecurity AS forced,
        ARRAY(SELECT p.polcmd::text || ' ' || pg_get_expr(p.polqual, p.polrelid) FROM pg_policy AS p
-             WHERE p.polrelid = r.oid) AS reading,
+             WHERE p.polrelid = r.oid AND p.polpermissive) AS reading,
        ARRAY(SELECT p.polcmd::text || ' ' || pg_get_expr(p.polwithcheck, p.polrelid) FROM pg_policy AS p
-             WHERE p.polrelid = r.oid) AS writing
+             WHERE p.polrelid = r.oid AND p.polpermissive) AS writing
 FROM pg_class AS r WHERE r.relkind IN ('r', 'p') AND r.relnamespace = CAST($1 AS regnamespace)
 """
 OWN_ROWS = "* (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))"
@@ -155,13 +155,30 @@ async def test_every_constraint_and_index_has_a_name_of_the_convention(owner) ->
     assert [name for name in odd if name != "alembic_version_pkc"] == []
 
 
-AS_OWNER = {"count_key_uses", "expire_feedback", "verify_key", "watched_sources"}
-FUNCTIONS = {"enter", "enter_plain", "link_strength", "plan_each", "plan_writes", "vector_tables"} | AS_OWNER
+AS_OWNER = {
+    "count_key_uses",
+    "expire_feedback",
+    "is_unlinked",
+    "live_key",
+    "token_key",
+    "verify_key",
+    "watched_sources",
+}
+FUNCTIONS = {
+    "enter",
+    "enter_plain",
+    "link_strength",
+    "plan_each",
+    "plan_writes",
+    "vector_tables",
+    "enter_restricted",
+} | AS_OWNER
+RESTRICTED = {"is_unlinked", "link_strength", "microseconds", "moments", "plan_each", "with_characters"}
 FUNCTIONS |= {"microseconds", "moments", "with_characters"}
 GRANTED = """
 SELECT r.relname AS table, array_agg(a.privilege_type ORDER BY a.privilege_type) AS privileges
 FROM pg_class AS r CROSS JOIN aclexplode(r.relacl) AS a
-WHERE r.relnamespace = 'stepwell'::regnamespace AND r.relkind IN ('r', 'p') AND a.grantee <> r.relowner
+WHERE r.relnamespace = 'stepwell'::regnamespace AND r.relkind IN ('r', 'p') AND a.grantee = $1::regrole
 GROUP BY r.relname, a.grantee
 """
 
@@ -177,7 +194,7 @@ async def test_only_the_functions_on_all_users_run_as_their_owner_and_with_a_fix
     assert {row["proname"]: row["proconfig"] for row in rows if row["prosecdef"]} == dict.fromkeys(AS_OWNER, fixed)
 
 
-async def test_only_the_service_may_call_a_function_or_use_a_table(owner) -> None:
+async def test_only_the_service_and_its_restricted_role_may_call_a_function_or_use_a_table(owner) -> None:
     grantees = await owner.fetch(
         """SELECT DISTINCT a.grantee
            FROM pg_proc AS p CROSS JOIN aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) AS a
@@ -189,16 +206,41 @@ async def test_only_the_service_may_call_a_function_or_use_a_table(owner) -> Non
            SELECT a.grantee FROM pg_namespace AS n CROSS JOIN aclexplode(n.nspacl) AS a
            WHERE n.nspname = 'stepwell' AND a.grantee <> n.nspowner"""
     )
-    service = await owner.fetchval("SELECT oid FROM pg_roles WHERE rolname = 'stepwell_service'")
-    assert [row["grantee"] for row in grantees] == [service]
+    roles = await owner.fetch("SELECT oid FROM pg_roles WHERE rolname IN ('stepwell_service', 'stepwell_restricted')")
+    assert {row["grantee"] for row in grantees} == {row["oid"] for row in roles}
+    callable_ = await owner.fetch(
+        """SELECT p.proname FROM pg_proc AS p CROSS JOIN aclexplode(p.proacl) AS a
+           WHERE p.pronamespace = 'stepwell'::regnamespace AND a.grantee = 'stepwell_restricted'::regrole"""
+    )
+    assert {row["proname"] for row in callable_} == RESTRICTED
 
 
 async def test_the_service_may_change_the_rows_of_users_and_the_job_queue_only(owner) -> None:
-    found = {row["table"]: row["privileges"] for row in await owner.fetch(GRANTED)}
+    found = {row["table"]: row["privileges"] for row in await owner.fetch(GRANTED, "stepwell_service")}
     every, reading = ["DELETE", "INSERT", "SELECT", "UPDATE"], ["SELECT"]
     changed = (TENANT | {"jobs"}) - {"audit_log"}
     read_only = ("alembic_version", "embedding_identity", "embedding_target")
     assert found == {name: every for name in changed} | dict.fromkeys(read_only, reading)
+
+
+OF_DOCUMENTS = {"documents", "chunks", "embeddings", "mentions", "headings", "sources", "source_files"}
+OF_ENTITIES = {"entities", "entity_names", "entity_members", "entity_words", "entity_vectors"}
+MIXED = {"tenants", "lexemes", "postings", "text_statistics", "hidden_chunks", "jobs"}
+"""What a restricted caller reads besides: `tests/store/test_restricted_statements.py` checks the statements."""
+
+
+async def test_a_restricted_caller_may_only_read_and_a_policy_hides_rows_of_documents_and_entities(owner) -> None:
+    found = {row["table"]: row["privileges"] for row in await owner.fetch(GRANTED, "stepwell_restricted")}
+    models = {"embedding_identity", "embedding_target"}
+    assert found == {name: ["SELECT"] for name in OF_DOCUMENTS | OF_ENTITIES | MIXED | models}
+    policies = await owner.fetch(
+        "SELECT tablename FROM pg_policies WHERE permissive = 'RESTRICTIVE' AND roles = '{stepwell_restricted}'"
+    )
+    assert {row["tablename"] for row in policies} == OF_DOCUMENTS | OF_ENTITIES
+    member = "SELECT inherit_option, admin_option FROM pg_auth_members WHERE roleid = 'stepwell_restricted'::regrole"
+    assert [tuple(row) for row in await owner.fetch(f"{member} AND member = 'stepwell_service'::regrole")] == [
+        (False, False)
+    ]
 
 
 async def test_the_text_and_containment_operators_keep_their_index_under_row_level_security(owner) -> None:
@@ -211,7 +253,7 @@ async def test_the_text_and_containment_operators_keep_their_index_under_row_lev
 STATEMENTS = sorted(statements.SOURCES)
 OF_THE_OWNER = (
     *("catalogue", "distribution", "users_", "repair_postings", "migration", "roles", "restrictions"),
-    *("reembed_gaps", "reembedding._CORPUS", "health._LEAKPROOF", "health_server"),
+    *("reembed_gaps", "reembedding._CORPUS", "health._LEAKPROOF", "health_server", "keys._CAN_RESTRICT"),
 )
 """Prefixes of statements on the server, the schema or whole users, which no request runs."""
 ABOUT_TENANTS = [name for name in STATEMENTS if not name.startswith(OF_THE_OWNER)]

@@ -1,0 +1,107 @@
+"""Verifies short-lived tokens that a holder of a key signs without asking the service.
+
+A token is a JWT (RFC 7519) that is signed with Ed25519. The pair of a key is derived from its secret, and only the
+public half is stored: whoever reads the database or a backup cannot sign. The header names the key, whose scopes and
+filters bound those of the token.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jwt
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from app import errors
+
+ALGORITHM = "EdDSA"
+MAX_LENGTH = 6_000
+"""Characters of a token; the headers of a request may have 16 KiB."""
+MAX_LIFETIME_S = 86_400
+SKEW_S = 30
+"""Difference of the clocks of the signer and the service that is allowed for."""
+SCOPES = ("search", "write")
+_INFO = b"stepwell token signing key v1"
+_CLAIMS = {"iat", "exp", "nbf", "sub", "scopes", "filters", "entities"}
+_INVALID = "This token is invalid, expired, or signed with a key that is unknown, revoked or expired."
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What a token asks for: scopes, filters as JSON, and descriptions of entities; None where it says nothing."""
+
+    scopes: tuple[str, ...] | None = None
+    filters: Mapping[str, Any] | None = None
+    entities: bool | None = None
+
+
+def private_half(secret: str) -> Ed25519PrivateKey:
+    """The key that signs the tokens of a key with this secret (HKDF-SHA256, RFC 5869)."""
+    derive = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=_INFO)
+    return Ed25519PrivateKey.from_private_bytes(derive.derive(secret.encode()))
+
+
+def public_half(secret: str) -> bytes:
+    """The public half of that key, 32 bytes."""
+    return private_half(secret).public_key().public_bytes_raw()
+
+
+def is_token(presented: str) -> bool:
+    """Whether what was presented has the form of a token."""
+    return presented.count(".") == 2
+
+
+def key_id_of(token: str) -> str:
+    """The id of the key that a token says it is signed with. Raises Unauthorized."""
+    if len(token) > MAX_LENGTH:
+        raise errors.Unauthorized(f"A token has at most {MAX_LENGTH:,} characters.")
+    try:
+        header = jwt.get_unverified_header(token)
+    except jwt.PyJWTError as error:
+        raise errors.Unauthorized(_INVALID) from error
+    key_id = header.get("kid")
+    if header.get("alg") != ALGORITHM or not isinstance(key_id, str) or set(header) - {"alg", "typ", "kid"}:
+        raise errors.Unauthorized(_INVALID)
+    return key_id
+
+
+def claims_of(token: str, public: bytes, *, now: float | None = None) -> Claims:
+    """The claims of a token whose signature the public half verifies. Raises Unauthorized."""
+    try:
+        options: Any = {"require": ["iat", "exp"], "verify_exp": False, "verify_iat": False, "verify_nbf": False}
+        key = Ed25519PublicKey.from_public_bytes(public)
+        claims = jwt.decode(token, key, algorithms=[ALGORITHM], options=options)
+    except (jwt.PyJWTError, ValueError) as error:
+        raise errors.Unauthorized(_INVALID) from error
+    _check_times(claims, time.time() if now is None else now)
+    return _checked(claims)
+
+
+def _check_times(claims: Mapping[str, Any], now: float) -> None:
+    times = [claims["iat"], claims["exp"], claims.get("nbf", claims["iat"])]
+    if not all(isinstance(each, int | float) and not isinstance(each, bool) for each in times):
+        raise errors.Unauthorized("A token's `iat`, `exp` and `nbf` are seconds since 1970.")
+    issued, expires, begins = times
+    if expires - issued > MAX_LIFETIME_S or expires > now + MAX_LIFETIME_S + SKEW_S:
+        raise errors.Unauthorized("A token may live a day: `exp` is at most 86,400 seconds after `iat`.")
+    if expires <= now - SKEW_S or max(issued, begins) > now + SKEW_S:
+        raise errors.Unauthorized(_INVALID)
+
+
+def _checked(claims: Mapping[str, Any]) -> Claims:
+    """The claims by their types; an unknown one is refused, because a misspelt `filters` would show everything."""
+    if unknown := set(claims) - _CLAIMS:
+        raise errors.Unauthorized(f"A token has only the claims {', '.join(sorted(_CLAIMS))}; {len(unknown)} others.")
+    scopes, filters, entities = claims.get("scopes"), claims.get("filters"), claims.get("entities")
+    if "scopes" in claims and not (isinstance(scopes, list) and scopes and all(one in SCOPES for one in scopes)):
+        raise errors.Unauthorized(f"The `scopes` of a token are a list of {' and '.join(SCOPES)}.")
+    if "filters" in claims and not (isinstance(filters, dict) and filters):
+        raise errors.Unauthorized("The `filters` of a token are an object with at least one condition.")
+    if "entities" in claims and not isinstance(entities, bool):
+        raise errors.Unauthorized("The claim `entities` of a token is true or false.")
+    return Claims(None if scopes is None else tuple(scopes), filters, entities)

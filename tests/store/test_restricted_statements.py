@@ -1,0 +1,64 @@
+"""No statement shows a caller who does not see everything what mixes the documents of a user in one row.
+
+Row-level security hides the rows of documents, chunks and entities. Postings, document frequencies and statistics are
+rows of all documents: a statement that reads them joins the chunks that the caller sees, or is named here with the
+reason.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import statements
+
+from app.store.connection import sql
+
+MIXED = re.compile(r"\bstepwell\.(lexemes|postings|text_statistics|hidden_chunks)\b")
+WRITES = re.compile(r"\b(INSERT|UPDATE|DELETE)\b")
+SCORES = "yields shares of idf, with which matches are scored; statistics of all documents may change scores"
+CONFIGS = "reads which text-search configurations are in use, and analyses the query with them"
+JOBS = "runs in jobs and writing transactions, which see everything"
+EXEMPT = {
+    "chunks_containing_all_words": JOBS,
+    "chunks_containing_words": JOBS,
+    "chunks_failing_conditions": CONFIGS,
+    "conditions._OPERAND_QUERIES": CONFIGS,
+    "count_postings_of_chunks": "counts the postings of chunks that the caller has deleted",
+    "covered_words": SCORES,
+    "health_lexemes": "checks the database for its owner",
+    "health_sample": "checks the database for its owner",
+    "mentions._DOTTED_NUMBERS": JOBS,
+    "reembedding._CORPUS": JOBS,
+    "repair_drift": "repairs the database for its owner",
+    "repair_wrong_postings": "repairs the database for its owner",
+    "synonyms._LEXEMES_OF_QUERY": SCORES,
+    "visible_statistics": "is replaced by statistics_of_chunks for a restricted caller",
+}
+"""Statements that read such rows without a join, by the reason."""
+READING_IN_CORE = {
+    "documents.py": "counts lexemes; for a restricted caller _VISIBLE_LEXEMES does",
+    "hidden_chunks.py": JOBS,
+    "repairs.py": "repairs the database for its owner",
+    "stale_mentions.py": JOBS,
+}
+"""The modules that read such tables without a statement of their own."""
+
+
+@pytest.mark.parametrize("name", sorted(statements.SOURCES))
+def test_a_statement_that_reads_rows_of_all_documents_joins_the_visible_chunks(name) -> None:
+    source = statements.SOURCES[name]
+    text = statements.text(source)
+    if not MIXED.search(text) or WRITES.search(text):
+        assert name not in EXEMPT
+    elif name not in EXEMPT:
+        # `filtered`: the filters of a request always contain those of the caller (`filters.visible`).
+        assert {"restricted", "filtered"} & source.parts, f"{name} joins no relation of visible chunks"
+        assert "stepwell.chunks" in text
+
+
+def test_only_known_modules_read_such_tables_in_core() -> None:
+    tables = re.compile(r"\btables\.(lexemes|postings|text_statistics|hidden_chunks)\b")
+    files = (path for path in Path(sql.FOLDER).rglob("*.py") if tables.search(path.read_text(encoding="utf-8")))
+    assert {path.name for path in files} == READING_IN_CORE.keys()
