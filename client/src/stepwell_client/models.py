@@ -159,7 +159,7 @@ class Source(Model):
     watch: bool
     synced_at: datetime | None = None
     job_id: UUID | None = None
-    last_sync: dict[str, int] | None = None
+    last_sync: dict[str, Any] | None = None
     files: int | None = None
     documents: int | None = None
     failed: int | None = None

@@ -34,6 +34,7 @@ READING = {
     *("list_documents", "get_document", "list_chunks", "stats", "list_jobs", "get_job", "follow_job"),
     *("list_entities", "search_entities", "get_entity", "list_entity_documents", "list_sources", "get_source"),
     *("search", "search_multihop", "search_two_pass", "explain_placement", "similar", "rerank", "get_synonyms"),
+    "list_facets",
 }
 WRITING = {
     *("add_documents", "upload_documents", "replace_document", "delete_document", "delete_document_by_uri"),
@@ -102,7 +103,7 @@ async def stored(
 
 def test_the_matrix_has_every_operation_on_data_of_users() -> None:
     of_users = {name for name, (_method, path, _operation) in OPERATIONS.items() if path.startswith("/api/")}
-    assert of_users == NEEDED.keys() | {"list_tools", "call_tool"}
+    assert of_users == NEEDED.keys() | {"list_tools", "call_tool", "describe_tools"}
 
 
 @pytest.mark.parametrize("scopes", SCOPES, ids="+".join)
