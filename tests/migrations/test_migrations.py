@@ -219,7 +219,7 @@ SPOILED = [
         "UPDATE stepwell.alembic_version SET version_num = '0022'",
         f"revision 0022, this version needs {migration.head()}: run `stepwell db upgrade`",
     ),
-    ("ALTER TABLE stepwell.documents DROP COLUMN uri", "column documents.uri is missing"),
+    ("ALTER TABLE stepwell.documents DROP COLUMN uri CASCADE", "column documents.uri is missing"),
     ("ALTER TABLE stepwell.chunks RENAME COLUMN length TO size", "column chunks.length is missing"),
     ("DROP TABLE stepwell.mentions CASCADE", "column mentions.chunk_no is missing"),
     ("DROP INDEX stepwell.ix_documents_metadata", "index ix_documents_metadata is missing"),
