@@ -11,7 +11,7 @@ from pathlib import Path
 
 from app import errors
 from benchmarks import folders
-from benchmarks.attacks import database, load, network, texts
+from benchmarks.attacks import audiences, database, load, network, texts
 from benchmarks.attacks.target import Target
 from benchmarks.service import ROOT
 
@@ -38,6 +38,8 @@ ATTACKS: dict[str, tuple[str, Attack]] = {
     "readers": ("60 connections of one user that only read, by another user's searches", load.readers_against_searches),
     "readyz": ("300 requests of /readyz without a key", network.readyz_flood),
     "keys": ("the service's role on the table of API keys", database.key_table),
+    "audience": ("a hidden document, guessed at with a key that sees others", audiences.hidden_documents),
+    "tokens": ("tokens that widen a key or are signed with what the database holds", audiences.forged_tokens),
     "oracle": ("another user's query, by the time of its embedding", database.query_oracle),
     "llm": ("three multi-hop searches whose LLM hangs", load.hanging_llm),
     "posting": ("a corrupted posting of a user with 30 documents, by `stepwell doctor`", database.corrupted_posting),

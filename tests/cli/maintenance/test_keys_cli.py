@@ -107,6 +107,29 @@ def test_rotation_never_lets_a_key_live_longer(stepwell: Stepwell) -> None:
     assert _keys(stepwell, user)[old.split("_")[1]]["expires_at"] == expires
 
 
+def test_keys_with_filters_are_checked_listed_rotated_and_audited(stepwell: Stepwell) -> None:
+    user = harness.new_user()
+    filters = {"metadata": {"acl": {"in": ["ana", "everyone"]}}}
+    created = stepwell("keys", "create", user, "--filters", json.dumps(filters), "--entities", "--json").json
+    assert (created["filters"], created["entities"]) == (filters, True)
+    new = stepwell("keys", "rotate", created["key"]).out.strip()
+    for found in _keys(stepwell, user).values():
+        assert [found[name] for name in ("filters", "entities", "tokens")] == [filters, True, True]
+    assert "everyone" in stepwell("keys", "list", "--user", user).out
+    events = stepwell("audit", "--user", user, "--json").json["events"]
+    recorded = {event["target"]: event["counts"] for event in events if event["action"] == "key.created"}
+    assert recorded[new.split("_")[1]] == {"filters": filters, "entities": True}
+    refused = (
+        ("--filters", "{}"),
+        ("--filters", '{"metadate": {}}'),
+        ("--filters", '{"source_names": ["notes"]}'),
+        ("--filters", json.dumps(filters), "--scope", "admin"),
+        ("--entities",),
+    )
+    for options in refused:
+        assert stepwell("keys", "create", user, *options).code == 2, options
+
+
 def _moment(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
