@@ -241,3 +241,74 @@ def _arguments(tool: str, query: str, world: World) -> dict[str, Any] | None:
         "list_sources": {},
         "add_source": {"path": "/tmp"},
     }.get(tool)
+
+
+OUTSIDE, GONE = (403, "outside_of_key"), (404, "not_found")
+
+
+async def test_a_write_concerns_only_documents_that_pass_before_and_after(callers) -> None:
+    user = harness.new_user()
+    full = await callers(user)
+    key = await callers(user, filters={"metadata": {"team": "tide"}})
+    seen = await full.add("The copper lantern burns.", uri="seen", metadata={"team": "tide"})
+    hidden = await full.add("The granite lantern burns.", uri="hidden", metadata={"team": "reef"})
+    tide, reef = {"metadata": {"team": "tide"}}, {"metadata": {"team": "reef"}}
+    large = "A willow. " * 110_000
+    unseen, known = f"documents/{hidden['document_id']}", f"documents/{seen['document_id']}"
+    expected: list[tuple[str, str, Any, Any]] = [
+        ("POST", "documents", {"content": "New."}, OUTSIDE),
+        ("POST", "documents", {"content": "New.", **reef}, OUTSIDE),
+        ("POST", "documents", {"content": "New.", "uri": "hidden", **tide}, OUTSIDE),
+        ("POST", "documents", {"content": large, "uri": "large", **reef}, OUTSIDE),
+        ("POST", "documents", {"content": large, "uri": "hidden", **tide}, OUTSIDE),
+        ("PUT", known, {"content": "Other.", **reef}, OUTSIDE),
+        ("PUT", unseen, {"content": "Other.", **tide}, GONE),
+        ("PATCH", known, {"metadata": {"team": "reef"}}, OUTSIDE),
+        ("PATCH", known, {"content": "Other.", "metadata": {"team": None}}, OUTSIDE),
+        ("PATCH", unseen, tide, GONE),
+        ("DELETE", unseen, None, GONE),
+        ("DELETE", "documents?uri=hidden", None, GONE),
+        ("POST", "feedback", {"query": "lantern", "document_id": hidden["document_id"], "helpful": True}, GONE),
+        ("POST", "entities", {"name": "Ilse Brandt", "type": "person"}, OUTSIDE),
+        ("POST", "documents/reindex", {"filters": tide}, OUTSIDE),
+        ("GET", "synonyms", None, OUTSIDE),
+    ]
+    for method, path, body, error in expected:
+        response = await key.client.request(method, f"/api/rag/{path}", json=body)
+        assert (response.status_code, response.json()["code"]) == error, (method, path, response.text)
+        if error == GONE and path != "feedback":
+            unknown = await key.client.request(method, f"/api/rag/{_unknown(path)}", json=body)
+            assert unknown.json()["detail"] == response.json()["detail"], "the answer says that it exists"
+    mixed = [{"content": "One.", "uri": "one", **tide}, {"content": "Two.", "uri": "two", **reef}]
+    several = (await key.client.post("/api/rag/documents", json=mixed)).json()
+    assert (several["added"], [failed["code"] for failed in several["failed"]]) == (1, ["outside_of_key"])
+    assert (await key.client.patch(f"/api/rag/{known}", json={"title": "Lamp"})).status_code == 200
+    everything = {"filters": {"metadata": {"team": {"exists": True}}}}
+    assert (await key.client.post("/api/rag/documents/delete", json=everything)).json()["documents_deleted"] == 2
+    assert [document["uri"] for document in (await _get(full, "documents"))["documents"]] == ["hidden"]
+
+
+def _unknown(path: str) -> str:
+    return "documents?uri=none" if "uri=" in path else f"documents/{uuid4()}"
+
+
+async def test_what_a_caller_started_is_of_its_audience(callers) -> None:
+    user, filters = harness.new_user(), {"metadata": {"team": "tide"}}
+    full = await callers(user)
+    one, same = await callers(user, filters=filters), await callers(user, filters=filters)
+    other = await callers(user, filters={"metadata": {"team": {"in": ["tide", "reef"]}}})
+    body = {"content": "A willow. " * 110_000, "uri": "large", **filters}
+    header = {"Idempotency-Key": "k"}
+    queued = await one.client.post("/api/rag/documents", json=body, headers=header)
+    assert queued.status_code == 202, queued.text
+    job = queued.json()["job_id"]
+    shown = [(await caller.client.get(f"/api/rag/jobs/{job}")).status_code for caller in (full, one, same, other)]
+    assert shown == [200, 200, 200, 404]
+    again = [await caller.client.post("/api/rag/documents", json=body, headers=header) for caller in (same, other)]
+    assert [answer.headers.get("Idempotent-Replayed") for answer in again] == ["true", None]
+    for number in range(3):
+        await full.add(f"Copper {number}.", **filters)
+    page = (await one.search("copper", limit=1))["next_cursor"]
+    asked = {"query": "copper", "limit": 1, "cursor": page}
+    statuses = [(await c.client.post("/api/rag/search", json=asked)).status_code for c in (same, other, full)]
+    assert statuses == [200, 422, 422]
