@@ -81,7 +81,7 @@ def _forged(key: str) -> Iterator[str]:
     now, header = int(time.time()), {"kid": key_id}
     claims = {"iat": now, "exp": now + 600}
     signer, public = tokens.private_half(secret), tokens.public_half(secret)
-    yield jwt.encode(claims, None, algorithm="none", headers=header)
+    yield jwt.encode(claims, "", algorithm="none", headers=header)
     yield jwt.encode(claims, public, algorithm="HS256", headers=header)
     yield jwt.encode(claims, tokens.private_half("another"), algorithm="EdDSA", headers=header)
     for more in (

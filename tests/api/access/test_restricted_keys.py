@@ -311,4 +311,5 @@ async def test_what_a_caller_started_is_of_its_audience(callers) -> None:
     page = (await one.search("copper", limit=1))["next_cursor"]
     asked = {"query": "copper", "limit": 1, "cursor": page}
     statuses = [(await c.client.post("/api/rag/search", json=asked)).status_code for c in (same, other, full)]
-    assert statuses == [200, 422, 422]
+    assert statuses[0] in (200, 409), "409: the job has changed the documents meanwhile"
+    assert statuses[1:] == [422, 422]
