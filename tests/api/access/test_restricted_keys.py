@@ -188,7 +188,8 @@ async def test_every_read_answers_as_if_only_the_visible_documents_were_stored(c
     assert world.hidden
     assert await _listings(world.restricted) == await _listings(world.other)
     secret, seen = world.hidden[0].secret, world.visible[0].secret
-    queries = ["copper lantern", secret, f"{secret[:4]}*", f"{secret[:-1]}x", f"{seen[:-1]}x", f'"{secret}"', NAMES[3]]
+    # A stored word, a hidden word, its prefix and a typing error of each kind of word, and a hidden name.
+    queries = ["copper lantern", secret, f"{secret[:4]}*", f"{secret[:-1]}x {seen[:-1]}x", NAMES[3]]
     for query in queries:
         for path, body in _requests(world, query):
             response = await world.restricted.client.post(f"/api/rag/{path}", json=body)
@@ -203,7 +204,7 @@ async def test_every_read_answers_as_if_only_the_visible_documents_were_stored(c
                 expected = (await world.full.client.post("/api/rag/search", json=asked)).json()["results"]
                 found = {hit["uri"] for hit in response.json()["results"]}
                 assert found >= {hit["uri"] for hit in expected}, (path, body)
-        for tool in registry.TOOLS:
+        for tool in registry.TOOLS if query in queries[:2] else ():
             arguments = _arguments(tool.name, query, world)
             if arguments is not None:
                 response = await world.restricted.client.post(f"/api/rag/tools/{tool.name}", json=arguments)
