@@ -99,9 +99,8 @@ def create_app(
     app.state.key_lookups = auth.KeyLookups()
     app.state.readiness = health.ReadinessCheck()
     bodies.install(app, max_bytes=chosen.max_body_bytes)
-    for module in ROUTERS:
-        app.include_router(module.router)
-    app.include_router(multihop.lists_router)
+    for router in (*(module.router for module in ROUTERS), multihop.lists_router):
+        app.include_router(router)
     for installed in (docs, playground, traces, problems, success_examples):
         installed.install(app)
     metrics.install(app, access=chosen.metrics, totals=totals)

@@ -91,8 +91,9 @@ Wrong = Annotated[
 Plot = Annotated[
     Path | None, typer.Option("--plot", help="Write the reliability diagram of the relevance to this SVG file.")
 ]
-
-
+User = Annotated[
+    str | None, typer.Option("--user", help="Whose documents the set joins.", show_default="a user of its own")
+]
 Folder = Annotated[
     Path,
     typer.Argument(
@@ -129,9 +130,7 @@ def evaluate(
     calibration: Calibration = False,
     wrong: Wrong = None,
     plot: Plot = None,
-    user: Annotated[
-        str | None, typer.Option("--user", help="Whose documents the set joins.", show_default="a user of its own")
-    ] = None,
+    user: User = None,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:

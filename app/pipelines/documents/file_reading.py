@@ -124,12 +124,12 @@ class FileReader:
         Raises UnreadableFile; uploads that were yielded before are complete.
         """
         async with aclosing(_found(file, self._parser)) as found, AsyncExitStack() as stack:
-            members: _Members | None = None
+            members: _ArchiveMembers | None = None
             async for one in found:
                 if isinstance(one, Upload):
                     yield one
                     continue
-                members = members or _Members(file, await self._inner(stack), self._limits)
+                members = members or _ArchiveMembers(file, await self._inner(stack), self._limits)
                 async with aclosing(members.uploads(one)) as uploads:
                     async for upload in uploads:
                         yield upload
@@ -146,7 +146,7 @@ class FileReader:
 
 
 @dataclass(slots=True)
-class _Members:
+class _ArchiveMembers:
     """Reads the files of one archive, whose texts have the limit of those of one file together."""
 
     archive: NamedFile

@@ -76,11 +76,11 @@ def blocks(text: str) -> list[Block]:
     A definition ends where a line is not indented more than its first one, closing brackets aside; what follows it has
     the headings around it. Comments, decorators and attributes above a definition belong to it.
     """
-    return list(_Scanner(text).run())
+    return list(_DefinitionScanner(text).run())
 
 
 @dataclass(slots=True)
-class _Scanner:
+class _DefinitionScanner:
     """Scans line by line; `open` are the indentations of the definitions around the line."""
 
     text: str
