@@ -39,7 +39,7 @@ Cursor = Annotated[str, Field(max_length=cursors.MAX_LENGTH)]
 class ListDocumentsArguments(ToolArguments):
     """Arguments of a listing of documents."""
 
-    query: Annotated[str, Field(max_length=limits.MAX_TITLE)] | None = Field(
+    query: Annotated[fields.NameLike, Field(max_length=limits.MAX_ENTITY_NAME)] | None = Field(
         None, description="Words that title and uri must contain."
     )
     uri: Annotated[str, Field(max_length=limits.MAX_URI)] | None = Field(None, description="Only the document with it.")

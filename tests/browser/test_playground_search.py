@@ -79,7 +79,9 @@ async def test_why_not_shows_where_a_document_stands_and_what_kept_it_out(playgr
     await playground.page.keyboard.press("Enter")
     async with httpx.AsyncClient(base_url=url) as client:
         expected = (
-            (await client.post("/api/rag/search/why", json={"query": query, "uri": uri})).raise_for_status().json()
+            (await client.post("/api/rag/search/why", json={"query": query, "uri": uri, "collapse": "duplicates"}))
+            .raise_for_status()
+            .json()
         )
     verdict = panel.locator("[data-verdict]")
     assert await verdict.get_attribute("data-verdict") == expected["verdict"] != "returned"
@@ -182,6 +184,7 @@ async def test_the_controls_are_sent_and_counted(playground: Playground) -> None
         "rerank": "cosine",
         "limit": 3,
         "mmr": True,
+        "collapse": "duplicates",
         "filters": {
             "all": [
                 {"metadata": {"team": "Data Platform"}, "created_after": "2025-06-01T00:00:00Z"},

@@ -33,7 +33,7 @@ from app.store.connection.transactions import Database, TimeLimits
 from app.store.embedded import postgres
 from app.store.maintenance import migration
 
-WITHOUT_DATABASE = ("/healthz", "/metrics", "/api/rag/rerank", "/api/rag/tools")
+WITHOUT_DATABASE = ("/healthz", "/metrics", "/api/rag/rerank", "/api/rag/tools", "/api/rag/tools/openapi.json")
 KEYED_S, WHOLE_S = 2.0, 10.0
 """Seconds within which a request with a key, and any request, must be answered, with time for a busy machine."""
 

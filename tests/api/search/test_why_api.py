@@ -137,11 +137,11 @@ async def test_the_verdict_agrees_with_the_search_and_the_changes_bring_the_pass
     ("body", "without", "verdict"),
     [
         (
-            {"query": "sync interval of the Gannet", "mode": "lexical", "limit": 4, "rerank": "cosine"},
+            {"query": "sync interval of the Gannet", "mode": "lexical", "limit": 8, "rerank": "cosine"},
             {"rerank": "none"},
             "reranked_out",
         ),
-        ({"query": "which supplier was late", "limit": 8, "mmr": True}, {"mmr": False}, "diversified_out"),
+        ({"query": "lime mortar below the landing", "limit": 6, "mmr": True}, {"mmr": False}, "diversified_out"),
         (
             {"query": "What has cliffclarke been working on?", "limit": 8},
             {"hierarchy": "off", "boost": False},

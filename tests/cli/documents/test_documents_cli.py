@@ -10,6 +10,8 @@ from typing import Any
 import harness
 import pytest
 
+from app.cli import options
+
 Stepwell = Callable[..., Any]
 
 
@@ -46,7 +48,7 @@ def test_a_file_is_shown_by_its_path_and_named_by_path_or_uri(
 ) -> None:
     path = tmp_path / "Boje ü.txt"
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "300")
+    monkeypatch.setattr(options.out, "_width", 300)
     assert str(path) in stepwell("documents", "list", "--user", user).out
     for named in (path, path.as_uri(), f"file://{path}", path.name):
         shown = stepwell("documents", "show", named, "--user", user)

@@ -53,7 +53,10 @@ def test_a_folder_is_ingested_and_a_second_time_changes_nothing(stepwell: Stepwe
         "unchanged": 0,
         "failed": 0,
         "chunks": 3,
-        "unsupported": {".png": 1},
+        "left_out": {
+            "binary": {"count": 1, "examples": ["picture.png"]},
+            "hidden": {"count": 1, "examples": [".hidden.md"]},
+        },
         "failures": [],
     }
     assert first.json == counts

@@ -112,11 +112,11 @@ async def test_an_interrupted_job_continues_with_the_documents_that_remain(
     compared = reindex._compared
     calls = []
 
-    async def failing(*args: Any) -> Any:
+    async def failing(*args: Any, **options: Any) -> Any:
         calls.append(args[0])
         if len(calls) == 4:
             raise RuntimeError
-        return await compared(*args)
+        return await compared(*args, **options)
 
     monkeypatch.setattr(reindex, "_compared", failing)
     with pytest.raises(RuntimeError):

@@ -102,8 +102,8 @@ async def test_a_document_that_changes_during_the_run_keeps_its_change(
     tenant.chunking_options = SMALL
     compared = reindex._compared
 
-    async def interrupted(*args):
-        recut = await compared(*args)
+    async def interrupted(*args, **options):
+        recut = await compared(*args, **options)
         if change == "replaced":
             await tenant.add("Replaced.", "long")
         else:
