@@ -22,7 +22,7 @@ TEXT_SHARE = 0.05
 """Estimated share of text in the bytes of PDF and Office files."""
 CHUNK_BYTES = 600
 """Bytes of text per chunk, until documents of this ingest show it."""
-CHUNK_S = 0.03
+CHUNK_S = 0.02
 """Seconds of a core for a chunk with the built-in model."""
 
 
