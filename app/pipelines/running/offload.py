@@ -2,7 +2,7 @@
 
 Work on a small input is called inline, because a hop to a thread and back costs a search more than the work itself.
 The threads are few: each running thread may hold the interpreter lock for a switch interval before the event loop
-gets it back. A user never has all of them.
+gets it back. A user has one of them, since two would take turns with the same lock.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 INLINE = 20_000
 """Largest size that is worked on inline, in characters or operations: about a millisecond of Python."""
-THREADS, THREADS_OF_USER = 3, 2
+THREADS, THREADS_OF_USER = 3, 1
 
 _threads = UserThreads(THREADS, of_user=THREADS_OF_USER, name="stepwell-cpu")
 
