@@ -49,12 +49,13 @@ class Playground:
         return errors + [url for url in self.requested if not url.startswith(f"{self.url}/")]
 
     async def open(self, path: str = "/") -> None:
-        """Opens the page and waits for what it shows before the first search."""
+        """Opens the page and waits for what it shows first."""
         await self.page.goto(f"{self.url}{path}")
-        await self.page.locator(".welcome, #access .message, .row").first.wait_for()
+        await self.page.locator(".welcome, #access .message, .row, .card, .chunk").first.wait_for()
 
     async def search(self, query: str, **controls: str) -> Locator:
         """Types a query, sets selects and radio buttons by name, presses Enter; the cards of the hits."""
+        await self.page.locator(".ranking").evaluate("(panel, open) => panel.open ||= open", bool(controls))
         for name, value in controls.items():
             if name == "depth":
                 await self.page.locator(f"[name=depth][value={value}]").check(force=True)

@@ -115,7 +115,7 @@ async def test_without_a_key_the_page_says_what_to_do_and_with_one_it_works_and_
     assert key not in await page.evaluate(EVERYTHING_STORED)
     assert not [line for line in [*opened.logged, *opened.requested] if key in line]
     await page.reload()
-    await page.locator("#access .message").wait_for()
+    await page.locator("#answer .message").wait_for()
     assert await page.locator("#key").input_value() == ""
 
 
@@ -126,12 +126,12 @@ async def test_an_uploaded_file_is_listed_found_and_deleted(playground: Playgrou
     assert "Stored, 1 chunk" in await playground.upload(path)
     listed = playground.page.locator("#documents .row", has_text="Harbour log.md")
     await listed.wait_for()
-    await playground.page.locator("nav a[href='#search']").click()
+    await playground.page.locator("nav [data-view=search]").click()
     cards = await playground.search(word)
     assert await cards.first.locator("mark").inner_text() == word
     await playground.page.locator("nav a[href='#documents']").click()
     await listed.get_by_role("button", name="Delete Harbour log").click()
-    await playground.page.get_by_role("button", name="Keep it").click()
+    await playground.page.get_by_role("button", name="Cancel").click()
     await listed.get_by_role("button", name="Delete Harbour log").click()
     await playground.page.get_by_role("button", name="Delete", exact=True).click()
     await listed.wait_for(state="detached")

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 import sys
 from pathlib import Path
+from typing import Literal
+from urllib.parse import parse_qsl
+from uuid import uuid4
 
 import harness
 import httpx
 import pytest
 from playground_page import Playground
+from playwright.async_api import ViewportSize
 
 from app.pipelines.running.services import Services
 from app.pipelines.search import feedback
@@ -17,8 +23,11 @@ from app.providers.base import Embedder
 from app.store.connection.transactions import Database
 
 ROOT = Path(__file__).parents[2]
+PHONE = ViewportSize(width=390, height=844)
+DESKTOP = ViewportSize(width=1280, height=860)
 QUESTION = "How do I get my money back for a train fare and a hotel?"
 HOPS = "Which musical instrument does the author of the backfill guide play?"
+VALUE = "name => document.getElementById('search-form').elements[name].value"
 PERSON = "What has cliffclarke been working on?"
 
 
@@ -36,7 +45,7 @@ async def services(database: Database, offline_embedder: Embedder) -> Services:
 
 async def answer_of(url: str, query: str, **fields: object) -> dict:
     async with httpx.AsyncClient(base_url=url) as client:
-        response = await client.post("/api/rag/search", json={"query": query, **fields})
+        response = await client.post("/api/rag/search", json={"query": query, "depth": "auto", **fields})
         return response.raise_for_status().json()
 
 
@@ -53,11 +62,6 @@ async def test_enter_searches_and_shows_hits_with_marked_snippets(playground: Pl
         assert " ".join((await card.locator(".snippet").inner_text()).split()) == " ".join(snippet["text"].split())
         marks = [shown["content"][match["start"] : match["end"]] for match in snippet["matches"]]
         assert await card.locator(".snippet mark").all_inner_texts() == marks
-    assert await playground.texts(".card:first-child .badge") == [
-        f"{hit['confidence'].replace('_', ' ')} confidence",
-        f"vector #{hit['vector_rank']}",
-        f"text #{hit['text_rank']}",
-    ]
     assert await playground.page.locator("#status").inner_text() == "5 passages, answer uncertain"
 
 
@@ -79,7 +83,11 @@ async def test_why_not_shows_where_a_document_stands_and_what_kept_it_out(playgr
     await playground.page.keyboard.press("Enter")
     async with httpx.AsyncClient(base_url=url) as client:
         expected = (
-            (await client.post("/api/rag/search/why", json={"query": query, "uri": uri, "collapse": "duplicates"}))
+            (
+                await client.post(
+                    "/api/rag/search/why", json={"query": query, "uri": uri, "depth": "auto", "collapse": "duplicates"}
+                )
+            )
             .raise_for_status()
             .json()
         )
@@ -112,7 +120,6 @@ async def test_a_question_outside_the_notes_folds_away_what_is_no_likely_answer(
     assert await cards.first.is_hidden()
     await playground.page.get_by_text("Show the 5 nearest passages").click()
     assert await cards.first.is_visible()
-    assert set(await playground.texts(".badge-level-low")) == {"low confidence"}
 
 
 async def test_a_thumb_stores_a_judgement_and_a_second_click_takes_it_back(
@@ -168,14 +175,19 @@ async def test_several_hops_are_drawn_from_the_question_over_names_to_passages(
 
 async def test_the_controls_are_sent_and_counted(playground: Playground) -> None:
     page = playground.page
+    await page.locator(".ranking").evaluate("panel => panel.open = true")
     await page.locator("[name=mmr]").check()
-    await page.locator("[name=team]").fill("Data Platform")
     await page.locator("[name=created_after]").fill("2025-06-01")
+    await page.locator("[name=folder]").fill("sample")
+    await page.locator("[name=file_types]").fill("md, txt")
     await page.locator("[name=filters]").fill('{"metadata": {"tags": "people"}}')
     await page.locator("[name=limit]").fill("3")
     async with page.expect_request("**/api/rag/search") as sent:
-        cards = await playground.search("who leads", mode="semantic", fusion="rrf", hierarchy="off", rerank="cosine")
+        cards = await playground.search(
+            "who leads", depth="fast", mode="semantic", fusion="rrf", hierarchy="off", rerank="cosine"
+        )
     request = await sent.value
+    simple = {"created_after": "2025-06-01T00:00:00Z", "folder": "sample", "file_types": ["md", "txt"]}
     assert request.post_data_json == {
         "query": "who leads",
         "mode": "semantic",
@@ -185,19 +197,160 @@ async def test_the_controls_are_sent_and_counted(playground: Playground) -> None
         "limit": 3,
         "mmr": True,
         "collapse": "duplicates",
-        "filters": {
-            "all": [
-                {"metadata": {"team": "Data Platform"}, "created_after": "2025-06-01T00:00:00Z"},
-                {"metadata": {"tags": "people"}},
-            ]
-        },
+        "filters": {"all": [simple, {"metadata": {"tags": "people"}}]},
         "snippets": True,
         "explain": True,
     }
-    assert set(await cards.locator("h3").all_text_contents()) == {"Ines Brandauer"}
-    assert await page.locator("#options-changed").inner_text() == "9 changed"
+    assert len(await cards.all()) == 3
+    assert await page.locator("#options-changed").inner_text() == "11 changed"
+    assert await page.locator("#ranking-changed").inner_text() == "5 changed"
     await page.locator("#options-reset").click()
     assert await page.locator("#options-changed").is_hidden()
+
+
+async def test_the_controls_are_in_order_and_those_of_ranking_are_folded_away(open_page) -> None:
+    page = (await open_page()).page
+    order = (
+        "panels => [...panels[0].querySelectorAll('[name]')].map(one => [one.name, one.closest('.ranking') !== null])"
+    )
+    controls = await page.locator("#options").evaluate_all(order)
+    names = list(dict.fromkeys(name for name, _ranking in controls))
+    assert names[:3] == ["depth", "limit", "metadata"]
+    assert names.index("filters") < min(names.index(name) for name, ranking in controls if ranking)
+    assert {name for name, ranking in controls if ranking} == {
+        *("mode", "fusion", "hierarchy", "rerank", "recency", "min_relevance", "mmr", "boost", "group_by", "collapse")
+    }
+    assert await page.locator("[name=mode]").is_hidden()
+    assert await page.locator("[name=depth]:checked").get_attribute("value") == "auto"
+
+
+async def test_a_search_over_several_hops_is_called_multi_hop_everywhere(playground: Playground) -> None:
+    await playground.search(HOPS)
+    assert "multi-hop: it names things" in await playground.page.locator(".facts").first.inner_text()
+    await playground.search(HOPS, depth="thorough")
+    assert "Multi-hop" in await playground.texts(".segments span")
+    shown = (await playground.page.locator("main").inner_text()).casefold()
+    assert "multi-hop search" in shown
+    assert not re.search(r"several hops|thorough", shown.partition("this request as code")[0])
+
+
+async def test_the_address_holds_query_and_options_for_reload_share_and_back(playground: Playground, open_page) -> None:
+    page = playground.page
+    await playground.search(QUESTION, depth="fast", mode="semantic")
+    first = await playground.texts(".card h3")
+    await playground.search('"lime" & mortar')
+    second = await playground.texts(".card h3")
+    held = {"query": '"lime" & mortar', "depth": "fast", "mode": "semantic"}
+    assert dict(parse_qsl(page.url.partition("#search?")[2])) == held
+    shared = await open_page(page.url.removeprefix(playground.url))
+    assert await shared.texts(".card h3") == second
+    assert {name: await shared.page.evaluate(VALUE, name) for name in held} == held
+    await page.reload()
+    await page.locator(".card").first.wait_for()
+    assert await playground.texts(".card h3") == second
+    async with page.expect_response("**/api/rag/search"):
+        await page.go_back()
+    await page.locator("#answer:not([aria-busy])").wait_for()
+    assert await page.evaluate(VALUE, "query") == QUESTION
+    assert await playground.texts(".card h3") == first
+
+
+async def test_facets_filter_a_search_by_values_of_metadata_with_their_numbers(
+    playground: Playground, url: str
+) -> None:
+    page = playground.page
+    await playground.search("who is on call", depth="fast")
+    team = page.locator(".facet", has=page.get_by_text("team", exact=True))
+    await team.locator("summary").click()
+    async with httpx.AsyncClient(base_url=url) as client:
+        (facet,) = (await client.get("/api/rag/facets", params={"key": "team"})).json()["facets"]
+    expected = [f"{one['value']}\n{one['documents']}" for one in facet["values"]]
+    assert await team.locator("li").all_inner_texts() == expected
+    chosen = [facet["values"][0]["value"], facet["values"][1]["value"]]
+    for value in chosen:
+        async with page.expect_request("**/api/rag/search") as sent:
+            await team.get_by_label(value).check()
+    assert (await sent.value).post_data_json["filters"] == {"metadata": {"team": {"in": chosen}}}
+    await page.locator("#answer:not([aria-busy])").wait_for()
+    await team.get_by_text("2 chosen").wait_for()
+    assert sorted(await team.locator("li").all_inner_texts()) == sorted(expected), "its own values do not reduce them"
+    assert await page.evaluate("document.activeElement.dataset.facet") == json.dumps(
+        ["team", chosen[1]], separators=(",", ":")
+    )
+    for value in chosen:
+        async with page.expect_request("**/api/rag/search") as sent:
+            await page.get_by_role("button", name=f"Remove the filter team: {value}").click()
+    assert "filters" not in (await sent.value).post_data_json
+    author = page.locator(".facet", has=page.get_by_text("author", exact=True))
+    await author.locator("summary").click()
+    await author.get_by_label("Find a value of author").fill("ines")
+    await author.locator("li", has_text="Ines Brandauer").wait_for()
+    await author.locator("li").nth(1).wait_for(state="detached")
+
+
+async def test_a_card_has_one_scale_and_why_has_score_and_ranks(playground: Playground, url: str) -> None:
+    cards = await playground.search(QUESTION)
+    hit = (await answer_of(url, QUESTION))["results"][0]
+    card = cards.first
+    measures = {f"score {hit['score']:.3f}", f"{hit['confidence'].replace('_', ' ')} confidence"}
+    measures |= {f"vector #{hit['vector_rank']}, cosine {hit['vector_score']:.3f}"}
+    measures |= {f"text #{hit['text_rank']}, BM25 {hit['text_score']:.2f}"}
+    assert not [text for text in measures if text in await card.inner_text()]
+    await card.locator(".why summary").click()
+    await card.locator(".bar-sum").wait_for()
+    assert set(await card.locator(".ranks span").all_inner_texts()) == measures
+
+
+async def test_a_slow_search_shows_its_progress_and_a_new_one_cancels_it(playground: Playground) -> None:
+    page = playground.page
+
+    async def hold(_route) -> None:
+        pass
+
+    await page.route("**/api/rag/search", hold, times=2)
+    await page.locator("#query").fill("first question")
+    await page.locator("#query").press("Enter")
+    await page.locator("#progress progress").wait_for()
+    await page.locator("#query").fill("second question")
+    async with page.expect_event("requestfailed") as first:
+        await page.locator("#query").press("Enter")
+    assert (await first.value).post_data_json["query"] == "first question"
+    await page.locator("#progress progress").wait_for()
+    async with page.expect_event("requestfailed") as second:
+        await page.locator("#progress").get_by_role("button", name="Cancel").click()
+    assert (await second.value).post_data_json["query"] == "second question"
+    assert await page.locator("#answer .message p").inner_text() == "The search was cancelled."
+    async with page.expect_response("**/api/rag/search"):
+        await page.get_by_role("button", name="Search again").click()
+    await page.locator(".card, .weak").first.wait_for()
+    assert await page.locator("#progress progress").count() == 0
+
+
+async def test_every_hit_links_to_its_passage_in_its_document(playground: Playground, url: str, open_page) -> None:
+    page = playground.page
+    await playground.search(HOPS, depth="thorough")
+    hits = (await answer_of(url, HOPS, depth="thorough"))["results"]
+    links = await page.locator(".card h3 a").evaluate_all("links => links.map(link => link.hash)")
+    assert links == [
+        f"#document?id={hit['document_id']}&chunk={hit['chunk_id']}&at={hit['chunk_index']}" for hit in hits
+    ]
+    hit = next(hit for hit in hits if hit["chunk_index"] > 0)
+    await page.locator(f".card[data-chunk='{hit['chunk_id']}'] h3 a").click()
+    await page.locator(".chunk-wanted:focus").wait_for()
+    async with httpx.AsyncClient(base_url=url) as client:
+        chunks = (await client.get(f"/api/rag/documents/{hit['document_id']}/chunks")).json()["chunks"]
+    assert await page.locator(".chunk .passage").all_text_contents() == [chunk["content"] for chunk in chunks]
+    assert await page.locator(".chunk-wanted .passage").text_content() == hit["content"]
+    assert await page.locator("#document-title").inner_text() == hit["title"]
+    async with page.expect_event("framenavigated"):
+        await page.go_back()
+    await page.locator(".card").first.wait_for()
+    shared = await open_page(f"/#document?id={hit['document_id']}&chunk={hit['chunk_id']}")
+    await shared.page.locator(".chunk-wanted:focus").wait_for()
+    await shared.page.goto(f"{url}/#document?id={hit['document_id']}&chunk={uuid4()}")
+    await shared.page.get_by_text("The passage is no longer stored").wait_for()
+    await shared.page.goto(f"{url}/#document?id={uuid4()}")
+    await shared.page.get_by_text("No such document").wait_for()
 
 
 async def test_a_refused_request_is_shown_in_words_with_its_field(playground: Playground) -> None:
@@ -276,22 +429,36 @@ async def test_an_answer_that_is_degraded_says_so(playground: Playground) -> Non
     ]
 
 
-async def test_axe_finds_no_violation_and_a_phone_needs_no_sideways_scrolling(open_page) -> None:
-    phone = await open_page(viewport={"width": 360, "height": 740}, has_touch=True)
-    assert await phone.accessibility_violations("light") == ""
-    await phone.page.locator("#options > summary").click()
-    cards = await phone.search(HOPS, depth="thorough")
-    for summary in await phone.page.locator("#answer summary").all():
+async def test_axe_finds_no_violation_and_nothing_needs_sideways_scrolling(open_page) -> None:
+    opened = await open_page(viewport=PHONE, has_touch=True)
+    page = opened.page
+    assert await opened.accessibility_violations("light") == ""
+    await page.locator("#options > summary").click()
+    cards = await opened.search(HOPS, depth="thorough")
+    for summary in await page.locator("#answer summary, .facet:first-child summary").all():
         await summary.click()
     await cards.first.locator(".bar-sum").wait_for()
-    await phone.page.locator("#why-uri").fill("sample/people/mara-veit.md")
-    await phone.page.locator("#why-uri").press("Enter")
-    await phone.page.locator(".placement .steps").wait_for()
-    assert await phone.accessibility_violations("light") == ""
-    assert await phone.accessibility_violations("dark") == ""
-    assert await phone.overflow() == 0
+    await page.locator("#why-uri").fill("sample/people/mara-veit.md")
+    await page.locator("#why-uri").press("Enter")
+    await page.locator(".placement .steps").wait_for()
+    await clean(opened, PHONE, "light")
+    boxes = await page.locator(".graph .node").evaluate_all("nodes => nodes.map(node => node.getBoundingClientRect())")
+    assert len({box["y"] for box in boxes}) == len(boxes), "the nodes are stacked"
+    assert max(box["right"] for box in boxes) < PHONE["width"]
+    await clean(opened, DESKTOP, "dark")
+    assert await page.locator(".graph .node-passage").first.evaluate("node => node.getBoundingClientRect().width") < 200
+    await cards.first.locator("h3 a").click()
+    await page.locator(".chunk-wanted").wait_for()
+    await page.get_by_role("button", name="Edit").click()
+    await clean(opened, DESKTOP, "light")
+    await clean(opened, PHONE, "dark")
     for view, color_scheme in (("documents", "light"), ("entities", "dark")):
-        await phone.page.locator(f"nav a[href='#{view}']").click()
-        await phone.page.locator(f"#{view} li").first.wait_for()
-        assert await phone.accessibility_violations(color_scheme) == "", view
-        assert await phone.overflow() == 0, view
+        await page.locator(f"nav a[href='#{view}']").click()
+        await page.locator(f"#{view} li").first.wait_for()
+        await clean(opened, PHONE, color_scheme)
+
+
+async def clean(opened: Playground, size: ViewportSize, color_scheme: Literal["light", "dark"]) -> None:
+    await opened.page.set_viewport_size(size)
+    assert await opened.accessibility_violations(color_scheme) == ""
+    assert await opened.overflow() == 0

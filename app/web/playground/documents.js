@@ -1,6 +1,7 @@
 // Lists the stored documents, newest first, and deletes them.
 
 import { call, hasKey } from "./api.js";
+import { confirmed } from "./confirm.js";
 import { byId, el, fill, shownUri } from "./dom.js";
 import { keyMessage, problemMessage } from "./problems.js";
 
@@ -59,7 +60,7 @@ function row(document) {
     el("div", { class: "row-text" }, el("strong", {}, name), el("span", { class: "where" }, document.uri ? el("span", { class: "uri" }, shownUri(document.uri)) : null, el("span", {}, chunks), el("span", {}, document.created_at.slice(0, 10)))),
     remove,
   );
-  remove.addEventListener("click", async () => (await confirmed(name)) && guarded(() => removed(document, item)));
+  remove.addEventListener("click", async () => (await confirmed({ title: "Delete this document?", text: `“${name}” and its chunks are removed for good.`, action: "Delete" })) && guarded(() => removed(document, item)));
   return item;
 }
 
@@ -69,16 +70,6 @@ async function removed(document, item) {
   showStats(await call("GET", "stats"));
   byId("documents-message").textContent = `Deleted ${document.title || shownUri(document.uri ?? "")}.`;
   byId("documents-title").focus();
-}
-
-function confirmed(name) {
-  const dialog = byId("confirm");
-  byId("confirm-text").textContent = `“${name}” and its chunks are removed for good.`;
-  dialog.returnValue = "";
-  dialog.showModal();
-  byId("confirm-cancel").onclick = () => dialog.close();
-  byId("confirm-delete").onclick = () => dialog.close("delete");
-  return new Promise((resolve) => dialog.addEventListener("close", () => resolve(dialog.returnValue === "delete"), { once: true }));
 }
 
 async function guarded(work) {

@@ -5,26 +5,47 @@ import { el, svg } from "./dom.js";
 const NODE = { width: 164, height: 44 };
 const GAP = { x: 32, y: 12 };
 const LETTERS = 18;
+const STACKED = { indent: 16, width: 320, letters: 32 };
+const narrow = matchMedia("(max-width: 48rem)");
 
-/** A figure with the graph, or null for an answer of one search. */
+/** A figure with the graph, or null for an answer of one search. Columns are side by side, or stacked where it is narrow. */
 export function hopGraph(answer, query) {
   if (!answer.hops || !answer.results.some((hit) => hit.via)) return null;
-  const { nodes, edges } = graphOf(answer, query);
+  const graph = graphOf(answer, query);
+  const place = el("div", { class: "graph-scroll", tabindex: "0", role: "region", "aria-label": "Graph of the hops" });
+  const figure = el("figure", { class: "graph" }, el("figcaption", {}, "From the question over names to passages"), place);
+  const draw = () => place.replaceChildren((narrow.matches ? stacked : sideBySide)(graph, described(answer)));
+  narrow.onchange = draw; // one graph is shown at a time
+  draw();
+  return figure;
+}
+
+function sideBySide({ nodes, edges }, label) {
   const columns = placed(nodes);
   const width = columns.length * (NODE.width + GAP.x) - GAP.x + 4;
   const height = Math.max(...columns.map((column) => column.length)) * (NODE.height + GAP.y) - GAP.y + 4;
-  const drawing = svg(
-    "svg",
-    { viewBox: `-2 -2 ${width} ${height}`, width, height, role: "img", "aria-label": described(answer) },
-    edges.map(([from, to]) => curve(nodes.get(from), nodes.get(to))),
-    [...nodes.values()].map(shape),
-  );
-  return el(
-    "figure",
-    { class: "graph" },
-    el("figcaption", {}, "From the question over names to passages"),
-    el("div", { class: "graph-scroll", tabindex: "0", role: "region", "aria-label": "Graph of the hops" }, drawing),
-  );
+  const lines = edges.map(([from, to]) => curve(nodes.get(from), nodes.get(to)));
+  const boxes = [...nodes.values()].map((node) => shape(node, NODE.width, LETTERS));
+  return drawing(width, height, label, [...lines, ...boxes]);
+}
+
+/** One node a line, below and to the right of the one that leads to it. */
+function stacked({ nodes, edges }, label) {
+  const children = new Map([...nodes.keys()].map((key) => [key, edges.filter(([from]) => from === key).map(([, to]) => to)]));
+  let row = 0;
+  const place = (key) => {
+    Object.assign(nodes.get(key), { x: nodes.get(key).column * STACKED.indent, y: row * (NODE.height + GAP.y) });
+    row += 1;
+    children.get(key).forEach(place);
+  };
+  place("question");
+  const lines = edges.map(([from, to]) => elbow(nodes.get(from), nodes.get(to)));
+  const boxes = [...nodes.values()].map((node) => shape(node, STACKED.width - node.x, STACKED.letters - 2 * node.column));
+  return drawing(STACKED.width + 4, row * (NODE.height + GAP.y) - GAP.y + 4, label, [...lines, ...boxes]);
+}
+
+function drawing(width, height, label, parts) {
+  return svg("svg", { viewBox: `-2 -2 ${width} ${height}`, width, height, role: "img", "aria-label": label }, parts);
 }
 
 /** Nodes by key, each with its column, and edges between keys. */
@@ -72,14 +93,14 @@ function placed(nodes) {
   return columns;
 }
 
-function shape(node) {
+function shape(node, width, letters) {
   const middle = NODE.height / 2;
   return svg(
     "g",
     { class: `node node-${node.kind}`, transform: `translate(${node.x} ${node.y})` },
     svg("title", {}, node.label),
-    svg("rect", { width: NODE.width, height: NODE.height, rx: node.kind === "name" ? middle : 10 }),
-    svg("text", { x: 14, y: middle - 3 }, shortened(node.label)),
+    svg("rect", { width, height: NODE.height, rx: node.kind === "name" ? middle : 10 }),
+    svg("text", { x: 14, y: middle - 3 }, shortened(node.label, letters)),
     svg("text", { x: 14, y: middle + 13, class: "node-detail" }, node.detail),
   );
 }
@@ -91,9 +112,14 @@ function curve(from, to) {
   return svg("path", { class: "edge", d: `M${x1} ${y1} C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}` });
 }
 
-function shortened(text) {
+function elbow(from, to) {
+  const x = from.x + STACKED.indent / 2;
+  return svg("path", { class: "edge", d: `M${x} ${from.y + NODE.height} V${to.y + NODE.height / 2} H${to.x}` });
+}
+
+function shortened(text, most) {
   const letters = Array.from(text);
-  return letters.length > LETTERS ? `${letters.slice(0, LETTERS - 1).join("")}…` : text;
+  return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : text;
 }
 
 function described(answer) {

@@ -1,8 +1,10 @@
-// Draws a hit as a card: place, snippet, relevance, badges, score and passage.
+// Draws a hit as a card: place, snippet, relevance, what led to it, score and passage.
 
+import { documentAddress } from "./document.js";
 import { el, extent, shownUri } from "./dom.js";
 import { scoreBars } from "./explain.js";
 import { thumbs } from "./feedback.js";
+import { metadataList } from "./metadata.js";
 import { HEADINGS, SIGNALS } from "./signals.js";
 import { marked, markedSnippet } from "./snippets.js";
 
@@ -30,13 +32,14 @@ function heading(hit) {
   return el(
     "div",
     { class: "card-title" },
-    el("h3", {}, title),
+    el("h3", { dir: "auto" }, el("a", { href: documentAddress(hit.document_id, hit) }, title)),
     el(
       "p",
       { class: "where" },
       hit.uri ? el("span", { class: "uri" }, shownUri(hit.uri)) : null,
-      path.length ? el("span", { class: "path" }, path.join(" › ")) : null,
+      path.length ? el("span", { class: "path", dir: "auto" }, path.join(" › ")) : null,
       hit.page == null ? null : el("span", {}, `page ${hit.page}`),
+      hit.source ? el("span", {}, `source ${hit.source}`) : null,
     ),
   );
 }
@@ -53,7 +56,7 @@ function relevance(hit) {
 }
 
 function snippet(hit) {
-  return el("p", { class: "snippet" }, markedSnippet(hit.snippet ?? { text: hit.content, matches: [] }));
+  return el("p", { class: "snippet", dir: "auto" }, markedSnippet(hit.snippet ?? { text: hit.content, matches: [] }));
 }
 
 function route(hit, answer) {
@@ -65,14 +68,12 @@ function route(hit, answer) {
 }
 
 function badges(hit, answer) {
-  const found = [badge(`${inWords(hit.confidence)} confidence`, `level-${hit.confidence}`)];
-  if (hit.vector_rank != null) found.push(badge(`vector #${hit.vector_rank}`, "leg", `cosine ${hit.vector_score.toFixed(3)}`));
-  if (hit.text_rank != null) found.push(badge(`text #${hit.text_rank}`, "leg", `BM25 ${hit.text_score.toFixed(2)}`));
+  const found = [];
   if (hit.hop) found.push(badge(`hop ${hit.hop}`, "hop"));
   const entity = answer.pass1_entities.find((one) => one.entity_id === hit.parent?.entity_id);
   if (entity) found.push(badge(`about ${entity.name}`, "entity", `${entity.type}, recognised by ${entity.matched_by}`));
   if (hit.boost) found.push(badge(`mentions ×${hit.boost.factor.toFixed(2)}`, "entity", `mentions ${hit.boost.mentions} of the query's names`));
-  return el("ul", { class: "badges", "aria-label": "How it was found" }, found.map((one) => el("li", {}, one)));
+  return found.length ? el("ul", { class: "badges", "aria-label": "What led to it" }, found.map((one) => el("li", {}, one))) : null;
 }
 
 function badge(text, kind, title = null) {
@@ -82,34 +83,35 @@ function badge(text, kind, title = null) {
 function why(hit) {
   if (!hit.explain) return null;
   const body = el("div", { class: "fold-body" });
-  return fold(`Why: score ${hit.score.toFixed(3)}`, body, () => body.append(scoreBars(hit.explain)), "why");
+  return fold("Why", body, () => body.append(ranks(hit), scoreBars(hit.explain)), "why");
+}
+
+/** The measures behind the relevance of a hit. */
+function ranks(hit) {
+  const found = [`score ${hit.score.toFixed(3)}`, `${inWords(hit.confidence)} confidence`];
+  if (hit.vector_rank != null) found.push(`vector #${hit.vector_rank}, cosine ${hit.vector_score.toFixed(3)}`);
+  if (hit.text_rank != null) found.push(`text #${hit.text_rank}, BM25 ${hit.text_score.toFixed(2)}`);
+  return el("p", { class: "facts ranks" }, found.map((fact) => el("span", {}, fact)));
 }
 
 function passage(hit) {
   const body = el("div", { class: "fold-body" });
   const write = () =>
-    body.append(el("p", { class: "passage" }, marked(hit.content, hit.snippet?.matches ?? [])), metadata(hit));
+    body.append(el("p", { class: "passage", dir: "auto" }, marked(hit.content, hit.snippet?.matches ?? [])), metadataList(hit.metadata) ?? "");
   return fold("Passage", body, write, "passage-fold");
-}
-
-function metadata(hit) {
-  const entries = Object.entries(hit.metadata);
-  if (!entries.length) return null;
-  const text = (value) => (typeof value === "string" ? value : JSON.stringify(value));
-  return el("dl", { class: "metadata" }, entries.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, text(value)))));
 }
 
 function more(hit) {
   if (!hit.more?.length) return [];
   const body = el("div", { class: "fold-body" });
-  const write = () => body.append(...hit.more.map((other) => el("div", { class: "also" }, snippet(other))));
+  const write = () => body.append(...hit.more.map((other) => el("div", { class: "also" }, snippet(other), el("a", { href: documentAddress(other.document_id, other) }, "In the document"))));
   return [fold(`${hit.more.length} more of this document`, body, write, "more-fold")];
 }
 
 function duplicates(hit) {
   if (!hit.duplicates) return [];
   const named = hit.duplicate_documents ?? [];
-  const items = named.map((document) => el("li", { class: "where" }, document.title, document.uri ? el("span", { class: "uri" }, document.uri) : null));
+  const items = named.map((document) => el("li", { class: "where" }, el("a", { href: documentAddress(document.document_id), dir: "auto" }, document.title), document.uri ? el("span", { class: "uri" }, shownUri(document.uri)) : null));
   const body = el("div", { class: "fold-body" });
   const write = () => body.append(el("ul", { class: "plain" }, items.length ? items : el("li", {}, "In the same document.")));
   return [fold(hit.duplicates === 1 ? "1 passage repeats it" : `${hit.duplicates} passages repeat it`, body, write, "duplicates-fold")];

@@ -1,60 +1,57 @@
-// Wires the page: views, key, search form and keyboard.
+// Wires the page: views, key and keyboard.
 
+import { current } from "./address.js";
 import { Problem, call, hasKey, setKey } from "./api.js";
+import { showDocument } from "./document.js";
 import { listDocuments } from "./documents.js";
 import { byId, fill } from "./dom.js";
 import { listEntities } from "./entities.js";
-import { adaptToDepth, changedCount } from "./options.js";
 import { keyMessage, problemMessage } from "./problems.js";
-import { hasSearched, search } from "./search.js";
+import { ask, forgetSearch, showSearch } from "./search_view.js";
 import { acceptFiles } from "./uploads.js";
 import { welcome } from "./welcome.js";
 
-const VIEWS = { search: greet, documents: listDocuments, entities: listEntities };
+const VIEWS = { search: (parameters, isOpened) => showSearch(parameters, { greet, isOpened }), document: showDocument, documents: listDocuments, entities: listEntities };
+const PARENTS = { document: "documents" };
 const SAMPLE = "sample/howto/travel-claims.md";
-const form = byId("search-form");
 
 async function showView() {
-  const chosen = Object.hasOwn(VIEWS, location.hash.slice(1)) ? location.hash.slice(1) : "search";
-  for (const name of Object.keys(VIEWS)) {
-    byId(`view-${name}`).hidden = name !== chosen;
-    const link = document.querySelector(`nav a[href="#${name}"]`);
-    if (name === chosen) link.setAttribute("aria-current", "page");
+  const { view, parameters } = current();
+  const chosen = Object.hasOwn(VIEWS, view) ? view : "search";
+  const isOpened = byId(`view-${chosen}`).hidden;
+  for (const name of Object.keys(VIEWS)) byId(`view-${name}`).hidden = name !== chosen;
+  for (const link of document.querySelectorAll("nav a")) {
+    if (link.dataset.view === (PARENTS[chosen] ?? chosen)) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   fill(byId("access"));
-  await VIEWS[chosen]();
+  await VIEWS[chosen](parameters, isOpened);
 }
 
-/** Shows where to begin, or what stands in the way. */
-async function greet() {
-  try {
+/** Shows where to begin while `isWanted`, or what stands in the way. */
+async function greet(isWanted) {
+  await reachable(async () => {
     const [stats, sample, recent] = await Promise.all([
       call("GET", "stats"),
       call("GET", `documents?${new URLSearchParams({ uri: SAMPLE })}`),
       call("GET", "documents?limit=3"),
     ]);
     const state = { documents: stats.documents, hasSamples: sample.documents.length > 0, recent: recent.documents };
-    if (!hasSearched()) fill(byId("answer"), welcome(state, ask));
+    if (isWanted()) fill(byId("answer"), welcome(state, ask));
+  });
+}
+
+/** Whether calls of the API succeed; if one does not, what to do is shown above the view. */
+async function reachable(calls) {
+  fill(byId("access"));
+  try {
+    await calls();
+    return true;
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     fill(byId("access"), error.wantsKey ? keyMessage(error, hasKey()) : problemMessage(error));
+    return false;
   }
-}
-
-function ask(query, controls) {
-  form.reset();
-  form.elements.query.value = query;
-  for (const [name, value] of Object.entries(controls)) form.elements[name].value = value;
-  optionsChanged();
-  search();
-}
-
-function optionsChanged() {
-  adaptToDepth(form, byId("depth-note"));
-  const changed = changedCount(form);
-  byId("options-changed").textContent = changed ? `${changed} changed` : "";
-  byId("options-changed").hidden = !changed;
 }
 
 function keyChanged(event) {
@@ -63,39 +60,40 @@ function keyChanged(event) {
 }
 
 async function keyEntered() {
-  await showView();
-  if (!byId("access").childElementCount && hasKey()) {
+  if (!(await reachable(() => call("GET", "stats")))) return;
+  if (hasKey()) {
     byId("key-menu").open = false;
-    form.elements.query.focus();
+    byId("query").focus();
   }
-  if (hasSearched()) await search();
+  forgetSearch();
+  await showView();
 }
 
-form.addEventListener("submit", (event) => {
-  event.preventDefault();
-  search();
-});
-for (const control of form.elements) control.addEventListener("change", optionsChanged);
-byId("options-reset").addEventListener("click", () => {
-  const query = form.elements.query.value;
-  form.reset();
-  form.elements.query.value = query;
-  optionsChanged();
-});
+/** Shows the last search, now and not after the event of the address. */
+function toSearch() {
+  if (!byId("view-search").hidden) return;
+  location.hash = document.querySelector("nav [data-view=search]").hash;
+  showView();
+}
+
 byId("key").addEventListener("input", keyChanged);
 byId("key").addEventListener("change", keyEntered);
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") byId("key-menu").open = false;
   if (event.key !== "/" || event.ctrlKey || event.metaKey || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
   event.preventDefault();
-  location.hash = "#search";
-  form.elements.query.focus();
-  form.elements.query.select();
+  toSearch();
+  byId("query").focus();
+  byId("query").select();
 });
+for (const skip of document.querySelectorAll(".skip")) {
+  skip.addEventListener("click", () => {
+    toSearch();
+    (byId(skip.dataset.target) ?? byId("query")).focus();
+  });
+}
 window.addEventListener("hashchange", showView);
 
 byId("options").open = matchMedia("(min-width: 60rem)").matches;
-form.reset();
-optionsChanged();
 acceptFiles();
 showView();

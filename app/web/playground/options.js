@@ -1,100 +1,62 @@
 // Reads the controls of a search into the body of a request.
 
+import { BadControl } from "./bad_control.js";
+import { byId } from "./dom.js";
+import { chosenValues, readFilters } from "./filters.js";
+
 const REFUSED_BY_HOPS = ["min_relevance"];
-const PLAIN = { depth: "fast", mode: "auto", fusion: "auto", hierarchy: "auto", rerank: "none" };
+const DEFAULTS = { depth: "fast", mode: "auto", fusion: "auto", hierarchy: "auto", rerank: "none" };
+const RANKING = ["mode", "fusion", "hierarchy", "rerank", "recency", "min_relevance", "mmr", "boost", "group_by", "collapse"];
 
-/** A control whose value cannot be sent. */
-export class BadControl extends Error {
-  constructor(name, message) {
-    super(message);
-    this.field = name;
-  }
-}
-
-/** The body of a request: the fields that differ from their defaults, and what the page needs. Throws BadControl. */
+/** The body of a request: the fields that differ from the defaults of the API, and what the page needs. Throws BadControl. */
 export function readRequest(form) {
   const controls = form.elements;
   const request = { query: controls.query.value };
-  for (const [name, normal] of Object.entries(PLAIN)) {
-    const control = controls[name];
-    if (control.value !== normal && !control.disabled) request[name] = control.value;
-  }
+  for (const [name, normal] of Object.entries(DEFAULTS)) if (controls[name].value !== normal) request[name] = controls[name].value;
   if (controls.recency.value !== "off") request.recency = controls.recency.value === "auto" ? "auto" : {};
   request.limit = wholeNumber(controls.limit);
-  if (isOn(controls.mmr)) request.mmr = true;
+  if (controls.mmr.checked) request.mmr = true;
   if (!controls.boost.checked) request.boost = false;
   if (controls.group_by.checked) request.group_by = "document";
   if (controls.collapse.checked) request.collapse = "duplicates";
   if (controls.min_relevance.value && !controls.min_relevance.disabled) request.min_relevance = Number(controls.min_relevance.value);
-  const filters = readFilters(controls);
+  const filters = readFilters(form);
   if (filters) request.filters = filters;
   return { ...request, snippets: true, explain: true };
 }
 
-/** How many controls differ from their defaults, the query aside. */
-export function changedCount(form) {
-  const { query, limit, collapse, snippets, explain, filters, ...rest } = safely(() => readRequest(form)) ?? { limit: 5, collapse: "duplicates" };
-  const filterFields = ["team", "author", "created_after", "created_before", "filters"];
-  return Object.keys(rest).length + (limit !== 5) + (collapse === undefined) + filterFields.filter((name) => form.elements[name].value.trim()).length;
+/** Shows how many controls differ from their defaults, of all and of those that are folded away. */
+export function showChanged(form, { query, metadata, ...changed }) {
+  const names = [...Object.keys(changed), ...chosenValues(form).keys()];
+  count(byId("options-changed"), names.length);
+  count(byId("ranking-changed"), names.filter((name) => RANKING.includes(name) && name in changed).length);
 }
 
-/** Disables the controls that several hops refuse. */
+/** Disables the controls that a multi-hop search refuses. */
 export function adaptToDepth(form, note) {
   const hops = form.elements.depth.value === "thorough";
   for (const name of REFUSED_BY_HOPS) form.elements[name].disabled = hops;
   note.hidden = !hops;
 }
 
-/** Marks the controls that a Problem names, and opens the panel that holds them. */
-export function markInvalid(form, fields, panel) {
+/** Marks the controls that a Problem names, and opens the panels that hold them. */
+export function markInvalid(form, fields) {
   for (const control of form.elements) control.removeAttribute("aria-invalid");
   for (const field of fields) {
-    const name = field.split(/[.[]/)[0];
-    const control = form.elements[name];
+    const control = form.elements[field.split(/[.[]/)[0]];
     if (!control?.setAttribute) continue;
     control.setAttribute("aria-invalid", "true");
-    if (name !== "query") panel.open = true;
+    for (let panel = control.closest("details"); panel; panel = panel.parentElement.closest("details")) panel.open = true;
   }
 }
 
-function readFilters(controls) {
-  const metadata = {};
-  for (const name of ["team", "author"]) {
-    const value = controls[name].value.trim();
-    if (value) metadata[name] = value;
-  }
-  const simple = Object.keys(metadata).length ? { metadata } : {};
-  for (const name of ["created_after", "created_before"]) {
-    if (controls[name].value) simple[name] = `${controls[name].value}T00:00:00Z`;
-  }
-  const written = readJson(controls.filters.value);
-  if (!Object.keys(simple).length) return written;
-  return written ? { all: [simple, written] } : simple;
-}
-
-function readJson(text) {
-  if (!text.trim()) return null;
-  const value = safely(() => JSON.parse(text));
-  if (value === null || typeof value !== "object" || Array.isArray(value)) {
-    throw new BadControl("filters", 'The filter must be a JSON object, such as {"metadata": {"tags": "howto"}}.');
-  }
-  return value;
+function count(place, number) {
+  place.textContent = number ? `${number} changed` : "";
+  place.hidden = !number;
 }
 
 function wholeNumber(control) {
   const value = Number(control.value);
   if (!Number.isInteger(value) || value < 1) throw new BadControl(control.name, "Type a whole number from 1 to 50.");
   return value;
-}
-
-function isOn(control) {
-  return control.checked && !control.disabled;
-}
-
-function safely(make) {
-  try {
-    return make();
-  } catch {
-    return null;
-  }
 }

@@ -1,11 +1,13 @@
 // Runs a search and shows its answer.
 
 import { call, hasKey } from "./api.js";
+import { BadControl } from "./bad_control.js";
 import { byId, el, fill } from "./dom.js";
 import { hopGraph } from "./graph.js";
 import { hitCard } from "./hits.js";
-import { BadControl, markInvalid, readRequest } from "./options.js";
+import { markInvalid, readRequest } from "./options.js";
 import { keyMessage, problemMessage } from "./problems.js";
+import { progressLine } from "./progress.js";
 import { requestPanel } from "./requests.js";
 import { announcement, answerHead, isAnswerUnlikely, timings } from "./summaries.js";
 import { whyNotPanel } from "./why.js";
@@ -18,28 +20,45 @@ const EMPTY = {
 };
 let running = null;
 
-/** Whether a search was begun since the page was opened. */
-export function hasSearched() {
-  return running !== null;
-}
-
-/** Searches with the form's values; a search that still runs is abandoned. */
+/** Searches with the form's values; a search that still runs is cancelled. */
 export async function search() {
   const form = byId("search-form");
   const answer = byId("answer");
-  running?.abort();
-  const own = (running = new AbortController());
+  stop();
+  const own = (running = { controller: new AbortController() });
+  own.ended = progressLine(byId("progress"), cancelled);
   answer.setAttribute("aria-busy", "true");
-  markInvalid(form, [], byId("options"));
+  markInvalid(form, []);
   try {
     const request = readRequest(form);
-    const found = await call("POST", "search", { body: request, signal: own.signal });
-    show(found, request);
+    const found = await call("POST", "search", { body: request, signal: own.controller.signal });
+    if (running === own) show(found, request);
   } catch (error) {
-    if (error.name !== "AbortError") showFailure(error, form);
+    if (error.name !== "AbortError" && running === own) showFailure(error, form);
   } finally {
-    if (running === own) answer.removeAttribute("aria-busy");
+    if (running === own) stop();
   }
+}
+
+/** Shows no answer; a search that still runs is cancelled. */
+export function clearAnswer() {
+  stop();
+  fill(byId("answer"));
+}
+
+function cancelled() {
+  stop();
+  byId("status").textContent = "Search cancelled";
+  const again = el("button", { type: "button", click: search }, "Search again");
+  fill(byId("answer"), el("div", { class: "message" }, el("p", {}, "The search was cancelled."), again));
+  again.focus();
+}
+
+function stop() {
+  running?.controller.abort();
+  running?.ended();
+  running = null;
+  byId("answer").removeAttribute("aria-busy");
 }
 
 function show(found, request) {
@@ -97,6 +116,6 @@ function showFailure(error, form) {
   } else if (!("errors" in error)) {
     throw error;
   }
-  markInvalid(form, error.errors.map((one) => one.field), byId("options"));
+  markInvalid(form, error.errors.map((one) => one.field));
   fill(byId("answer"), error.wantsKey ? keyMessage(error, hasKey()) : problemMessage(error));
 }

@@ -111,7 +111,7 @@ function facts(answer) {
   if (answer.query_type) found.push(`${inWords(answer.query_type)} query`);
   if (answer.fusion) found.push(`${answer.fusion === "rrf" ? "RRF" : answer.fusion} fusion`);
   if (answer.depth_reason && answer.depth_reason !== "requested") {
-    found.push(`${answer.depth === "thorough" ? "several hops" : "one search"}: ${REASONS[answer.depth_reason]}`);
+    found.push(`${answer.depth === "thorough" ? "multi-hop" : "one search"}: ${REASONS[answer.depth_reason]}`);
   }
   if (answer.pass1_entities.length) found.push(`guided by ${answer.pass1_entities.map(entityName).join(", ")}`);
   if (answer.total_results) found.push(`${answer.total_results} found in ${answer.hops.length} hops`);

@@ -1,0 +1,39 @@
+// Shows the filters of a search above its answer, each as a button that takes it back.
+
+import { byId, el, fill } from "./dom.js";
+import { valueText } from "./facets.js";
+import { choose, chosenValues } from "./filters.js";
+
+const LABELS = {
+  created_after: "created from",
+  created_before: "created before",
+  folder: "folder",
+  source: "source",
+  file_types: "file types",
+  filters: "filter as JSON",
+};
+
+/** Shows the filters that a form holds. */
+export function showChips(form) {
+  const values = [...chosenValues(form)].flatMap(([key, chosen]) =>
+    chosen.map((value) => chip(key, valueText(value), () => choose(form, key, value, false))),
+  );
+  const fields = Object.keys(LABELS)
+    .filter((name) => form.elements[name].value.trim())
+    .map((name) => chip(LABELS[name], form.elements[name].value.trim(), () => emptied(form.elements[name])));
+  fill(byId("chosen"), ...values, ...fields);
+}
+
+function emptied(control) {
+  control.value = "";
+  control.dispatchEvent(new Event("change"));
+}
+
+function chip(name, value, remove) {
+  const removed = () => {
+    remove();
+    byId("query").focus();
+  };
+  const label = `Remove the filter ${name}: ${value}`;
+  return el("li", {}, el("button", { type: "button", class: "chip", "aria-label": label, click: removed }, el("span", { dir: "auto" }, `${name}: `, el("strong", {}, value)), el("span", { "aria-hidden": "true" }, "✕")));
+}
