@@ -47,10 +47,19 @@ class Judgements:
 
 @dataclass(frozen=True, slots=True)
 class AskedQuestion:
-    """The uncalibrated predictions for one question: the relevance of its hits, and `answerable`, once a strategy."""
+    """The uncalibrated predictions for one question: the relevance of its hits, and `answerable`, once a strategy.
+
+    `hops` is the relevance of the hits over several hops.
+    """
 
     relevance: Sequence[Prediction]
     answerable: Sequence[Prediction]
+    hops: Sequence[Prediction] = ()
+
+    @property
+    def every_hit(self) -> list[Prediction]:
+        """The relevance of the hits of one search and over several hops."""
+        return [*self.relevance, *self.hops]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,19 +114,20 @@ class _Asking:
     current: RelevanceCalibration | None
 
     async def of(self, text: str, grades: Mapping[str, int]) -> AskedQuestion:
-        hits: list[Prediction] = []
+        hits: dict[bool, list[Prediction]] = {False: [], True: []}
         answers: list[Prediction] = []
         for strategy in STRATEGIES:
             query = strategy.query(text, self.user_id, self.services)
             found = await runner.answer(query, strategy, self.services)
-            hits += self._judged(found, grades)
+            hits[found.hops is not None] += self._judged(found, grades)
             if found.answerable is not None:
                 scale = self.current.answerable if self.current else LogitScale()
                 answers.append((logit_scales.removed(scale, found.answerable), any(grades.values())))
-        return AskedQuestion(hits, answers)
+        return AskedQuestion(hits[False], answers, hits[True])
 
     def _judged(self, found: Answer, grades: Mapping[str, int]) -> list[Prediction]:
-        scale = self.current.relevance if self.current else LogitScale()
+        current = self.current or RelevanceCalibration()
+        scale = current.relevance if found.hops is None else current.hops
         pairs: list[Prediction] = []
         for hit in found.hits[:ASSESSED_HITS]:
             by_id = grades.get(str(hit.candidate.document_id))
@@ -131,7 +141,7 @@ def fitted(
     questions: Sequence[AskedQuestion], unanswerable: Sequence[AskedQuestion], source: CalibrationSource
 ) -> Fitted:
     """The calibration that fits best, and its effect. Raises BadRequest for too few questions with judged hits."""
-    judged = [one for one in questions if one.relevance]
+    judged = [one for one in questions if one.every_hit]
     if len(judged) < LEAST_QUESTIONS:
         raise errors.BadRequest(
             f"{len(judged)} questions have judged hits; at least {LEAST_QUESTIONS} are needed, thirty are better."
@@ -139,14 +149,17 @@ def fitted(
     answers = [one.answerable for one in (*judged, *unanswerable) if one.answerable]
     # Without questions of both kinds, all that could be learnt is that every question is, or is not, answered.
     has_both = {occurred for pairs in answers for _, occurred in pairs} == {True, False}
-    hits = [one.relevance for one in judged]
     scales = RelevanceCalibration(
-        _fit(hits, relevance.PRIOR), _fit(answers, relevance.ANSWERABLE_PRIOR) if has_both else LogitScale()
+        _fit([one.relevance for one in judged], relevance.PRIOR),
+        _fit(answers, relevance.ANSWERABLE_PRIOR) if has_both else LogitScale(),
+        _fit([one.hops for one in judged], relevance.PRIOR),
     )
     now = datetime.now(UTC).replace(microsecond=0)
-    stored = StoredCalibration(scales, source, len(judged), sum(map(len, hits)), now)
-    measured = _effect(answers, relevance.ANSWERABLE_PRIOR) if has_both else None
-    return Fitted(stored, _effect(hits, relevance.PRIOR), measured)
+    stored = StoredCalibration(scales, source, len(judged), sum(len(one.every_hit) for one in judged), now)
+    of_hits = [_folded([one.relevance for one in judged], relevance.PRIOR)]
+    of_hits.append(_folded([one.hops for one in judged], relevance.PRIOR))
+    measured = _effect([_folded(answers, relevance.ANSWERABLE_PRIOR)]) if has_both else None
+    return Fitted(stored, _effect(of_hits), measured)
 
 
 def _fit(questions: Sequence[Sequence[Prediction]], prior: Prior) -> LogitScale:
@@ -159,13 +172,23 @@ def _fit(questions: Sequence[Sequence[Prediction]], prior: Prior) -> LogitScale:
     return logit_scales.fit(judged, prior)
 
 
-def _effect(questions: Sequence[Sequence[Prediction]], prior: Prior) -> Effect:
-    after: list[Prediction] = []
+Folded = Sequence[tuple[Prediction, Prediction]]
+"""Predictions before and after a calibration to the questions of other folds."""
+
+
+def _folded(questions: Sequence[Sequence[Prediction]], prior: Prior) -> Folded:
+    found: list[tuple[Prediction, Prediction]] = []
     for fold in range(FOLDS):
         scale = _fit([pairs for index, pairs in enumerate(questions) if index % FOLDS != fold], prior)
         others = (pairs for index, pairs in enumerate(questions) if index % FOLDS == fold)
-        after += [
-            (logit_scales.applied(scale, predicted), occurred) for pairs in others for predicted, occurred in pairs
+        found += [
+            ((predicted, occurred), (logit_scales.applied(scale, predicted), occurred))
+            for pairs in others
+            for predicted, occurred in pairs
         ]
-    before = [pair for pairs in questions for pair in pairs]
-    return Effect(calibration.of(before), calibration.of(after))
+    return found
+
+
+def _effect(folded: Sequence[Folded]) -> Effect:
+    pairs = [pair for one in folded for pair in one]
+    return Effect(calibration.of(before for before, _ in pairs), calibration.of(after for _, after in pairs))

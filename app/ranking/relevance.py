@@ -83,8 +83,9 @@ LEVELS: tuple[tuple[float, Confidence], ...] = (
     (0.0, "low"),
 )
 """Least relevance of each level of confidence."""
-PRIOR, ANSWERABLE_PRIOR = Prior(1.5, 0.3), Prior(1.5, 0.3)
-"""How much the calibrations of collections differ."""
+PRIOR, ANSWERABLE_PRIOR = Prior(1.5, 0.5), Prior(1.5, 0.3)
+"""How much the calibrations of collections differ. Those of the nine sets have slopes whose standard deviation is .4 in
+one search and .6 over several hops (docs/decisions/0038-calibration-over-hops.md)."""
 CORRELATION = 0.1
 """Of the errors of two hits of one question."""
 UNCALIBRATED = RelevanceCalibration()
@@ -132,11 +133,13 @@ class Scale:
     def of(self, score: float) -> float:
         """Returns the relevance of a hit by the score that orders it, 0 to 1; larger ones count 1."""
         scaled = min(1.0, max(0.0, score)) ** blending.EXPONENTS[self.search.fusion]
-        return self._relevance(self.legs.hit, self.search.entities.removed(scaled))
+        return logit_scales.applied(
+            self.calibration.relevance, self._relevance(self.legs.hit, self.search.entities.removed(scaled))
+        )
 
     def over_hops(self, share: float) -> float:
         """Returns the relevance of a hit by its sum of signals as a share of the largest one, 0 to 1."""
-        return self._relevance(self.hops, min(1.0, max(0.0, share)))
+        return logit_scales.applied(self.calibration.hops, self._relevance(self.hops, min(1.0, max(0.0, share))))
 
     @property
     def answerable(self) -> float:
@@ -153,7 +156,7 @@ class Scale:
     def _relevance(self, chosen: OfHit, score: float) -> float:
         logit = chosen.intercept + chosen.score * score_logit(score) + PHRASE * self.search.is_phrase
         logit += chosen.log_answerable * math.log(self._answerable)
-        return logit_scales.applied(self.calibration.relevance, logit_scales.logistic(logit))
+        return logit_scales.logistic(logit)
 
 
 def scale(search: Assessed, *, model: str, calibration: RelevanceCalibration | None = None) -> Scale | None:

@@ -21,21 +21,23 @@ class LogitScale:
 
 @dataclass(frozen=True, slots=True)
 class RelevanceCalibration:
-    """What a user's collection does to the relevance of hits and to `answerable`."""
+    """What a user's collection does to the relevance of hits, to `answerable`, and to relevance over several hops."""
 
     relevance: LogitScale = field(default_factory=LogitScale)
     answerable: LogitScale = field(default_factory=LogitScale)
+    hops: LogitScale = field(default_factory=LogitScale)
 
     @classmethod
     def from_millionths(cls, values: Sequence[int]) -> RelevanceCalibration:
-        """The calibration that is stored as four integers."""
-        first, second, third, fourth = (value / _MILLION for value in values)
-        return cls(LogitScale(first, second), LogitScale(third, fourth))
+        """The calibration that is stored as six integers; as four, before several hops had a scale of their own."""
+        numbers = [value / _MILLION for value in values]
+        relevance, answerable, *hops = (LogitScale(*numbers[start : start + 2]) for start in range(0, len(numbers), 2))
+        return cls(relevance, answerable, *(hops or [relevance]))
 
     @property
     def millionths(self) -> list[int]:
-        """The four integers as which the calibration is stored."""
-        scales = (self.relevance, self.answerable)
+        """The six integers as which the calibration is stored."""
+        scales = (self.relevance, self.answerable, self.hops)
         return [round(value * _MILLION) for scale in scales for value in (scale.intercept, scale.slope)]
 
 

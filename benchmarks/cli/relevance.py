@@ -97,7 +97,8 @@ def _answerable(found: Sequence[LeftOut]) -> Table:
 
 
 def _judged(found: Sequence[LeftOut]) -> Table:
-    table = Table("calibrated", "mode", "judged", "Brier", "of the base rate", "ECE", "noise: mean", "95 %")
+    names = "calibrated", "mode", "judged", "Brier", "of the base rate", "of the judged", "ECE", "noise: mean", "95 %"
+    table = Table(*names)
     for one in found:
         judged = one.judged
         table.add_row(
@@ -106,6 +107,7 @@ def _judged(found: Sequence[LeftOut]) -> Table:
             f"{judged.questions}",
             f"{judged.brier:.3f}",
             f"{judged.base_brier:.3f}",
+            f"{judged.constant_brier:.3f}",
             f"{judged.ece:.3f}",
             *(f"{value:.3f}" for value in judged.noise),
         )

@@ -6,7 +6,7 @@ Confidence intervals are those of a bootstrap over questions (Efron 1979): the h
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -60,13 +60,15 @@ class LeftOut:
 class Judged:
     """The other questions of a set after a calibration to some: means over several choices of the judged ones.
 
-    `noise` is the mean ECE, and its 95th percentile, of predictions that need nothing but a calibration, after one to
-    as many judged questions, if the hits of a question are correlated as much as they are in the set.
+    `constant_brier` is the Brier score of predicting the share of the judged questions' hits that are relevant. `noise`
+    is the mean ECE, and its 95th percentile, of predictions that need nothing but a calibration, after one to as many
+    judged questions, if the hits of a question are correlated as much as they are in the set.
     """
 
     questions: int
     brier: float
     base_brier: float
+    constant_brier: float
     ece: float
     noise: tuple[float, float]
 
@@ -128,46 +130,49 @@ def _interval(
 def _judged(model: Model, sample: Sample, of_set: Sequence[Sample]) -> Judged:
     """The figures of the questions that a calibration was not fitted to.
 
-    It is fitted as the command does: to the same questions in one search and over several hops.
+    It is fitted as the command does: to hits of searches by default, or to hits over several hops.
     """
-    fits = ("auto", "thorough") if sample.mode in ("flat", "auto", "thorough") else (sample.mode,)
-    asked = {
-        one.mode: predictions(model, one.of("own"), one.mode) for one in of_set if one.mode in (sample.mode, *fits)
-    }
-    every = len(asked[sample.mode])
+    mode, fitted_to = sample.mode, "auto" if sample.mode == "flat" else sample.mode
+    asked = {one.mode: predictions(model, one.of("own"), one.mode) for one in of_set if one.mode in (mode, fitted_to)}
+    every = len(asked[mode])
     count = JUDGED if every >= FEW else FEWER_JUDGED
     dice, noise = random.Random(SEED), np.random.default_rng(SEED)
     perfect = {mode: _Perfect.of(questions) for mode, questions in asked.items()}
-    found, simulated = [], []
+    found, simulated, constants = [], [], []
     for _ in range(SPLITS):
         judged = set(dice.sample(range(every), count))
-        found.append(_calibrated(asked, sample.mode, judged, fits))
+        found.append(_calibrated(asked[fitted_to], asked[mode], judged))
+        constants.append(_constant(asked[mode], judged))
         effects = noise.standard_normal(max(map(len, asked.values()))).tolist()
         drawn = {mode: one.drawn(effects, noise) for mode, one in perfect.items()}
-        simulated.append(_calibrated(drawn, sample.mode, judged, fits).ece)
+        simulated.append(_calibrated(drawn[fitted_to], drawn[mode], judged).ece)
     of_noise = (_mean(simulated), sorted(simulated)[int(0.95 * SPLITS)])
     briers, bases = [one.brier for one in found], [one.base_brier for one in found]
-    return Judged(count, _mean(briers), _mean(bases), _mean([one.ece for one in found]), of_noise)
+    ece = _mean([one.ece for one in found])
+    return Judged(count, _mean(briers), _mean(bases), _mean(constants), ece, of_noise)
 
 
-Asked = Mapping[str, Sequence[Sequence[Prediction]]]
-"""The predictions for the hits of each question, by mode."""
+Asked = Sequence[Sequence[Prediction]]
+"""The predictions for the hits of each question."""
 
 
-def _calibrated(asked: Asked, mode: str, judged: Set[int], fits: Sequence[str]) -> Calibration:
-    """The agreement on the other questions of a mode, after a calibration to the judged ones in the modes `fits`."""
-    hits = [
-        [pair for one in fits for pair in asked[one][index]]
-        for index in judged
-        if all(index < len(asked[one]) for one in fits)
-    ]
+def _calibrated(fitted_to: Asked, asked: Asked, judged: Set[int]) -> Calibration:
+    """The agreement on the other questions, after a calibration to the judged ones."""
+    hits = [fitted_to[index] for index in judged if index < len(fitted_to)]
     scale = fitting.calibrated(hits, relevance.PRIOR)
-    return calibration.of(
-        (logit_scales.applied(scale, predicted), occurred)
-        for index, one in enumerate(asked[mode])
-        if index not in judged
-        for predicted, occurred in one
-    )
+    return calibration.of((logit_scales.applied(scale, value), occurred) for value, occurred in _others(asked, judged))
+
+
+def _constant(asked: Asked, judged: Set[int]) -> float:
+    """The Brier score of the judged questions' share of relevant hits on the other questions."""
+    known = [occurred for index in judged for _, occurred in asked[index]]
+    return calibration.of((sum(known) / len(known), occurred) for _, occurred in _others(asked, judged)).brier
+
+
+def _others(asked: Asked, judged: Set[int]) -> Iterator[Prediction]:
+    for index, one in enumerate(asked):
+        if index not in judged:
+            yield from one
 
 
 @dataclass(frozen=True, slots=True)

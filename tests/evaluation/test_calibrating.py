@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -33,6 +34,15 @@ def test_thirty_questions_correct_what_is_predicted_for_others() -> None:
     assert found.relevance.after.brier < 0.21
     assert found.relevance.after.ece < found.relevance.before.ece / 2
     assert (found.stored.questions, found.stored.hits, found.stored.source) == (30, 300, "judgements")
+
+
+def test_hits_over_several_hops_are_fitted_alone() -> None:
+    own = [replace(one, hops=[(value, True) for value, _ in one.relevance]) for one in questions(30, rate=0.3)]
+    found = calibrating.fitted(own, [], "judgements")
+    alone = calibrating.fitted([replace(one, hops=()) for one in own], [], "judgements")
+    assert found.stored.calibration.relevance == alone.stored.calibration.relevance
+    assert found.stored.calibration.hops.intercept > 1 + found.stored.calibration.relevance.intercept
+    assert found.stored.hits == 2 * alone.stored.hits == found.relevance.after.count
 
 
 def test_answerable_is_fitted_only_to_questions_with_and_without_an_answer() -> None:

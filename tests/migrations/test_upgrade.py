@@ -14,7 +14,16 @@ import pytest
 import sqlalchemy as sa
 from alembic.script import ScriptDirectory
 
-from app.shapes import HybridRequest, IndexText, LexicalQuery, LinkScope, LinkSource, Weights
+from app.shapes import (
+    HybridRequest,
+    IndexText,
+    LexicalQuery,
+    LinkScope,
+    LinkSource,
+    LogitScale,
+    RelevanceCalibration,
+    Weights,
+)
 from app.store.accounts import audit
 from app.store.connection import transactions
 from app.store.entities import entities
@@ -169,6 +178,17 @@ async def test_stored_uses_of_keys_are_bounded_from_revision_0024_on_so_that_the
             await service.close()
 
 
+async def _expect_a_scale_for_several_hops_from_revision_0032_on(empty, owner, database) -> None:
+    six = "UPDATE stepwell.tenants SET calibration = calibration || '{200000,900000}'"
+    with pytest.raises(asyncpg.CheckViolationError):
+        await owner.execute(six)
+    await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION)
+    for hops in (LogitScale(1.5, 0.8), LogitScale(0.2, 0.9)):
+        async with database.reading("ana") as reading:
+            assert reading.calibration == RelevanceCalibration(LogitScale(1.5, 0.8), LogitScale(), hops)
+        await owner.execute(six + " WHERE cardinality(calibration) = 4")
+
+
 async def test_users_have_a_calibration_and_feedback_of_their_own_from_revision_0026_on(empty) -> None:
     await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision="0025")
     owner, database = await empty.connect(), transactions.connect(empty.service_dsn, pool_size=1)
@@ -183,6 +203,7 @@ async def test_users_have_a_calibration_and_feedback_of_their_own_from_revision_
             stored = await owner.fetchval("SELECT calibration FROM stepwell.tenants WHERE user_id = $1", user)
             async with database.reading(user) as reading:
                 assert (stored, list(await reading.scalars(visible))) == (calibration, judged)
+        await _expect_a_scale_for_several_hops_from_revision_0032_on(empty, owner, database)
         await owner.execute("UPDATE stepwell.feedback SET at = now() - interval '3 days'")
         async with database.shared() as connection:
             expired = [await connection.scalar(sa.text(f"SELECT stepwell.expire_feedback({days})")) for days in (4, 2)]

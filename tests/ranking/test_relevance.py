@@ -123,13 +123,13 @@ def test_a_better_cosine_or_more_covered_words_raise_answerable_and_the_relevanc
     assert 0 < hopeless.of(1.0) < 1e-6
 
 
-def test_a_calibration_changes_relevance_and_answerable_each_on_its_own() -> None:
+def test_a_calibration_changes_relevance_of_searches_and_of_hops_and_answerable_each_on_its_own() -> None:
     plain = scale_of(SEARCH)
-    both = RelevanceCalibration(LogitScale(0.5, 0.7), LogitScale(-1.0, 1.2))
-    scale = scale_of(SEARCH, calibration=both)
+    every = RelevanceCalibration(LogitScale(0.5, 0.7), LogitScale(-1.0, 1.2), LogitScale(0.2, 0.9))
+    scale = scale_of(SEARCH, calibration=every)
     for before, after, intercept, slope in (
         (plain.of(0.8), scale.of(0.8), 0.5, 0.7),
-        (plain.over_hops(0.3), scale.over_hops(0.3), 0.5, 0.7),
+        (plain.over_hops(0.3), scale.over_hops(0.3), 0.2, 0.9),
         (plain.answerable, scale.answerable, -1.0, 1.2),
     ):
         assert after == pytest.approx(logistic(intercept + slope * math.log(before / (1 - before))))

@@ -247,7 +247,10 @@ class CalibrationStats(Response):
     """The calibration of relevance on the user's own documents (`stepwell calibrate`)."""
 
     relevance: ProbabilityScale = Field(
-        validation_alias=AliasPath("calibration", "relevance"), description="Of the relevance of hits."
+        validation_alias=AliasPath("calibration", "relevance"), description="Of the relevance of hits of one search."
+    )
+    hops: ProbabilityScale = Field(
+        validation_alias=AliasPath("calibration", "hops"), description="Of the relevance of hits over several hops."
     )
     answerable: ProbabilityScale = Field(
         validation_alias=AliasPath("calibration", "answerable"), description="Of `answerable`."

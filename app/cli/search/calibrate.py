@@ -104,7 +104,8 @@ def _show(fitted: Fitted, is_stored: bool) -> None:
     options.out.print(table)
     options.out.print("Measured on questions of other folds than those of the fit.")
     scales = fitted.stored.calibration
-    for name, scale in (("relevance", scales.relevance), ("answerable", scales.answerable)):
+    named = {"relevance": scales.relevance, "over several hops": scales.hops, "answerable": scales.answerable}
+    for name, scale in named.items():
         options.out.print(f"{name}: logit = {scale.intercept:.3f} + {scale.slope:.3f} · logit of the default")
     if fitted.answerable is None:
         options.out.print("`answerable` stays as it is: no judged question is without an answer; see --unanswerable.")
@@ -129,7 +130,7 @@ def _figures(effect: Effect) -> list[str]:
 
 def _as_json(fitted: Fitted) -> dict[str, Any]:
     measured = {"relevance": fitted.relevance, "answerable": fitted.answerable}
-    scales = {name: asdict(getattr(fitted.stored.calibration, name)) for name in measured}
+    scales = asdict(fitted.stored.calibration)
     effects = {
         name: None if effect is None else {"before": _named(effect.before), "after": _named(effect.after)}
         for name, effect in measured.items()

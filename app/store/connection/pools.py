@@ -27,8 +27,8 @@ from app.store.connection.vector_tables import VectorTables
 T = TypeVar("T")
 
 DISPOSE_S = 2.0
-CALIBRATION_LENGTH = 4
-"""Numbers of a calibration in the array that `enter_plain` returns."""
+CALIBRATION_LENGTHS = (6, 4)
+"""Numbers of a calibration in the array that `enter_plain` returns: those of now, and of an earlier version."""
 
 
 class Version(NamedTuple):
@@ -68,9 +68,9 @@ class Entered:
         data, names, has_hidden, graph_rows, chunks, *others = first[0]
         calibration, synonyms_version = None, 0
         if others:
-            if len(others) >= CALIBRATION_LENGTH:
-                calibration = RelevanceCalibration.from_millionths(others[:CALIBRATION_LENGTH])
-            synonyms_version = sum(others[CALIBRATION_LENGTH if calibration else 0 :])
+            length = next((length for length in CALIBRATION_LENGTHS if len(others) >= length), 0)
+            calibration = RelevanceCalibration.from_millionths(others[:length]) if length else None
+            synonyms_version = sum(others[length:])
         return cls(
             connection,
             tables,

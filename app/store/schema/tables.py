@@ -52,7 +52,7 @@ tenants = Table(
     columns.json("synonyms", "[]"),
     # The version when they were stored; 0 without synonyms.
     Column("synonyms_version", BigInteger, nullable=False, server_default="0"),
-    CheckConstraint("cardinality(calibration) = 4", name="calibration"),
+    CheckConstraint("cardinality(calibration) IN (4, 6)", name="calibration"),
     PrimaryKeyConstraint("user_id"),
 )
 

@@ -25,7 +25,7 @@ from app.shapes import Answer, LogitScale, Query, RelevanceCalibration, StoredCa
 from app.store.connection.transactions import Database
 
 LEVELS = ("low", "medium", "medium_high", "high", "very_high")
-SCALES = RelevanceCalibration(LogitScale(0.7, 0.8), LogitScale(-0.4, 1.3))
+SCALES = RelevanceCalibration(LogitScale(0.7, 0.8), LogitScale(-0.4, 1.3), LogitScale(0.1, 0.9))
 STORED = StoredCalibration(SCALES, "feedback", 31, 290, datetime(2026, 5, 1, tzinfo=UTC))
 QUESTIONS = ("Who leads the team that looks after the Gannet buoys?", "lime mortar", "What is the capital of France?")
 
@@ -112,9 +112,10 @@ async def test_relevance_and_answerable_follow_the_stored_scales_until_they_are_
         assert len(statements) - written == needed
     for old, new in zip(before, after, strict=True):
         assert [hit.candidate.chunk_id for hit in old.hits] == [hit.candidate.chunk_id for hit in new.hits]
+        scale = SCALES.relevance if old.hops is None else SCALES.hops
         for one, other in zip(old.hits, new.hits, strict=True):
             assert one.relevance is not None
-            assert other.relevance == pytest.approx(logit_scales.applied(SCALES.relevance, one.relevance), rel=1e-6)
+            assert other.relevance == pytest.approx(logit_scales.applied(scale, one.relevance), rel=1e-6)
         assert old.answerable is not None
         assert new.answerable == pytest.approx(logit_scales.applied(SCALES.answerable, old.answerable), rel=1e-6)
         assert old.explain is not None
@@ -123,6 +124,7 @@ async def test_relevance_and_answerable_follow_the_stored_scales_until_they_are_
         assert new.explain["relevance"]["calibration"] == {
             "relevance": {"intercept": 0.7, "slope": 0.8},
             "answerable": {"intercept": -0.4, "slope": 1.3},
+            "hops": {"intercept": 0.1, "slope": 0.9},
         }
     assert (await documents.stats(notes.user_id, db=notes.db)).calibration == STORED
     await calibrations.put(notes.user_id, None, db=notes.db)
@@ -139,7 +141,10 @@ async def test_the_uncalibrated_probabilities_are_fitted_whatever_is_stored(note
     again = await calibrating.run(judged, notes.user_id, notes.services())
     await calibrations.put(notes.user_id, None, db=notes.db)
     assert again.relevance.before.brier == pytest.approx(fresh.relevance.before.brier, abs=1e-6)
-    assert again.stored.calibration.relevance.slope == pytest.approx(fresh.stored.calibration.relevance.slope, abs=1e-4)
+    for name in ("relevance", "hops"):
+        scales = [getattr(one.stored.calibration, name) for one in (fresh, again)]
+        assert scales[1].slope == pytest.approx(scales[0].slope, abs=1e-4)
+        assert scales[0] != LogitScale()
 
 
 async def test_a_calibration_belongs_to_one_user_and_is_deleted_with_the_user(database: Database) -> None:
