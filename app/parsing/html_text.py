@@ -17,7 +17,8 @@ MAIN_SHARE = 0.25
 """Share of a page's text from which an element, or what was recognised as the main text, is taken for all of it."""
 MAX_COMPARED = 5_000
 """Elements of a page up to which its main text is compared with that of other methods, which take quadratic time."""
-_NOT_TEXT = ("script", "style", "template", "noscript", "svg", "head", "iframe", "object", "form")
+_NOT_TEXT = ("script", "style", "template", "noscript", "svg", "title", "iframe", "object", "form")
+# Not `head`: if a page leaves its tags out, the parser may take elements of HTML 5 to be in it.
 _NOT_CONTENT = ("nav", "footer", "aside")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _AUTHOR = frozenset({"author", "article:author", "dc.creator"})

@@ -37,10 +37,23 @@ def test_navigation_scripts_and_footer_are_left_out_and_structure_is_kept(read: 
     assert document.created_at.date().isoformat() == "2024-03-01"
 
 
-@pytest.mark.parametrize("fragment", ["<p>Lime.</p>", "<table><tr><td>Lime.</td></tr></table>", "Lime."])
-def test_a_short_page_is_kept_whole(read: Read, fragment: str) -> None:
-    (document,) = read(f"<html><body>{fragment}</body></html>".encode(), "a.html")
+@pytest.mark.parametrize(
+    "fragment",
+    [
+        "<p>Lime.</p>",
+        "<table><tr><td>Lime.</td></tr></table>",
+        "Lime.",
+        "<main>Lime.</main>",
+        "<my-page>Lime.</my-page>",
+    ],
+)
+@pytest.mark.parametrize("page", ["<html><body>{}</body></html>", "<!doctype html><title>T</title>{}"])
+def test_a_short_page_is_kept_whole_with_and_without_the_tags_of_its_parts(
+    read: Read, fragment: str, page: str
+) -> None:
+    (document,) = read(page.format(fragment).encode(), "a.html")
     assert "Lime." in document.text
+    assert "T" not in document.text
 
 
 def test_a_page_that_is_navigation_only_is_kept(read: Read) -> None:
