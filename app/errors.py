@@ -6,6 +6,8 @@ StepwellError                      500  internal_error
 │   ├── InvalidVector              422  invalid_vector
 │   ├── InvalidCursor              422  invalid_cursor
 │   ├── DuplicateUri               422  duplicate_uri
+│   ├── BlockedUrl                 422  blocked_url            (an address that is not one of the public web)
+│   ├── FetchFailed                422  fetch_failed           (the site has no such page, or one that cannot be read)
 │   └── UnreadableFile             422  (the code is an UnreadableReason)
 ├── MalformedRequest               400  malformed_request
 ├── UpgradeRefused                 400  upgrade_refused
@@ -14,6 +16,7 @@ StepwellError                      500  internal_error
 ├── Unauthorized                   401  unauthorized
 ├── Forbidden                      403  forbidden
 │   ├── FolderNotAllowed           403  folder_not_allowed
+│   ├── FetchNotAllowed            403  fetch_not_allowed
 │   └── OutsideOfKey               403  outside_of_key
 ├── NotFound                       404  not_found
 ├── HostNotAllowed                 421  host_not_allowed
@@ -32,6 +35,7 @@ StepwellError                      500  internal_error
 │   ├── Overloaded                 503  overloaded
 │   ├── TooManyConnections         503  too_many_connections
 │   └── ModelReplaced              503  model_replaced         (the vectors are computed again)
+├── SiteUnavailable                502  site_unavailable       (the site of a page failed)
 ├── DeadlineExceeded               504  search_timeout
 ├── ProviderError                  502  provider_failed        (a search degrades, an ingest reports it)
 │   └── BadEmbedding               502  bad_embedding
@@ -118,6 +122,24 @@ class DuplicateUri(BadRequest):
     code = "duplicate_uri"
 
 
+class BlockedUrl(BadRequest):
+    """An address is not fetched: it is no http or https address, or leads to a network that is not public."""
+
+    code = "blocked_url"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, field="url")
+
+
+class FetchFailed(BadRequest):
+    """A site has no page at an address, or one that exceeds the limits; trying again does not help."""
+
+    code = "fetch_failed"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, field="url")
+
+
 class UnreadableFile(BadRequest):
     """A file cannot be read; the code is the reason."""
 
@@ -172,6 +194,16 @@ class FolderNotAllowed(Forbidden):
     """Sources may not be added from this folder."""
 
     code = "folder_not_allowed"
+
+
+class FetchNotAllowed(Forbidden):
+    """Pages may not be fetched from this host over HTTP."""
+
+    code = "fetch_not_allowed"
+
+    def __init__(self) -> None:
+        message = "Pages of this host are not fetched, or it redirects to such a host: add it to STEPWELL_FETCH_HOSTS."
+        super().__init__(message, field="url")
 
 
 class OutsideOfKey(Forbidden):
@@ -325,6 +357,16 @@ class ProviderError(StepwellError):
     def __init__(self, message: str, *, fault: ProviderFault | None = None) -> None:
         super().__init__(message)
         self.fault = fault
+
+
+class SiteUnavailable(StepwellError):
+    """The site of a page cannot be reached, is slow, or failed; trying again may help."""
+
+    status = 502
+    code = "site_unavailable"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, field="url")
 
 
 class BadEmbedding(ProviderError):

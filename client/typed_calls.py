@@ -18,6 +18,7 @@ def calls(stepwell: Client) -> None:
     stepwell.similar("7f1e3c52-94a1-5b7e-9f0e-0d6a3b8f5c11", limit=2, cursor="c")
     stepwell.add("text", uri="a.md", metadata={"team": "masonry"})
     stepwell.add_many(({"content": str(number)} for number in range(9)), batch_size=3, on_progress=print)
+    stepwell.add_page("https://docs.example.com/lime.html", metadata={"team": "masonry"})
     for document in stepwell.upload(["handbook.pdf"], metadata={"team": "masonry"}, on_progress=print).documents:
         if document.job_id:
             stepwell.wait_for_job(document.job_id, timeout_s=600, on_progress=lambda job: print(job.status))

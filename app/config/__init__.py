@@ -16,7 +16,7 @@ from typing import Any, Literal
 from pydantic import AliasChoices, Field, SecretStr, field_validator, model_validator
 
 from app.config.providers import ProviderSettings
-from app.shapes import limits
+from app.shapes import hosts, limits
 from app.shapes.optional_tools import COMPAT, OPTIONAL_TOOLS
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
@@ -225,6 +225,12 @@ class Settings(ProviderSettings):
         description="Folders that sources may be added from over HTTP, comma-separated; unset: none. With api_key each "
         "user may add folders below the subfolder with the user's name.",
     )
+    fetch_hosts: str = Field(
+        "",
+        description="Hosts of which `POST /documents` may fetch pages by their address, comma-separated: "
+        "`docs.example.com`, `*.example.com` for those below it, `*` for all public ones; with `:` and a port another "
+        "one than 80 and 443; unset: none.",
+    )
     watch_interval_s: float = Field(
         300.0, ge=1, description="Time after which a watched source is compared with its folder without any event."
     )
@@ -247,6 +253,13 @@ class Settings(ProviderSettings):
     def _roots_are_absolute(cls, value: str) -> str:
         if not all(Path(root).expanduser().is_absolute() for root in _listed(value)):
             raise ValueError("list absolute folders such as /srv/notes, comma-separated")
+        return value
+
+    @field_validator("fetch_hosts")
+    @classmethod
+    def _fetch_hosts_are_patterns(cls, value: str) -> str:
+        if not all(map(hosts.is_pattern, _listed(value))):
+            raise ValueError("list host names such as docs.example.com, *.example.com or *, without a scheme or path")
         return value
 
     @field_validator("tools")
@@ -293,6 +306,11 @@ class Settings(ProviderSettings):
     def source_folders(self) -> tuple[Path, ...]:
         """The folders that sources may be added from over HTTP."""
         return tuple(Path(root).expanduser() for root in _listed(self.source_roots))
+
+    @cached_property
+    def fetch_patterns(self) -> tuple[str, ...]:
+        """The patterns of hosts of which pages may be fetched over HTTP."""
+        return tuple(_listed(self.fetch_hosts))
 
     @cached_property
     def optional_tools(self) -> frozenset[str]:

@@ -1,1 +1,1 @@
-"""Embedders, language models and re-rankers: the only package that loads a model or calls another service."""
+"""Embedders, language models, re-rankers and pages: the only package that loads a model or calls another service."""

@@ -1,4 +1,4 @@
-"""Defines the protocols of embedders, language models and re-rankers."""
+"""Defines the protocols of embedders, language models, re-rankers and the fetcher of pages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from app import errors
 from app.providers.calls.policy import CallPolicy
-from app.shapes import Vector
+from app.shapes import AllowedHosts, Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,4 +180,41 @@ class Reranker(Protocol):
 
     async def scores(self, query: str, passages: Sequence[str]) -> list[float]:
         """The relevance of each passage, 0 to 1, in the same order. Scores of two calls cannot be compared."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Validators:
+    """What a site said about the version of a page at `address`, for a conditional request; empty if it said none."""
+
+    address: str
+    etag: str = ""
+    last_modified: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WebPage:
+    """A page or file as a site sent it, without content encoding; `validators` has its address after redirects.
+
+    `media_type` and `charset` are in lower case, and empty where the site names none.
+    """
+
+    raw: bytes
+    media_type: str
+    charset: str
+    validators: Validators
+
+
+class PageFetcher(Protocol):
+    """Fetches one page or file of the public web."""
+
+    def normalised(self, address: str) -> str:
+        """An http or https address as it is fetched and stored, without its fragment. Raises BlockedUrl."""
+        ...
+
+    async def fetch(self, address: str, *, allowed: AllowedHosts, known: Validators | None = None) -> WebPage | None:
+        """The page at an http or https address; None if it is still the version that `known` names.
+
+        Raises BlockedUrl for an address that may not be fetched, FetchFailed and SiteUnavailable.
+        """
         ...

@@ -18,8 +18,9 @@ from app.pipelines.maintenance import local_token
 from app.pipelines.running.budget import Budget
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.running.services import Services, VectorCache
+from app.providers.web.fetching import WebFetcher
 from app.runtime import locations, models
-from app.shapes import FeedbackOptions, Guidance, Reordering, SourceRoots
+from app.shapes import AllowedHosts, FeedbackOptions, Guidance, Reordering, SourceRoots
 from app.store.connection import transactions
 from app.store.connection.transactions import Database, ServerHooks, TimeLimits
 from app.store.embedded import postgres
@@ -75,6 +76,8 @@ async def open_services(
             target_schema=models.target(settings),
             llm=llm,
             reranker=reranker,
+            pages=WebFetcher(),
+            fetch_hosts=AllowedHosts(settings.fetch_patterns),
             cache=VectorCache(settings.embedding_cache_size),
             source_roots=source_roots(settings),
             watch_interval_s=settings.watch_interval_s,

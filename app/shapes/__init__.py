@@ -20,6 +20,7 @@ from app.shapes.entities import (
 from app.shapes.facets import Facet, FacetQuery, FacetValue, MissedFilter
 from app.shapes.feedback import Feedback, FeedbackOptions, GivenFeedback
 from app.shapes.filters import BOUNDS, OPERANDS, OPERATORS, DocumentFilter, Filters, is_operator_object
+from app.shapes.hosts import ANY_HOST, AllowedHosts
 from app.shapes.jobs import JobState, JobStatus
 from app.shapes.kinds import (
     Confidence,
@@ -109,9 +110,11 @@ from app.shapes.writing import (
 )
 
 __all__ = [
+    "ANY_HOST",
     "BOUNDS",
     "OPERANDS",
     "OPERATORS",
+    "AllowedHosts",
     "Answer",
     "Boost",
     "CacheUse",

@@ -146,7 +146,8 @@ IngestStatus = Literal["added", "replaced", "changed", "unchanged", "queued"]
 class IngestResult:
     """The result of one upload; `embedded` is the number of newly embedded chunks.
 
-    A document that is `queued` is stored by the job `job_id`; its chunks are not counted yet.
+    A document that is `queued` is stored by the job `job_id`; its chunks are not counted yet. `version` has the hashes
+    of its text and of its other attributes, one after the other.
     """
 
     document_id: UUID
@@ -157,13 +158,15 @@ class IngestResult:
     embedded: int
     warnings: tuple[str, ...] = ()
     job_id: UUID | None = None
+    version: bytes = b""
 
     @classmethod
     def of(
         cls, draft: DocumentDraft, document_id: UUID, status: IngestStatus, *, chunk_count: int, embedded: int = 0
     ) -> IngestResult:
         """The result of storing a draft as a document with so many chunks."""
-        return cls(document_id, status, draft.uri, draft.title, chunk_count, embedded, draft.warnings)
+        version = draft.content_hash + draft.attributes_hash
+        return cls(document_id, status, draft.uri, draft.title, chunk_count, embedded, draft.warnings, version=version)
 
 
 @dataclass(frozen=True, slots=True)

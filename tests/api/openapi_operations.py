@@ -10,6 +10,7 @@ from typing import Any
 
 import harness
 import httpx
+import web_site
 from jsonschema import Draft202012Validator
 
 from app import runtime
@@ -17,6 +18,7 @@ from app.cli import openapi
 from app.cli.serving import demo
 from app.config import Settings
 from app.providers.base import Embedder
+from app.shapes import AllowedHosts
 from app.store.connection import transactions
 
 TEXT = openapi.text()
@@ -82,9 +84,16 @@ async def sample_service(dsn: str, embedder: Embedder) -> AsyncIterator[httpx.As
     """Yields a client of a service on a copy of the demo's database, configured as the demo is."""
     settings = demo.with_sample_folder(Settings(auth="none"))
     opened = transactions.connect(dsn, pool_size=4, pool_wait_s=30.0)
-    services = replace(await harness.services(opened, embedder), source_roots=runtime.source_roots(settings))
-    async with harness.running(settings, services) as app, harness.client(app) as caller:
-        yield caller
+    async with web_site.opened_over_tls("docs.example.com", []) as (site, trusting):
+        site.answers["/lime.html"] = web_site.response(b"<!doctype html><title>Lime</title><p>Mortar dries slowly.")
+        services = replace(
+            await harness.services(opened, embedder),
+            source_roots=runtime.source_roots(settings),
+            pages=site.fetcher(tls=trusting),
+            fetch_hosts=AllowedHosts(("docs.example.com",)),
+        )
+        async with harness.running(settings, services) as app, harness.client(app) as caller:
+            yield caller
     await opened.close()
 
 

@@ -26,6 +26,7 @@ from app.shapes import (
 )
 from app.store.accounts import audit
 from app.store.connection import transactions
+from app.store.documents import fetched_pages
 from app.store.entities import entities
 from app.store.maintenance import migration, reembedding
 from app.store.multihop import links
@@ -225,6 +226,25 @@ async def test_sources_have_names_that_are_unique_for_their_user_from_revision_0
         with pytest.raises(asyncpg.UniqueViolationError):
             await owner.execute("UPDATE stepwell.sources SET name = 'notes' WHERE path = '/srv/notes'")
     finally:
+        await owner.close()
+
+
+async def test_documents_keep_what_was_said_of_their_page_from_revision_0035_on(empty) -> None:
+    await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision="0030")
+    owner, database = await empty.connect(), transactions.connect(empty.service_dsn, pool_size=1)
+    try:
+        await owner.execute(ROWS["0001"])
+        await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION)
+        async with database.writing("ana") as writing:
+            assert await fetched_pages.find(writing, identity=b"a") is None
+            await fetched_pages.note(writing, HARBOUR, {"etag": "7"})
+        async with database.reading("ana") as reading:
+            found = await fetched_pages.find(reading, identity=b"a")
+        assert found == fetched_pages.DocumentOfPage(HARBOUR, "Silent Harbour", 1, b"ha", {"etag": "7"})
+        async with database.reading("bob") as reading:
+            assert await fetched_pages.find(reading, identity=b"a") is None
+    finally:
+        await database.close()
         await owner.close()
 
 

@@ -1,4 +1,4 @@
-"""Reads the documents of a request: one as JSON, a list, or the files of a form.
+"""Reads the documents of a request: one as JSON, a list, the address of a page, or the files of a form.
 
 An item of a list or a form that cannot be read is a RefusedItem, and the others are stored.
 """
@@ -7,26 +7,35 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import TypeVar
 
 from fastapi.exceptions import RequestValidationError
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 
 from app import errors
 from app.api.bodies import bodies, strict_json
 from app.api.contract import validation_errors
 from app.api.documents import uploads
-from app.api.documents.document_models import MAX_DOCUMENTS, DocumentInput, RefusedItem
+from app.api.documents.document_models import MAX_DOCUMENTS, DocumentInput, PageInput, RefusedItem
 from app.api.documents.uploads import Item
 from app.api.problems import problems
 from app.pipelines.documents.file_reading import ParseLimits
 from app.pipelines.running import offload
 from app.shapes import Upload, limits
 
+_NOT_WITH_URL = {
+    "content": "Send content or url, not both.",
+    "uri": "Leave it out: the url is the URI of the page.",
+}
+_Model = TypeVar("_Model", bound=BaseModel)
+
 
 @asynccontextmanager
-async def opened(request: Request, limits: ParseLimits) -> AsyncIterator[Upload | AsyncIterator[Item]]:
-    """The body's one document, or the items of its list or form with their indices; `limits` are those of each file.
+async def opened(request: Request, limits: ParseLimits) -> AsyncIterator[Upload | PageInput | AsyncIterator[Item]]:
+    """The body's one document or page, or the items of its list or form with their indices.
+
+    `limits` are those of each file.
 
     Files are read while the items are iterated over, one after the other. Raises BadRequest or RequestValidationError
     if the body is no document, list or form, and for an invalid document that is not in a list.
@@ -38,8 +47,10 @@ async def opened(request: Request, limits: ParseLimits) -> AsyncIterator[Upload 
     value, size = await _json(request)
     if isinstance(value, list):
         yield _each(await offload.run(size, _items, value))
+    elif isinstance(value, dict) and "url" in value:
+        yield await offload.run(size, _page, value)
     else:
-        yield (await offload.run(size, _validated, value)).shape()
+        yield (await offload.run(size, _validated, value, DocumentInput)).shape()
 
 
 async def _each(items: list[Upload | RefusedItem]) -> AsyncIterator[Item]:
@@ -67,7 +78,11 @@ def _item(value: object) -> Upload | RefusedItem:
     try:
         if isinstance(value, RequestValidationError):
             raise value
-        return _validated(value).shape()
+        if isinstance(value, dict) and "url" in value:
+            raise errors.BadRequest("Send each url in a request of its own.", field="url")
+        return _validated(value, DocumentInput).shape()
+    except errors.BadRequest as error:
+        return RefusedItem(error, _uri(value))
     except RequestValidationError as error:
         return RefusedItem(_refusal(error), _uri(error.body))
 
@@ -86,9 +101,16 @@ def _uri(value: object) -> str | None:
     return uri if isinstance(uri, str) and len(uri) <= limits.MAX_URI and strict_json.is_usable(uri) else None
 
 
-def _validated(value: object) -> DocumentInput:
+def _page(value: dict[str, object]) -> PageInput:
+    for field, message in _NOT_WITH_URL.items():
+        if field in value:
+            raise errors.BadRequest(message, field=field)
+    return _validated(value, PageInput)
+
+
+def _validated(value: object, model: type[_Model]) -> _Model:
     try:
-        return DocumentInput.model_validate(value)
+        return model.model_validate(value)
     except ValidationError as error:
         raised = error.errors(include_url=False, include_input=False)
         raise RequestValidationError([{**e, "loc": ("body", *e["loc"])} for e in raised], body=value) from error

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import Path
 
 from app.api.documents import uploads
-from app.api.documents.document_models import MAX_DOCUMENTS, DocumentResult
+from app.api.documents.document_models import MAX_DOCUMENTS, DocumentResult, PageInput
 
 NOTE = {
     "content": "# Lime mortar\n\nBelow the third landing we use lime mortar, never cement.",
@@ -30,6 +30,7 @@ EXAMPLES = {
         "summary": "Several at once",
         "value": [NOTE, {"content": "Tide tables come from the harbour office."}],
     },
+    "page": {"summary": "A page by its address", "value": {"url": "https://docs.example.com/lime.html"}},
 }
 CHANGES: Any = {
     "metadata": {"summary": "Other metadata", "value": {"metadata": {"team": "Field Operations", "draft": None}}},
@@ -50,6 +51,7 @@ BODY: dict[str, Any] = {
                 "schema": {
                     "anyOf": [
                         {"$ref": "#/components/schemas/DocumentInput"},
+                        PageInput.model_json_schema(),
                         {
                             "type": "array",
                             "items": {"$ref": "#/components/schemas/DocumentInput"},

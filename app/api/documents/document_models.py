@@ -80,12 +80,9 @@ class DocumentChange(wire.WireModel):
         return {name: getattr(self, name) for name in self.model_fields_set}
 
 
-class DocumentForm(wire.WireModel):
-    """The text fields of a form with files."""
+class FileFields(wire.WireModel):
+    """The fields that apply to the documents of a file, whether it is sent or fetched."""
 
-    uri: Uri | None = Field(
-        None, description="URI of the one file; by default its name, or its relative path if one is sent."
-    )
     title: Title | None = Field(
         None,
         description="Title of the one file; by default its own, such as its first heading, else its name.",
@@ -100,6 +97,21 @@ class DocumentForm(wire.WireModel):
         "metadata. By default `text`, `content` or `body` if there is one, else all columns are the text.",
     )
 
+    def applied_to(self, upload: Upload) -> Upload:
+        """A document of the file with these fields."""
+        metadata, problems = plain_json.joined(upload.metadata, self.metadata or {})
+        warnings = (*upload.warnings, *problems)
+        language = self.language or upload.language
+        return dataclasses.replace(upload, title=self.title, metadata=metadata, language=language, warnings=warnings)
+
+
+class DocumentForm(FileFields):
+    """The text fields of a form with files."""
+
+    uri: Uri | None = Field(
+        None, description="URI of the one file; by default its name, or its relative path if one is sent."
+    )
+
     @classmethod
     def form_schemas(cls) -> dict[str, Any]:
         """The JSON Schema of each field as it is sent: a text, that of metadata as JSON."""
@@ -112,12 +124,19 @@ class DocumentForm(wire.WireModel):
         }
         return schemas
 
-    def applied_to(self, upload: Upload) -> Upload:
-        """An upload of the form with these fields."""
-        metadata, problems = plain_json.joined(upload.metadata, self.metadata or {})
-        warnings = (*upload.warnings, *problems)
-        language = self.language or upload.language
-        return dataclasses.replace(upload, title=self.title, metadata=metadata, language=language, warnings=warnings)
+
+class PageInput(FileFields):
+    """A page or file to fetch by its address, which is the URI of its document."""
+
+    url: Uri = Field(
+        description="Address of a page or file, http or https, on a host that STEPWELL_FETCH_HOSTS allows.",
+        examples=["https://docs.example.com/lime.html"],
+    )
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The fields besides the address."""
+        return self.model_dump(exclude={"url"}, exclude_none=True)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Body, Query, Request, Response
@@ -12,7 +12,7 @@ from fastapi import APIRouter, Body, Query, Request, Response
 from app.api.access import auditing, auth
 from app.api.bodies import bodies, filter_parameter, replies
 from app.api.contract import wire
-from app.api.documents import document_bodies, storing, uploads
+from app.api.documents import document_bodies, pages, storing, uploads
 from app.api.documents import document_examples as examples
 from app.api.documents.document_models import (
     ChunkPage,
@@ -22,10 +22,12 @@ from app.api.documents.document_models import (
     DocumentPage,
     DocumentResult,
     DocumentResultList,
+    PageInput,
     StorageStats,
     StoredChunk,
     StoredDocument,
 )
+from app.api.documents.uploads import Item
 from app.api.edge import disconnects
 from app.api.problems import problems
 from app.pipelines.documents import document_changes, documents, ingest
@@ -56,21 +58,30 @@ router = APIRouter(
 async def add(
     request: Request, response: Response, user_id: auth.Writer, use: auth.Use
 ) -> DocumentResult | DocumentResultList:
-    """Store one document, a list of them, or files of a form. They are searchable once the response is sent.
+    """Store one document, a list of them, files of a form, or a page. They are searchable once the response is sent.
 
     A document of more than 1,000,000 characters is queued (202): a job stores it, and `Location` names the job.
     A document with a stored URI replaces that document atomically; with the same text nothing changes (200). The URI of
     a file is its name. Documents of a list or a form are stored or refused independently (see `failed`); if none can be
-    stored, the status is 422.
+    stored, the status is 422. A `url` is fetched and stored as a file with that URI; while the site says that the page
+    has not changed, it is not sent again (200).
     """
     async with document_bodies.opened(request, use.parse_limits) as uploaded:
         # Work in a thread is not cancelled at once but ends at its next check; nothing is stored then.
-        store = (
-            partial(storing.add_one, uploaded)
-            if isinstance(uploaded, Upload)
-            else partial(storing.add_several, uploaded)
+        return await disconnects.cancel_on_disconnect(
+            request, partial(_store(uploaded), request, response, user_id, use)
         )
-        return await disconnects.cancel_on_disconnect(request, partial(store, request, response, user_id, use))
+
+
+def _store(
+    uploaded: Upload | PageInput | AsyncIterator[Item],
+) -> Callable[..., Coroutine[Any, Any, DocumentResult | DocumentResultList]]:
+    """What stores the documents of a body."""
+    if isinstance(uploaded, Upload):
+        return partial(storing.add_one, uploaded)
+    if isinstance(uploaded, PageInput):
+        return partial(pages.add, uploaded)
+    return partial(storing.add_several, uploaded)
 
 
 @router.post(

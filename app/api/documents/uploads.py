@@ -22,7 +22,7 @@ from starlette.requests import Request
 from app import errors
 from app.api.bodies import spooling, strict_json
 from app.api.contract import validation_errors
-from app.api.documents.document_models import DocumentForm, RefusedItem
+from app.api.documents.document_models import DocumentForm, FileFields, RefusedItem
 from app.api.edge.fair_queue import Turn
 from app.pipelines.documents import file_reading
 from app.pipelines.documents.file_reading import FileReader, NamedFile, ParseLimits, UnreadMember
@@ -171,10 +171,7 @@ async def _items(file: UploadFile, form: _Form) -> list[Upload | RefusedItem]:
             )
         if uri is not None:
             form.seen.add(uri)
-        return [
-            form.fields.applied_to(one) if isinstance(one, Upload) else RefusedItem(one.error, one.uri)
-            for one in await _uploads(file, path or "", uri, form)
-        ]
+        return applied(await _uploads(file, path or "", uri, form), form.fields)
     except errors.BadRequest as error:
         return [RefusedItem(error, uri)]
 
@@ -186,8 +183,14 @@ async def _uploads(file: UploadFile, path: str, uri: str | None, form: _Form) ->
     named = NamedFile(
         await file.read(), name, uri=uri, text_field=fields.text_field, titled=not cleaning.is_blank(fields.title or "")
     )
+    async with form.turn.released():
+        return await read(named, form.reader)
+
+
+async def read(file: NamedFile, reader: FileReader) -> list[Upload | UnreadMember]:
+    """The documents of a file, and the files of an archive that cannot be read. Raises BadRequest."""
     found: list[Upload | UnreadMember] = []
-    async with form.turn.released(), aclosing(form.reader.uploads(named)) as uploads:
+    async with aclosing(reader.uploads(file)) as uploads:
         async for upload in uploads:
             found.append(upload)
             if len(found) > MAX_FILE_DOCUMENTS:
@@ -195,6 +198,11 @@ async def _uploads(file: UploadFile, path: str, uri: str | None, form: _Form) ->
                     f"The file holds more than {MAX_FILE_DOCUMENTS:,} documents: split it, or use `stepwell ingest`."
                 )
     return found
+
+
+def applied(found: Sequence[Upload | UnreadMember], fields: FileFields) -> list[Upload | RefusedItem]:
+    """The documents of a file with the fields of the request, and why files of an archive cannot be read."""
+    return [fields.applied_to(one) if isinstance(one, Upload) else RefusedItem(one.error, one.uri) for one in found]
 
 
 def relative_path(filename: str) -> str | None:

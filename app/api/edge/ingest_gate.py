@@ -15,6 +15,8 @@ RUNNING, RUNNING_OF_USER = 4, 2
 """Uploads that run at once. Several processes share them, but each runs two, of which a user holds one."""
 BODIES, BODIES_OF_USER = 64, 16
 """Requests with a body, other than searches, that a process receives and answers at once."""
+FETCHES, FETCHES_OF_USER = 4, 2
+"""Pages that are fetched at once; each is held in memory until it is stored."""
 WAITING = 128
 WAIT_S = 10.0
 
@@ -22,6 +24,7 @@ WAIT_S = 10.0
 def install(app: FastAPI, *, processes: int) -> None:
     """Create the limits of an application, one of `processes`, and their gauges. Call it after `metrics.install`."""
     app.state.bodies = FairQueue(BODIES, of_user=BODIES_OF_USER, max_waiting=WAITING, timeout_s=WAIT_S)
+    app.state.fetches = FairQueue(FETCHES, of_user=FETCHES_OF_USER, max_waiting=WAITING, timeout_s=WAIT_S)
     app.state.ingest_gate = gate = uploads(processes)
     metrics: Metrics = app.state.metrics
     metrics.watch("stepwell_uploads_running", "Uploads being read, embedded or stored now.", lambda: gate.running)

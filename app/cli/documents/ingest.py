@@ -16,7 +16,7 @@ import typer
 
 from app import config, errors, runtime
 from app.cli import options
-from app.cli.documents import embedded, extraction, ingest_progress, ingest_report
+from app.cli.documents import embedded, extraction, ingest_pages, ingest_progress, ingest_report
 from app.cli.documents.ingest_progress import Chunks, CountingEmbedder
 from app.cli.documents.ingest_report import ListedFile, Summary
 from app.config import Settings
@@ -36,14 +36,17 @@ PROVIDER_RETRY_S = 900.0
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Files to read, and the field of their records that holds the text (None: chosen by name)."""
+    """Files to read, the field of their records that holds the text (None: chosen by name), and pages to fetch."""
 
     listed: Sequence[ListedFile]
     text_field: str | None = None
+    addresses: Sequence[str] = ()
 
 
 def ingest(
-    paths: Annotated[list[Path], typer.Argument(help="Files, and folders of files.")],
+    paths: Annotated[
+        list[str], typer.Argument(help="Files, folders of files, and addresses of pages, such as https://example.com/.")
+    ],
     text_field: Annotated[
         str | None, typer.Option(help="Column of tables, or field of JSON lines, that holds the text.")
     ] = None,
@@ -61,15 +64,17 @@ def ingest(
 
     Of folders, every file is read that is text or has a supported format. Left out and counted are hidden files, what
     .gitignore files exclude, installed packages, build outputs, lock files, minified files, and the files of a Postgres
-    server, such as those of the data folder.
+    server, such as those of the data folder. A page is fetched again only if its site says that it has changed.
     """
     summary = Summary()
     settings = options.settings(data_dir)
-    files = Files(find(paths, summary), text_field)
-    for path in paths:
+    local = [Path(path) for path in paths if not ingest_pages.is_address(path)]
+    files = Files(find(local, summary), text_field, [path for path in paths if ingest_pages.is_address(path)])
+    for path in local:
         embedded.note_left_out(path, settings)
     if dry_run:
         plan = ingest_report.planned(summary, files.listed, config.usable_cores())
+        plan |= {"pages": len(files.addresses)} if files.addresses else {}
         _finish(summary, plan, report, partial(ingest_report.show_plan, summary, plan), as_json=as_json)
         return
     options.run(_ingest(files, summary, options.checked_user(user), settings))
@@ -181,6 +186,7 @@ async def _ingest(files: Files, summary: Summary, user_id: str, settings: Settin
         with scope.retrying_bulk(PROVIDER_RETRY_S):
             async with aclosing(read(files, summary, services.parse_limits)) as uploads:
                 await store(uploads, round(sum(file.text_bytes for file in files.listed)), summary, user_id, services)
+            await ingest_pages.store(files.addresses, files.text_field, summary, user_id, services)
         await extraction.finish(user_id, services)
 
 

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rich.markup import escape
@@ -68,10 +68,14 @@ class Summary:
     def note(self, files: Iterable[ListedFile]) -> None:
         """Counts files that are to be read."""
         for file in files:
-            self._format_of[str(file.path.resolve())] = file.format
-            count = self.formats.setdefault(file.format, FormatCount())
-            count.files += 1
-            count.bytes += file.size
+            self.note_page(str(file.path.resolve()), file.size, file.format)
+
+    def note_page(self, place: str, size: int, format: str) -> None:
+        """Counts a page by its address, or a file by its absolute path."""
+        self._format_of[place] = format
+        count = self.formats.setdefault(format, FormatCount())
+        count.files += 1
+        count.bytes += size
 
     def store(self, upload: Upload, stored: IngestResult) -> None:
         """Counts a document that has been stored or found unchanged."""
@@ -94,12 +98,12 @@ class Summary:
         if (count := self._count_of(str(path))) is not None:
             count.failed += 1
 
-    def leave_out(self, archive: Path, member: UnreadMember) -> None:
+    def leave_out(self, archive: Path | str, member: UnreadMember) -> None:
         """Records a file of an archive that cannot be read, as a file of a folder is recorded."""
         if member.left_out is not None:
-            self.left_out.add(member.left_out, f"{archive.name}/{member.path}")
+            self.left_out.add(member.left_out, f"{PurePosixPath(archive).name}/{member.path}")
         else:
-            self.fail(archive / member.path, member.error.message)
+            self.fail(f"{archive}/{member.path}", member.error.message)
 
     def unreadable(self, path: Path, error: OSError) -> None:
         """Records a file or folder that the system does not let read."""
@@ -177,6 +181,8 @@ def planned(summary: Summary, files: Sequence[ListedFile], cores: int) -> dict[s
 
 def show_plan(summary: Summary, plan: Mapping[str, Any]) -> None:
     """Prints what an ingest would read."""
+    if pages := plan.get("pages"):
+        options.out.print(f"{pages:,} pages would be fetched.")
     options.out.print(
         f"{plan['files']:,} files would be read: about {plan['estimated_chunks']:,} chunks, "
         f"{plan['estimated_minutes']:g} minutes with the built-in model.",

@@ -14,9 +14,9 @@ from app.pipelines.running.entity_cache import EntityCache
 from app.pipelines.running.source_names import SourceNames
 from app.pipelines.running.synonym_cache import SynonymCache
 from app.providers import base
-from app.providers.base import Embedder, Llm, Reranker
+from app.providers.base import Embedder, Llm, PageFetcher, Reranker
 from app.providers.calls.policy import CallPolicy
-from app.shapes import Facet, FeedbackOptions, Guidance, Reordering, Restriction, SourceRoots
+from app.shapes import AllowedHosts, Facet, FeedbackOptions, Guidance, Reordering, Restriction, SourceRoots
 from app.store.connection.read_routes import ReadRoute
 from app.store.connection.transactions import Database
 from app.store.maintenance.standby import Standby
@@ -47,7 +47,8 @@ class Services:
     for. Without `llm` hops are expanded from stored names, without `reranker` only cosine re-ranking works.
     `expected_schema` and `target_schema` are the present model and the one to which the vectors can be switched.
     `tools` are the optional tools that agents are offered. `local_token` is what requests present under
-    AUTH=local_token; empty otherwise. `standby` serves the reads of requests.
+    AUTH=local_token; empty otherwise. `standby` serves the reads of requests. `pages` fetches pages of the web, for
+    requests those of `fetch_hosts`.
     """
 
     db: Database
@@ -63,6 +64,8 @@ class Services:
     target_schema: tuple[str, int] | None = None
     llm: Llm | None = None
     reranker: Reranker | None = None
+    pages: PageFetcher | None = None
+    fetch_hosts: AllowedHosts = field(default_factory=AllowedHosts)
     guidance: Guidance = field(default_factory=Guidance)
     reordering: Reordering = field(default_factory=Reordering)
     feedback: FeedbackOptions = field(default_factory=FeedbackOptions)

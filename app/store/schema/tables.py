@@ -127,6 +127,8 @@ documents = Table(
     Column("source_path", Text),
     # The entities that the language model has named: objects with type, name, aliases and role.
     columns.json("extracted", "[]"),
+    # Of the page that the document was fetched from: {"address", "etag", "last_modified", "request", "version"}.
+    Column("fetched", JSONB),
     PrimaryKeyConstraint("user_id", "document_id"),
     UniqueConstraint("user_id", "identity"),
     ForeignKeyConstraint(["user_id", "source_id"], [sources.c.user_id, sources.c.source_id]),

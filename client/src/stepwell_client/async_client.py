@@ -26,6 +26,7 @@ from stepwell_client.options import (
     JobOptions,
     ListOptions,
     MultihopOptions,
+    PageFields,
     PageOptions,
     Passage,
     RerankOptions,
@@ -98,6 +99,10 @@ class AsyncClient:
     async def add(self, content: str, **options: Unpack[DocumentOptions]) -> models.DocumentResult:
         """Store a document; one with the same uri is replaced."""
         return await self.run(operations.add(content, options))
+
+    async def add_page(self, url: str, **options: Unpack[PageFields]) -> models.DocumentResults:
+        """Store the documents of a page or file that the service fetches, if its settings allow the host."""
+        return await self.run(operations.add_page(url, options))
 
     async def add_many(
         self,

@@ -25,6 +25,7 @@ from stepwell_client.options import (
     JobOptions,
     ListOptions,
     MultihopOptions,
+    PageFields,
     PageOptions,
     Passage,
     RerankOptions,
@@ -97,6 +98,10 @@ class Client:
     def add(self, content: str, **options: Unpack[DocumentOptions]) -> models.DocumentResult:
         """Store a document; one with the same uri is replaced."""
         return self.run(operations.add(content, options))
+
+    def add_page(self, url: str, **options: Unpack[PageFields]) -> models.DocumentResults:
+        """Store the documents of a page or file that the service fetches, if its settings allow the host."""
+        return self.run(operations.add_page(url, options))
 
     def add_many(
         self,

@@ -73,6 +73,12 @@ def add(content: str, options: Mapping[str, Any]) -> Operation[models.DocumentRe
     return Operation("POST", f"{API}/documents", TypeAdapter(models.DocumentResult), body, repeatable=True)
 
 
+def add_page(url: str, options: Mapping[str, Any]) -> Operation[models.DocumentResults]:
+    """Store the documents of a page or file that the service fetches."""
+    body = {"url": url, **_given(options)}
+    return Operation("POST", f"{API}/documents", TypeAdapter(models.DocumentResults), body, repeatable=True)
+
+
 def add_many(documents: Sequence[Mapping[str, Any]]) -> Operation[models.DocumentResults]:
     """Store several documents."""
     body = list(map(dict, documents))

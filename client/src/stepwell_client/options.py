@@ -89,6 +89,15 @@ class DocumentOptions(TypedDict, total=False):
     created_at: str
 
 
+class PageFields(TypedDict, total=False):
+    """What the documents of a page have besides their text."""
+
+    title: str
+    metadata: dict[str, Any]
+    language: str
+    text_field: str
+
+
 class UploadOptions(TypedDict, total=False):
     """What the documents of uploaded files have besides their text; `uri` and `title` with one file only."""
 

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import datetime
-import ipaddress
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import certificates
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.hashes import SHA256
 
 from app import errors
 from app.store.connection import transactions
@@ -23,30 +18,10 @@ from app.store.connection import transactions
 SSL_REQUEST_BYTES = 8
 
 
-def _certificate(folder: Path) -> tuple[Path, Path]:
-    """A self-signed certificate for 127.0.0.1, and its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
-    now = datetime.datetime.now(datetime.UTC)
-    made = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, SHA256())
-    )
-    certificate, private = folder / "server.crt", folder / "server.key"
-    certificate.write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    encoding = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    private.write_bytes(key.private_bytes(*encoding))
-    return certificate, private
-
-
 @pytest.fixture
 async def over_tls(address: Any, tmp_path: Path) -> AsyncIterator[tuple[str, Path]]:
     """The address of a TLS server in front of the real Postgres (whose build has no TLS), and its certificate."""
-    certificate, key = _certificate(tmp_path)
+    certificate, key = certificates.write(tmp_path)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate, key)
     socket_file = address.owner_dsn.partition("host=")[2].partition("&")[0] + "/.s.PGSQL.5432"
@@ -98,7 +73,7 @@ async def test_a_server_without_tls_or_with_an_untrusted_certificate_is_not_used
 ) -> None:
     address, _ = over_tls
     (tmp_path / "other").mkdir()
-    other, _ = _certificate(tmp_path / "other")
+    other, _ = certificates.write(tmp_path / "other")
     database = transactions.connect(f"{address}?{parameters.format(other)}", pool_size=1)
     with pytest.raises(errors.DatabaseUnavailable):
         async with database.shared():
