@@ -5,8 +5,8 @@ from __future__ import annotations
 import email
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from email import policy
 from email.message import EmailMessage
+from email.policy import EmailPolicy
 from email.utils import getaddresses
 from typing import Any
 
@@ -16,6 +16,26 @@ from app.parsing.files import InputFile
 from app.shapes import ExtractedDocument
 
 _PEOPLE = ("from", "to", "cc")
+MAX_HEADER, MAX_CONTENT_HEADER = 4_000, 1_000
+"""Characters of a header that are read, and of one on the content: the library takes time that grows with their square,
+and reads the latter several times."""
+
+
+class _BoundedHeaders(EmailPolicy):
+    """Cuts long headers: lists of addresses behind a whole one."""
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        """The name and the value of a header."""
+        name, value = super().header_source_parse(sourcelines)
+        lowered = name.lower()
+        most = MAX_CONTENT_HEADER if lowered.startswith("content-") else MAX_HEADER
+        if len(value) <= most:
+            return name, value
+        cut = value[:most]
+        return name, (cut.rpartition(",")[0] or cut) if lowered in _PEOPLE else cut
+
+
+_POLICY = _BoundedHeaders()
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
@@ -28,7 +48,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
 
 def parsed(raw: bytes) -> EmailMessage:
     """A message, whose headers are read when they are used."""
-    message = email.message_from_bytes(raw, policy=policy.default)
+    message = email.message_from_bytes(raw, policy=_POLICY)
     assert isinstance(message, EmailMessage)
     return message
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
@@ -9,6 +10,7 @@ import made_files
 import pytest
 
 from app.errors import UnreadableFile
+from app.parsing import mail
 from app.shapes import ExtractedDocument
 
 Read = Callable[..., list[ExtractedDocument]]
@@ -97,6 +99,26 @@ def test_a_message_without_text_has_its_subject(read: Read) -> None:
     assert [(one.title, one.text.strip()) for one in read(b"Subject: Lime is late\n\n", "a.eml")] == [
         ("Lime is late", "")
     ]
+
+
+@pytest.mark.parametrize("header", ["Content-Type: text/plain;{}", "To: {}"])
+def test_a_long_header_takes_no_longer_than_one_at_its_limit(read: Read, header: str) -> None:
+    def cpu_s(length: int) -> float:
+        value = " ;" * (length // 2) if "Content" in header else "(a)" * (length // 3)
+        began = time.process_time()
+        assert read(f"{header.format(value)}\nSubject: Lime\n\nMortar.".encode(), "a.eml")[0].text == "Mortar."
+        return time.process_time() - began
+
+    limit = mail.MAX_CONTENT_HEADER if "Content" in header else mail.MAX_HEADER
+    assert cpu_s(8 * limit) < 4 * cpu_s(limit)
+
+
+def test_a_long_list_of_people_ends_behind_a_whole_address(read: Read) -> None:
+    people = ", ".join(f"Bo {number} <bo{number}@example.org>" for number in range(500))
+    (document,) = read(f"To: {people}\n\nMortar.".encode(), "a.eml")
+    known = document.metadata["to"]
+    assert 50 < len(known) < 500
+    assert known == [f"bo{number}@example.org" for number in range(len(known))]
 
 
 @pytest.mark.parametrize("raw", [b"Subject: \n\n", b"From: a\nContent-Type: multipart/mixed; boundary=b\n\n--b--"])
