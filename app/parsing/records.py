@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
@@ -14,6 +16,26 @@ TEXT_FIELDS = ("text", "content", "body")
 TITLE_FIELDS = ("title", "name")
 ID_FIELDS = ("id", "_id")
 MAX_ID = 200
+MANY_FIELDS, MOST_FIELDS = 12, 1_000
+"""Fields beyond which a record says those that matter first, and beyond which it does not, since that takes long."""
+SAMPLE = 200
+"""Records that show which fields matter."""
+LONGEST_NAME = 120
+"""Characters of the longest value that names a record."""
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_LETTER = re.compile(r"[^\W\d_]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """The fields of a record with many, those that matter first, and the one that names it; both empty for others."""
+
+    fields: Sequence[str] = ()
+    name: str | None = None
+
+    def of(self, record: Mapping[str, Any]) -> Iterable[str]:
+        """The fields of a record in their order; a record may have further ones."""
+        return dict.fromkeys(itertools.chain((name for name in self.fields if name in record), record))
 
 
 @dataclass(slots=True)
@@ -39,19 +61,31 @@ class RecordReader:
 
         `shared` is metadata of all. Raises UnreadableFile if a record does not have the requested field.
         """
-        for place, record in records:
-            document = self._document(place, record, shared)
+        numbered = iter(records)
+        sample = list(itertools.islice(numbered, 1))
+        order = _Order()
+        if sample and MANY_FIELDS < len(sample[0][1]) <= MOST_FIELDS and self._chosen(sample[0][1]) is None:
+            sample += itertools.islice(numbered, SAMPLE - 1)
+            order = _order([record for _place, record in sample])
+        for place, record in itertools.chain(sample, numbered):
+            document = self._document(place, record, shared, order)
             if document.text.strip() or document.title:
                 yield document
 
-    def _document(self, place: str, record: Mapping[str, Any], shared: Mapping[str, Any]) -> ExtractedDocument:
+    def _chosen(self, record: Mapping[str, Any]) -> str | None:
+        return self.text_field or _named(record, TEXT_FIELDS)
+
+    def _document(
+        self, place: str, record: Mapping[str, Any], shared: Mapping[str, Any], order: _Order
+    ) -> ExtractedDocument:
         if self.text_field is not None and self.text_field not in record:
             raise UnreadableFile("unknown_text_field", f"There is no field or column with this name ({place}).")
-        chosen = self.text_field or _named(record, TEXT_FIELDS)
+        chosen = self._chosen(record)
         title = _named(record, TITLE_FIELDS)
         if chosen is None:
-            text = "\n".join(f"{name}: {value}" for name, value in record.items() if _shown(value))
+            text = "\n".join(f"{name}: {record[name]}" for name in order.of(record) if _shown(record[name]))
             others = {name: value for name, value in record.items() if name != title and _shown(value)}
+            title = title or (order.name if order.name in record else None)
         else:
             text = _shown(record[chosen])
             others = {n: value for n, value in record.items() if n not in (chosen, title) and _shown(value)}
@@ -72,6 +106,34 @@ class RecordReader:
         fragment = by_id if value and len(value) <= MAX_ID and by_id not in self.seen else place
         self.seen.add(fragment)
         return fragment
+
+
+def _order(records: Sequence[Mapping[str, Any]]) -> _Order:
+    """The order of the fields of records: names and other texts, then categories, then numbers and ids, then constants.
+
+    The first name is that of the record: a text that is short and differs in most records.
+    """
+    values = {name: [_shown(record.get(name)) for record in records] for name in records[0]}
+    ranks = {name: _rank([value for value in found if value]) for name, found in values.items()}
+    fields = sorted(ranks, key=ranks.__getitem__)
+    names = (name for name in fields if ranks[name] == 0 and max(map(len, values[name])) <= LONGEST_NAME)
+    return _Order(fields, next(names, None))
+
+
+def _rank(values: Sequence[str]) -> int:
+    """How much a field with these values says: 0 for texts that differ in most records, to 3 for a constant."""
+    different = len(set(values))
+    if not values or (different == 1 and len(values) > 2):
+        return 3
+    if 2 * sum(map(_is_text, values)) <= len(values):
+        return 2
+    return 0 if 2 * different > len(values) else 1
+
+
+def _is_text(value: str) -> bool:
+    """Whether a value has a word and is mostly letters, unlike numbers, dates and ids."""
+    letters = len(_LETTER.findall(value[:MAX_ID]))
+    return 5 * letters >= 3 * len("".join(value[:MAX_ID].split())) and _WORD.search(value) is not None
 
 
 def _named(record: Mapping[str, Any], names: Iterable[str]) -> str | None:

@@ -28,7 +28,7 @@ ATTACKS: dict[str, tuple[str, Attack]] = {
     "uploads": ("14 abandoned uploads of 9.6 MB", load.abandoned_uploads),
     "texts": ("two dropped uploads of 6.3 MB of `.rst` with a code block of options alone", texts.dropped_conversions),
     "books": ("a form of 100 EPUB files of 1 kB, each naming one chapter 3,000 times", texts.books),
-    "documents": ("a form of 9 files of 3 MB in RTF, MBOX and other formats that are slow to read", texts.documents),
+    "documents": ("a form of 14 files of 3 MB in RTF, MBOX, OpenDocument and other formats", texts.documents),
     "archives": ("a form of 20 ZIP archives of 990 files each", texts.archives),
     "columns": ("two forms of 20 CSV files of 100,000 columns", texts.columns),
     "stop": ("SIGTERM during six uploads of 9.6 MB", load.stop_during_uploads),

@@ -18,6 +18,7 @@ from benchmarks.service import Service
 WRITES = 12
 WRITE_LIMIT_S = 15.0
 ANSWER_LIMIT_S = 25.0
+FROM = b"From a@b.c Fri Jul  8 12:08:34 2011\n"
 OPTIONS = ".. code::\n" + "   :a:\n" * 900_000 + "   x\n"
 SLOW_FILES = {
     "groups.rtf": b"{\\rtf1 " + b"{a}" * 1_000_000 + b"}",
@@ -27,8 +28,11 @@ SLOW_FILES = {
     % (b"![](data:" * 300_000),
     "tags.vtt": b"WEBVTT\n\n00:01.000 --> 00:02.000\n" + b"<v " * 1_000_000,
     "cues.srt": b"1\n00:00:01,000 --> 00:00:02,000\na\n\n" * 80_000,
-    "messages.mbox": b"From a@b.c Fri Jul  8 12:08:34 2011\nSubject: a\n\n" * 60_000,
-    "headers.mbox": b"From a@b.c Fri Jul  8 12:08:34 2011\nSubject: a\nTo: " + b'"a" ' * 700_000 + b"\n\na",
+    "messages.mbox": FROM + (b"Subject: a\n\n" + FROM) * 60_000,
+    "headers.mbox": FROM + b"Subject: a\nTo: " + b'"a" ' * 700_000 + b"\n\na",
+    "contents.mbox": (FROM + b"Subject: a\nContent-Type: text/plain;" + b" ;" * 16_000 + b"\n\na\n\n") * 90,
+    "definitions.py": b"".join(b" " * (number % 40) + b"def a(b):\n" for number in range(100_000)),
+    "fields.csv": b",".join(b"c%d" % number for number in range(1_000)) + b"\n" + (b"abc," * 1_000 + b"\n") * 750,
     "compound.xls": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(22) + b"\t" + bytes(3_000_000),
 }
 """Files of about 3 MB that are cheap to send, by name."""
@@ -64,7 +68,9 @@ async def columns(target: Target) -> str:
 
 async def documents(target: Target) -> str:
     """Sends a form of files of other formats, each made to take long; measures the CPU time and the answer."""
-    return await _form(target, SLOW_FILES)
+    texts = {"text": "<text:p>a<text:span>b</text:span></text:p>", "presentation": '<draw:page draw:name="a"/>'}
+    made = {f"{kind}.odf": _opendocument(kind, element) for kind, element in texts.items()}
+    return await _form(target, {**SLOW_FILES, **made})
 
 
 async def archives(target: Target) -> str:
@@ -107,6 +113,19 @@ def _cpu_s(service: Service) -> float:
     """The CPU time of the service and of the processes that it has started, those that have ended included."""
     found = [psutil.Process(service.process.pid), *psutil.Process(service.process.pid).children(recursive=True)]
     return sum(sum(one.cpu_times()[:4]) for one in found if "postgres" not in one.name())
+
+
+def _opendocument(kind: str, element: str) -> bytes:
+    """A text or presentation in OpenDocument format of 3 MB of one element."""
+    names = "".join(f' xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("office", "text"))
+    names += ' xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0"'
+    body = f"<office:{kind}>{element * (3_000_000 // len(element))}</office:{kind}>"
+    content = f"<office:document-content{names}><office:body>{body}</office:body></office:document-content>"
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as made:
+        made.writestr("mimetype", f"application/vnd.oasis.opendocument.{kind}", zipfile.ZIP_STORED)
+        made.writestr("content.xml", content)
+    return target.getvalue()
 
 
 def _archive(number: int) -> bytes:

@@ -26,6 +26,25 @@ def test_a_row_without_a_text_column_has_all_columns_as_its_text(read: Read) -> 
     assert not first.markdown
 
 
+def test_a_row_with_many_columns_says_first_what_differs_in_words_and_is_named_by_it(read: Read) -> None:
+    def row(number: int, kind: str, machine: str) -> list[str]:
+        return [f"2024-03-0{number}", f"A{number}-77", *"12345678", kind, "Lindau works", machine, ""]
+
+    header = ["checked", "code", *(f"m{number}" for number in range(8)), "kind", "site", "machine", "note"]
+    machines = [("pump", "Bilge pump aft"), ("pump", "Fire pump"), ("hoist", "Boat hoist"), ("pump", "Fuel pump")]
+    rows = [header, *(row(number, *machine) for number, machine in enumerate(machines, 1))]
+    documents = read("\n".join(map(",".join, rows)).encode(), "a.csv")
+    assert [document.title for document in documents] == [machine for _kind, machine in machines]
+    lines = documents[0].text.splitlines()
+    assert [line.partition(":")[0] for line in lines[:4]] == ["machine", "kind", "checked", "code"]
+    assert lines[-1] == "site: Lindau works"
+    assert sorted(lines) == sorted(f"{name}: {value}" for name, value in zip(header, rows[1], strict=True) if value)
+    assert documents[0].metadata == {name: value for name, value in zip(header, rows[1], strict=True) if value}
+    narrow = read("\n".join(",".join(row[-12:]) for row in rows).encode(), "a.csv")
+    assert [document.title for document in narrow] == [""] * 4
+    assert narrow[0].text.startswith("m0: 1\nm1: 2")
+
+
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_a_column_named_text_is_the_text_and_the_others_are_metadata(read: Read, delimiter: str) -> None:
     rows = [["title", "Text", "team"], ["Lime", '"Mix it\nwell."', "masons"]]
