@@ -199,13 +199,13 @@ async def test_offsets_map_into_the_stored_text(tenant: Tenant) -> None:
     assert content[hit.start_offset : hit.end_offset] == hit.content
 
 
-async def test_a_megabyte_of_distinct_words_in_one_paragraph_is_stored_and_found(tenant: Tenant) -> None:
-    words = [f"wort{n:016x}" for n in range(50_000)]
+async def test_thousands_of_distinct_words_in_one_paragraph_are_stored_and_found(tenant: Tenant) -> None:
+    words = [f"wort{n:016x}" for n in range(12_000)]
     stored = await tenant.add(" ".join(words), "big")
     chunks = await _chunks(tenant, stored.document_id)
     assert len(chunks) == stored.chunk_count > 100
     assert chunks[-1].content.endswith(words[-1])
-    for word in (words[0], words[25_000], words[-1]):
+    for word in (words[0], words[6_000], words[-1]):
         answer = await tenant.ask(word, mode="lexical")
         assert [word in hit.candidate.content.split() for hit in answer.hits[:1]] == [True]
         assert answer.relaxed == ()
@@ -238,7 +238,7 @@ async def test_a_reader_during_replacements_sees_one_version_and_never_half(tena
 
     async def write() -> None:
         try:
-            for n in range(30):
+            for n in range(14):
                 await tenant.add(versions[marks[n % 2]], "note")
         finally:
             done.set()
