@@ -59,6 +59,7 @@ class ToolPassage(ToolResult):
     document_id: UUID = Field(description="Id of its document.")
     title: str | None = Field(None, description="Title of its document; left out if the text begins with it.")
     uri: str | None = Field(None, description="URI of its document.")
+    source: str | None = Field(None, description="Name of the source of its document, if it has one.")
     page: int | None = Field(None, description="Page of the PDF, or slide, on which the passage begins.")
     start: int = Field(description="Offset of the passage in the text of its document, in characters.")
     heading: str | None = Field(None, description="Headings above the passage, outermost first.")
@@ -80,6 +81,7 @@ class ToolPassage(ToolResult):
             document_id=candidate.document_id,
             title=None if _begins_with(content, candidate.title) else candidate.title,
             uri=_place(candidate.uri),
+            source=hit.source,
             page=candidate.page,
             start=candidate.start_offset,
             heading=" > ".join(one for one in candidate.heading_path if one != candidate.title) or None,

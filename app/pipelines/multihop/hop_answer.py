@@ -96,6 +96,7 @@ class HopAnswer:
             return
         async with self.state.reading(self.context) as reading:
             read = await chunks.by_id(reading, [chunk.chunk_id for chunk in missing], vector=None)
+            await self.context.name_sources((candidate for candidate, _similarity in read.values()), reading)
         for chunk in missing:
             chunk.candidate, _similarity = read.get(chunk.chunk_id, (None, None))
 

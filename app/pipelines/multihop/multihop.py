@@ -152,7 +152,10 @@ class _FurtherHops:
         searches = await self._searches(found)
         async with self.state.reading(self.context) as reading:
             stored = [chunk_id for chunk_id in sources if chunk_id in self.state.chunks]
-            return await self.strategy.retrieve(hop, searches, stored, self.state, reading)
+            new = await self.strategy.retrieve(hop, searches, stored, self.state, reading)
+            found_texts = (self.state.chunks[chunk_id].candidate for chunk_id in new)
+            await self.context.name_sources(filter(None, found_texts), reading)
+        return new
 
     async def _searches(self, found: HopTerms) -> list[HopSearch]:
         """The searches of a hop, with their vectors: for the question with the terms, and for those of the model."""

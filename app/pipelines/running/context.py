@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -13,8 +13,8 @@ from app.pipelines.running.services import Services
 from app.pipelines.running.turns import SearchTurn
 from app.providers import base
 from app.providers.calls import scope
-from app.shapes import Degraded, RelevanceCalibration
-from app.store.connection.transactions import Version
+from app.shapes import Candidate, Degraded, RelevanceCalibration
+from app.store.connection.transactions import Reading, Version
 
 
 @dataclass(slots=True)
@@ -22,10 +22,10 @@ class SearchContext:
     """One search in progress.
 
     `version` is the user's version in the snapshot that the chunks of the search are from, `calibration` that of the
-    user's relevance there, `source_names` are those of the sources of its hits by id. `timings` has the duration of
-    each stage in milliseconds, `degraded` the inputs that could not be used, `relaxed` the relaxations that were
-    applied. `turn` is given back while the search waits for a remote provider. `moment` is the time that counts as the
-    present, in microseconds since 1970: of all pages that of the first.
+    user's relevance there, `source_names` are those of the sources of what was read so far by id. `timings` has the
+    duration of each stage in milliseconds, `degraded` the inputs that could not be used, `relaxed` the relaxations that
+    were applied. `turn` is given back while the search waits for a remote provider. `moment` is the time that counts as
+    the present, in microseconds since 1970: of all pages that of the first.
     """
 
     services: Services
@@ -33,7 +33,7 @@ class SearchContext:
     turn: SearchTurn = turns.UNLIMITED
     version: Version | None = None
     calibration: RelevanceCalibration | None = None
-    source_names: Mapping[UUID, str] = field(default_factory=dict)
+    source_names: dict[UUID, str] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=dict)
     degraded: list[Degraded] = field(default_factory=list)
     relaxed: list[str] = field(default_factory=list)
@@ -42,6 +42,11 @@ class SearchContext:
     def waiting_for(self, model: object) -> AbstractAsyncContextManager[None]:
         """Give the turn back while a remote model works; a local one uses the cores that the turns share."""
         return self.turn.released() if base.policy_of(model) else nullcontext()
+
+    async def name_sources(self, candidates: Iterable[Candidate], db: Reading) -> None:
+        """Read the names of the sources of candidates, unless they are known."""
+        unnamed = [one for one in candidates if one.source_id and one.source_id not in self.source_names]
+        self.source_names.update(await self.services.source_names.of(unnamed, db))
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:

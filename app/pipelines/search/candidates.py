@@ -21,7 +21,7 @@ class Recalled:
     """A parsed query, its fusion plan, the request that was run last, and its result.
 
     `scale` assesses the relevance of the candidates; None if the embedding model is not calibrated. `source_names` are
-    those of the sources of the candidates by id.
+    those of the sources of what the search has read by id; those of later hops and pages are added to them.
     """
 
     parsed: ParsedQuery

@@ -235,6 +235,7 @@ async def _continued(found: Sequence[Hit], request: HybridRequest, context: Sear
         async with context.services.db.searching(context.user_id, candidates=request.candidates) as reading:
             stale = await stale_chunks.find([hit.candidate for hit in found], context, reading)
             result = await recall.hybrid(reading, request)
+            await context.name_sources(result.candidates, reading)
     kept = [hit for hit in found if hit.candidate.chunk_id not in stale]
     known = {hit.candidate.chunk_id for hit in kept}
     lowest = min((hit.candidate.score for hit in kept), default=math.inf)

@@ -13,7 +13,7 @@ from app.pipelines.running import offload, query_vector
 from app.pipelines.running.context import SearchContext
 from app.pipelines.search.understanding import Understanding
 from app.shapes import HybridRequest, HybridResult, IndexText, LexicalQuery, Negation, Weights
-from app.store.connection.transactions import Database, Reading, retry_read
+from app.store.connection.transactions import Reading, retry_read
 from app.store.search import recall, vocabulary
 from app.text.queries import spelling
 
@@ -52,7 +52,7 @@ async def run(
         if step.needs_vector and request.vector is None and "embedding_failed" not in context.degraded:
             request = replace(request, vector=await query_vector.embed(understood.parsed.text, context))
         with context.timed("relax"):
-            relaxed = await _run_looser(step, request, result, context.services.db)
+            relaxed = await _run_looser(step, request, result, context)
         if relaxed is not None:
             context.relaxed.append(step.name)
             return relaxed
@@ -61,15 +61,16 @@ async def run(
 
 @retry_read
 async def _run_looser(
-    step: Step, request: HybridRequest, result: HybridResult, db: Database
+    step: Step, request: HybridRequest, result: HybridResult, context: SearchContext
 ) -> tuple[HybridRequest, HybridResult] | None:
     """The looser request of a step and what it finds; None if that is nothing."""
-    async with db.searching(request.user_id, candidates=request.candidates) as reading:
+    async with context.services.db.searching(request.user_id, candidates=request.candidates) as reading:
         await reading.use_custom_plans()
         looser = await _looser(step, request, result, reading)
         if looser is None:
             return None
         found = await recall.hybrid(reading, looser)
+        await context.name_sources(found.candidates, reading)
         return (looser, found) if found.candidates else None
 
 

@@ -106,6 +106,6 @@ async def _recalled(
                 result = await recall.hybrid(reading, guidance.widened(request, query, matches))
             unguided = Unguided(query, understood.parsed, request, result)
             applied = await guidance.run(reading, unguided, matches, cache=services.entity_cache)
-        context.source_names = await services.source_names.of((*result.candidates, *applied.added), reading)
+        await context.name_sources((*result.candidates, *applied.added), reading)
     found = replace(understood, request=request)
     return found, matches, replace(result, candidates=(*result.candidates, *applied.added)), applied

@@ -77,7 +77,7 @@ async def _nearest(query: SimilarQuery, context: SearchContext) -> HybridRun:
             with_content=query.detail != "ids" or query.collapse,
         )
         result = await recall.hybrid(reading, request)
-        context.source_names = await context.services.source_names.of(result.candidates, reading)
+        await context.name_sources(result.candidates, reading)
         return HybridRun(request, result, is_whole=len(result.candidates) < request.limit)
 
 

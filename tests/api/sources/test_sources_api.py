@@ -110,6 +110,31 @@ async def test_a_source_is_added_synchronised_watched_and_deleted(caller: Caller
     assert (await caller.search("lime"))["fallback_reason"] == "no_documents"
 
 
+async def test_hits_name_their_source_where_none_of_the_first_candidates_has_one(caller: Caller, root: Path) -> None:
+    source_folder.write(root / caller.user_id, "notes/quarry.md", b"# Stonehand Quarry\n\nOpened below the old mill.")
+    added = await caller.client.post(SOURCES, json={"path": "notes"})
+    await _done(caller, added.headers["location"])
+    for number in range(10):
+        await caller.add(f"The mill buys lime from Stonehand Quarry, order {number}.", f"order-{number}.md")
+    words = {"mode": "lexical", "candidates": 10, "hierarchy": "off"}
+    hops = {"mode": "lexical", "query": "who sells lime", "limit": 20}
+    queries = {
+        "a later hop": ("/api/rag/search/multihop", hops),
+        "a relaxed search": ("/api/rag/search", {**words, "query": "+below +granite"}),
+        "a tool": ("/api/rag/tools/search_documents", {"query": "+below", "mode": "lexical"}),
+    }
+    first = {**words, "query": "mill lime", "limit": 10}
+    cursor = (await caller.search(**first))["next_cursor"]
+    queries["a later page"] = ("/api/rag/search", {**first, "cursor": cursor})
+    named = {}
+    for way, (path, body) in queries.items():
+        results = (await caller.client.post(path, json=body)).json()["results"]
+        sources = {hit["uri"].rpartition("/")[2]: hit.get("source") for hit in results}
+        named[way] = sources.pop("quarry.md")
+        assert set(sources.values()) <= {None}, way
+    assert named == dict.fromkeys(queries, "notes")
+
+
 async def test_names_of_sources_are_unique_and_by_default_those_of_their_folders(caller: Caller, root: Path) -> None:
     _fill(root, caller)
     for number, (globs, name) in enumerate([(["*.md"], "notes"), (["0.md"], "notes (2)"), (["1.md"], "notes (3)")]):
