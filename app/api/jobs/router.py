@@ -9,6 +9,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, FastAPI, Path, Query, Request
 from fastapi.responses import StreamingResponse
+from pydantic import PlainValidator
 from starlette.types import Receive, Scope, Send
 
 from app import errors
@@ -31,11 +32,28 @@ _EVENT_RESPONSE: dict[int | str, dict[str, Any]] = {
         "content": {"text/event-stream": {"schema": {"type": "string"}}},
     }
 }
-JobId = Annotated[
-    UUID,
+
+
+def _key(text: str) -> followed_jobs.JobKey:
+    try:
+        return "newest" if text == "newest" else UUID(text)
+    except ValueError:
+        raise ValueError("Must be newest, or a UUID such as 3fa85f64-5717-4562-b3fc-2c963f66afa6.") from None
+
+
+JobKey = Annotated[
+    followed_jobs.JobKey,
+    PlainValidator(_key, json_schema_input_type=str),
     Path(
-        description="Id of the job, from the response that queued it or a listing.",
-        openapi_examples={"unknown": {"summary": "Id that does not exist", "value": EXAMPLE_JOB}},
+        description="Id of the job, from the response that queued it or a listing; or `newest`, the newest of your "
+        "jobs without those that update links, vectors or postings.",
+        openapi_examples={
+            "newest": {
+                "summary": "Your newest job, such as that of the example of `POST /api/rag/sources`",
+                "value": "newest",
+            },
+            "unknown": {"summary": "Id that does not exist", "value": EXAMPLE_JOB},
+        },
     ),
 ]
 
@@ -64,9 +82,10 @@ async def page(
 
 
 @router.get("/jobs/{job_id}", operation_id="get_job", summary="Get a job", responses=problems.responses(404))
-async def get(job_id: JobId, user_id: auth.Searcher, use: auth.ReadUse) -> StoredJob:
+async def get(job_id: JobKey, user_id: auth.Searcher, use: auth.ReadUse) -> StoredJob:
     """A job with its progress and result."""
-    return StoredJob.of(await followed_jobs.get(job_id, user_id, db=use.db))
+    found = await followed_jobs.find(job_id, user_id, db=use.db)
+    return StoredJob.of(await followed_jobs.get(found, user_id, db=use.db))
 
 
 @router.get(
@@ -76,15 +95,16 @@ async def get(job_id: JobId, user_id: auth.Searcher, use: auth.ReadUse) -> Store
     response_class=StreamingResponse,
     responses={**problems.responses(404), **_EVENT_RESPONSE},
 )
-async def events(job_id: JobId, request: Request, user_id: auth.Searcher, use: auth.ReadUse) -> StreamingResponse:
+async def events(job_id: JobKey, request: Request, user_id: auth.Searcher, use: auth.ReadUse) -> StreamingResponse:
     """The job as server-sent events: now, after each change, and at its end, where the stream ends too."""
     async with AsyncExitStack() as stack:
         try:
             await stack.enter_async_context(request.app.state.job_streams.turn(user_id))
         except errors.Overloaded:
             raise errors.Overloaded("Too many jobs are followed at once: read the job instead.") from None
-        await followed_jobs.get(job_id, user_id, db=use.db)
-        return EventStream(followed_jobs.follow(job_id, user_id, db=use.db), stack.pop_all())
+        found = await followed_jobs.find(job_id, user_id, db=use.db)
+        await followed_jobs.get(found, user_id, db=use.db)
+        return EventStream(followed_jobs.follow(found, user_id, db=use.db), stack.pop_all())
 
 
 @router.post(
@@ -93,9 +113,13 @@ async def events(job_id: JobId, request: Request, user_id: auth.Searcher, use: a
     summary="Cancel a job",
     responses=problems.responses(404, 409, 507),
 )
-async def cancel(job_id: JobId, user_id: auth.Writer, use: auth.Use) -> StoredJob:
-    """Cancel a job that waits or runs. What it was to store is not stored; the previous version stays."""
-    return StoredJob.of(await followed_jobs.cancel(job_id, user_id, db=use.db))
+async def cancel(job_id: JobKey, user_id: auth.Writer, use: auth.Use) -> StoredJob:
+    """Cancel a job that waits or runs. What it was to store is not stored; the previous version stays.
+
+    A job that has ended stays as it is, and its `status` says how it has ended.
+    """
+    found = await followed_jobs.find(job_id, user_id, db=use.db)
+    return StoredJob.of(await followed_jobs.cancel(found, user_id, db=use.db))
 
 
 class EventStream(StreamingResponse):

@@ -40,7 +40,7 @@ _NOT_FOUND: dict[str, errors.StepwellError] = {
 _CONFLICTS: dict[str, errors.StepwellError] = {
     "add_source": errors.Conflict("A user has at most 1,000 sources."),
     "source": errors.Conflict("Several sources have this name: use the id of one."),
-    "job": errors.Conflict("The job has ended: its status is done."),
+    "job": errors.Conflict("Jobs that update links, vectors or postings cannot be cancelled."),
     "document": errors.Conflict("Another document already has this uri or this content.", field="uri"),
     "entit": errors.Conflict("An entity has this type and name.", field="name"),
 }

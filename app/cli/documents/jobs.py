@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 import typer
@@ -18,7 +18,18 @@ from app.shapes import JobState
 from app.store.connection.transactions import Database
 
 app = typer.Typer(help="Background jobs: list, show, cancel.", no_args_is_help=True)
-JobId = Annotated[UUID, typer.Argument(metavar="JOB_ID", help="A job's id.")]
+
+
+def _key(text: str) -> pipeline.JobKey:
+    try:
+        return "newest" if text == "newest" else UUID(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is neither the id of a job nor newest.") from None
+
+
+JobKey = Annotated[
+    Any, typer.Argument(metavar="JOB_ID", parser=_key, help="A job's id, or newest: the newest that can be cancelled.")
+]
 
 
 @app.command("list")
@@ -43,7 +54,7 @@ def listed(
 
 @app.command()
 def show(
-    job_id: JobId,
+    job_id: JobKey,
     user: options.User = options.LOCAL,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
@@ -54,18 +65,24 @@ def show(
 
 @app.command()
 def cancel(
-    job_id: JobId,
+    job_id: JobKey,
     user: options.User = options.LOCAL,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
     """Cancel a job that waits or runs."""
-    user_id = options.checked_user(user)
-    _show(owning.run_as_service(data_dir, lambda db: pipeline.cancel(job_id, user_id, db=db)), as_json=as_json)
+    job = owning.run_as_service(data_dir, partial(_cancel, job_id, options.checked_user(user)))
+    if job.status != "cancelled":
+        options.err.print(f"The job has ended: its status is {job.status}.")
+    _show(job, as_json=as_json)
 
 
-async def _get(job_id: UUID, user_id: str, db: Database) -> JobState:
-    return await pipeline.get(job_id, user_id, db=db)
+async def _get(key: pipeline.JobKey, user_id: str, db: Database) -> JobState:
+    return await pipeline.get(await pipeline.find(key, user_id, db=db), user_id, db=db)
+
+
+async def _cancel(key: pipeline.JobKey, user_id: str, db: Database) -> JobState:
+    return await pipeline.cancel(await pipeline.find(key, user_id, db=db), user_id, db=db)
 
 
 def _show(job: JobState, *, as_json: bool) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from datetime import datetime
+from typing import Literal
 from uuid import UUID
 
 from app import errors
@@ -16,12 +17,27 @@ from app.store.connection.transactions import Database, Reading, retry_read
 from app.store.jobs import jobs
 from app.store.sources import sources
 
+JobKey = UUID | Literal["newest"]
+"""The id of a job, or the newest of the user's without those that update links, vectors or postings."""
 MAX_FAILURES = 1_000
 """Files that could not be stored which are listed."""
+_UNCANCELLABLE = [kind.name for kind in kinds.ALL if not kind.is_cancellable]
 POLL_S = 0.5
 """Pause between two looks at a job that is followed."""
 KEEP_ALIVE_S = 10.0
 """Longest time without an item while a job is followed."""
+
+
+@retry_read
+async def find(key: JobKey, user_id: str, *, db: Database) -> UUID:
+    """The id of a job. Raises NotFound where the newest is wanted and there is none."""
+    if key != "newest":
+        return key
+    async with db.primary.reading(user_id) as reading:
+        found = await jobs.newest(reading, without=_UNCANCELLABLE)
+    if found is None:
+        raise errors.NotFound("No such job.")
+    return found
 
 
 @retry_read
@@ -73,18 +89,17 @@ async def follow(job_id: UUID, user_id: str, *, db: Database) -> AsyncGenerator[
 
 
 async def cancel(job_id: UUID, user_id: str, *, db: Database) -> JobState:
-    """Cancel a job that waits or runs; its files that failed are not listed.
+    """Cancel a job that waits or runs; one that has ended stays as it is. Its files that failed are not listed.
 
-    Raises NotFound, and Conflict where it has ended or cannot be cancelled.
+    Raises NotFound, and Conflict where a job of its kind cannot be cancelled.
     """
     async with db.primary.reading(user_id) as reading:
         found = await _stored(reading, job_id)
-    if any(kind.name == found.kind and not kind.is_cancellable for kind in kinds.ALL):
+    if found.kind in _UNCANCELLABLE:
         raise errors.Conflict("Jobs that update links, vectors or postings cannot be cancelled.")
     async with db.writing(user_id, checked=True) as writing:
         await writing.lock()
-        if not await jobs.cancel(writing, job_id):
-            raise errors.Conflict(f"The job has ended: its status is {found.status}.")
+        await jobs.cancel(writing, job_id)
         return await _stored(writing, job_id)
 
 

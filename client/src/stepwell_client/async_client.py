@@ -296,7 +296,7 @@ class AsyncClient:
         return await self.run(operations.job(job_id))
 
     async def cancel_job(self, job_id: DocumentId) -> models.Job:
-        """Cancel a background job that waits or runs."""
+        """Cancel a background job that waits or runs; one that has ended stays as it is."""
         return await self.run(operations.cancel_job(job_id))
 
     async def follow_job(self, job_id: DocumentId) -> AsyncIterator[models.Job]:

@@ -288,7 +288,7 @@ class Client:
         return self.run(operations.job(job_id))
 
     def cancel_job(self, job_id: DocumentId) -> models.Job:
-        """Cancel a background job that waits or runs."""
+        """Cancel a background job that waits or runs; one that has ended stays as it is."""
         return self.run(operations.cancel_job(job_id))
 
     def follow_job(self, job_id: DocumentId) -> Iterator[models.Job]:

@@ -19,7 +19,7 @@ from app.providers.base import Embedder
 def cases(name: str) -> Iterator[Any]:
     """Every example of every operation whose path has this example.
 
-    The source is added first, which others name; those that change or delete something come last.
+    The source is added first, which others name, as its job; those that change or delete something come last.
     """
     for operation_id, (_method, path, operation) in sorted(OPERATIONS.items(), key=lambda one: one[0] != "add_source"):
         if (sent := filled(path, operation, name)) is not None:

@@ -29,7 +29,8 @@ VARYING = re.compile(
 )
 CHANGING = (
     *("add_", "upload_", "upsert_", "change_", "replace_", "delete_", "reindex_"),
-    *("list_jobs", "list_sources", "get_source", "sync_source", "set_synonyms", "get_synonyms"),
+    *("list_jobs", "get_job", "follow_job", "cancel_job"),
+    *("list_sources", "get_source", "sync_source", "set_synonyms", "get_synonyms"),
 )
 ANSWERED = [
     (operation_id, status)

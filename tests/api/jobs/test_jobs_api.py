@@ -32,7 +32,7 @@ async def test_a_job_is_listed_read_and_cancelled(caller: Caller, database: Data
     assert shown["document_id"] is not None
     cancelled = await caller.client.post(f"{JOBS}/{ids[0]}/cancel")
     assert (cancelled.status_code, cancelled.json()["status"]) == (200, "cancelled")
-    assert_problem(await caller.client.post(f"{JOBS}/{ids[0]}/cancel"), 409, "conflict")
+    assert (await caller.client.post(f"{JOBS}/{ids[0]}/cancel")).json() == cancelled.json()
     listed = (await caller.client.get(JOBS, params={"status": "cancelled"})).json()["jobs"]
     assert [job["job_id"] for job in listed] == ids[:1]
 
@@ -43,6 +43,18 @@ async def test_a_job_of_another_user_is_404(caller: Caller, new_caller: Any, dat
     for method, path in (("GET", ""), ("GET", "/events"), ("POST", "/cancel")):
         assert_problem(await other.client.request(method, f"{JOBS}/{job_id}{path}"), 404, "not_found")
     assert (await other.client.get(JOBS)).json()["jobs"] == []
+
+
+async def test_the_newest_job_is_that_of_the_last_request(caller: Caller, new_caller: Any, database: Database) -> None:
+    assert_problem(await caller.client.get(f"{JOBS}/newest"), 404, "not_found")
+    assert_problem(await caller.client.get(f"{JOBS}/oldest"), 422, "invalid_request", "job_id")
+    _first, second = [str(await _queue(database, caller)) for _ in range(2)]
+    upkeep = await _queue(database, caller, "relink")
+    await _queue(database, await new_caller("search"))
+    assert (await caller.client.get(f"{JOBS}/newest")).json()["job_id"] == second
+    assert (await caller.client.post(f"{JOBS}/newest/cancel")).json()["job_id"] == second
+    assert f'"job_id":"{second}"' in (await caller.client.get(f"{JOBS}/newest/events")).text
+    assert_problem(await caller.client.post(f"{JOBS}/{upkeep}/cancel"), 409, "conflict")
 
 
 async def test_the_events_of_a_job_end_with_its_last_state(caller: Caller, database: Database) -> None:
