@@ -1,4 +1,4 @@
-"""Gives the documents of an evaluation set random authors, teams and tags.
+"""Gives the documents of an evaluation set random authors, teams and tags, on request vendors, clients and others too.
 
 At the level `plain` they are common names, teams of an office and frequent words of the documents. At `harsh` they are
 names and words of the set's questions, so that every question names entities that have nothing to do with its answer.
@@ -35,6 +35,8 @@ TEAMS = (
 AUTHORS, TAGS = 60, 60
 """Different authors and tags of the level `plain`."""
 TAGS_OF_DOCUMENT = 2
+ORGANISATIONS = ("vendor", "client", "customer", "organisation", "company")
+"""Keys whose values are drawn from the names of teams."""
 _TAG = re.compile(r"[^\W\d_]{5,}")
 _WORD = re.compile(r"[^\W_](?:[\w'’.-]*\w)?")
 
@@ -48,19 +50,24 @@ class Pools:
     tags: Sequence[str]
 
 
-def annotated(loaded: EvaluationSet, level: Level, *, seed: int = 0) -> EvaluationSet:
-    """Returns the set with random metadata in every document, deterministically by the seed."""
+def annotated(loaded: EvaluationSet, level: Level, *, seed: int = 0, with_organisations: bool = False) -> EvaluationSet:
+    """Returns the set with random metadata in every document, deterministically by the seed.
+
+    `with_organisations`: also with a vendor, client, customer, organisation, company and product.
+    """
     if level == "none":
         return loaded
     rng = Random(f"{level} {seed}")
     pools = _of_offices(loaded, rng) if level == "plain" else _of_questions(loaded)
     authors, teams, tags = (_turns(pool, rng) for pool in (pools.authors, pools.teams, pools.tags))
+    others = _organisations(pools, Random(f"{level} {seed} organisations")) if with_organisations else {}
     documents = []
     for upload in loaded.documents:
         drawn = {
             "author": next(authors, None),
             "team": next(teams, None),
             "tags": [*itertools.islice(tags, TAGS_OF_DOCUMENT)],
+            **{key: next(names, None) for key, names in others.items()},
         }
         metadata = {**{name: value for name, value in drawn.items() if value}, **upload.metadata}
         documents.append(replace(upload, metadata=metadata))
@@ -70,6 +77,11 @@ def annotated(loaded: EvaluationSet, level: Level, *, seed: int = 0) -> Evaluati
 def in_lower_case(loaded: EvaluationSet) -> EvaluationSet:
     """Returns the set with its questions in lower case."""
     return replace(loaded, questions=tuple(replace(one, text=one.text.lower()) for one in loaded.questions))
+
+
+def _organisations(pools: Pools, rng: Random) -> dict[str, Iterator[str]]:
+    products = [tag.title() for tag in pools.tags]
+    return {**{key: _turns(pools.teams, rng) for key in ORGANISATIONS}, "product": _turns(products, rng)}
 
 
 def _turns(pool: Sequence[str], rng: Random) -> Iterator[str]:

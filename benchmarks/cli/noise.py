@@ -1,4 +1,4 @@
-"""Implements `noise`: gives the documents of an evaluation set random authors, teams and tags."""
+"""Implements `noise`: gives the documents of an evaluation set random authors, teams, tags, and others on request."""
 
 from __future__ import annotations
 
@@ -29,9 +29,13 @@ def noise(
         typer.Option(help="plain: common names and frequent words; harsh: names and words of the questions."),
     ] = NoiseLevel.plain,
     lower: Annotated[bool, typer.Option("--lower", help="Write the questions in lower case.")] = False,
+    organisations: Annotated[
+        bool,
+        typer.Option("--organisations", help="Also a vendor, client, customer, organisation, company and product."),
+    ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the random names.")] = 0,
 ) -> None:
     """Copy an evaluation set with random metadata in every document, for `stepwell eval --compare`."""
-    loaded = noises.annotated(beir.load(folder), level.value, seed=seed)
+    loaded = noises.annotated(beir.load(folder), level.value, seed=seed, with_organisations=organisations)
     beir.save(noises.in_lower_case(loaded) if lower else loaded, save)
     options.err.print(f"Wrote {len(loaded.documents)} documents and {len(loaded.questions)} questions to {save}.")

@@ -23,6 +23,7 @@ from benchmarks.cli import (
     repository,
     soak,
     standby,
+    synonyms,
     tenants,
     vector_types,
     volumes,
@@ -55,6 +56,7 @@ app.command("providers")(providers.providers)
 app.command("outage")(providers.outage)
 app.command("why")(why.why)
 app.command("guided")(guided.guided)
+app.command("synonyms")(synonyms.synonyms)
 app.command("relevance")(relevance.relevance)
 app.command("repository")(repository.repository)
 app.command("vector-types")(vector_types.vector_types)

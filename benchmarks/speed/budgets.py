@@ -49,6 +49,8 @@ def _ratios(report: SpeedReport) -> Iterator[Budget]:
 
 
 def _latencies(report: SpeedReport) -> Iterator[Budget]:
+    added = report.timings["search, re-ranked with MMR"].p50 - report.timings["search"].p50
+    yield Budget(_at(report, "re-ranking and MMR, ms added at the median"), round(added, 2), 30, 10)
     if report.chunks == MIDDLE:
         yield Budget(_at(report, "search without embedding, p50 ms"), report.timings["search"].p50, 15, 8)
         yield Budget(_at(report, "search without embedding, p95 ms"), report.timings["search"].p95, 40, 20)

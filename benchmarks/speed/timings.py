@@ -36,6 +36,7 @@ Name = Literal[
     "textbook OR",
     "textbook AND",
     "search",
+    "search, re-ranked with MMR",
 ]
 
 PLANS: tuple[Plan, ...] = ("default", "serial", "no sequential scan")
@@ -102,7 +103,8 @@ class Target:
             "bare HNSW, same ef_search": lambda question: self._bare(question, self.breadth),
             "textbook OR": lambda question: self._textbook(question, texts.any_of(question.words)),
             "textbook AND": lambda question: self._textbook(question, texts.all_of(question.words)),
-            "search": self._search,
+            "search": lambda question: self._search(question, ordered=False),
+            "search, re-ranked with MMR": lambda question: self._search(question, ordered=True),
         }
 
     async def _recall(self, question: BenchmarkQuestion, weights: Weights) -> float:
@@ -122,12 +124,16 @@ class Target:
         await self.owner.textbook(USER, query, question.vector, candidates=CANDIDATES, limit=LIMIT)
         return _since(start)
 
-    async def _search(self, question: BenchmarkQuestion) -> float:
-        """Runs the search pipeline without embedding, including connection and transaction."""
+    async def _search(self, question: BenchmarkQuestion, *, ordered: bool) -> float:
+        """Runs the search pipeline without embedding, including connection and transaction.
+
+        `ordered`: with re-ranking by cosine and MMR of its best hits.
+        """
         text = " ".join(question.words)
         embedder = FixedEmbedder({analysis.parse(text).text: question.vector}, self.model)
         start = time.perf_counter()
-        await search.run(Query(USER, text, limit=LIMIT), Services(self.db, embedder))
+        query = Query(USER, text, limit=LIMIT, rerank="cosine" if ordered else "none", mmr=ordered)
+        await search.run(query, Services(self.db, embedder))
         return _since(start)
 
 

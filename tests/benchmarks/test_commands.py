@@ -11,7 +11,7 @@ import pytest
 
 from app.evaluation import beir
 from benchmarks.cli import root
-from benchmarks.noise import FIRST
+from benchmarks.noise import FIRST, TEAMS
 from benchmarks.volumes import Binding, bind
 
 
@@ -66,5 +66,7 @@ def test_noise_gives_every_document_names_of_the_questions_and_leaves_its_text(
     assert {tag for upload in harsh.documents for tag in upload.metadata["tags"]} >= {"repair", "heats"}
     assert {upload.metadata["team"] for upload in harsh.documents} == {"Masons"}, "a document's own fields stay"
     assert [question.text for question in harsh.questions] == [text.lower() for text in texts.values()]
-    assert run(monkeypatch, "noise", tmp_path, "--save", tmp_path / "plain") == 0
-    assert {upload.metadata["author"].split()[0] for upload in beir.load(tmp_path / "plain").documents} <= set(FIRST)
+    assert run(monkeypatch, "noise", tmp_path, "--organisations", "--save", tmp_path / "plain") == 0
+    plain = beir.load(tmp_path / "plain")
+    assert {upload.metadata["author"].split()[0] for upload in plain.documents} <= set(FIRST)
+    assert {upload.metadata["vendor"] for upload in plain.documents} <= set(TEAMS)

@@ -14,7 +14,17 @@ from app import errors
 from app.pipelines.running.services import Services
 from app.store.connection import sql, transactions
 from benchmarks.fake_embedder import FakeEmbedder
-from benchmarks.speed import benchmark, budgets, corpus, guided_latency, passages, texts, timings, vectors
+from benchmarks.speed import (
+    benchmark,
+    budgets,
+    corpus,
+    guided_latency,
+    passages,
+    synonym_latency,
+    texts,
+    timings,
+    vectors,
+)
 from benchmarks.speed import owner as owner_sql
 from benchmarks.speed.timings import Target, Timing
 
@@ -49,6 +59,7 @@ async def test_every_statement_is_timed(report):
         "textbook OR",
         "textbook AND",
         "search",
+        "search, re-ranked with MMR",
     }
     assert report.timings.keys() == names
     assert all(0 < timing.p50 <= timing.p95 for timing in report.timings.values())
@@ -248,6 +259,17 @@ def _batch(*, documents: int, chunks_each: int) -> owner_sql.Batch:
         indexed=texts,
         vectors=np.ones((total, 64), dtype=np.float32),
     )
+
+
+async def test_synonyms_are_timed_with_groups_that_concern_the_questions_and_others(
+    report, address, database, embedder, folder
+):
+    services = Services(database, embedder)
+    found = await synonym_latency.run(
+        PARAMETERS, services=services, owner_dsn=address.owner_dsn, folder=folder, rounds=1
+    )
+    assert [one.expanded for one in found] == [0.0, 0.0, 1.0, 1.0]
+    assert all(one.elapsed.p50 > 0 for one in found)
 
 
 async def test_entities_guide_the_questions_that_name_them(report, address, database, embedder, folder):

@@ -19,6 +19,7 @@ _OTHER_NAMES = {
     "filters": "filter where queryfilter prefilter conditions wheredocument",
     "content": "text body pagecontent document data passage markdown chunk",
     "uri": "url path source externalid key filename id documentid link",
+    "folder": "path directory dir",
     "metadata": "meta payload properties attributes fields tags labels",
     "vector": "embedding embeddings queryembedding queryembeddings queryvector values",
     "chunk_id": "id ids chunk pointid",

@@ -36,6 +36,7 @@ FIELDS = [
     (SEARCH, {"filters": {"any": [{"year": 2024}]}}, "filters.any[0].year", "filters.any[0].metadata.year"),
     (SEARCH, {"weights": {"vectors": 1}}, "weights.vectors", "weights.vector"),
     (SEARCH, {"hierarchy_alpha": 0.7}, "hierarchy_alpha", "alpha"),
+    (SEARCH, {"path": "/srv/notes"}, "path", "filters.folder"),
     (SEARCH, {"hierarchy_entity_threshold": 0.6}, "hierarchy_entity_threshold", "threshold"),
     (SEARCH, {"hierarchy_max_entities": 3}, "hierarchy_max_entities", "max_entities"),
     (MULTIHOP, {"k": 3}, "k", "limit"),
