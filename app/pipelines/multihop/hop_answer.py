@@ -14,6 +14,7 @@ from app.pipelines.multihop.hop_state import HopChunk, HopState
 from app.pipelines.multihop.hop_strategies import HopScores, HopStrategy
 from app.pipelines.running.context import SearchContext
 from app.pipelines.search import completion, dating, ordering, pages, rerank, snippets
+from app.pipelines.search.candidates import Page
 from app.pipelines.search.pages import PageRequest
 from app.ranking import merge, relevance
 from app.ranking.merge import Scored
@@ -38,7 +39,7 @@ class HopAnswer:
         """The answer with a page of the merged chunks. Raises StaleCursor, DatabaseUnavailable."""
         await self._refresh()
         first, scores = self.state.first, hop_strategies.scores(self.strategy, self.state)
-        page = await pages.read(await self._ranked(scores, wanted), wanted, self.context)
+        page = await self._page(scores, wanted)
         page = replace(page, hits=tuple(self._hit(hit, scores) for hit in page.hits))
         if self.query.snippets:
             texts = {c.chunk_id: c.candidate.content for c in self.state.chunks.values() if c.candidate is not None}
@@ -61,29 +62,40 @@ class HopAnswer:
                 async with self.state.reading(self.context):
                     pass
 
-    async def _ranked(self, scores: HopScores, wanted: PageRequest) -> list[Hit]:
-        """The merged chunks in their final order, as far as the page needs them, and one more."""
+    async def _page(self, scores: HopScores, wanted: PageRequest) -> Page:
+        """The page of the merged chunks: of all of them where duplicates among the leading ones leave it incomplete."""
+        needed = self._needed(wanted)
+        page = await pages.read(await self._ranked(scores, needed), wanted, self.context)
+        if wanted.collapse and needed is not None and page.next_cursor is None and needed < len(self.state.brought):
+            page = await pages.read(await self._ranked(scores, None), wanted, self.context)
+        return page
+
+    def _needed(self, wanted: PageRequest) -> int | None:
+        """Number of leading chunks from which the page and the result after it are made; None for all."""
+        # Chunks to which links lead were not checked for conditions, so any number of chunks may be left out.
+        if self._conditions.has_conditions or wanted.group_size is not None or (wanted.collapse and wanted.offset):
+            return None
+        needed = wanted.end + 1
+        if rerank.is_wanted(self.query) or wanted.collapse:
+            needed = max(needed, rerank.pool_size(self.query.limit))
+        return max(needed, self.query.candidates) if dating.applied(self.query) is not None else needed
+
+    async def _ranked(self, scores: HopScores, needed: int | None) -> list[Hit]:
+        """The merged chunks in their final order, the leading ones or all."""
         if not self.state.brought:
             return []
         merged = [
             Hit(replace(chunk.candidate, score=scores.by_chunk[chunk.chunk_id].score / scores.largest), "low", ())
-            for chunk in await self._leading(merge.order(scores.by_chunk, self.state.brought), wanted)
+            for chunk in await self._leading(merge.order(scores.by_chunk, self.state.brought)[:needed])
             if chunk.candidate is not None
         ]
         first = self.state.first.recalled
         recalled = replace(first, plan=replace(first.plan, fusion=self.strategy.merged_fusion()))
         return await ordering.run(self.query, merged, recalled, self.context, keep_all=True)
 
-    async def _leading(self, order: Sequence[UUID], wanted: PageRequest) -> list[HopChunk]:
-        """The best stored chunks without those of later hops that fail the conditions of the query."""
-        # Chunks to which links lead were not checked for conditions, so any number of chunks may be left out.
-        needs_all = wanted.is_merged or self._conditions.has_conditions
-        needed = wanted.end + 1
-        if rerank.is_wanted(self.query):
-            needed = max(needed, rerank.pool_size(self.query.limit))
-        if dating.applied(self.query) is not None:
-            needed = max(needed, self.query.candidates)
-        leading = [self.state.chunks[chunk_id] for chunk_id in (order if needs_all else order[:needed])]
+    async def _leading(self, order: Sequence[UUID]) -> list[HopChunk]:
+        """The stored ones of these chunks without those of later hops that fail the conditions of the query."""
+        leading = [self.state.chunks[chunk_id] for chunk_id in order]
         await self._read_missing(leading)
         failing = await self._failing(leading)
         stored = [chunk for chunk in leading if chunk.candidate and chunk.chunk_id in self.state.chunks]
