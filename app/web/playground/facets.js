@@ -8,6 +8,7 @@ import { choose, chosenValues, readFilters } from "./filters.js";
 const VALUES = 8;
 const FOUND = 20;
 const KEYS = 10;
+const order = [];
 let isComplete = false;
 let running = null;
 let drawn = null;
@@ -45,8 +46,14 @@ async function load(form, signal) {
   ]);
   const found = new Map([...alone.flat(), ...all.filter(({ key }) => !chosen.includes(key))].map((facet) => [facet.key, facet]));
   for (const key of chosen) if (!found.has(key)) found.set(key, { key, documents: 0, distinct: 0, values: [] });
-  const shown = [...found.values()].filter(({ key, values }) => values.length || chosen.includes(key));
-  return shown.sort((one, other) => isUnique(one) - isUnique(other));
+  return inOrder([...found.values()].filter(({ key, values }) => values.length || chosen.includes(key)));
+}
+
+/** Keys in the order in which they were shown first, so that none moves while filters change; unique ones last. */
+function inOrder(facets) {
+  const added = facets.filter(({ key }) => !order.includes(key)).sort((one, other) => isUnique(one) - isUnique(other));
+  order.push(...added.map(({ key }) => key));
+  return facets.sort((one, other) => order.indexOf(one.key) - order.indexOf(other.key));
 }
 
 /** Whether most values are those of one document, such as names of files: rarely what a search is filtered by. */

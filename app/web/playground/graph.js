@@ -41,7 +41,9 @@ function stacked({ nodes, edges }, label) {
   place("question");
   const lines = edges.map(([from, to]) => elbow(nodes.get(from), nodes.get(to)));
   const boxes = [...nodes.values()].map((node) => shape(node, STACKED.width - node.x, STACKED.letters - 2 * node.column));
-  return drawing(STACKED.width + 4, row * (NODE.height + GAP.y) - GAP.y + 4, label, [...lines, ...boxes]);
+  const figure = drawing(STACKED.width + 4, row * (NODE.height + GAP.y) - GAP.y + 4, label, [...lines, ...boxes]);
+  figure.classList.add("stacked");
+  return figure;
 }
 
 function drawing(width, height, label, parts) {

@@ -69,6 +69,7 @@ function item(chunk, id, wanted) {
 }
 
 function arrive(list) {
+  if (!list.isConnected) return; // another document was opened meanwhile
   const target = list.querySelector(".chunk-wanted");
   if (!target) return byId("document-title").focus();
   target.focus({ preventScroll: true });

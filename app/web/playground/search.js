@@ -40,6 +40,11 @@ export async function search() {
   }
 }
 
+/** Whether a search runs. */
+export function isSearching() {
+  return running !== null;
+}
+
 /** Shows no answer; a search that still runs is cancelled. */
 export function clearAnswer() {
   stop();

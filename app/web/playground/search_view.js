@@ -6,7 +6,8 @@ import { showChips } from "./chips.js";
 import { showFacets } from "./facets.js";
 import { changedValues, setValues } from "./form_values.js";
 import { adaptToDepth, showChanged } from "./options.js";
-import { clearAnswer, search } from "./search.js";
+import { clearAnswer, isSearching, search } from "./search.js";
+import { suggestSources } from "./sources.js";
 
 const form = byId("search-form");
 let shown = null;
@@ -34,9 +35,10 @@ export function ask(query, controls = {}) {
   location.hash = address("search", { query, ...controls });
 }
 
-/** Begins a search with what the form holds. */
+/** Begins a search with what the form holds, unless it runs already: Enter in a field changes it and submits the form. */
 export function submit() {
   const wanted = address("search", changedValues(form));
+  if (wanted === shown && isSearching()) return;
   if (location.hash !== wanted) location.hash = wanted;
   start();
 }
@@ -84,3 +86,4 @@ byId("options-reset").addEventListener("click", () => {
   changed({ target: form });
 });
 byId("options").addEventListener("toggle", showFacetsIfOpen);
+suggestSources(form.elements.source);
