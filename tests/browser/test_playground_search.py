@@ -223,8 +223,9 @@ async def test_a_source_is_suggested_and_filters_a_search(playground: Playground
     await page.get_by_text("The filters exclude everything").wait_for()
 
 
-async def test_the_controls_are_in_order_and_those_of_ranking_are_folded_away(open_page) -> None:
-    page = (await open_page()).page
+async def test_the_controls_are_in_order_and_those_of_ranking_are_folded_away(playground: Playground) -> None:
+    page = playground.page
+    await page.reload()
     order = (
         "panels => [...panels[0].querySelectorAll('[name]')].map(one => [one.name, one.closest('.ranking') !== null])"
     )
@@ -344,14 +345,17 @@ async def test_a_slow_search_shows_its_progress_and_a_new_one_cancels_it(playgro
 async def test_every_hit_links_to_its_passage_in_its_document(playground: Playground, url: str, open_page) -> None:
     page = playground.page
     await playground.search(HOPS, depth="thorough")
-    hits = (await answer_of(url, HOPS, depth="thorough"))["results"]
+    hits = (await answer_of(url, HOPS, depth="thorough", snippets=True))["results"]
     links = await page.locator(".card h3 a").evaluate_all("links => links.map(link => link.hash)")
     assert links == [
         f"#document?id={hit['document_id']}&chunk={hit['chunk_id']}&at={hit['chunk_index']}" for hit in hits
     ]
-    hit = next(hit for hit in hits if hit["chunk_index"] > 0)
-    await page.locator(f".card[data-chunk='{hit['chunk_id']}'] h3 a").click()
+    hit = next(hit for hit in hits if hit["chunk_index"] > 0 and hit["snippet"]["matches"])
+    card = page.locator(f".card[data-chunk='{hit['chunk_id']}']")
+    marks = await card.locator(".snippet mark").all_inner_texts()
+    await card.locator("h3 a").click()
     await page.locator(".chunk-wanted:focus").wait_for()
+    assert await page.locator(".chunk-wanted mark").all_inner_texts() == marks != []
     async with httpx.AsyncClient(base_url=url) as client:
         chunks = (await client.get(f"/api/rag/documents/{hit['document_id']}/chunks")).json()["chunks"]
     assert await page.locator(".chunk .passage").all_text_contents() == [chunk["content"] for chunk in chunks]

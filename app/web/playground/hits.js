@@ -6,10 +6,11 @@ import { scoreBars } from "./explain.js";
 import { thumbs } from "./feedback.js";
 import { metadataList } from "./metadata.js";
 import { HEADINGS, SIGNALS } from "./signals.js";
-import { marked, markedSnippet } from "./snippets.js";
+import { marked, markedSnippet, shownMatches } from "./snippets.js";
 
 /** The card of the hit of a query at a place, from 1. */
 export function hitCard(hit, place, answer, query) {
+  shownMatches.set(hit.chunk_id, hit.snippet?.matches ?? []);
   return el(
     "li",
     { class: "card", id: `hit-${place}`, "data-chunk": hit.chunk_id },
@@ -62,9 +63,9 @@ function snippet(hit) {
 function route(hit, answer) {
   if (!hit.via) return null;
   const source = answer.results.find((other) => other.chunk_id === hit.via.source_chunk_id);
-  const from = source ? [" in ", el("cite", {}, source.title)] : [];
+  const from = source ? [" in ", el("cite", { dir: "auto" }, source.title)] : [];
   const label = (hit.via.heading && HEADINGS[hit.via.kind]) || SIGNALS[hit.via.kind];
-  return el("p", { class: "route" }, "reached by ", el("strong", {}, hit.via.name), from, ` (${label})`);
+  return el("p", { class: "route" }, "reached by ", el("strong", { dir: "auto" }, hit.via.name), from, ` (${label})`);
 }
 
 function badges(hit, answer) {

@@ -3,6 +3,7 @@
 import { call } from "./api.js";
 import { byId, el, fill } from "./dom.js";
 import { problemMessage } from "./problems.js";
+import { marked, shownMatches } from "./snippets.js";
 
 const PER_PAGE = 40;
 const LOOKED_THROUGH = 500;
@@ -64,7 +65,7 @@ function item(chunk, id, wanted) {
     "li",
     { class: `chunk${isWanted ? " chunk-wanted" : ""}`, "data-chunk": chunk.chunk_id, tabindex: isWanted ? "-1" : null, "aria-current": isWanted ? "true" : null },
     el("p", { class: "where" }, facts.filter(Boolean).map((fact) => el("span", {}, fact)), path),
-    el("p", { class: "passage", dir: "auto" }, chunk.content),
+    el("p", { class: "passage", dir: "auto" }, marked(chunk.content, shownMatches.get(chunk.chunk_id) ?? [])),
   );
 }
 

@@ -9,6 +9,7 @@ import { markInvalid, readRequest } from "./options.js";
 import { keyMessage, problemMessage } from "./problems.js";
 import { progressLine } from "./progress.js";
 import { requestPanel } from "./requests.js";
+import { shownMatches } from "./snippets.js";
 import { announcement, answerHead, isAnswerUnlikely, timings } from "./summaries.js";
 import { whyNotPanel } from "./why.js";
 
@@ -67,6 +68,7 @@ function stop() {
 }
 
 function show(found, request) {
+  shownMatches.clear();
   const cards = found.results.map((hit, index) => hitCard(hit, index + 1, found, request.query));
   const list = el("ol", { class: "cards", "aria-label": "Passages" }, cards);
   const more = found.next_cursor ? moreButton(found, request, list) : null;

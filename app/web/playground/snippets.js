@@ -9,6 +9,9 @@ const TITLES = {
   hop: "the name that led here",
 };
 
+/** What the query of the last answer matches in the passages that are shown, by chunk. */
+export const shownMatches = new Map();
+
 /** The nodes of a snippet's text with a <mark> for each match. */
 export function markedSnippet({ text, matches }) {
   const inText = matches.map(({ text_start, text_end, kind }) => ({ start: text_start, end: text_end, kind }));
