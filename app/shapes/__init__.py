@@ -19,7 +19,16 @@ from app.shapes.entities import (
 )
 from app.shapes.facets import Facet, FacetQuery, FacetValue, MissedFilter
 from app.shapes.feedback import Feedback, FeedbackOptions, GivenFeedback
-from app.shapes.filters import BOUNDS, OPERANDS, OPERATORS, DocumentFilter, Filters, is_operator_object
+from app.shapes.filters import (
+    BOUNDS,
+    OPERANDS,
+    OPERATORS,
+    ORDERED_CHARACTERS,
+    DocumentFilter,
+    DocumentOrder,
+    Filters,
+    is_operator_object,
+)
 from app.shapes.hosts import ANY_HOST, AllowedHosts
 from app.shapes.jobs import JobState, JobStatus
 from app.shapes.kinds import (
@@ -114,6 +123,7 @@ __all__ = [
     "BOUNDS",
     "OPERANDS",
     "OPERATORS",
+    "ORDERED_CHARACTERS",
     "AllowedHosts",
     "Answer",
     "Boost",
@@ -138,6 +148,7 @@ __all__ = [
     "Document",
     "DocumentDraft",
     "DocumentFilter",
+    "DocumentOrder",
     "DuplicateSet",
     "DuplicateUse",
     "Entity",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from app.shapes.kinds import Json
@@ -74,13 +74,23 @@ class Filters:
 _NO_CONDITIONS = Filters()
 
 
+DocumentOrder = Literal["newest", "oldest", "changed", "title"]
+"""The last created first, the first created first, the last changed first, or by title."""
+ORDERED_CHARACTERS = 100
+"""Characters of a title by which documents are ordered."""
+
+
 @dataclass(frozen=True, slots=True)
 class DocumentFilter:
-    """Which documents are listed: the one with a URI, in any spelling, those with all words, those that pass."""
+    """Which documents are listed: the one with a URI, in any spelling, those with all words, those that pass.
+
+    `order` is the order in which they are listed.
+    """
 
     uri: str | None = None
     words: tuple[str, ...] = ()
     filters: Filters = field(default_factory=Filters)
+    order: DocumentOrder = "newest"
 
 
 def is_operator_object(value: Any) -> bool:

@@ -49,6 +49,16 @@ DatabaseState = TypeAliasType(
         ),
     ],
 )
+DocumentOrder = TypeAliasType(
+    "DocumentOrder",
+    Annotated[
+        shapes.DocumentOrder,
+        Field(
+            description="Order of documents: the last created first (`newest`), the first created first, the last "
+            "changed first, or by title without its case."
+        ),
+    ],
+)
 StandbyStatus = TypeAliasType(
     "StandbyStatus",
     Annotated[

@@ -12,6 +12,7 @@ from fastapi import APIRouter, Body, Query, Request, Response
 from app.api.access import auditing, auth
 from app.api.bodies import bodies, filter_parameter, replies
 from app.api.contract import wire
+from app.api.contract.enums import DocumentOrder
 from app.api.documents import document_bodies, pages, storing, uploads
 from app.api.documents import document_examples as examples
 from app.api.documents.document_models import (
@@ -121,13 +122,16 @@ async def page(
             max_length=limits.MAX_TITLE, description="Only documents whose title and URI contain each of these words."
         ),
     ] = None,
+    sort: Annotated[
+        DocumentOrder, Query(description="Order of the documents; a cursor continues in its own.")
+    ] = "newest",
 ) -> DocumentPage:
-    """The user's documents, newest first, without their text."""
-    after = cursors.read(cursor) if cursor else None
-    only = DocumentFilter(uri, tuple((query or "").split()), filters)
+    """The user's documents without their text, newest first unless `sort` says otherwise."""
+    after = cursors.read_document(cursor, sort) if cursor else None
+    only = DocumentFilter(uri, tuple((query or "").split()), filters, sort)
     rows = await documents.page(user_id, db=use.db, limit=limit + 1, after=after, only=only)
     shown = rows[:limit]
-    more = cursors.make(shown[-1].created_at, shown[-1].document_id) if len(rows) > limit else None
+    more = cursors.after_document(shown[-1], sort) if len(rows) > limit else None
     return DocumentPage(documents=[StoredDocument.of(document) for document in shown], next_cursor=more)
 
 

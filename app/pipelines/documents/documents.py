@@ -37,9 +37,9 @@ async def get_containing(id: UUID, user_id: str, *, db: Database) -> tuple[Docum
 
 @retry_read
 async def page(
-    user_id: str, *, db: Database, limit: int, after: tuple[datetime, UUID] | None, only: DocumentFilter = EVERY
+    user_id: str, *, db: Database, limit: int, after: tuple[datetime | str, UUID] | None, only: DocumentFilter = EVERY
 ) -> list[Document]:
-    """Documents without their text, newest first."""
+    """Documents without their text, in the order of `only`."""
     async with db.reading(user_id) as reading:
         return await documents.page(reading, limit=limit, after=after, only=only)
 

@@ -15,6 +15,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from app import errors
+from app.shapes import ORDERED_CHARACTERS, Document, DocumentOrder
 
 MAX_LENGTH = 1_200
 Key = TypeVar("Key")
@@ -28,6 +29,30 @@ def make(created_at: datetime, document_id: UUID) -> str:
 def read(cursor: str) -> tuple[datetime, UUID]:
     """The sort key in a cursor. Raises InvalidCursor."""
     return _decode(cursor, _moment)
+
+
+def after_document(document: Document, order: DocumentOrder) -> str:
+    """The cursor after this document, in an order; all but the one of creation are named in it."""
+    if order == "newest":
+        return make(document.created_at, document.document_id)
+    key = {
+        "oldest": document.created_at.isoformat(),
+        "changed": document.updated_at.isoformat(),
+        "title": document.title[:ORDERED_CHARACTERS],
+    }[order]
+    return _encode(f"{order}:{key}", document.document_id)
+
+
+def read_document(cursor: str, order: DocumentOrder) -> tuple[datetime | str, UUID]:
+    """The sort key in the cursor of a listing in this order. Raises InvalidCursor."""
+
+    def parse(text: str) -> datetime | str:
+        named, _, key = text.partition(":")
+        if named != order:
+            raise ValueError("another order")
+        return _name(key) if order == "title" else _moment(key)
+
+    return read(cursor) if order == "newest" else _decode(cursor, parse)
 
 
 def make_name(name: str, entity_id: UUID) -> str:

@@ -16,7 +16,17 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from app import errors
-from app.shapes import CacheUse, Chunk, Document, DocumentDraft, DocumentFilter, RowCounts, Stats, uris
+from app.shapes import (
+    ORDERED_CHARACTERS,
+    CacheUse,
+    Chunk,
+    Document,
+    DocumentDraft,
+    DocumentFilter,
+    RowCounts,
+    Stats,
+    uris,
+)
 from app.store.connection import sql
 from app.store.connection.transactions import Reading, Writing
 from app.store.documents import (
@@ -252,13 +262,22 @@ async def changed_at(db: Reading, document_id: UUID) -> datetime | None:
     return changed
 
 
-async def page(db: Reading, *, limit: int, after: tuple[datetime, UUID] | None, only: DocumentFilter) -> list[Document]:
-    """The user's documents without their text, newest first, continuing after the position `after`."""
+_PART_OF_ORDER = {"oldest": "oldest", "changed": "changed", "title": "by_title"}
+
+
+async def page(
+    db: Reading, *, limit: int, after: tuple[datetime | str, UUID] | None, only: DocumentFilter
+) -> list[Document]:
+    """The user's documents without their text, continuing after the position `after`: a time or title, and an id."""
     filtering = filters.binds(filters.visible(db, only.filters))
     parts, binds = [*filtering], {"user_id": db.user_id, "limit": limit, **filtering}
+    if only.order != "newest":
+        parts.append(_PART_OF_ORDER[only.order])
+    if only.order == "title":
+        binds["characters"] = ORDERED_CHARACTERS
     if after is not None:
         parts.append("after")
-        binds |= {"after_at": after[0], "after_id": after[1]}
+        binds |= {"after_title" if only.order == "title" else "after_at": after[0], "after_id": after[1]}
     if only.uri is not None:
         parts.append("uris")
         binds["uris"] = uris.spellings(only.uri)

@@ -1,8 +1,14 @@
--- Lists documents without their text, newest first.
+-- Lists documents without their text, the last created first unless another order is asked for. The index gives these
+-- and the first created; the other orders read all of the user's documents.
 -- Columns: those of a listed document.
 -- :user_id text  owner of the rows
+-- part oldest  the first created first
+-- part changed  the last changed first
+-- part by_title  by title, without its case
 -- part after  begins behind a position
--- :after_at timestamptz  creation time of the position
+-- :after_at timestamptz  time of the position
+-- :after_title text  title of the position
+-- :characters int  characters of a title that are compared
 -- :after_id uuid  id of the position
 -- part uris  one document
 -- :uris text[]  the URIs that it may have
@@ -14,7 +20,18 @@ SELECT d.document_id, d.source_id, d.uri, d.title, d.metadata, d.config, d.conte
 FROM stepwell.documents AS d
 WHERE d.user_id = :user_id
 -- if after
+-- unless oldest or changed or by_title
   AND (d.created_at, d.document_id) < (:after_at, :after_id)
+-- end
+-- if oldest
+  AND (d.created_at, d.document_id) > (:after_at, :after_id)
+-- end
+-- if changed
+  AND (d.updated_at, d.document_id) < (:after_at, :after_id)
+-- end
+-- if by_title
+  AND (lower(left(d.title, :characters)) COLLATE "C", d.document_id) > (lower(left(:after_title, :characters)), :after_id)
+-- end
 -- end
 -- if uris
   AND d.uri = ANY (:uris)
@@ -25,5 +42,17 @@ WHERE d.user_id = :user_id
       WHERE strpos(lower(d.title || ' ' || coalesce(d.uri, '')), lower(w.word)) = 0)
 -- end
   AND {{passes_filters d}}
-ORDER BY d.created_at DESC, d.document_id DESC
+ORDER BY
+-- unless oldest or changed or by_title
+  d.created_at DESC, d.document_id DESC
+-- end
+-- if oldest
+  d.created_at, d.document_id
+-- end
+-- if changed
+  d.updated_at DESC, d.document_id DESC
+-- end
+-- if by_title
+  lower(left(d.title, :characters)) COLLATE "C", d.document_id
+-- end
 LIMIT :limit

@@ -137,6 +137,7 @@ class ListOptions(PageOptions, total=False):
 
     uri: str
     query: str
+    sort: Literal["newest", "oldest", "changed", "title"]
 
 
 class ChunkOptions(TypedDict, total=False):

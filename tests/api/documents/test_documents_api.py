@@ -237,6 +237,33 @@ async def test_documents_of_one_moment_are_paged_without_gaps(caller: Caller) ->
     assert len(seen) == 5
 
 
+async def test_documents_are_listed_in_each_order_page_by_page(caller: Caller) -> None:
+    uris = ["m", "z", "a", "b"]
+    for year, (uri, title) in enumerate(zip(uris, ["mortar", "Zinc", "ash", "Ash"], strict=True), start=2020):
+        await caller.add("Text.", uri=uri, title=title, created_at=f"{year}-01-01T00:00:00Z")
+    await caller.add("Other text.", uri="z", title="Zinc", created_at="2021-01-01T00:00:00Z")
+    seen: dict[str, list[str]] = {order: [] for order in ("newest", "oldest", "changed", "title")}
+    for order, found in seen.items():
+        cursor = None
+        while True:
+            asked = {"limit": 3, "sort": order, "query": "", **({"cursor": cursor} if cursor else {})}
+            page = (await caller.client.get(DOCUMENTS, params=asked)).json()
+            found += [document["uri"] for document in page["documents"]]
+            if (cursor := page["next_cursor"]) is None:
+                break
+            other = "newest" if order != "newest" else "title"
+            refused = await caller.client.get(DOCUMENTS, params={"sort": other, "cursor": cursor})
+            assert_problem(refused, 422, "invalid_cursor", "cursor")
+    assert sorted(seen["title"][:2]) == ["a", "b"]
+    assert seen | {"title": seen["title"][2:]} == {
+        "newest": uris[::-1],
+        "oldest": uris,
+        "changed": ["z", "b", "a", "m"],
+        "title": ["m", "z"],
+    }
+    assert_problem(await caller.client.get(DOCUMENTS, params={"sort": "size"}), 422, "invalid_request", "sort")
+
+
 def _cursor(text: str) -> str:
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 

@@ -13,6 +13,7 @@ import hybrid
 import pytest
 import sqlalchemy as sa
 
+from app.shapes import DocumentFilter, DocumentOrder
 from app.store.connection import vectors
 from app.store.connection.transactions import Database, Writing
 from app.store.documents import document_puts, documents
@@ -102,6 +103,16 @@ async def test_storing_and_deleting_a_document_reads_its_own_rows(unknown, datab
         await documents.delete(writing, unknown[3])
         read = {table: await _read(writing, table) - before[table] for table in TABLES}
     assert max(read.values()) <= 10 * CHUNKS, read
+
+
+@pytest.mark.parametrize("order", ["newest", "oldest"])
+async def test_a_page_by_time_of_creation_reads_its_own_documents(unknown, database, order: DocumentOrder) -> None:
+    async with database.writing(NEW) as writing:
+        before = await _read(writing, "documents")
+        page = await documents.page(writing, limit=5, after=None, only=DocumentFilter(order=order))
+        last = (page[-1].created_at, page[-1].document_id)
+        await documents.page(writing, limit=5, after=last, only=DocumentFilter(order=order))
+        assert await _read(writing, "documents") - before <= 12
 
 
 async def test_custom_plans_end_with_their_block(unknown, database) -> None:
