@@ -31,3 +31,5 @@ MAX_SYNONYM_GROUPS, MAX_SYNONYM_TERMS, MAX_SYNONYM = 500, 20, 100
 """Groups of synonyms of a user, words and phrases of each side of a group, and characters of one."""
 MAX_ENTITY_NAME, MAX_ENTITY_TYPE = 200, 40
 """Characters of an entity's name and type."""
+MAX_ALIASES, MAX_FACTS, MAX_MERGED = 50, 200, 50
+"""Other names and facts of an entity, and entities that are merged at once."""

@@ -13,6 +13,7 @@ from app.api.documents.document_models import DocumentFailure, DocumentResult, D
 from app.api.documents.uploads import Item
 from app.pipelines.documents import ingest
 from app.pipelines.running.services import Services
+from app.pipelines.running.stage_times import StageTimes
 from app.shapes import IngestResult, Upload
 
 
@@ -77,6 +78,11 @@ async def add_several(
     count = {status: sum(model.status == status for model in stored) for status in statuses}
     response.status_code = 202 if count["queued"] else 201 if count["added"] or count["replaced"] else 200
     return DocumentResultList(documents=stored, failed=failed, **count)
+
+
+def server_timing(times: StageTimes) -> str:
+    """The stages of storing documents as the value of a header Server-Timing (https://www.w3.org/TR/server-timing/)."""
+    return ", ".join(f"{stage};dur={1000 * seconds:.1f}" for stage, seconds in sorted(times.so_far().items()))
 
 
 def _refused(first: DocumentFailure, form: str) -> errors.BadRequest:

@@ -26,6 +26,7 @@ from app.api.documents.document_models import DocumentForm, FileFields, RefusedI
 from app.api.edge.fair_queue import Turn
 from app.pipelines.documents import file_reading
 from app.pipelines.documents.file_reading import FileReader, NamedFile, ParseLimits, UnreadMember
+from app.pipelines.running import stage_times
 from app.shapes import Upload
 from app.text.words import cleaning
 
@@ -190,7 +191,7 @@ async def _uploads(file: UploadFile, path: str, uri: str | None, form: _Form) ->
 async def read(file: NamedFile, reader: FileReader) -> list[Upload | UnreadMember]:
     """The documents of a file, and the files of an archive that cannot be read. Raises BadRequest."""
     found: list[Upload | UnreadMember] = []
-    async with aclosing(reader.uploads(file)) as uploads:
+    async with aclosing(stage_times.waiting("parsing", reader.uploads(file))) as uploads:
         async for upload in uploads:
             found.append(upload)
             if len(found) > MAX_FILE_DOCUMENTS:

@@ -51,8 +51,8 @@ TypeName = Annotated[str, Field(pattern=_TYPE_PATTERN, examples=["person"])]
 RoleText = Annotated[str, Field(max_length=200), AfterValidator(_visible)]
 FactText = Annotated[str, Field(max_length=1_000), AfterValidator(_visible)]
 DescriptionText = Annotated[str, Field(max_length=4_000), AfterValidator(_visible)]
-Aliases = Annotated[list[NameText], *wire.at_most(50)]
-Facts = Annotated[list[FactText], *wire.at_most(200)]
+Aliases = Annotated[list[NameText], *wire.at_most(limits.MAX_ALIASES)]
+Facts = Annotated[list[FactText], *wire.at_most(limits.MAX_FACTS)]
 
 _TYPE = "Lower-case word, such as person, project, team, vendor, product or place."
 _NAME = f"Name of 1 to {limits.MAX_ENTITY_NAME} characters, compared without case, accents and punctuation."
@@ -106,6 +106,14 @@ class EntityChange(wire.WireModel):
     def shape(self) -> dict[str, Any]:
         """The fields that the request contains, by name."""
         return {name: _frozen(getattr(self, name)) for name in self.model_fields_set}
+
+
+class EntityMerge(wire.WireModel):
+    """The entities that another one takes over."""
+
+    entity_ids: Annotated[list[UUID], *wire.at_most(limits.MAX_MERGED, at_least=1)] = Field(
+        description="Entities whose names, facts, members and teams it takes over; those of origin `user` are deleted."
+    )
 
 
 class EntityLine(EntityFields):

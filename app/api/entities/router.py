@@ -21,12 +21,13 @@ from app.api.entities.entity_models import (
     EntityDocumentPage,
     EntityInput,
     EntityList,
+    EntityMerge,
     EntityPage,
     StoredEntity,
     UpsertResult,
 )
 from app.api.problems import problems
-from app.pipelines.entities import entities
+from app.pipelines.entities import entities, entity_merge
 from app.pipelines.entities import entity_lines as lines
 from app.pipelines.running import cursors, offload
 from app.shapes import Entity, EntityFilter, limits
@@ -71,6 +72,12 @@ def _id_of(summary: str, entity_id: str) -> Any:
 
 _FOUND = _id_of("Cliff Clarke, a person named in the sample notes", "4d65d0d2-f45d-a8d8-6fed-794fced00050")
 _ADDED = _id_of("Imre Callow, after the example of adding entities", "99db54fd-b87e-56d9-8f2e-70d106b97fd9")
+_MERGED: Any = {
+    "found": {
+        "summary": "A person who was found in documents by a handle",
+        "value": {"entity_ids": ["4d65d0d2-f45d-a8d8-6fed-794fced00050"]},
+    }
+}
 _Several = Annotated[list[EntityInput], *wire.at_most(MAX_ENTITIES, at_least=1)]
 _Cursor = Annotated[str | None, Query(max_length=cursors.MAX_LENGTH, description="`next_cursor` of the previous page.")]
 
@@ -189,6 +196,27 @@ async def change(
 ) -> StoredEntity:
     """Change fields of an entity of origin `user`; after a change of names texts are linked again."""
     return StoredEntity.of(await entities.change(entity_id, changed.shape(), user_id, db=use.db, embedder=use.embedder))
+
+
+@router.post(
+    "/entities/{entity_id}/merge",
+    operation_id="merge_entities",
+    summary="Merge entities",
+    responses={**problems.WRITE, **problems.responses(404, 409)},
+)
+async def merge(
+    entity_id: Annotated[UUID, _ADDED],
+    merged: Annotated[EntityMerge, Body(openapi_examples=_MERGED)],
+    request: Request,
+    user_id: auth.Changer,
+    use: auth.Use,
+) -> StoredEntity:
+    """Let an entity of origin `user` take over the names, facts, members and teams of others, atomically.
+
+    Its type, name, role and description stay; missing ones come from the others. Texts are linked in the background.
+    """
+    actor = auditing.actor(request)
+    return StoredEntity.of(await entity_merge.run(entity_id, merged.entity_ids, user_id, use, actor=actor))
 
 
 @router.delete(

@@ -21,6 +21,17 @@ class JobProgress(Response):
     total: int | None = Field(None, description="Units in all; null while that is not known.")
     unit: str | None = Field(None, description="What is counted, such as chunks.")
     step: str | None = Field(None, description="What the job does now.")
+    documents: int | None = Field(
+        None, description="Documents that it has stored or found unchanged; null for other work."
+    )
+    chunks: int | None = Field(None, description="Chunks of these documents.")
+    seconds: float | None = Field(
+        None, description="Time that it has worked, in seconds; null before its first progress."
+    )
+    stages: dict[str, float] = Field(
+        default_factory=dict,
+        description="Seconds in which each stage was busy: parsing, cutting, model, database. They overlap.",
+    )
 
 
 class StoredJob(Response):
@@ -33,7 +44,8 @@ class StoredJob(Response):
     source_id: UUID | None = Field(description="Source that the job synchronises; null for other jobs.")
     progress: JobProgress = Field(description="How far the job is.")
     result: dict[str, Any] = Field(
-        description="What a job that is done has stored; of a source also the files that failed, as `failures`."
+        description="What a job that is done has stored; of a source also its files by format, as `formats`, and those "
+        "that failed, as `failures`."
     )
     error: str | None = Field(description="Stable code of the last failure; null if there was none.")
     attempts: int = Field(description="How often the job has been started.")

@@ -165,12 +165,8 @@ async def _uploads(
     """The documents of a file, and the files of an archive that cannot be read. Raises OSError and BadRequest."""
     with stage_times.stage("parsing"):
         file = _named(path, text_field)
-    async with aclosing(reader.uploads(file)) as uploads:
-        while True:
-            with stage_times.stage("parsing"):
-                upload = await anext(uploads, None)
-            if upload is None:
-                return
+    async with aclosing(stage_times.waiting("parsing", reader.uploads(file))) as uploads:
+        async for upload in uploads:
             yield upload
 
 

@@ -18,7 +18,7 @@ from uuid import UUID
 from app import errors
 from app.pipelines.documents import chunk_vectors, document_drafts, posting_removal
 from app.pipelines.linking import document_links, llm_entities
-from app.pipelines.running import cancellable, model_switch, workers
+from app.pipelines.running import cancellable, model_switch, stage_times, workers
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.running.pace import Pace
 from app.pipelines.running.services import Services
@@ -182,10 +182,13 @@ async def _store_with_one_model(run: Run) -> int:
         raise errors.NotFound("The document to store is gone.")
     storing = _Storing(run, staged, {"unit": "chunks", **run.job.progress})
     if not storing.progress.get("staged"):
-        await _stage(storing)
-    await _embed(storing)
-    await _index(storing)
-    await _publish(storing)
+        with stage_times.stage("cutting"):
+            await _stage(storing)
+    with stage_times.stage("model"):
+        await _embed(storing)
+    with stage_times.stage("database"):
+        await _index(storing)
+        await _publish(storing)
     return int(storing.progress["total"])
 
 

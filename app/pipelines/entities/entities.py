@@ -179,12 +179,7 @@ def _field_prefix(index: int, several: Sequence[object]) -> str:
 
 
 async def _added_by_user(db: Reading, entity_id: UUID) -> Entity:
-    found = await entities.get(db, entity_id)
-    if found.origin != "user":
-        raise errors.Conflict(
-            "This entity was found in documents and cannot be changed: add one with its name instead."
-        )
-    return found
+    return entity_records.check_own(await entities.get(db, entity_id))
 
 
 async def _check_ids(db: Writing, chosen: Sequence[UUID | None], keyed_names: Sequence[Mapping[str, str]]) -> None:

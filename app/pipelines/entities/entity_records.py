@@ -48,6 +48,15 @@ def check_id(entity_id: UUID, name_keys: Iterable[str], *, at: str = "") -> None
         raise errors.Conflict(EXTRACTED_ID, field=f"{at}entity_id")
 
 
+def check_own(entity: Entity) -> Entity:
+    """The entity. Raises Conflict unless the user has added it."""
+    if entity.origin != "user":
+        raise errors.Conflict(
+            "This entity was found in documents and cannot be changed: add one with its name instead."
+        )
+    return entity
+
+
 def draft_of(entity: Entity) -> EntityDraft:
     """The draft that would store this entity."""
     return EntityDraft(**{name: getattr(entity, name) for name in EntityDraft.__dataclass_fields__})

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeVar
 
+T = TypeVar("T")
 Stage = Literal["parsing", "cutting", "model", "database"]
 
 
@@ -56,6 +57,18 @@ def measuring(times: StageTimes) -> Iterator[None]:
         yield
     finally:
         _measured.reset(token)
+
+
+async def waiting(name: Stage, items: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
+    """The items of a generator; the time in which each is made is counted to a stage."""
+    async with aclosing(items):
+        while True:
+            try:
+                with stage(name):
+                    item = await anext(items)
+            except StopAsyncIteration:
+                return
+            yield item
 
 
 @contextmanager

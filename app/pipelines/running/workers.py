@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
 from app import errors
-from app.pipelines.running import user_threads
+from app.pipelines.running import stage_times, user_threads
 from app.pipelines.running.services import Services
+from app.pipelines.running.stage_times import StageTimes
 from app.providers.calls import policy
 from app.store.connection.transactions import Database, Transaction, Writing
 from app.store.jobs import jobs
@@ -75,11 +77,13 @@ class JobKind:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One attempt at a job."""
+    """One attempt at a job; `times` are the stages of its work, which began at `began` on the monotonic clock."""
 
     services: Services
     kind: JobKind
     job: Job
+    times: StageTimes = field(default_factory=StageTimes)
+    began: float = field(default_factory=time.monotonic)
 
     @property
     def db(self) -> Database:
@@ -93,15 +97,23 @@ class Run:
 
     async def advance(self, db: Transaction, **progress: Any) -> None:
         """Store progress and extend the lease, in the transaction of the work. Raises ClaimLost."""
-        if not await jobs.advance(db, self.job, progress=progress, lease_s=LEASE_S):
+        if not await jobs.advance(db, self.job, progress={**progress, **self.spent()}, lease_s=LEASE_S):
             raise ClaimLost
+
+    def spent(self) -> dict[str, Any]:
+        """The seconds of this and earlier attempts, in all and by stage, as they are stored with the progress."""
+        before = self.job.progress.get("stages", {})
+        own = self.times.so_far()
+        stages = {stage: round(before.get(stage, 0) + own.get(stage, 0), 2) for stage in sorted({*before, *own})}
+        seconds = self.job.progress.get("seconds", 0) + time.monotonic() - self.began
+        return {"seconds": round(seconds, 2), "stages": stages}
 
     async def finish(self, db: Transaction, **result: Any) -> None:
         """Mark the job as done, and delete those that are not kept, in the transaction that completes it.
 
         Raises ClaimLost.
         """
-        if not await jobs.finish(db, self.job, result=result):
+        if not await jobs.finish(db, self.job, result=result, spent=self.spent()):
             raise ClaimLost
         if self.kind.kept is not None:
             await jobs.prune(db, self.job, kept=self.kind.kept)
@@ -172,7 +184,8 @@ async def run_next(
 
 async def _leased(run: Run) -> int:
     """The result of the job's handler, which is cancelled when the claim is lost. Raises ClaimLost."""
-    working = asyncio.ensure_future(run.kind.handler(run))
+    with stage_times.measuring(run.times):
+        working = asyncio.ensure_future(run.kind.handler(run))
     renewing = asyncio.ensure_future(_renew(run.db, run.job))
     try:
         await asyncio.wait({working, renewing}, return_when=asyncio.FIRST_COMPLETED)

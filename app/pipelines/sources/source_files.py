@@ -14,6 +14,7 @@ from app import errors
 from app.pipelines.documents import document_changes, document_drafts, file_reading, ingest, large_documents
 from app.pipelines.documents.file_reading import FileReader, NamedFile
 from app.pipelines.documents.ingest import IngestOutcome
+from app.pipelines.running import stage_times
 from app.pipelines.running.services import Services
 from app.pipelines.sources import source_roots, source_scan
 from app.pipelines.sources.source_scan import FoundFile
@@ -30,6 +31,7 @@ class FileVersion:
     mtime_ns: int | None = None
     content_hash: bytes | None = None
     error: str | None = None
+    format: str | None = None
     refused: int = 0
     expected: int = 0
     is_read: bool = False
@@ -44,6 +46,11 @@ class FileVersion:
     def document_ids(self) -> list[UUID]:
         """Its documents."""
         return [stored.document_id for stored in self.stored]
+
+    @property
+    def chunks(self) -> int:
+        """The number of chunks of its documents."""
+        return sum(stored.chunk_count for stored in self.stored)
 
     @property
     def embedded(self) -> int:
@@ -87,13 +94,15 @@ class SourceReader:
         """The documents of a file, which `version` is completed with. Raises nothing: errors are noted in it."""
         try:
             folder = Path(self.source.draft.path)
-            raw, state = await asyncio.to_thread(source_roots.read, folder, version.path)
+            with stage_times.stage("parsing"):
+                raw, state = await asyncio.to_thread(source_roots.read, folder, version.path)
             version.size, version.mtime_ns = len(raw), source_scan.recorded_mtime(state)
             version.content_hash = await asyncio.to_thread(source_scan.content_hash, raw)
             name = version.path.rpartition("/")[2]
+            version.format = file_reading.format_name(raw[: file_reading.HEAD], name)
             uri, text_field = (folder / version.path).as_uri(), self.source.draft.text_field
             file = NamedFile(raw, name, uri=uri, text_field=text_field)
-            async with aclosing(self.reader.uploads(file)) as found:
+            async with aclosing(stage_times.waiting("parsing", self.reader.uploads(file))) as found:
                 async for one in found:
                     if isinstance(one, Upload):
                         version.expected += 1

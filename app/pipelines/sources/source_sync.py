@@ -28,10 +28,15 @@ from app.store.connection.transactions import Writing
 from app.store.sources import sources
 
 COUNTED = ("added", "replaced", "renamed", "removed", "unchanged", "failed")
+STORED = ("documents", "chunks", "embedded")
 COMMIT_S = 1.0
 """Time after which files that have been stored are recorded."""
 GROUP = 50
 """Files that are recorded, or removed, by one transaction."""
+
+
+FormatCounts = dict[str, dict[str, int]]
+"""Files, documents, chunks and failed files that were read, by the name of their format."""
 
 
 @dataclass(slots=True)
@@ -42,6 +47,7 @@ class _Syncing:
     source: Source
     known: dict[str, KnownFile]
     counts: dict[str, int] = field(default_factory=dict)
+    formats: FormatCounts = field(default_factory=dict)
     total: int = 0
 
     @property
@@ -61,15 +67,22 @@ class _Syncing:
         return Path(self.source.draft.path)
 
     async def commit(
-        self, step: str, counts: dict[str, int], work: Callable[[Writing], Awaitable[Any]], *, done: int = 0
+        self,
+        step: str,
+        counts: dict[str, int],
+        work: Callable[[Writing], Awaitable[Any]],
+        *,
+        done: int = 0,
+        versions: Sequence[FileVersion] = (),
     ) -> None:
         """Do work and count it, in one transaction under the user's lock. Raises ClaimLost, Busy, and what it raises.
 
-        `done` is the number of files that the step has completed.
+        `done` is the number of files that the step has completed, `versions` those that it has read.
         """
         new = {name: self.counts.get(name, 0) + counts.get(name, 0) for name in {*self.counts, *counts}}
         new["done"] = new.get("done", 0) + done
-        progress = {"step": step, "unit": "files", "total": self.total, **new}
+        formats = _counted(self.formats, versions)
+        progress = {"step": step, "unit": "files", "total": self.total, **new, "formats": formats}
 
         async def attempt() -> None:
             async with self.run.db.writing(self.user_id) as writing:
@@ -78,7 +91,7 @@ class _Syncing:
                 await self.run.advance(writing, **progress)
 
         await retries.while_busy(attempt)
-        self.counts = new
+        self.counts, self.formats = new, formats
 
     def recorded(self, path: str, **changes: Any) -> KnownFile:
         """The record of a file with changes, by this job."""
@@ -92,8 +105,8 @@ async def _sync(run: Run) -> int:
     async with run.db.reading(user_id) as reading:
         source = await sources.get(reading, source_id)
         known = {file.path: file for file in await sources.files(reading, source_id)}
-    counts = {name: value for name, value in run.job.progress.items() if name in (*COUNTED, "embedded", "done")}
-    syncing = _Syncing(run, source, known, counts)
+    counts = {name: value for name, value in run.job.progress.items() if name in (*COUNTED, *STORED, "done")}
+    syncing = _Syncing(run, source, known, counts, run.job.progress.get("formats", {}))
     plan = await _plan(syncing)
     syncing.total = syncing.counts.get("done", 0) + plan.total
     await _note(syncing, plan)
@@ -177,7 +190,11 @@ async def _commit_versions(
 ) -> None:
     """Record files as they were stored, with their documents, and count them."""
     user_id, source_id = syncing.user_id, syncing.source.source_id
-    counts = dict.fromkeys(COUNTED, 0) | {"embedded": sum(version.embedded for version in versions)}
+    counts = dict.fromkeys(COUNTED, 0) | {
+        "documents": sum(len(version.stored) for version in versions),
+        "chunks": sum(version.chunks for version in versions),
+        "embedded": sum(version.embedded for version in versions),
+    }
     for version in versions:
         known = syncing.known.get(version.path)
         counts["renamed" if renamed else version.outcome(known)] += 1
@@ -190,7 +207,7 @@ async def _commit_versions(
             writing, user_id=user_id, source_id=source_id, files=files, forgotten=[renamed] if renamed else ()
         )
 
-    await syncing.commit(step, counts, work, done=len(versions))
+    await syncing.commit(step, counts, work, done=len(versions), versions=versions)
 
 
 async def _remove(syncing: _Syncing, removed: Sequence[KnownFile]) -> None:
@@ -220,10 +237,10 @@ async def _delete_documents(syncing: _Syncing, paths: Sequence[str], *, besides:
 async def _finish(syncing: _Syncing, plan: Plan) -> int:
     """Store the result, in the transaction that completes the job."""
     user_id, source_id = syncing.user_id, syncing.source.source_id
-    counts = {name: syncing.counts.get(name, 0) for name in (*COUNTED, "embedded")}
+    counts = {name: syncing.counts.get(name, 0) for name in (*COUNTED, *STORED)}
     counts["unchanged"] += plan.unchanged
     left_out = {"skipped": plan.left_out.total, "left_out": plan.left_out.as_json()}
-    result = {"source_id": str(source_id), **counts, **left_out}
+    result = {"source_id": str(source_id), **counts, "formats": syncing.formats, **left_out}
     async with syncing.run.db.writing(user_id) as writing:
         await writing.lock()
         await sources.finish(writing, source_id, result)
@@ -240,6 +257,19 @@ async def _record(
     if forgotten:
         await sources.forget(writing, source_id, forgotten)
     await sources.record(writing, source_id, files)
+
+
+def _counted(formats: FormatCounts, versions: Sequence[FileVersion]) -> FormatCounts:
+    """The counts by format with those of further files; one that could not be opened has no format."""
+    found = {name: dict(counts) for name, counts in formats.items()}
+    for version in versions:
+        if version.format is None:
+            continue
+        of_format = found.setdefault(version.format, {"files": 0, "documents": 0, "chunks": 0, "failed": 0})
+        new = (1, len(version.stored), version.chunks, int(version.error is not None))
+        for name, number in zip(of_format, new, strict=True):
+            of_format[name] += number
+    return found
 
 
 def _groups(items: Iterable[Any]) -> list[list[Any]]:

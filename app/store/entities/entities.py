@@ -162,6 +162,29 @@ _WRITE_MEMBERS = sql.inline(
 )
 
 
+_MEMBER_OF_TEAMS = sql.inline(
+    """
+    INSERT INTO stepwell.entity_members (user_id, entity_id, member_id)
+    SELECT DISTINCT g.user_id, g.entity_id, :by
+    FROM stepwell.entity_members AS g
+    WHERE g.user_id = :user_id AND g.member_id = ANY (:member_ids)
+      AND g.entity_id <> :by AND g.entity_id <> ALL (:member_ids)
+    ON CONFLICT (user_id, entity_id, member_id) DO NOTHING
+    """,
+    user_id="text",
+    member_ids="uuid[]",
+    by="uuid",
+)
+
+
+async def replace_member(db: Writing, member_ids: Sequence[UUID], *, by: UUID) -> None:
+    """Make an entity a member of what contains any of others, and remove these from it."""
+    await db.execute(_MEMBER_OF_TEAMS, {"user_id": db.user_id, "member_ids": list(member_ids), "by": by})
+    await db.execute(
+        sa.delete(tables.entity_members).where(_g.user_id == db.user_id, _g.member_id == _any(member_ids, sa.Uuid))
+    )
+
+
 async def save(db: Writing, written: Sequence[EntityRecord]) -> None:
     """Store entities of origin `user`, inserting or replacing them; their members must be stored or among them."""
     for some in _slices(written):

@@ -15,6 +15,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 
 from app.shapes import JobState, JobStatus
 from app.store.connection import sql
@@ -203,10 +204,13 @@ async def limit_lock_wait(db: SharedTransaction, milliseconds: int) -> None:
     await db.execute(sa.select(sa.func.set_config("lock_timeout", str(milliseconds), True)))
 
 
-async def finish(db: Transaction, job: Job, *, result: Mapping[str, Any] | None = None) -> bool:
-    """Mark a job as done; false if the claim was lost."""
+async def finish(
+    db: Transaction, job: Job, *, result: Mapping[str, Any] | None = None, spent: Mapping[str, Any] | None = None
+) -> bool:
+    """Mark a job as done, with its result and the time it took beside its progress; false if the claim was lost."""
     ended = {"status": "done", "error": None, "leased_until": None, "finished_at": sa.func.now()}
-    return await _change(db, job, **ended, result=dict(result or {}))
+    progress = _j.progress.concat(sa.cast(dict(spent or {}), postgresql.JSONB))
+    return await _change(db, job, **ended, result=dict(result or {}), progress=progress)
 
 
 async def fail(db: SharedTransaction, job: Job, *, error: str) -> bool:

@@ -209,6 +209,10 @@ class AsyncClient:
         """Change fields of an entity by a JSON merge patch, in which None removes a value."""
         return await self.run(operations.change_entity(entity_id, changes))
 
+    async def merge_entities(self, entity_id: DocumentId, entity_ids: Iterable[DocumentId]) -> models.Entity:
+        """Let an entity take over the names, facts, members and teams of others, which are deleted."""
+        return await self.run(operations.merge_entities(entity_id, entity_ids))
+
     async def delete_entity(self, entity_id: DocumentId) -> dict[str, Any]:
         """Delete an entity; the numbers of deleted rows."""
         return await self.run(operations.delete_entity(entity_id))

@@ -203,6 +203,10 @@ class Client:
         """Change fields of an entity by a JSON merge patch, in which None removes a value."""
         return self.run(operations.change_entity(entity_id, changes))
 
+    def merge_entities(self, entity_id: DocumentId, entity_ids: Iterable[DocumentId]) -> models.Entity:
+        """Let an entity take over the names, facts, members and teams of others, which are deleted."""
+        return self.run(operations.merge_entities(entity_id, entity_ids))
+
     def delete_entity(self, entity_id: DocumentId) -> dict[str, Any]:
         """Delete an entity; the numbers of deleted rows."""
         return self.run(operations.delete_entity(entity_id))

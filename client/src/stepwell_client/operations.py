@@ -257,6 +257,12 @@ def change_entity(entity_id: UUID | str, changes: Mapping[str, Any]) -> Operatio
     return Operation("PATCH", f"{API}/entities/{entity_id}", TypeAdapter(models.Entity), dict(changes))
 
 
+def merge_entities(entity_id: UUID | str, entity_ids: Iterable[UUID | str]) -> Operation[models.Entity]:
+    """Let an entity take over others."""
+    body = {"entity_ids": [str(one) for one in entity_ids]}
+    return Operation("POST", f"{API}/entities/{entity_id}/merge", TypeAdapter(models.Entity), body)
+
+
 def delete_entity(entity_id: UUID | str) -> Operation[dict[str, Any]]:
     """Delete an entity; the numbers of deleted rows."""
     return Operation("DELETE", f"{API}/entities/{entity_id}", TypeAdapter(dict[str, Any]))

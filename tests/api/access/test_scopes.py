@@ -41,7 +41,7 @@ WRITING = {
     *("delete_documents", "add_entities", "upsert_entities", "delete_entity"),
     *("add_source", "sync_source", "delete_source", "cancel_job", "set_synonyms"),
 }
-CHANGING = {"change_document", "change_entity", "change_source", "reindex_documents"}
+CHANGING = {"change_document", "change_entity", "merge_entities", "change_source", "reindex_documents"}
 """Operations that write, and whose response shows what is stored: they need both scopes."""
 JUDGING = {"give_feedback"}
 """Operations that write what a reader of passages may say of them: they need `search` only."""
@@ -136,7 +136,7 @@ async def test_without_search_no_operation_returns_what_is_stored(stored: Stored
 
 async def test_the_control_finds_what_a_key_without_search_must_not(stored: Stored) -> None:
     client = await stored.client("search", "write")
-    for name in sorted(CHANGING - {"reindex_documents"}):
+    for name in sorted(CHANGING - {"merge_entities", "reindex_documents"}):
         body = {"watch": True} if name == "change_source" else {}
         assert WORD in (await client.patch(stored.path(name), json=body)).text, name
 

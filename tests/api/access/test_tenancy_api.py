@@ -126,6 +126,9 @@ async def test_another_users_id_is_answered_like_an_unknown_one(
         if name in properties:
             others = {"query": "quibblewort", "helpful": True}
             body = {name: given_id} | {field: value for field, value in others.items() if field in properties}
+        if "entity_ids" in properties:
+            fields = {"type": "person", "name": str(uuid4())}
+            body = {"entity_ids": [(await caller.client.post("/api/rag/entities", json=fields)).json()["entity_id"]]}
         response = await caller.client.request(method, path.replace(f"{{{name}}}", given_id), json=body)
         answer = {key: value for key, value in response.json().items() if key not in ("request_id", "timings")}
         return response.status_code, {key: str(value).replace(given_id, "ID") for key, value in answer.items()}

@@ -28,7 +28,7 @@ VARYING = re.compile(
     r"\d{4}-\d\d-\d\dT[\d:.]+(Z|\+\d\d:\d\d)|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|/[^\s\"]*/notes\b"
 )
 CHANGING = (
-    *("add_", "upload_", "upsert_", "change_", "replace_", "delete_", "reindex_"),
+    *("add_", "upload_", "upsert_", "change_", "merge_", "replace_", "delete_", "reindex_"),
     *("list_jobs", "get_job", "follow_job", "cancel_job"),
     *("list_sources", "get_source", "sync_source", "set_synonyms", "get_synonyms"),
 )
@@ -65,7 +65,7 @@ class Walk:
                 await self.send(operation_id)
         await self._sources()
         await self._documents()
-        for operation_id in ("add_entities", "upsert_entities", "change_entity", "delete_entity"):
+        for operation_id in ("add_entities", "upsert_entities", "change_entity", "merge_entities", "delete_entity"):
             await self.send(operation_id)
         for operation_id in ("set_synonyms", "get_synonyms"):
             await self.send(operation_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Any
 
@@ -33,6 +34,8 @@ async def _stored(caller: Caller, response: httpx.Response) -> list[dict[str, An
 async def test_files_of_a_form_are_stored_under_their_names(caller: Caller) -> None:
     response = await _upload(caller, ("a.md", b"# Lime\n\nMortar."), ("b.txt", "# not a heading: é".encode("latin-1")))
     assert response.status_code == 201
+    stages = [re.fullmatch(r"(\w+);dur=[\d.]+", stage) for stage in response.headers["Server-Timing"].split(", ")]
+    assert [stage and stage[1] for stage in stages] == ["cutting", "database", "model", "parsing"]
     first, second = await _stored(caller, response)
     assert (first["uri"], first["title"]) == ("a.md", "Lime")
     assert (second["uri"], second["title"], second["content"]) == ("b.txt", "b.txt", "# not a heading: é")

@@ -215,6 +215,49 @@ async def test_a_deleted_entity_is_gone_and_its_name_is_free(caller: Caller) -> 
     await _added(caller, **ANA)
 
 
+async def test_a_merged_entity_has_the_names_facts_members_and_teams_of_the_others(
+    caller: Caller, new_caller: Any
+) -> None:
+    ana = await _added(caller, name="Ana Silva", aliases=["Ana"], facts=["Ana splices."], metadata={"office": 3})
+    lea = await _added(caller, name="Lea", members=[ana["entity_id"]])
+    twin = {"aliases": ["ana", "asilva"], "role": "mason", "facts": ["Ana splices.", "Ana sails."]}
+    twin |= {"description": "Head of masonry.", "metadata": {"office": 4, "floor": 1}}
+    other = await _added(caller, name="A. Silva", **twin, members=[ana["entity_id"], lea["entity_id"]])
+    both = [ana["entity_id"], other["entity_id"]]
+    teams = [await _added(caller, type="team", name=name, members=both[at:]) for at, name in enumerate("bc")]
+    await caller.add("Ask quillon99.", uri="found", metadata={"author": "Quillon Wort"})
+    (found,) = (await caller.client.get(ENTITIES, params={"origin": "metadata"})).json()["entities"]
+    path = f"{ENTITIES}/{ana['entity_id']}/merge"
+    for wrong, field in ((ana["entity_id"], "entity_ids"), (str(uuid4()), "entity_ids[1]")):
+        refused = await caller.client.post(path, json={"entity_ids": [found["entity_id"], wrong]})
+        assert_problem(refused, 422, "invalid_request", field)
+    stranger = await new_caller("search", "write")
+    theirs = await _added(stranger, name="Theirs")
+    stolen = await stranger.client.post(f"{ENTITIES}/{theirs['entity_id']}/merge", json={"entity_ids": both})
+    assert_problem(stolen, 422, "invalid_request", "entity_ids[0]")
+    into_found = await caller.client.post(f"{ENTITIES}/{found['entity_id']}/merge", json={"entity_ids": both})
+    assert_problem(into_found, 409, "conflict")
+    many = await _added(caller, name="Many", facts=[f"Fact {n}." for n in range(200)])
+    refused = await caller.client.post(path, json={"entity_ids": [many["entity_id"]]})
+    assert_problem(refused, 422, "invalid_request", "entity_ids")
+    assert "201 facts" in refused.text
+    response = await caller.client.post(path, json={"entity_ids": [other["entity_id"], found["entity_id"]]})
+    assert response.status_code == 200, response.text
+    merged = response.json()
+    expected = {"name": "Ana Silva", "aliases": ["Ana", "A. Silva", "asilva", "Quillon Wort"], "role": "mason"}
+    expected |= {"facts": ["Ana splices.", "Ana sails."], "description": "Head of masonry."}
+    expected |= {"metadata": {"office": 3, "floor": 1}, "members": [lea["entity_id"]]}
+    assert {name: merged[name] for name in expected} == expected
+    assert_problem(await caller.client.get(f"{ENTITIES}/{other['entity_id']}"), 404, "not_found")
+    assert await _names(caller, origin="metadata") == []
+    for team in (*teams, lea):
+        members = (await caller.client.get(f"{ENTITIES}/{team['entity_id']}")).json()["members"]
+        assert members == [ana["entity_id"]], team["name"]
+    for query in ("asilva", "quillon wort", "Ana Silva"):
+        answer = (await caller.client.post(f"{ENTITIES}/search", json={"query": query})).json()
+        assert answer["entities"][0]["entity_id"] == ana["entity_id"], query
+
+
 async def test_pages_neither_skip_nor_repeat_and_filters_hold(caller: Caller) -> None:
     for n in range(7):
         await _added(caller, name=f"Person {n}")

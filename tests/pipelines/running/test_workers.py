@@ -12,7 +12,7 @@ from harness import Tenant
 
 from app import errors
 from app.pipelines.jobs import followed_jobs
-from app.pipelines.running import workers
+from app.pipelines.running import stage_times, workers
 from app.pipelines.running.workers import JobKind, Run
 from app.shapes import JobState
 from app.store.connection.transactions import Database
@@ -69,21 +69,26 @@ async def test_a_job_with_an_expired_lease_is_continued_from_its_progress(tenant
         pass
 
     async def dying(run: Run) -> int:
-        async with run.db.shared() as shared:
-            await run.advance(shared, done=3, total=9, unit="chunks")
+        with stage_times.stage("parsing"):
+            async with run.db.shared() as shared:
+                await run.advance(shared, done=3, total=9, unit="chunks")
         raise Killed
 
     async def resumed(run: Run) -> int:
         seen.append(dict(run.job.progress))
-        return await _finish(run)
+        with stage_times.stage("model"):
+            return await _finish(run)
 
     with pytest.raises(Killed):
         await _run(tenant, dying)
     assert await _run(tenant, resumed) is None, "the lease still runs"
     await owner.execute("UPDATE stepwell.jobs SET leased_until = now() WHERE user_id = $1", tenant.user_id)
     assert await _run(tenant, resumed) == (KIND, 1)
-    assert seen == [{"done": 3, "total": 9, "unit": "chunks"}]
-    assert (await _state(tenant, job_id)).attempts == 2
+    first, state = seen[0], await _state(tenant, job_id)
+    assert {name: first[name] for name in ("done", "total", "unit")} == {"done": 3, "total": 9, "unit": "chunks"}
+    assert (state.attempts, first["stages"].keys(), state.progress["done"]) == (2, {"parsing"}, 3)
+    assert state.progress["stages"].keys() == {"parsing", "model"}
+    assert state.progress["seconds"] >= first["seconds"] >= first["stages"]["parsing"]
 
 
 async def test_the_lease_of_a_job_is_renewed_until_its_handler_ends(

@@ -24,6 +24,7 @@ from app.store.jobs import jobs
 from app.text.names import tags
 
 FILES = 30
+FORMAT_COUNTS = ("files", "documents", "chunks", "failed")
 
 
 @pytest.fixture
@@ -120,6 +121,11 @@ async def test_a_file_that_cannot_be_read_is_listed_and_read_again(tenant: Tenan
     await source_folder.work(tenant)
     state = await followed_jobs.get(added.job_id, tenant.user_id, db=tenant.db)
     assert source_folder.counts(state) == {"added": 2, "failed": 2}
+    counts = [("csv", 1, 1, 1, 0), ("markdown", 1, 1, 1, 0), ("pdf", 1, 0, 0, 1), ("text", 1, 0, 0, 1)]
+    by_format = [(name, *map(of_format.get, FORMAT_COUNTS)) for name, of_format in state.result["formats"].items()]
+    assert sorted(by_format) == counts
+    assert [state.progress[name] for name in ("documents", "chunks", "done", "total")] == [2, 2, 4, 4]
+    assert {"parsing", "cutting", "model", "database"} == state.progress["stages"].keys()
     assert [failure["path"] for failure in state.result["failures"]] == ["bad.pdf", "blank.txt"]
     assert all(failure["reason"] for failure in state.result["failures"])
     assert source_folder.counts(await source_folder.synced(tenant, added)) == {"unchanged": 2, "failed": 2}
