@@ -29,7 +29,7 @@ from app.store.connection.transactions import Transaction, Writing
 from app.store.documents import document_puts, documents, key_bounds, pending_versions, publishing, staging
 from app.store.documents.documents import DocumentSource
 from app.store.documents.staging import Slice, StagedDocument
-from app.store.jobs import jobs
+from app.store.jobs import job_states, jobs
 from app.text import interruption
 from app.text.names import names
 
@@ -132,7 +132,7 @@ async def settle(queued: IngestResult, user_id: str, services: Services) -> Inge
     while True:
         ran = await workers.run_next(services, KINDS, user_id=user_id)
         async with services.db.reading(user_id) as reading:
-            state = await jobs.get(reading, queued.job_id)
+            state = await job_states.get(reading, queued.job_id)
         if state is None or state.status in ("failed", "cancelled"):
             raise errors.Conflict("The document was not stored: its job was cancelled or has failed.")
         if state.status == "done" and ran is None:

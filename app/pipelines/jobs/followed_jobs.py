@@ -14,7 +14,7 @@ from app.pipelines.jobs import kinds
 from app.pipelines.sources import source_sync
 from app.shapes import JobState, JobStatus
 from app.store.connection.transactions import Database, Reading, retry_read
-from app.store.jobs import jobs
+from app.store.jobs import job_states, jobs
 from app.store.sources import sources
 
 JobKey = UUID | Literal["newest"]
@@ -34,7 +34,7 @@ async def find(key: JobKey, user_id: str, *, db: Database) -> UUID:
     if key != "newest":
         return key
     async with db.primary.reading(user_id) as reading:
-        found = await jobs.newest(reading, without=_UNCANCELLABLE)
+        found = await job_states.newest(reading, without=_UNCANCELLABLE)
     if found is None:
         raise errors.NotFound("No such job.")
     return found
@@ -63,7 +63,7 @@ async def page(
 ) -> list[JobState]:
     """The user's jobs, newest first."""
     async with db.primary.reading(user_id) as reading:
-        return await jobs.page(reading, limit=limit, after=after, status=status)
+        return await job_states.page(reading, limit=limit, after=after, status=status)
 
 
 async def follow(job_id: UUID, user_id: str, *, db: Database) -> AsyncGenerator[JobState | None, None]:
@@ -104,7 +104,7 @@ async def cancel(job_id: UUID, user_id: str, *, db: Database) -> JobState:
 
 
 async def _stored(db: Reading, job_id: UUID) -> JobState:
-    found = await jobs.get(db, job_id)
+    found = await job_states.get(db, job_id)
     if found is None:
         raise errors.NotFound("No such job.")
     return found
