@@ -104,6 +104,16 @@ def hops(browser: Browser, url: str) -> bytes:
     return page.screenshot()
 
 
+def documents(browser: Browser, url: str) -> bytes:
+    """Documents that are selected from a filtered list."""
+    page = opened(browser, url, DESKTOP)
+    page.goto(f"{url}/#documents?sort=title&metadata=%7B%22team%22%3A%5B%22Firmware%22%5D%7D")
+    for place in range(3):
+        page.locator("#documents .row input").nth(place).check()
+    page.evaluate("scrollTo(0, 265)")
+    return page.screenshot()
+
+
 def why_not(browser: Browser, url: str) -> bytes:
     """Why a document is not in an answer."""
     page = opened(browser, url, DESKTOP)
@@ -150,7 +160,14 @@ def framed(page: Page, part: Locator) -> bytes:
     return page.screenshot(full_page=True, clip=clip)
 
 
-SCREENSHOTS = {"search": search, "why": why, "hops": hops, "why-not": why_not, "phone": phone}
+SCREENSHOTS = {
+    "search": search,
+    "why": why,
+    "hops": hops,
+    "why-not": why_not,
+    "documents": documents,
+    "phone": phone,
+}
 
 
 if __name__ == "__main__":

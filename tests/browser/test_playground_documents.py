@@ -85,9 +85,8 @@ async def test_the_page_is_served_with_its_policy_and_loads_every_file_of_its_fo
     async with httpx.AsyncClient(base_url=url) as client:
         assert (await client.get("/playground")).headers["content-security-policy"] == served.POLICY
     loaded = {path.rpartition("/")[2] for path in opened.requested if "/playground/assets/" in path}
-    assert loaded == {*(path.name for path in served.PAGES.iterdir()), "signals.js", "levels.js", "folder_names.js"} - {
-        "index.html"
-    }
+    made = {"signals.js", "levels.js", "folder_names.js", "upload_rules.js", "job_kinds.js"}
+    assert loaded == made | {path.name for path in served.PAGES.iterdir()} - {"index.html"}
 
 
 async def test_without_a_key_the_page_says_what_to_do_and_with_one_it_works_and_stores_it_nowhere(
@@ -131,7 +130,7 @@ async def test_an_uploaded_file_is_listed_found_and_deleted(playground: Playgrou
     assert await cards.first.locator("mark").inner_text() == word
     await playground.page.locator("nav a[href='#documents']").click()
     await listed.get_by_role("button", name="Delete Harbour log").click()
-    await playground.page.get_by_role("button", name="Cancel").click()
+    await playground.page.get_by_role("button", name="Cancel", exact=True).click()
     await listed.get_by_role("button", name="Delete Harbour log").click()
     await playground.page.get_by_role("button", name="Delete", exact=True).click()
     await listed.wait_for(state="detached")
@@ -159,7 +158,17 @@ async def test_dropped_files_are_stored_and_a_refused_one_says_why(
 async def test_a_folder_is_sent_without_what_the_service_would_leave_out(playground: Playground) -> None:
     kept = ["v/a.md", "v/build/plan.md", "v/vendor/b.md", "v/web/package.json", ".env", "notes.svg"]
     left_out = ["v/.git/config", "v/node_modules/p/README.md", "v/web/dist/a.js", "v/env/pyvenv.cfg", "v/env/b.py"]
-    left_out += ["v/uv.lock", "v/app.min.js", "v/go/vendor/modules.txt", "v/go/vendor/x.go", "v/__pycache__/a.txt"]
+    left_out += [
+        ".DS_Store",
+        "._a.md",
+        "v/Thumbs.db",
+        "desktop.ini",
+        "v/uv.lock",
+        "v/app.min.js",
+        "v/go/vendor/modules.txt",
+        "v/go/vendor/x.go",
+        "v/__pycache__/a.txt",
+    ]
     load = "async names => (await import('/playground/assets/folders.js')).readable(names.map(name => ({ name })))"
     found = await playground.page.evaluate(load, [*kept, *left_out, "v/.x"])
     assert [one["name"] for one in found] == kept

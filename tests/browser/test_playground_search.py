@@ -475,10 +475,6 @@ async def test_axe_finds_no_violation_and_nothing_needs_sideways_scrolling(open_
     await page.get_by_role("button", name="Edit").click()
     await clean(opened, DESKTOP, "light")
     await clean(opened, PHONE, "dark")
-    for view, color_scheme in (("documents", "light"), ("entities", "dark")):
-        await page.locator(f"nav a[href='#{view}']").click()
-        await page.locator(f"#{view} li").first.wait_for()
-        await clean(opened, PHONE, color_scheme)
 
 
 async def clean(opened: Playground, size: ViewportSize, color_scheme: Literal["light", "dark"]) -> None:

@@ -3,8 +3,9 @@
 The page calls the API as any other client. It is served without a key, since it holds no data, and sends the key that
 its user types. Its Content-Security-Policy allows only the package's own files and calls to this service, and with
 Trusted Types no script can turn text into HTML. `/` answers with it where HTML is asked for by name, as browsers do,
-and redirects other clients to `/docs`. Three of its modules are made of tables: `signals.js` of the signals,
-`levels.js` of the levels of `answerable`, `folder_names.js` of what is left out of a folder.
+and redirects other clients to `/docs`. Five of its modules are made of tables: `signals.js` of the signals,
+`levels.js` of the levels of `answerable`, `folder_names.js` of what is left out of a folder, `upload_rules.js` of the
+formats and the largest request, `job_kinds.js` of the jobs that may be cancelled.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 
 from app.api.site import docs
+from app.pipelines.documents import file_reading
+from app.pipelines.jobs import kinds
 from app.pipelines.sources import folder_names
 from app.shapes import answerability, signals
 
@@ -35,6 +38,8 @@ def install(app: FastAPI) -> None:
     app.add_route("/playground/assets/signals.js", _signals, include_in_schema=False)
     app.add_route("/playground/assets/levels.js", _levels, include_in_schema=False)
     app.add_route("/playground/assets/folder_names.js", _folder_names, include_in_schema=False)
+    app.add_route("/playground/assets/upload_rules.js", _upload_rules, include_in_schema=False)
+    app.add_route("/playground/assets/job_kinds.js", _job_kinds, include_in_schema=False)
     # Modules of two versions do not fit together, so browsers ask whether a file has changed.
     files = docs.Assets(directory=PAGES, cache_control="no-cache")
     app.mount("/playground/assets", files, name="playground_assets")
@@ -70,8 +75,19 @@ async def _folder_names(_: Request) -> Response:
         GENERATED_BESIDE=dict(folder_names.GENERATED_BESIDE),
         MARKERS=list(folder_names.MARKERS),
         LOCKS=sorted(folder_names.LOCKS),
+        SYSTEM=sorted(folder_names.SYSTEM),
         ENDINGS=folder_names.ENDINGS,
     )
+
+
+async def _upload_rules(request: Request) -> Response:
+    """A module with the bytes that a request may have, and the formats of files by suffix."""
+    return _module(MAX_BYTES=request.app.state.max_body_bytes, FORMATS=file_reading.FORMAT_OF_SUFFIX)
+
+
+async def _job_kinds(_: Request) -> Response:
+    """A module with the kinds of jobs that may be cancelled."""
+    return _module(CANCELLABLE=[kind.name for kind in kinds.ALL if kind.is_cancellable])
 
 
 def _module(**constants: object) -> Response:

@@ -32,6 +32,8 @@ MAX_NAME = 200
 """Characters of the name of a file in an archive that are kept."""
 SUPPORTED = formats.SUPPORTED
 HEAD = formats.HEAD
+FORMAT_OF_SUFFIX = {suffix: format.name for format in formats.FORMATS for suffix in format.suffixes}
+"""The names of the formats that are read, by the suffixes of their files."""
 
 
 def is_binary(name: str) -> bool:

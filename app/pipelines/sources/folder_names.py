@@ -39,6 +39,8 @@ _LOCKS = (
 )
 LOCKS = frozenset(_LOCKS.split())
 """Files in which a package manager records versions and hashes."""
+SYSTEM = frozenset({".DS_Store", "Thumbs.db", "ehthumbs.db", "desktop.ini"})
+"""Files in which a desktop keeps icons and the views of folders."""
 ENDINGS = (".min.js", ".min.mjs", ".min.css", ".js.map", ".mjs.map", ".css.map", ".svg", ".egg-info")
 """Ends of the names of minified files, source maps, drawings and metadata of builds."""
 
@@ -55,7 +57,7 @@ def of_folder(folder: Path) -> LeftOutReason | None:
 
 def of_file(name: str) -> LeftOutReason | None:
     """Why a file is left out by its name; None if its content decides."""
-    return "generated" if name in LOCKS or name.lower().endswith(ENDINGS) else None
+    return "generated" if name in LOCKS or name in SYSTEM or name.lower().endswith(ENDINGS) else None
 
 
 def _has(folder: Path, names: tuple[str, ...]) -> bool:

@@ -37,7 +37,10 @@ export async function call(method, path, { body, signal } = {}) {
   return response.json();
 }
 
-/** Sends a file; `progress` gets the share that is sent. Resolves to the JSON of the response. Throws Problem. */
+/**
+ * Sends a file; `progress` gets the share that is sent. Resolves to the JSON of the response and the seconds of the
+ * stages of storing it. Throws Problem.
+ */
 export function upload(file, name, progress) {
   const form = new FormData();
   form.append("files", file, name);
@@ -49,7 +52,7 @@ export function upload(file, name, progress) {
     request.onerror = () => reject(unreachable());
     request.onload = () => {
       const answer = parsed(request.responseText);
-      if (request.status < 400 && answer) resolve(answer);
+      if (request.status < 400 && answer) resolve({ answer, stages: stagesOf(request) });
       else reject(new Problem({ status: request.status, title: request.statusText, ...answer }));
     };
     request.send(form);
@@ -70,6 +73,12 @@ export async function follow(jobId, seen) {
       if (data) seen(JSON.parse(data.slice(6)));
     }
   }
+}
+
+/** The stages in the header Server-Timing, in seconds. */
+function stagesOf(request) {
+  const stages = (request.getResponseHeader("Server-Timing") ?? "").matchAll(/(\w+);dur=([\d.]+)/g);
+  return Object.fromEntries([...stages].map(([, stage, ms]) => [stage, Number(ms) / 1000]));
 }
 
 function credentials() {

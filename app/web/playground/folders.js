@@ -1,6 +1,6 @@
 // Leaves out of a folder what the service leaves out by its name: hidden, vendored and generated files.
 
-import { ENDINGS, GENERATED, GENERATED_BESIDE, LOCKS, MARKERS, VENDORED, VENDORED_WITH } from "./folder_names.js";
+import { ENDINGS, GENERATED, GENERATED_BESIDE, LOCKS, MARKERS, SYSTEM, VENDORED, VENDORED_WITH } from "./folder_names.js";
 
 /** Whether a folder of this name need not be entered at all. */
 export function isLeftOut(name) {
@@ -17,6 +17,7 @@ export function readable(files) {
   };
   return files.filter(({ name }) => {
     const [first, ...inner] = prefixes(name).slice(0, -1);
+    if (isOfSystem(lastOf(name))) return false;
     return first === undefined || !(inner.some(isOut) || isFileOut(lastOf(name)));
   });
 }
@@ -27,6 +28,11 @@ function isFolderOut(path, paths) {
   const inside = (other) => paths.has(`${path}/${other}`);
   if (isLeftOut(name) || ENDINGS.some((ending) => name.endsWith(ending))) return true;
   return (VENDORED_WITH[name] ?? []).some(inside) || (GENERATED_BESIDE[name] ?? []).some(beside) || MARKERS.some(inside);
+}
+
+/** Whether a desktop has written the file beside those of its user: left out also if it is dropped alone. */
+function isOfSystem(name) {
+  return SYSTEM.includes(name) || name.startsWith("._");
 }
 
 function isFileOut(name) {

@@ -6,12 +6,13 @@ import { showDocument } from "./document.js";
 import { listDocuments } from "./documents.js";
 import { byId, fill } from "./dom.js";
 import { listEntities } from "./entities.js";
+import { listJobs } from "./jobs.js";
 import { keyMessage, problemMessage } from "./problems.js";
 import { ask, forgetSearch, showSearch } from "./search_view.js";
 import { acceptFiles } from "./uploads.js";
 import { welcome } from "./welcome.js";
 
-const VIEWS = { search: (parameters, isOpened) => showSearch(parameters, { greet, isOpened }), document: showDocument, documents: listDocuments, entities: listEntities };
+const VIEWS = { search: (parameters, isOpened) => showSearch(parameters, { greet, isOpened }), document: showDocument, documents: listDocuments, entities: listEntities, jobs: listJobs };
 const PARENTS = { document: "documents" };
 const SAMPLE = "sample/howto/travel-claims.md";
 

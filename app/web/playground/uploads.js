@@ -1,144 +1,153 @@
-// Uploads files that are chosen or dropped, one after the other, and follows the jobs that store large ones.
+// Uploads files that are chosen or dropped, in their order, and follows the jobs that store large ones.
 
-import { call, follow, upload } from "./api.js";
-import { listDocuments } from "./documents.js";
-import { byId, el } from "./dom.js";
-import { isLeftOut, readable } from "./folders.js";
+import { address } from "./address.js";
+import { Problem, call, follow, upload } from "./api.js";
+import { refreshDocuments } from "./documents.js";
+import { byId, el, fill } from "./dom.js";
+import { acceptDrops } from "./drops.js";
+import { readable } from "./folders.js";
+import { stepText } from "./job_progress.js";
 import { problemText } from "./problems.js";
+import { busiest, inRates, timeLeft } from "./rates.js";
+import { addUpload, clearUploads } from "./upload_list.js";
+import { UploadSummary, summaryTable } from "./upload_summary.js";
+import { MAX_BYTES } from "./upload_rules.js";
 
 const DONE = { added: "Stored", replaced: "Replaced the earlier version", unchanged: "Stored already", changed: "Changed" };
+// The form around a file takes some of the bytes that a request may have.
+const FORM_BYTES = 4_000;
+let queue = [];
+let running = null;
 
-/** Takes files from the file input and the drop zone. */
+/** Takes files from the inputs and the drop zone. */
 export function acceptFiles() {
-  const input = byId("files");
-  const drop = byId("drop");
-  input.addEventListener("change", async () => {
-    const files = [...input.files].map((file) => ({ file, name: file.name }));
+  taken(byId("files"), (file) => file.name);
+  taken(byId("folder"), (file) => file.webkitRelativePath || file.name);
+  acceptDrops(byId("drop"), send, () => says("Nothing is stored: drop files into the frame under Documents."));
+  byId("uploads-clear").addEventListener("click", cleared);
+  byId("uploads-stop").addEventListener("click", stopped);
+}
+
+function taken(input, nameOf) {
+  input.addEventListener("change", () => {
+    const files = [...input.files].map((file) => ({ file, name: nameOf(file) }));
     input.value = "";
-    await send(files);
-  });
-  const folder = byId("folder");
-  folder.addEventListener("change", async () => {
-    const files = [...folder.files].map((file) => ({ file, name: file.webkitRelativePath || file.name }));
-    folder.value = "";
-    await send(readable(files), files.length);
-  });
-  for (const kind of ["dragenter", "dragover"]) {
-    drop.addEventListener(kind, (event) => {
-      event.preventDefault();
-      drop.classList.add("over");
-    });
-  }
-  drop.addEventListener("dragleave", () => drop.classList.remove("over"));
-  drop.addEventListener("drop", async (event) => {
-    event.preventDefault();
-    drop.classList.remove("over");
-    const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
-    const dropped = [...event.dataTransfer.files].map((file) => ({ file, name: file.name }));
-    const files = entries.length ? (await Promise.all(entries.map((entry) => filesOf(entry)))).flat() : dropped;
-    await send(readable(files), files.length);
+    send(files);
   });
 }
 
-/** The files of a dropped file or folder, with their relative paths. */
-async function filesOf(entry) {
-  if (entry.isFile) {
-    const file = await new Promise((resolve, reject) => entry.file(resolve, reject));
-    return [{ file, name: entry.fullPath.replace(/^\//, "") }];
-  }
-  const reader = entry.createReader();
-  const found = [];
-  for (;;) {
-    const some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
-    if (!some.length) return found;
-    for (const inner of some) if (inner.isFile || !isLeftOut(inner.name)) found.push(...(await filesOf(inner)));
-  }
+/** Appends files to those that are sent; what a folder need not have is left out. */
+function send(found) {
+  if (!found.length) return;
+  const byPath = new Intl.Collator("en", { numeric: true });
+  const files = readable(found).sort((one, other) => byPath.compare(one.name, other.name));
+  running ??= { summary: new UploadSummary(), leftOut: 0, bytes: 0, started: performance.now(), isStopped: false };
+  running.leftOut += found.length - files.length;
+  running.bytes += files.reduce((sum, { file }) => sum + file.size, 0);
+  const isFirst = !queue.length && !running.isSending;
+  queue.push(...files.map(({ file, name }) => ({ file, name, row: addUpload(name) })));
+  byId("uploading").hidden = false;
+  fill(byId("uploads-summary"));
+  if (isFirst) sendAll(running);
 }
 
-/** Stores files, of which `found` were chosen or dropped. */
-async function send(files, found = files.length) {
-  const rows = files.map(({ name }) => new UploadRow(name));
-  const started = performance.now();
-  for (const [index, { file, name }] of files.entries()) {
-    await store(file, name, rows[index]);
-    if (index + 1 < files.length) byId("documents-message").textContent = pace(rows, index + 1, performance.now() - started);
+async function sendAll(run) {
+  run.isSending = true;
+  byId("uploads-stop").hidden = false;
+  while (queue.length) {
+    const { file, name, row } = queue.shift();
+    await store(file, name, row, run.summary);
+    says(pace(run));
   }
-  if (!found) return;
-  await listDocuments();
-  const refused = rows.filter((row) => row.isRefused).length;
-  const leftOut = found > files.length ? ` ${found - files.length} hidden or generated ones are left out.` : "";
-  byId("documents-message").textContent = `${files.length - refused} of ${files.length} files are stored.${leftOut}`;
+  running = null;
+  byId("uploads-stop").hidden = true;
+  fill(byId("uploads-summary"), summaryTable(run.summary.formats, run.summary.refused));
+  says(ended(run));
+  await refreshDocuments();
 }
 
-/** How far an upload is, how fast, and how long it will take. */
-function pace(rows, done, milliseconds) {
-  const seconds = milliseconds / 1000;
-  const chunks = rows.reduce((sum, row) => sum + row.chunks, 0);
-  const left = Math.ceil(((rows.length - done) * seconds) / done);
-  const rates = `${(done / seconds).toFixed(1)} files and ${(chunks / seconds).toFixed(1)} chunks per second`;
-  return `${done} of ${rows.length} files: ${rates}, about ${left < 90 ? `${left} seconds` : `${Math.round(left / 60)} minutes`} left.`;
+/** How far the uploads are, how fast, what takes most of the time, and how long the rest will take. */
+function pace({ summary, bytes, started }) {
+  const seconds = (performance.now() - started) / 1000;
+  const total = summary.files + queue.length;
+  const parts = [inRates({ ...summary, seconds }), busiest(summary.stages, seconds), timeLeft(summary.bytes, bytes, seconds)];
+  return `${summary.files} of ${total} files: ${parts.filter(Boolean).join(", ")}.`;
 }
 
-async function store(file, name, row) {
+function ended({ summary, leftOut, started, isStopped }) {
+  const seconds = (performance.now() - started) / 1000;
+  const stored = summary.files - summary.refusedFiles;
+  const sentences = [`${stored} of ${summary.files} files are stored.`];
+  if (leftOut) sentences.push(`${leftOut} hidden or generated ones are left out.`);
+  if (isStopped) sentences.push("The others were not sent.");
+  if (summary.documents > 1) sentences.push(`${inRates({ ...summary, seconds })}.`);
+  return sentences.join(" ");
+}
+
+async function store(file, name, row, summary) {
+  row.begin();
+  const reasons = [];
+  let counts = { documents: 0, chunks: 0 };
   try {
-    row.says("Sending");
-    const answer = await upload(file, name, (share) => row.at(share, share < 1 ? "Sending" : "Storing"));
-    for (const failure of answer.failed) row.failed(failure.detail);
+    if (file.size > MAX_BYTES - FORM_BYTES) throw new Problem({ detail: tooLarge(file) });
+    const { answer, stages } = await upload(file, name, (share) => row.at(share, share < 1 ? "Sending" : "Storing"));
+    summary.took(stages);
+    for (const failure of answer.failed) reasons.push(failure.detail);
     for (const document of answer.documents) {
-      if (document.job_id) await queued(document.job_id, row);
-      else row.done(DONE[document.status] ?? document.status, document);
+      const stored = document.job_id ? await queued(document, row) : document;
+      counts = { documents: counts.documents + 1, chunks: counts.chunks + (stored.chunk_count ?? 0) };
+      shown(row, stored, answer.documents.length, counts);
     }
   } catch (error) {
-    if (!("errors" in error)) throw error;
-    row.failed(problemText(error));
+    if (!(error instanceof Problem)) throw error;
+    reasons.push(problemText(error));
   }
+  if (reasons.length) row.failed(reasons.join(" "));
+  summary.stored(file, name, counts, reasons);
 }
 
-async function queued(jobId, row) {
+function tooLarge(file) {
+  const megabytes = (bytes) => `${(bytes / 1_000_000).toLocaleString("en", { maximumFractionDigits: 1 })} MB`;
+  return `It has ${megabytes(file.size)}, and a request at most ${megabytes(MAX_BYTES)}: split it, or use \`stepwell ingest\` where the service runs.`;
+}
+
+/** Follows the job that stores a large document; the document with its counts. Throws Problem. */
+async function queued(document, row) {
   row.says("Queued");
   let last = null;
-  await follow(jobId, (job) => {
+  await follow(document.job_id, (job) => {
     last = job;
     const { done, total, step } = job.progress;
-    row.at(total ? done / total : null, step ? `${step}${total ? `, ${done} of ${total}` : ""}` : job.status);
+    row.at(total ? done / total : null, step ? `${stepText(step)}${total ? `, ${done} of ${total}` : ""}` : job.status);
   });
-  last ??= await call("GET", `jobs/${jobId}`);
-  if (last.status === "done") row.done(DONE[last.result?.status] ?? "Stored", { warnings: [], ...last.result });
-  else row.failed(`${last.status}${last.error ? `: ${last.error}` : ""}`);
+  last ??= await call("GET", `jobs/${document.job_id}`);
+  if (last.status !== "done") throw new Problem({ detail: `${last.status}${last.error ? `: ${last.error}` : ""}` });
+  return { ...document, warnings: [], ...last.result };
 }
 
-class UploadRow {
-  chunks = 0;
+function shown(row, { document_id: id, status, warnings }, documents, counts) {
+  const chunks = counts.chunks === 1 ? "1 chunk" : `${counts.chunks.toLocaleString("en")} chunks`;
+  const text = documents > 1 ? `${counts.documents} documents` : el("a", { href: address("document", { id }), "aria-label": `Open ${row.name}` }, "Open");
+  row.done(`${DONE[status] ?? "Stored"}, ${chunks}. `, text, warnings.length ? `. ${warnings.join(" ")}` : "");
+}
 
-  constructor(name) {
-    this.bar = el("progress", { max: "1", value: "0", "aria-label": `Progress of ${name}` });
-    this.text = el("span", { class: "note" }, "Waiting");
-    this.item = el("li", { class: "row" }, el("div", { class: "row-text" }, el("strong", {}, name), this.text), this.bar);
-    byId("uploads").prepend(this.item);
-  }
+/** Sends none of the files that wait. */
+function stopped() {
+  running.isStopped = true;
+  for (const { row } of queue) row.failed("stopped before it was sent.");
+  queue = [];
+}
 
-  says(text) {
-    this.text.textContent = text;
-  }
+function cleared() {
+  clearUploads();
+  fill(byId("uploads-summary"));
+  if (running) return;
+  says("");
+  byId("uploading").hidden = true;
+  byId("documents-title").focus();
+}
 
-  at(share, text) {
-    if (share === null) this.bar.removeAttribute("value");
-    else this.bar.value = share;
-    this.says(text);
-  }
-
-  done(text, { chunk_count: chunks, warnings }) {
-    this.chunks += chunks ?? 0;
-    this.at(1, [`${text}${chunks ? `, ${chunks} ${chunks === 1 ? "chunk" : "chunks"}` : ""}`, ...warnings].join(". "));
-    this.item.dataset.state = "done";
-  }
-
-  get isRefused() {
-    return this.item.dataset.state === "failed";
-  }
-
-  failed(text) {
-    this.at(1, `Not stored: ${text}`);
-    this.item.dataset.state = "failed";
-  }
+function says(text) {
+  byId("uploading").hidden = false;
+  byId("uploads-pace").textContent = text;
 }

@@ -1,6 +1,7 @@
 // Asks why a document is not in an answer, and shows where it stands in each leg and which step kept it out.
 
 import { call, hasKey } from "./api.js";
+import { completeUris } from "./completion.js";
 import { el, fill } from "./dom.js";
 import { inWords } from "./hits.js";
 import { keyMessage, problemMessage } from "./problems.js";
@@ -15,7 +16,7 @@ export function whyNotPanel(request) {
     "form",
     { class: "why-form" },
     el("label", { for: "why-uri" }, "Path or URI of a stored document"),
-    el("div", { class: "why-row" }, input, el("button", { type: "submit" }, "Explain")),
+    el("div", { class: "why-row" }, input, completeUris(input), el("button", { type: "submit" }, "Explain")),
   );
   form.addEventListener("submit", (event) => {
     event.preventDefault();

@@ -66,7 +66,8 @@ async def test_every_file_that_the_page_and_its_modules_name_is_served() -> None
         headers = (await _get(f"/{path}")).headers
         assert (headers["cache-control"], headers["x-content-type-options"]) == ("no-cache", "nosniff"), path
     files = {path.name for path in playground.PAGES.iterdir()} - {"index.html"}
-    assert {path.rpartition("/")[2] for path in named} == {*files, "signals.js", "levels.js", "folder_names.js"}
+    made = {"signals.js", "levels.js", "folder_names.js", "upload_rules.js", "job_kinds.js"}
+    assert {path.rpartition("/")[2] for path in named} == files | made
     assert_problem(await _get("/playground/assets/../../../errors.py"), 404, "not_found")
 
 

@@ -69,7 +69,7 @@ def test_each_reason_to_leave_something_out_is_counted_with_examples(tmp_path: P
         "hidden": [".b.md", ".git/", ".obsidian/"],
         "ignored": ["private.md"],
         "vendored": ["node_modules/", "php/vendor/", "py/env/"],
-        "generated": ["js/app.min.js", "js/dist/", "py/__pycache__/", "py/uv.lock"],
+        "generated": ["js/app.min.js", "js/desktop.ini", "js/dist/", "py/__pycache__/", "py/uv.lock"],
         "link": ["linked/"],
         "binary": ["a.png", "b.bin", "c.jar", "d.pyc"],
         "empty": ["py/__init__.py"],
@@ -83,7 +83,15 @@ def test_each_reason_to_leave_something_out_is_counted_with_examples(tmp_path: P
         "php/vendor/autoload.php",
         "py/env/pyvenv.cfg",
     ]
-    inside += ["js/app.min.js", "js/dist/a.js", "py/__pycache__/a.txt", "py/uv.lock", ".b.md", "private.md"]
+    inside += [
+        "js/desktop.ini",
+        "js/app.min.js",
+        "js/dist/a.js",
+        "py/__pycache__/a.txt",
+        "py/uv.lock",
+        ".b.md",
+        "private.md",
+    ]
     write(
         tmp_path,
         dict.fromkeys([*texts, *inside, "js/package.json"], "Lime.")

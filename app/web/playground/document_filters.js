@@ -1,0 +1,107 @@
+// Reads the controls above the list of documents, and fills those whose choices depend on what is stored.
+
+import { call } from "./api.js";
+import { el, fill } from "./dom.js";
+
+const NAMES = ["query", "sort", "source", "folder", "file_types", "metadata"];
+
+/** What the controls select, by the names that the address has; only those that are set. */
+export function selected(form) {
+  const values = NAMES.map((name) => [name, form.elements[name].value.trim()]);
+  return Object.fromEntries(values.filter(([name, value]) => value && !(name === "sort" && value === "newest")));
+}
+
+/** Sets the controls as an address has them. */
+export function showSelected(form, parameters) {
+  for (const name of NAMES) setValue(form.elements[name], parameters.get(name) ?? (name === "sort" ? "newest" : ""));
+}
+
+/** The parameters of GET /documents for what is selected. */
+export function listed({ query, sort, ...given }) {
+  const filters = {};
+  if (given.source) filters.source_names = [given.source];
+  if (given.folder) filters.folder = given.folder;
+  if (given.file_types) filters.file_types = given.file_types.split(/[\s,]+/).filter(Boolean);
+  const metadata = Object.entries(chosenValues(given.metadata));
+  if (metadata.length) filters.metadata = Object.fromEntries(metadata.map(([key, values]) => [key, { in: values }]));
+  const parameters = { query, sort, filters: Object.keys(filters).length ? JSON.stringify(filters) : undefined };
+  return Object.fromEntries(Object.entries(parameters).filter(([, value]) => value));
+}
+
+/** Whether anything but the order is selected. */
+export function isNarrowed({ sort, ...given }) {
+  return Object.keys(given).length > 0;
+}
+
+/** Fills the choices of sources and of keys of metadata. */
+export async function offerChoices(form) {
+  const [{ sources }, { facets }] = await Promise.all([call("GET", "sources?limit=200"), call("GET", "facets?limit=0")]);
+  offer(form.elements.source, "Any source", sources.map(({ name }) => [name, name]));
+  offer(form.elements.key, "Any metadata", facets.map(({ key, documents }) => [key, counted(key, documents)]));
+}
+
+/** Fills the choices of values of the chosen key. */
+export async function offerValues(form) {
+  const key = form.elements.key.value;
+  form.elements.value.disabled = !key;
+  const found = key ? (await call("GET", `facets?${new URLSearchParams({ key, limit: 100 })}`)).facets[0] : null;
+  offer(form.elements.value, "Choose a value", (found?.values ?? []).map(({ value, documents }) => [JSON.stringify(value), counted(valueText(value), documents)]));
+}
+
+/** Adds the chosen value of the chosen key to what is selected. */
+export function chooseValue(form) {
+  const { key, value, metadata } = form.elements;
+  const chosen = chosenValues(metadata.value);
+  chosen[key.value] = [...new Set([...(chosen[key.value] ?? []), JSON.parse(value.value)])];
+  metadata.value = JSON.stringify(chosen);
+  value.value = "";
+}
+
+/** The chosen values of metadata as buttons that take them back; `changed` is called then. */
+export function showChosen(form, place, changed) {
+  const chosen = chosenValues(form.elements.metadata.value);
+  const without = (key, value) => {
+    const rest = chosen[key].filter((one) => one !== value);
+    const { [key]: _, ...others } = chosen;
+    const left = rest.length ? { ...others, [key]: rest } : others;
+    form.elements.metadata.value = Object.keys(left).length ? JSON.stringify(left) : "";
+    form.elements.query.focus();
+    changed();
+  };
+  const chips = Object.entries(chosen).flatMap(([key, values]) =>
+    values.map((value) => {
+      const text = `${key}: ${valueText(value)}`;
+      return el("li", {}, el("button", { type: "button", class: "chip", "aria-label": `Remove the filter ${text}`, click: () => without(key, value) }, el("span", { dir: "auto" }, text), el("span", { "aria-hidden": "true" }, " ✕")));
+    }),
+  );
+  fill(place, chips);
+}
+
+function chosenValues(text) {
+  try {
+    const value = JSON.parse(text || "{}");
+    return Object.fromEntries(Object.entries(value).filter(([, values]) => Array.isArray(values) && values.length));
+  } catch {
+    return {};
+  }
+}
+
+function setValue(control, value) {
+  // A source that an address names is chosen before the choices are known.
+  if (control.tagName === "SELECT" && value && ![...control.options].some((option) => option.value === value)) control.append(el("option", { value }, value));
+  control.value = value;
+}
+
+function offer(select, none, choices) {
+  const { value } = select;
+  fill(select, el("option", { value: "" }, none), choices.map(([choice, text]) => el("option", { value: choice }, text)));
+  setValue(select, value);
+}
+
+function counted(text, documents) {
+  return `${text} (${documents.toLocaleString("en")})`;
+}
+
+function valueText(value) {
+  return typeof value === "string" ? value || "(empty)" : JSON.stringify(value);
+}

@@ -1,0 +1,405 @@
+"""Tests of the playground's lists of documents, entities and jobs, and of uploads, in a real Chromium."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import harness
+import httpx
+import pytest
+from playground_page import Playground
+from playwright.async_api import Page, Route
+
+from app.pipelines.running.services import Services
+from app.shapes import SourceRoots
+from app.store.connection.transactions import Database
+
+STORED = 60
+MARKUP = "<img src=x onerror=\"document.title='owned'\">"
+
+
+@pytest.fixture(scope="session")
+def template(wide_template: str) -> str:
+    """The database is empty at first, for vectors of the length that the fake embedder has."""
+    return wide_template
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that may be a source."""
+    return tmp_path_factory.mktemp("shelf").resolve()
+
+
+@pytest.fixture(scope="module")
+async def services(database: Database, shelf: Path) -> Services:
+    """What the service runs with."""
+    return replace(await harness.services(database), source_roots=SourceRoots((str(shelf),)))
+
+
+@pytest.fixture(scope="module")
+async def client(url: str) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of a service in which documents are stored."""
+    async with httpx.AsyncClient(base_url=f"{url}/api/rag/") as opened:
+        documents = [
+            {
+                "uri": f"shelf/{'even' if number % 2 == 0 else 'odd'}/{number:03}.{'md' if number % 10 else 'txt'}",
+                "title": f"Note {STORED - number:03}",
+                "content": f"Lime {number}.",
+                "metadata": {"team": "Reef" if number < 3 else "Tide"},
+                "created_at": f"2024-01-01T00:{number // 60:02}:{number % 60:02}Z",
+            }
+            for number in range(STORED)
+        ]
+        (await opened.post("documents", json=documents)).raise_for_status()
+        yield opened
+
+
+@pytest.fixture
+async def page(playground: Playground, client: httpx.AsyncClient) -> Page:
+    """The page that the tests share."""
+    return playground.page
+
+
+async def titles(page: Page) -> list[str]:
+    """The titles of the documents that are shown."""
+    return await page.locator("#documents strong").all_inner_texts()
+
+
+async def test_documents_are_walked_page_by_page_with_a_constant_number_of_rows(page: Page) -> None:
+    await page.locator("nav a[href='#documents']").click()
+    seen: list[str] = []
+    for number in (1, 2):
+        await page.locator("#documents-pages").get_by_text(f"Page {number}", exact=True).wait_for()
+        seen += await titles(page)
+        assert await page.locator("#documents .row").count() <= 50
+        if number == 1:
+            await page.locator("#documents-pages").get_by_role("button", name="Next").click()
+    assert seen == [f"Note {number:03}" for number in range(1, STORED + 1)]
+    assert await page.locator("#documents-pages").get_by_role("button", name="Next").is_disabled()
+    await page.locator("#documents-pages").get_by_role("button", name="Previous").click()
+    link = page.locator("#documents a", has_text="Note 001")
+    await link.wait_for()
+    assert str(await link.get_attribute("href")).startswith("#document?id=")
+
+
+async def test_documents_are_searched_filtered_and_sorted_and_the_address_keeps_it(page: Page) -> None:
+    await page.locator("nav a[href='#documents']").click()
+    await page.locator("#documents-form [name=query]").fill("odd note 01")
+    await page.locator("#documents").get_by_text("Note 019").wait_for()
+    names = {number: f"note {STORED - number:03} shelf/odd/{number:03}" for number in range(1, STORED, 2)}
+    odd = [f"Note {STORED - number:03}" for number, name in sorted(names.items(), reverse=True) if "01" in name]
+    await page.locator("#documents .row").nth(len(odd)).wait_for(state="detached")
+    assert await titles(page) == odd
+    await page.locator("#documents-form [name=sort]").select_option("oldest")
+    await page.locator("#documents .row:first-child", has_text=odd[-1]).wait_for()
+    assert await titles(page) == odd[::-1]
+    await page.locator("#documents-form [name=query]").fill("")
+    await page.locator("#documents-filters > summary").click()
+    await page.locator("[name=key] option", has_text=f"team ({STORED})").wait_for(state="attached")
+    await page.locator("#documents-form [name=key]").select_option("team")
+    await page.locator("[name=value] option", has_text="Reef (3)").wait_for(state="attached")
+    await page.locator("#documents-form [name=value]").select_option('"Reef"')
+    await page.locator("#documents .row").nth(3).wait_for(state="detached")
+    assert await titles(page) == ["Note 060", "Note 059", "Note 058"]
+    for name, value in (("folder", "shelf/even"), ("file_types", "txt")):
+        await page.locator(f"#documents-form [name={name}]").fill(value)
+    await page.locator("#documents-form [name=file_types]").press("Enter")
+    await page.locator("#documents .row").nth(1).wait_for(state="detached")
+    assert await titles(page) == ["Note 060"]
+    assert await page.locator("#documents-filters-set").inner_text() == "3 set"
+    await page.reload()
+    await page.locator("#documents .row").first.wait_for()
+    assert await titles(page) == ["Note 060"]
+    assert await page.locator("#documents-form [name=sort]").input_value() == "oldest"
+    await page.get_by_role("button", name="Remove the filter team: Reef").click()
+    await page.locator("#documents").get_by_text("Note 050").wait_for()
+
+
+async def test_selected_documents_of_all_pages_are_deleted_and_what_fails_is_said_and_can_be_repeated(
+    page: Page, client: httpx.AsyncClient
+) -> None:
+    documents = [
+        {
+            "uri": f"gone/{number}",
+            "title": f"Gone {number}",
+            "content": f"Sand {number}.",
+            "created_at": f"2025-01-01T00:00:{number:02}Z",
+        }
+        for number in range(60)
+    ]
+    (await client.post("documents", json=documents)).raise_for_status()
+    sent: list[int] = []
+
+    async def failing_once(route: Route) -> None:
+        sent.append(len(json.loads(route.request.post_data or "")["filters"]["document_ids"]))
+        if len(sent) == 2:
+            problem = {"status": 503, "title": "Overloaded", "detail": "Too much at once.", "code": "overloaded"}
+            await route.fulfill(status=503, json=problem)
+        else:
+            await route.continue_()
+
+    await page.route("**/documents/delete", failing_once)
+    await page.goto(f"{page.url.partition('#')[0]}#documents?query=gone")
+    await page.locator("#documents").get_by_text("Gone 59").wait_for()
+    first, third = page.get_by_label("Select Gone 59"), page.get_by_label("Select Gone 57")
+    await first.check()
+    await third.click(modifiers=["Shift"])
+    assert await page.locator("#documents-bulk [role=status]").inner_text() == "3 selected"
+    await page.get_by_role("button", name="Select all that match").click()
+    await page.get_by_text("60 selected").wait_for()
+    (gone,) = (await client.get("documents", params={"uri": "gone/59"})).json()["documents"]
+    await client.delete(f"documents/{gone['document_id']}")
+    await page.get_by_role("button", name="Delete selected").click()
+    assert await page.locator("#confirm-text").inner_text() == "60 documents with their chunks are removed for good."
+    await page.get_by_role("button", name="Cancel", exact=True).click()
+    assert sent == []
+    await page.get_by_role("button", name="Delete selected").click()
+    await page.get_by_role("button", name="Delete 60 documents").click()
+    await page.locator("#documents-deletion .problem").wait_for()
+    assert await page.locator("#documents-deletion p").inner_text() == (
+        "49 of 60 deleted. 1 was gone already. 10 are still stored and still selected."
+    )
+    assert await page.locator("#documents-deletion li").all_inner_texts() == ["10 not deleted: Too much at once."]
+    await page.get_by_role("button", name="Delete selected").click()
+    await page.get_by_role("button", name="Delete 10 documents").click()
+    await page.get_by_text("10 of 10 deleted.").wait_for()
+    await page.get_by_text("No document matches.").wait_for()
+    assert sent == [50, 10, 10]
+    await page.unroute("**/documents/delete")
+
+
+async def test_entities_are_added_changed_merged_and_deleted(page: Page, client: httpx.AsyncClient) -> None:
+    (
+        await client.post("documents", json={"uri": "crew", "content": "Crew.", "metadata": {"author": "B. Okafor"}})
+    ).raise_for_status()
+    await page.locator("nav a[href='#entities']").click()
+    await page.get_by_role("button", name="New entity").click()
+    dialog = page.locator("#entity-dialog")
+    await dialog.get_by_label("Name", exact=True).fill("Ben Okafor")
+    await dialog.get_by_label("Type").fill("Not a type")
+    await dialog.get_by_role("button", name="Save").click()
+    await dialog.locator(".problem").wait_for()
+    assert await dialog.get_by_label("Type").get_attribute("aria-invalid") == "true"
+    await dialog.get_by_label("Type").fill("person")
+    await dialog.get_by_label("Facts").fill("Ben splices ropes.\n\nBen sails.")
+    await dialog.get_by_role("button", name="Save").click()
+    await page.get_by_text("Added Ben Okafor").wait_for()
+    await page.get_by_role("button", name="Edit Ben Okafor").click()
+    await page.locator("#entity-title", has_text="Edit Ben Okafor").wait_for()
+    assert await dialog.get_by_label("Facts").input_value() == "Ben splices ropes.\nBen sails."
+    await dialog.get_by_label("Role").fill("rigger")
+    await dialog.get_by_label("Other names").fill("bokafor")
+    async with page.expect_request("**/entities/*") as changed:
+        await dialog.get_by_role("button", name="Save").click()
+    request = await changed.value
+    assert (request.method, request.post_data_json) == ("PATCH", {"aliases": ["bokafor"], "role": "rigger"})
+    await page.locator("#entities .row", has_text="also bokafor").wait_for()
+    await page.get_by_label("Select B. Okafor").check()
+    assert await page.get_by_role("button", name="Merge", exact=True).is_disabled()
+    await page.get_by_label("Select Ben Okafor").check()
+    await page.get_by_role("button", name="Merge", exact=True).click()
+    assert await page.locator("#merge-choices label:first-child").inner_text() == "Ben Okafor person, rigger"
+    await page.locator("#merge-dialog").get_by_role("button", name="Merge").click()
+    await page.get_by_text("Merged 2 entities into Ben Okafor.").wait_for()
+    await page.locator("#entities .row", has_text="also bokafor, B. Okafor").wait_for()
+    await page.locator("#entities-query").fill("b. okafor")
+    await page.locator("#entities-query").press("Enter")
+    await page.locator("#entities .row", has_text="by name, 1.00").first.wait_for()
+    assert await page.locator("#entities strong").all_inner_texts() == ["Ben Okafor"]
+    await page.get_by_role("button", name="Delete Ben Okafor").click()
+    await page.get_by_role("button", name="Delete", exact=True).click()
+    await page.get_by_text("Deleted Ben Okafor.").wait_for()
+
+
+async def test_jobs_show_their_progress_their_files_by_format_with_refusals_and_are_cancelled(
+    page: Page, client: httpx.AsyncClient, shelf: Path, services: Services
+) -> None:
+    for name, text in {"a.md": "# Lime", "b.csv": "id,text\n1,Sand\n2,Clay", "bad.pdf": "%PDF-1.7 damaged"}.items():
+        (shelf / name).write_text(text)
+    added = (await client.post("sources", json={"path": str(shelf), "name": "Shelf"})).raise_for_status().json()
+    async with (
+        httpx.AsyncClient() as other,
+        other.stream("GET", client.base_url.join(f"jobs/{added['job_id']}/events")) as ended,
+    ):
+        await ended.aread()
+    await page.goto(f"{page.url.partition('#')[0]}#jobs?status=done")
+    row = page.locator("#jobs .row", has_text="Synchronise a source")
+    await row.wait_for()
+    text = await row.inner_text()
+    assert "3 of 3 files" in text
+    assert "documents and" in text
+    assert "chunks per second" in text
+    await row.locator("summary").first.click()
+    await row.locator("table tbody tr").nth(2).wait_for()
+    counts = {tuple((await each.inner_text()).split()) for each in await row.locator("tbody tr").all()}
+    assert counts == {("markdown", "1", "1", "1", "0"), ("csv", "1", "2", "2", "0"), ("pdf", "1", "0", "0", "1")}
+    assert "bad.pdf The PDF is damaged" in await row.locator(".refusals").inner_text()
+    await client.delete(f"sources/{added['source_id']}")
+
+    job = (await client.get(f"jobs/{added['job_id']}")).json()
+
+    async def running(route: Route) -> None:
+        progress = {"done": 10, "total": 40, "unit": "files", "step": "store", "documents": 20, "chunks": 30}
+        progress |= {"seconds": 10, "stages": {"model": 7, "parsing": 2}}
+        await route.fulfill(json={"jobs": [{**job, "status": "running", "progress": progress}], "next_cursor": None})
+
+    await page.route("**/api/rag/jobs?*", running)
+    await page.locator("#jobs-status").select_option("running")
+    await page.locator("#jobs progress").wait_for()
+    assert await page.locator(".job-progress").inner_text() == (
+        "storing: 10 of 40 files, 2 documents and 3 chunks per second, mostly model (70%), about 30 s left"
+    )
+    await page.unroute("**/api/rag/jobs?*")
+    async with page.expect_request(f"**/jobs/{added['job_id']}/cancel"):
+        await page.get_by_role("button", name="Cancel: Synchronise a source").click()
+        await page.get_by_role("button", name="Cancel the job").click()
+    await page.locator("#jobs-message .problem", has_text="The job has ended").wait_for()
+
+
+async def test_uploads_are_sent_in_order_with_sizes_checked_first_summed_up_by_format_and_cleared(
+    page: Page, tmp_path: Path, client: httpx.AsyncClient
+) -> None:
+    folder = tmp_path / "kept"
+    (folder / "sub").mkdir(parents=True)
+    files = {".DS_Store": "x", "Thumbs.db": "x", "n10.md": "Ten.", "n2.md": "Two.", "sub/rows.csv": "a,b\n1,2\n3,4\n"}
+    for name, text in (files | {"sub/bad.pdf": "%PDF-1.4 broken"}).items():
+        (folder / name).write_text(text)
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url) if request.url.endswith("/upload") else None)
+    await page.locator("nav a[href='#documents']").click()
+    await page.locator("#folder").set_input_files(folder)
+    await page.get_by_text("3 of 4 files are stored. 2 hidden or generated ones are left out.").wait_for()
+    shown = await page.locator("#uploads strong").all_inner_texts()
+    assert shown == ["kept/n2.md", "kept/n10.md", "kept/sub/bad.pdf", "kept/sub/rows.csv"]
+    summary = page.locator("#uploads-summary")
+    counts = {tuple((await each.inner_text()).split()) for each in await summary.locator("tbody tr").all()}
+    assert counts == {("markdown", "2", "2", "2", "0"), ("csv", "1", "2", "2", "0"), ("pdf", "1", "0", "0", "1")}
+    assert "kept/sub/bad.pdf The PDF is damaged" in await summary.locator(".refusals").inner_text()
+    assert len(sent) == 4
+    await page.evaluate(
+        """() => {
+            const chosen = new DataTransfer();
+            chosen.items.add(new File([new Uint8Array(64_000_000)], "large.txt"));
+            const input = document.getElementById("files");
+            input.files = chosen.files;
+            input.dispatchEvent(new Event("change"));
+        }"""
+    )
+    await page.locator("#uploads .row", has_text="Not stored: It has 64 MB, and a request at most 64 MB").wait_for()
+    await page.get_by_text("0 of 1 files are stored.").wait_for()
+    assert len(sent) == 4, "a file that is too large is not sent"
+    await page.get_by_role("button", name="Clear", exact=True).click()
+    assert await page.locator("#uploads .row").count() == 0
+    assert await summary.inner_text() == ""
+    assert await page.locator("#uploading").is_hidden()
+
+
+async def test_files_that_are_dropped_beside_the_zone_are_neither_stored_nor_opened(page: Page) -> None:
+    await page.locator("nav a[href='#documents']").click()
+    drop = """(target) => {
+        const dropped = new DataTransfer();
+        dropped.items.add(new File(["Dropped."], "missed.txt"));
+        const options = {dataTransfer: dropped, bubbles: true, cancelable: true};
+        const events = ["dragover", "drop"].map((kind) => new DragEvent(kind, options));
+        return events.map((event) => !document.querySelector(target).dispatchEvent(event));
+    }"""
+    for target in ("h1", "#documents", "body"):
+        assert await page.evaluate(drop, target) == [True, True], "the browser would open the file"
+    assert "Nothing is stored" in await page.locator("#uploads-pace").inner_text()
+    assert await page.locator("#uploads .row").count() == 0
+    text = "new DragEvent('drop', {dataTransfer: new DataTransfer(), cancelable: true})"
+    assert await page.evaluate(f"document.body.dispatchEvent({text})"), "a dropped text goes into a field"
+
+
+async def test_why_not_completes_the_uris_of_stored_documents(playground: Playground, page: Page) -> None:
+    await playground.search("lime")
+    await page.locator(".why-not > summary").click()
+    await page.locator("#why-uri").fill("even/01")
+    option = "#why-uri-uris option[value='shelf/even/018.md']"
+    await page.locator(option).wait_for(state="attached")
+    assert await page.locator("#why-uri").get_attribute("list") == "why-uri-uris"
+    assert await page.locator("#why-uri-uris option").count() == 5
+
+
+async def test_a_problem_is_on_the_page_once(page: Page) -> None:
+    async def failing(route: Route) -> None:
+        problem = {"status": 503, "title": "Unavailable", "detail": "The database is away.", "code": "unavailable"}
+        await route.fulfill(status=503, json=problem)
+
+    await page.route("**/api/rag/**", failing)
+    await page.locator("nav a[href='#documents']").click()
+    for view in ("entities", "jobs", "documents"):
+        await page.locator(f"nav a[href='#{view}']").click()
+        await page.locator(f"#view-{view} .problem").first.wait_for()
+        assert await page.get_by_text("The database is away.").count() == 1
+    await page.locator("nav [data-view=search]").click()
+    await page.locator("#query").fill("lime")
+    await page.locator("#query").press("Enter")
+    await page.locator("#answer .problem").wait_for()
+    assert await page.get_by_text("The database is away.").count() == 1
+    await page.unroute("**/api/rag/**")
+
+
+async def test_markup_in_names_titles_and_files_is_shown_as_text(page: Page, client: httpx.AsyncClient) -> None:
+    entity = {"type": "person", "name": f"Aard {MARKUP}", "role": MARKUP, "aliases": [f"Zz {MARKUP}"]}
+    stored = (await client.post("entities", json=entity)).raise_for_status().json()
+    document = {"uri": f"m/{MARKUP}", "title": f"Title {MARKUP}", "content": MARKUP, "metadata": {MARKUP: MARKUP}}
+    kept = (await client.post("documents", json=document)).raise_for_status().json()
+    await page.goto(f"{page.url.partition('#')[0]}#documents?query=onerror&folder={MARKUP}")
+    await page.locator("#documents-form [name=folder]").fill("")
+    await page.locator("#documents-form [name=folder]").press("Enter")
+    await page.locator("[name=key] option", has_text="img").wait_for(state="attached")
+    await page.locator("#documents").get_by_text(f"Title {MARKUP}").wait_for()
+    await page.get_by_role("button", name="Delete Title").click()
+    await page.get_by_role("button", name="Cancel", exact=True).click()
+    await page.evaluate(
+        """(name) => {
+            const chosen = new DataTransfer();
+            chosen.items.add(new File(["\\0\\x01"], name + ".bin"));
+            document.getElementById("files").files = chosen.files;
+            document.getElementById("files").dispatchEvent(new Event("change"));
+        }""",
+        MARKUP,
+    )
+    await page.locator("#uploads .row[data-state=failed]", has_text="onerror").wait_for()
+    await page.locator("nav a[href='#entities']").click()
+    await page.get_by_role("button", name="Edit Aard").click()
+    await page.locator("#entity-title", has_text="onerror").wait_for()
+    await page.locator("#entity-cancel").click()
+    assert await page.locator("main img, main script, dialog img").count() == 0
+    assert await page.title() == "Stepwell playground"
+    await client.delete(f"entities/{stored['entity_id']}")
+    await client.delete(f"documents/{kept['document_id']}")
+
+
+async def test_axe_finds_no_violation_in_lists_and_dialogs_at_390_and_1280_pixels(
+    playground: Playground, page: Page, client: httpx.AsyncClient, tmp_path: Path
+) -> None:
+    await client.post(
+        "entities", json={"type": "person", "name": "Aud Okafor", "aliases": ["aokafor"], "role": "rigger"}
+    )
+    (tmp_path / "note.md").write_text("# Note")
+    (tmp_path / "bad.pdf").write_text("%PDF-1.4 broken")
+    await page.goto(f"{page.url.partition('#')[0]}#documents?query=note+03&file_types=md")
+    await page.locator("#files").set_input_files([tmp_path / "note.md", tmp_path / "bad.pdf"])
+    await page.get_by_text("1 of 2 files are stored.").wait_for()
+    await page.locator("#documents-all").check()
+    for view in ("documents", "entities", "jobs"):
+        if view != "documents":
+            await page.goto(f"{page.url.partition('#')[0]}#{view}?query=okafor")
+        await page.locator(f"#{view} .row").first.wait_for()
+        if view == "entities":
+            await page.locator("#entities .row input").first.check()
+            await page.get_by_role("button", name="New entity").click()
+        for width, scheme in ((1_280, "light"), (390, "dark")):
+            await page.set_viewport_size({"width": width, "height": 844})
+            assert await playground.accessibility_violations(scheme) == "", (view, width)
+            assert await playground.overflow() == 0, (view, width)
+        if view == "entities":
+            await page.keyboard.press("Escape")
+    await page.set_viewport_size({"width": 1_280, "height": 720})
+    await page.locator("nav a[href='#documents']").click()
+    await page.locator("#uploads-clear").click()
