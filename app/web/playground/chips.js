@@ -15,13 +15,17 @@ const LABELS = {
 
 /** Shows the filters that a form holds. */
 export function showChips(form) {
-  const values = [...chosenValues(form)].flatMap(([key, chosen]) =>
-    chosen.map((value) => chip(key, valueText(value), () => choose(form, key, value, false))),
-  );
   const fields = Object.keys(LABELS)
     .filter((name) => form.elements[name].value.trim())
-    .map((name) => chip(LABELS[name], form.elements[name].value.trim(), () => emptied(form.elements[name])));
-  fill(byId("chosen"), ...values, ...fields);
+    .map((name) => chip(form, LABELS[name], form.elements[name].value.trim(), () => emptied(form.elements[name])));
+  fill(byId("chosen"), ...valueChips(form), ...fields);
+}
+
+/** The chosen values of metadata of a form, each as a button that takes it back. */
+export function valueChips(form) {
+  return [...chosenValues(form)].flatMap(([key, chosen]) =>
+    chosen.map((value) => chip(form, key, valueText(value), () => choose(form, key, value, false))),
+  );
 }
 
 function emptied(control) {
@@ -29,10 +33,10 @@ function emptied(control) {
   control.dispatchEvent(new Event("change"));
 }
 
-function chip(name, value, remove) {
+function chip(form, name, value, remove) {
   const removed = () => {
     remove();
-    byId("query").focus();
+    form.elements.query.focus();
   };
   const label = `Remove the filter ${name}: ${value}`;
   return el("li", {}, el("button", { type: "button", class: "chip", "aria-label": label, click: removed }, el("span", { dir: "auto" }, `${name}: `, el("strong", {}, value)), el("span", { "aria-hidden": "true" }, "✕")));

@@ -2,6 +2,8 @@
 
 import { call } from "./api.js";
 import { el, fill } from "./dom.js";
+import { valueText } from "./facets.js";
+import { choose, chosenValues } from "./filters.js";
 
 const NAMES = ["query", "sort", "source", "folder", "file_types", "metadata"];
 
@@ -17,12 +19,13 @@ export function showSelected(form, parameters) {
 }
 
 /** The parameters of GET /documents for what is selected. */
-export function listed({ query, sort, ...given }) {
+export function listed(form) {
+  const { query, sort, ...given } = selected(form);
   const filters = {};
   if (given.source) filters.source_names = [given.source];
   if (given.folder) filters.folder = given.folder;
   if (given.file_types) filters.file_types = given.file_types.split(/[\s,]+/).filter(Boolean);
-  const metadata = Object.entries(chosenValues(given.metadata));
+  const metadata = [...chosenValues(form)];
   if (metadata.length) filters.metadata = Object.fromEntries(metadata.map(([key, values]) => [key, { in: values }]));
   const parameters = { query, sort, filters: Object.keys(filters).length ? JSON.stringify(filters) : undefined };
   return Object.fromEntries(Object.entries(parameters).filter(([, value]) => value));
@@ -50,40 +53,10 @@ export async function offerValues(form) {
 
 /** Adds the chosen value of the chosen key to what is selected. */
 export function chooseValue(form) {
-  const { key, value, metadata } = form.elements;
-  const chosen = chosenValues(metadata.value);
-  chosen[key.value] = [...new Set([...(chosen[key.value] ?? []), JSON.parse(value.value)])];
-  metadata.value = JSON.stringify(chosen);
+  const { key, value } = form.elements;
+  const chosen = JSON.parse(value.value);
   value.value = "";
-}
-
-/** The chosen values of metadata as buttons that take them back; `changed` is called then. */
-export function showChosen(form, place, changed) {
-  const chosen = chosenValues(form.elements.metadata.value);
-  const without = (key, value) => {
-    const rest = chosen[key].filter((one) => one !== value);
-    const { [key]: _, ...others } = chosen;
-    const left = rest.length ? { ...others, [key]: rest } : others;
-    form.elements.metadata.value = Object.keys(left).length ? JSON.stringify(left) : "";
-    form.elements.query.focus();
-    changed();
-  };
-  const chips = Object.entries(chosen).flatMap(([key, values]) =>
-    values.map((value) => {
-      const text = `${key}: ${valueText(value)}`;
-      return el("li", {}, el("button", { type: "button", class: "chip", "aria-label": `Remove the filter ${text}`, click: () => without(key, value) }, el("span", { dir: "auto" }, text), el("span", { "aria-hidden": "true" }, " ✕")));
-    }),
-  );
-  fill(place, chips);
-}
-
-function chosenValues(text) {
-  try {
-    const value = JSON.parse(text || "{}");
-    return Object.fromEntries(Object.entries(value).filter(([, values]) => Array.isArray(values) && values.length));
-  } catch {
-    return {};
-  }
+  choose(form, key.value, chosen, true);
 }
 
 function setValue(control, value) {
@@ -100,8 +73,4 @@ function offer(select, none, choices) {
 
 function counted(text, documents) {
   return `${text} (${documents.toLocaleString("en")})`;
-}
-
-function valueText(value) {
-  return typeof value === "string" ? value || "(empty)" : JSON.stringify(value);
 }

@@ -3,8 +3,9 @@
 import { address, replaceAddress } from "./address.js";
 import { call } from "./api.js";
 import { deleteMany } from "./bulk_delete.js";
+import { valueChips } from "./chips.js";
 import { confirmed } from "./confirm.js";
-import { chooseValue, isNarrowed, listed, offerChoices, offerValues, selected, showChosen, showSelected } from "./document_filters.js";
+import { chooseValue, isNarrowed, listed, offerChoices, offerValues, selected, showSelected } from "./document_filters.js";
 import { byId, el, fill, shownUri } from "./dom.js";
 import { Pages } from "./pages.js";
 import { guarded } from "./problems.js";
@@ -46,12 +47,9 @@ form.elements.query.addEventListener("input", () => {
   clearTimeout(typing);
   typing = setTimeout(changed, TYPING_MS);
 });
-for (const name of ["sort", "source", "folder", "file_types"]) form.elements[name].addEventListener("change", changed);
+for (const name of ["sort", "source", "folder", "file_types", "metadata"]) form.elements[name].addEventListener("change", changed);
 form.elements.key.addEventListener("change", () => guard(() => offerValues(form)));
-form.elements.value.addEventListener("change", () => {
-  if (form.elements.value.value) chooseValue(form);
-  changed();
-});
+form.elements.value.addEventListener("change", () => form.elements.value.value && chooseValue(form));
 byId("documents-filters").addEventListener("toggle", (event) => event.target.open && guard(() => offerChoices(form)));
 
 function changed() {
@@ -68,12 +66,12 @@ function showFilters() {
   const number = Object.keys(filters).length;
   byId("documents-filters-set").hidden = !number;
   byId("documents-filters-set").textContent = `${number} set`;
-  showChosen(form, byId("documents-chosen"), changed);
+  fill(byId("documents-chosen"), valueChips(form));
   return number;
 }
 
 function load(cursor, limit = PER_PAGE) {
-  const parameters = { limit, ...listed(selected(form)), ...(cursor ? { cursor } : {}) };
+  const parameters = { limit, ...listed(form), ...(cursor ? { cursor } : {}) };
   return call("GET", `documents?${new URLSearchParams(parameters)}`);
 }
 
