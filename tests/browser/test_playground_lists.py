@@ -256,7 +256,7 @@ async def test_jobs_show_their_progress_their_files_by_format_with_refusals_and_
     async with page.expect_request(f"**/jobs/{added['job_id']}/cancel"):
         await page.get_by_role("button", name="Cancel: Synchronise a source").click()
         await page.get_by_role("button", name="Cancel the job").click()
-    await page.locator("#jobs-message .problem", has_text="The job has ended").wait_for()
+    await page.locator("#jobs-message", has_text="The job has ended already: done.").wait_for()
 
 
 async def test_uploads_are_sent_in_order_with_sizes_checked_first_summed_up_by_format_and_cleared(

@@ -127,6 +127,9 @@ function details(job, name) {
 async function cancelled(job, name) {
   const text = "What it was to store is not stored; what was stored before stays.";
   if (!(await confirmed({ title: `Cancel “${name}”?`, text, action: "Cancel the job" }))) return;
-  if (await guard(() => call("POST", `jobs/${job.job_id}/cancel`))) await pages.again();
+  let ended = null;
+  if (!(await guard(async () => (ended = await call("POST", `jobs/${job.job_id}/cancel`))))) return;
+  await pages.again();
+  if (ended.status !== "cancelled") fill(byId("jobs-message"), el("p", { class: "message" }, `The job has ended already: ${ended.status}.`));
   byId("jobs-title").focus();
 }
