@@ -8,10 +8,11 @@ COPY requirements-uv.lock ./
 RUN python -m venv /opt/tools && /opt/tools/bin/pip install --quiet --require-hashes --requirement requirements-uv.lock
 RUN python -m venv --without-pip /opt/stepwell
 
-# This layer changes with the lock only.
+# This layer changes with the lock only. EXTRAS=ocr adds what reads text in pictures.
+ARG EXTRAS=
 WORKDIR /src
-COPY requirements.lock ./
-RUN /opt/tools/bin/uv pip sync --python /opt/stepwell/bin/python --require-hashes requirements.lock
+COPY requirements.lock requirements-ocr.lock ./
+RUN /opt/tools/bin/uv pip sync --python /opt/stepwell/bin/python --require-hashes requirements${EXTRAS:+-$EXTRAS}.lock
 
 COPY pyproject.toml README.md LICENSE ./
 COPY app ./app

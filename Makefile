@@ -1,4 +1,5 @@
-# make demo   from nothing to an answered question        make test    the whole suite
+# make demo   from nothing to an answered question; EXTRAS=ocr reads scans and pictures too
+# make serve  the service alone                          make test    the whole suite
 # make check  lint, types, import contracts               make lock    the two locks again
 # make audit  known advisories of the locked packages     make test-adapters   the client in each agent framework
 # make fuzz   10,000 requests made from the description   make faults  the long version of the fault tests
@@ -11,7 +12,9 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 UV := $(BIN)/python -m uv
 COMPILE := $(UV) pip compile pyproject.toml --group tools --universal --python-version 3.11 --generate-hashes --quiet --no-header
 PIP_AUDIT := 2.10.1
-RUN := $(if $(wildcard $(VENV)/.dev),$(VENV)/.dev,$(VENV)/.run)
+EXTRAS ?=
+LOCK := requirements$(if $(EXTRAS),-$(EXTRAS)).lock
+RUN := $(if $(wildcard $(VENV)/.dev),$(VENV)/.dev,$(VENV)/.run$(if $(EXTRAS),-$(EXTRAS)))
 
 # Empty means unset: Python keeps its bytecode. The suite starts hundreds of processes, and each would compile 800 modules.
 export PYTHONDONTWRITEBYTECODE :=
@@ -76,7 +79,8 @@ screenshots: $(VENV)/.dev
 
 lock: $(BIN)/uv
 	$(COMPILE) -o requirements.lock
-	$(COMPILE) --group dev -o requirements-dev.lock
+	$(COMPILE) --extra ocr -o requirements-ocr.lock
+	$(COMPILE) --extra ocr --group dev -o requirements-dev.lock
 	echo uv | $(UV) pip compile - --constraint requirements.lock --universal --python-version 3.11 --generate-hashes --quiet \
 		--no-header --output-file requirements-uv.lock
 
@@ -95,8 +99,8 @@ $(BIN)/uv: requirements-uv.lock
 	@touch $@
 
 # A sync removes what its lock does not name; uv and pip stay.
-$(VENV)/.run: requirements.lock pyproject.toml | $(BIN)/uv
-	$(UV) pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
+$(VENV)/.run$(if $(EXTRAS),-$(EXTRAS)): $(LOCK) pyproject.toml | $(BIN)/uv
+	$(UV) pip sync --quiet --python $(BIN)/python --require-hashes $(LOCK)
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
 

@@ -21,6 +21,7 @@ app/
 ├── ranking/         pure arithmetic on core types: fusion, merge, boost, MMR, confidence
 ├── text/            pure text processing: words, structure, passages, names, queries
 ├── parsing/         reads files of every format in a process with limits; the only package with parser libraries
+├── recognition/     recognises text on pictures (OCR) in another such process; the library is an optional extra
 ├── store/           the only package that knows Postgres, by the same capabilities; .sql files lie beside their module
 ├── providers/       the only package that calls other services (remote) or loads a model (local)
 ├── evaluation/      BEIR sets in, nDCG and recall out: a client of the pipelines like any other

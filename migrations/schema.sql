@@ -169,6 +169,10 @@ postings.first_no bigint NOT NULL
 postings.items bigint[] NOT NULL STORAGE p
 postings.lexeme text NOT NULL
 postings.user_id text NOT NULL
+recognised_pictures.lines bytea NOT NULL
+recognised_pictures.picture_key uuid NOT NULL
+recognised_pictures.used_at timestamp with time zone NOT NULL DEFAULT now()
+recognised_pictures.user_id text NOT NULL
 source_files.content_hash bytea
 source_files.documents integer NOT NULL DEFAULT 0
 source_files.error text
@@ -302,6 +306,8 @@ mentions fk_mentions_entities FOREIGN KEY (user_id, entity_id) REFERENCES stepwe
 mentions pk_mentions PRIMARY KEY (user_id, entity_id, chunk_no, kind)
 postings ck_postings_user_id CHECK ((user_id <> ''::text))
 postings pk_postings PRIMARY KEY (user_id, lexeme, first_no)
+recognised_pictures ck_recognised_pictures_user_id CHECK ((user_id <> ''::text))
+recognised_pictures pk_recognised_pictures PRIMARY KEY (user_id, picture_key)
 source_files ck_source_files_user_id CHECK ((user_id <> ''::text))
 source_files fk_source_files_sources FOREIGN KEY (user_id, source_id) REFERENCES stepwell.sources(user_id, source_id) ON DELETE CASCADE
 source_files pk_source_files PRIMARY KEY (user_id, source_id, path)
@@ -345,6 +351,7 @@ CREATE INDEX ix_jobs_waiting ON stepwell.jobs USING btree (run_at) WHERE (status
 CREATE INDEX ix_mentions_user_id_chunk_no ON stepwell.mentions USING btree (user_id, chunk_no)
 CREATE INDEX ix_mentions_user_id_document_id ON stepwell.mentions USING btree (user_id, document_id)
 CREATE INDEX ix_mentions_user_id_entity_id_kind_document_id ON stepwell.mentions USING btree (user_id, entity_id, kind, document_id) INCLUDE (count)
+CREATE INDEX ix_recognised_pictures_user_id_used_at ON stepwell.recognised_pictures USING btree (user_id, used_at)
 CREATE UNIQUE INDEX alembic_version_pkc ON stepwell.alembic_version USING btree (version_num)
 CREATE UNIQUE INDEX pk_api_keys ON stepwell.api_keys USING btree (key_id)
 CREATE UNIQUE INDEX pk_audit_log ON stepwell.audit_log USING btree (user_id, event_id)
@@ -369,6 +376,7 @@ CREATE UNIQUE INDEX pk_key_uses ON stepwell.key_uses USING btree (key_id, day, s
 CREATE UNIQUE INDEX pk_lexemes ON stepwell.lexemes USING btree (user_id, lexeme)
 CREATE UNIQUE INDEX pk_mentions ON stepwell.mentions USING btree (user_id, entity_id, chunk_no, kind)
 CREATE UNIQUE INDEX pk_postings ON stepwell.postings USING btree (user_id, lexeme, first_no)
+CREATE UNIQUE INDEX pk_recognised_pictures ON stepwell.recognised_pictures USING btree (user_id, picture_key)
 CREATE UNIQUE INDEX pk_source_files ON stepwell.source_files USING btree (user_id, source_id, path)
 CREATE UNIQUE INDEX pk_sources ON stepwell.sources USING btree (user_id, source_id)
 CREATE UNIQUE INDEX pk_staged_chunks ON stepwell.staged_chunks USING btree (user_id, job_id, chunk_index)
@@ -405,6 +413,7 @@ key_uses off
 lexemes ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 mentions ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING ( SELECT true FROM stepwell.documents d WHERE ((d.user_id = mentions.user_id) AND (d.document_id = mentions.document_id)) LIMIT 1) CHECK 
 postings ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
+recognised_pictures ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 source_files ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING ( SELECT true FROM stepwell.documents d WHERE ((d.user_id = source_files.user_id) AND (d.source_id = source_files.source_id) AND (d.source_path = source_files.path)) LIMIT 1) CHECK 
 sources ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING ( SELECT true FROM stepwell.documents d WHERE ((d.user_id = sources.user_id) AND (d.source_id = sources.source_id)) LIMIT 1) CHECK 
 staged_chunks ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
@@ -716,6 +725,7 @@ table mentions to stepwell_restricted: SELECT
 table mentions to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table postings to stepwell_restricted: SELECT
 table postings to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table recognised_pictures to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table source_files to stepwell_restricted: SELECT
 table source_files to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table sources to stepwell_restricted: SELECT

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ from benchmarks.fake_embedder import FakeEmbedder
 # Property tests check results, not the speed of the machine.
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
+# The results are the same with and without the extra `ocr`; the tests of OCR switch it on.
+os.environ.setdefault("STEPWELL_OCR", "off")
 SLOW_FOLDERS = ("faults", "cli", "pipelines", "browser")
 MODEL = "fake"
 DIMENSION = 64

@@ -29,6 +29,7 @@ OTHER_VARIABLES = {
     "STEPWELL_MEMORY",
     "STEPWELL_POSTGRES_MEMORY",
     "STEPWELL_PUBLISHED_PORT",
+    "STEPWELL_EXTRAS",
 }
 """Variables that compose.yaml reads."""
 NEAREST_SCORE = 80
@@ -217,6 +218,11 @@ class Settings(ProviderSettings):
     )
     parse_timeout_s: float = Field(
         90.0, ge=1, description="Time that parsing a file may take; its CPU time is limited to two thirds of it."
+    )
+
+    ocr: Literal["auto", "off"] = Field(
+        "auto",
+        description="auto: text in scans and pictures is read if the extra `ocr` is installed; off: it is not read.",
     )
 
     # sources

@@ -18,7 +18,8 @@ class FileFormat:
 
     `kept` says what is read of it. `parser` is the module of this package that reads it; empty for plain text that
     needs none. `signature` matches the beginning of every file; `entries` and `mimetypes` are those of which a ZIP
-    archive in this format has one.
+    archive in this format has one. `recognised` says what is
+    read by OCR in addition.
     """
 
     name: str
@@ -30,8 +31,23 @@ class FileFormat:
     signature: re.Pattern[bytes] | None = None
     entries: frozenset[str] = frozenset()
     mimetypes: frozenset[bytes] = frozenset()
+    recognised: str = ""
+
+    @property
+    def needs_ocr(self) -> bool:
+        """Whether all of its text is in pictures."""
+        return bool(self.recognised) and not self.kept
+
+    @property
+    def read(self) -> str:
+        """What is read of it, by OCR too."""
+        return "; ".join(filter(None, (self.kept, self.recognised and f"by OCR {self.recognised}")))
 
 
+NEEDS_OCR = (
+    'Text in pictures is read by OCR only: install it with `pip install "stepwell[ocr]"` where Stepwell runs, and do '
+    "not set STEPWELL_OCR=off."
+)
 _CODE = (
     "c cc cpp cs cxx dart ex exs go h hh hpp hs java jl js jsx kt kts lua m mjs ml php pl proto ps1 py pyi r rb rs "
     "scala sh sql swift ts tsx vb zig"
@@ -72,6 +88,15 @@ PACKED = FileFormat(
     "each file of a format of this table, apart from archives, as if it were sent alone",
     "members",
 )
+PICTURE = FileFormat(
+    "picture",
+    "binary",
+    ("PNG", "JPEG", "TIFF"),
+    ("png", "jpg", "jpeg", "tif", "tiff"),
+    parser="pictures",
+    recognised="the text on the picture; the pictures of a TIFF are pages",
+    signature=re.compile(rb"\x89PNG|\xff\xd8\xff|II\*\x00|MM\x00\*"),
+)
 FORMATS = (
     TEXT,
     MARKDOWN,
@@ -94,6 +119,7 @@ FORMATS = (
         "around their cells; pages",
         "pdf",
         signature=_PDF,
+        recognised="scans and pictures",
     ),
     FileFormat(
         "word",
@@ -102,6 +128,7 @@ FORMATS = (
         ("docx",),
         "headings, paragraphs, lists, tables, notes; title, author, date",
         "word",
+        recognised="pictures",
         entries=frozenset({"word/document.xml"}),
     ),
     FileFormat(
@@ -111,6 +138,7 @@ FORMATS = (
         ("pptx",),
         "the title, texts, tables and notes of each slide, which is a page; the title of the first",
         "slides",
+        recognised="pictures",
         entries=frozenset({"ppt/presentation.xml"}),
     ),
     FileFormat(
@@ -187,6 +215,7 @@ FORMATS = (
         "paragraphs of about half a minute that begin with their time, such as [00:12:05], and with the speaker",
         "transcript",
     ),
+    PICTURE,
     PACKED,
     FileFormat(
         "code",
@@ -209,8 +238,8 @@ _DOCUMENT_ENTRIES = (b"[Content_Types].xml", b"_rels/", b"docProps/", b"word/", 
 _ENTRY_NAME = 30
 """Offset of the name of the first entry in a ZIP archive."""
 _COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_PICTURES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\x00", b"MM\x00*")
 _UNSUPPORTED = (
+    b"GIF8",
     b"RIFF",
     b"7z\xbc\xaf",
     b"Rar!",
@@ -235,9 +264,6 @@ def sniff(raw: bytes, name: str) -> FileFormat:
         return signed
     if head.startswith(_COMPOUND):
         return OLD_OFFICE
-    if head.startswith(_PICTURES):
-        message = "Text in pictures is not read: recognise it (OCR) first, and send it as text or as a PDF with text."
-        raise UnreadableFile("unsupported_format", message)
     if head.startswith(_UNSUPPORTED):
         raise unsupported()
     if (signed := _signed(head, "encoded")) is not None:

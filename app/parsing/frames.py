@@ -1,20 +1,24 @@
 """Encodes the messages between the service and the process that parses files.
 
-A message is its length in four bytes, then JSON in UTF-8. The content of a file of an archive follows its message. JSON
-and not pickle, because the service must not trust a process that reads hostile files.
+A message is its length in four bytes, then JSON in UTF-8. The content of a file of an archive follows its message, and
+so do the pixels of a picture to recognise, which the service answers with the lines on it. JSON and not pickle, because
+the service must not trust a process that reads hostile files.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
 from app.parsing.files import ArchiveMember
-from app.shapes import ExtractedDocument
+from app.shapes import ExtractedDocument, Picture, RecognisedLine
 
 LENGTH_BYTES = 4
+PICTURE_CPU_S = 2
+"""Seconds that reading a file may take in addition for each picture of it that is recognised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,7 @@ class ParseRequest:
     """A file to parse: its sniffed format, its name and the field of a record that holds its text.
 
     The file's `size` bytes follow the message. Limits are those of one file: seconds of CPU time, and bytes of memory.
+    `recognises`: the service recognises pictures that the process sends.
     """
 
     format: str
@@ -30,6 +35,7 @@ class ParseRequest:
     text_field: str | None
     cpu_s: int
     memory_bytes: int
+    recognises: bool = False
 
 
 def encode(message: dict[str, Any]) -> bytes:
@@ -63,3 +69,18 @@ def to_document(fields: dict[str, Any]) -> ExtractedDocument:
     return ExtractedDocument(
         **{**fields, "created_at": datetime.fromisoformat(created_at) if created_at is not None else None}
     )
+
+
+def from_picture(picture: Picture) -> dict[str, Any]:
+    """A picture to recognise as a message, without its pixels."""
+    return {"picture": {"width": picture.width, "height": picture.height}}
+
+
+def from_lines(lines: Sequence[RecognisedLine]) -> dict[str, Any]:
+    """The lines on a picture as a message."""
+    return {"lines": [(line.text, line.score, line.corners) for line in lines]}
+
+
+def to_lines(message: dict[str, Any]) -> list[RecognisedLine]:
+    """The lines of a message."""
+    return [RecognisedLine(text, score, tuple(corners)) for text, score, corners in message["lines"]]

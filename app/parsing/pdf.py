@@ -1,4 +1,7 @@
-"""Reads PDF: text in reading order with headings, ruled tables as Markdown, and the offset of each page."""
+"""Reads PDF: text in reading order with headings, ruled tables as Markdown, and the offset of each page.
+
+Pages without text are recognised by OCR, and so are the pictures on other pages.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,11 @@ import pypdfium2 as pdfium
 from pypdfium2 import raw as pdfium_c
 
 from app.errors import UnreadableFile
-from app.parsing import headings, markup, page_layout
+from app.parsing import headings, markup, page_layout, pictures
 from app.parsing.files import InputFile
 from app.parsing.headings import OutlineEntry
 from app.parsing.page_layout import PageLine, TextRun
+from app.parsing.pdf_pictures import PagePictures
 from app.shapes import ExtractedDocument
 
 END_WINDOW = 2_048
@@ -32,21 +36,19 @@ _NOT_A_TITLE = re.compile(r"(?i)microsoft (?:word|powerpoint)|untitled|\.(?:docx
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
     """The document with its title, author and creation time.
 
-    Raises UnreadableFile: `encrypted`, `damaged`, or `no_text` for pages that are images only.
+    Raises UnreadableFile: `encrypted`, `damaged`, `parse_limit`, or `no_text`, also for pictures without OCR.
     """
     document = _opened(file.raw)
-    runs = [_runs(document, index) for index in range(len(document))]
-    if not any(run.text.strip() for page in runs for run in page):
-        raise UnreadableFile("no_text", "The PDF contains no text, only images: recognise its text (OCR) first.")
+    pictured = PagePictures(document, file.recognise)
+    runs = pictured.runs([_runs(document, index) for index in range(len(document))])
+    if not any(runs):
+        raise pictures.blank("The PDF contains no text.", file.recognise)
     ruled = [index for index in range(len(runs)) if _has_rules(document[index])]
     if ruled:
         _insert_tables(file.raw, runs, ruled)
     pages = [page_layout.lines(page) for page in runs]
     found = headings.find(pages, _outline(document))
     texts = [_text(page, index, found) for index, page in enumerate(pages)]
-    starts = [0]
-    for text in texts:
-        starts.append(starts[-1] + len(text) + 2)
     properties = document.get_metadata_dict()
     title, author = properties.get("Title", "").strip(), properties.get("Author", "").strip()
     yield ExtractedDocument(
@@ -54,7 +56,8 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         title="" if _NOT_A_TITLE.search(title) else title,
         metadata={"author": author} if author else {},
         created_at=moment(properties.get("CreationDate", "")),
-        page_starts=tuple(starts[:-1]),
+        page_starts=pictures.page_starts(texts),
+        warnings=tuple(pictured.warnings),
     )
 
 

@@ -10,7 +10,7 @@ import asyncio
 import math
 import os
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from types import TracebackType
@@ -20,12 +20,14 @@ from app.errors import UnreadableFile, UnreadableReason
 from app.parsing import files, frames
 from app.parsing.files import ArchiveMember
 from app.parsing.formats import FileFormat
-from app.shapes import ExtractedDocument
+from app.shapes import ExtractedDocument, Picture, RecognisedLine, recognition
 
 FILES_PER_PROCESS = 200
 """Files after which a process is replaced, because libraries may leak memory."""
 SLICE = 1_000_000
 """Bytes of a file that are passed at once, so that few of them are buffered."""
+MAX_PICTURES = 5_000
+"""Pictures that the process may send for one file, which is more than a parser sends."""
 _STOPPED = "The file could not be read within the limits of memory and time: split it, or save it in a simpler form."
 _REASONS: dict[str, UnreadableReason] = {
     "unsupported_format": "unsupported_format",
@@ -72,21 +74,32 @@ class ParseShare:
         """The seconds that are left."""
         return self.seconds - self.used_s
 
-    def error(self) -> UnreadableFile:
-        """The error for a file for which no time is left."""
-        return UnreadableFile(
-            "parse_limit",
-            f"Reading the files of this request took {self.seconds:.0f} seconds, which is its limit: "
-            "send the remaining files in further requests.",
-        )
+    def error(self, *, recognised: int = 0) -> UnreadableFile:
+        """The error for a file for which no time is left, after so many of its pictures were recognised."""
+        remedy = "send the remaining files in further requests."
+        if recognised:
+            remedy = f"{recognised:,} pages or pictures are recognised and kept, send the file again to continue."
+        message = f"Reading the files of this request took {self.seconds:.0f} seconds, which is its limit: {remedy}"
+        return UnreadableFile("parse_limit", message)
+
+
+class Unrecognised(Exception):
+    """A picture could not be recognised; the message says why."""
+
+
+Recognise = Callable[[Picture], Awaitable[Sequence[RecognisedLine]]]
+"""Recognises a picture of the user's file. Raises Unrecognised."""
 
 
 class Parser:
     """Parses files in a process of its own, which is started with the first file; a context manager."""
 
-    def __init__(self, limits: ParseLimits, share: ParseShare | None = None) -> None:
+    def __init__(
+        self, limits: ParseLimits, share: ParseShare | None = None, recognise: Recognise | None = None
+    ) -> None:
         self._limits = limits
         self._share = share or ParseShare()
+        self._recognise = recognise
         self._process: asyncio.subprocess.Process | None = None
         self._files = 0
 
@@ -121,7 +134,9 @@ class Parser:
         if self._share.left_s <= 0:
             raise self._share.error()
         limits = self._limits
-        request = frames.ParseRequest(format.name, name, len(raw), text_field, limits.cpu_s, limits.memory_bytes)
+        request = frames.ParseRequest(
+            format.name, name, len(raw), text_field, limits.cpu_s, limits.memory_bytes, self._recognise is not None
+        )
         budget = _Budget(limits, self._share)
         finished = False
         try:
@@ -134,7 +149,7 @@ class Parser:
                         yield message["member"] if "member" in message else frames.to_document(message["document"])
         except (TimeoutError, OSError, EOFError, ValueError, TypeError, KeyError) as error:
             if self._share.left_s <= 0:
-                raise self._share.error() from error
+                raise self._share.error(recognised=budget.pictures) from error
             raise UnreadableFile("parse_limit", _STOPPED) from error
         finally:
             if not finished or self._files >= FILES_PER_PROCESS:
@@ -160,9 +175,25 @@ class Parser:
                 message = frames.decode(await process.stdout.readexactly(length))
                 if "member" in message:
                     message["member"] = await _member(process.stdout, **message["member"])
+                picture = await _picture(process.stdout, **message["picture"]) if "picture" in message else None
+            if picture is not None:
+                await self._answer(picture, process.stdin, budget)
+                continue
             yield message
             if "code" in message:
                 return
+
+    async def _answer(self, picture: Picture, target: asyncio.StreamWriter, budget: _Budget) -> None:
+        """Recognise a picture for the process. Raises ValueError if it is not to be sent, and TimeoutError."""
+        if self._recognise is None:
+            raise ValueError("no picture was asked for")
+        try:
+            async with budget.recognising():
+                answer = frames.from_lines(await self._recognise(picture))
+        except Unrecognised as error:
+            answer = {"refused": str(error)}
+        target.write(frames.encode(answer))
+        await target.drain()
 
     async def _started(self) -> asyncio.subprocess.Process:
         if self._process is None or self._process.returncode is not None:
@@ -199,6 +230,7 @@ class _Budget:
         self._seconds = limits.wall_s
         self._bytes = limits.text_bytes
         self._share = share
+        self.pictures = 0
 
     @asynccontextmanager
     async def waiting(self) -> AsyncIterator[None]:
@@ -211,6 +243,20 @@ class _Budget:
             took = asyncio.get_running_loop().time() - began
             self._seconds -= took
             self._share.used_s += took
+
+    @asynccontextmanager
+    async def recognising(self) -> AsyncIterator[None]:
+        """Count a picture, whose time counts for the request only. Raises TimeoutError, and ValueError for too many."""
+        if self.pictures >= MAX_PICTURES:
+            raise ValueError("the file has too many pictures")
+        began = asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout(None if math.isinf(self._share.seconds) else max(0.0, self._share.left_s)):
+                yield
+        finally:
+            self._share.used_s += asyncio.get_running_loop().time() - began
+        self.pictures += 1
+        self._seconds += frames.PICTURE_CPU_S
 
     def take(self, size: int) -> None:
         """Count a message. Raises ValueError when all together are too large."""
@@ -226,6 +272,13 @@ async def _member(
     if not 0 <= size <= files.LARGEST_MEMBER:
         raise ValueError("the file of the archive is too large")
     return ArchiveMember(str(path), await source.readexactly(size), str(refused), bool(is_too_large))
+
+
+async def _picture(source: asyncio.StreamReader, *, width: int, height: int) -> Picture:
+    """A picture, whose pixels follow its message. Raises EOFError, ValueError, TypeError."""
+    if not (width > 0 and height > 0 and width * height <= recognition.MAX_PIXELS):
+        raise ValueError("the picture has a wrong size")
+    return Picture(width, height, await source.readexactly(width * height))
 
 
 def _check(message: dict[str, Any]) -> None:

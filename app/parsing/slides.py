@@ -1,4 +1,4 @@
-"""Reads PPTX: the title, texts, tables and notes of each slide, which counts as a page."""
+"""Reads PPTX: the title, texts, tables, notes and by OCR the pictures of each slide, which counts as a page."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import pptx
 from pptx.enum.shapes import MSO_SHAPE_TYPE
 
-from app.errors import UnreadableFile
-from app.parsing import archives, markup
+from app.parsing import archives, markup, pictures
 from app.parsing.files import InputFile
+from app.parsing.pictures import Embedded
 from app.shapes import ExtractedDocument
 
 
@@ -21,27 +21,26 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     The property is often that of the template.
     """
     slides = list(pptx.Presentation(io.BytesIO(file.raw)).slides)
-    texts = [_text(slide) for slide in slides]
+    embedded = Embedded(file.recognise)
+    texts = [_text(slide, embedded) for slide in slides]
     if not any(texts):
-        raise UnreadableFile("no_text", "The slides contain no text; text in images is not read.")
-    starts = [0]
-    for text in texts:
-        starts.append(starts[-1] + len(text) + 2)
+        raise pictures.blank("The slides contain no text.", file.recognise)
     title, metadata, created_at = archives.core_properties(file.raw)
     yield ExtractedDocument(
         "\n\n".join(texts),
         title=_title(slides[0]) or title,
         metadata=metadata,
         created_at=created_at,
-        page_starts=tuple(starts[:-1]),
+        page_starts=pictures.page_starts(texts),
+        warnings=tuple(embedded.warnings),
     )
 
 
-def _text(slide: Any) -> str:
+def _text(slide: Any, embedded: Embedded) -> str:
     """The Markdown of a slide."""
     title, heading = slide.shapes.title, _title(slide)
     others = [shape for shape in slide.shapes if title is None or shape.shape_id != title.shape_id]
-    blocks = [f"## {heading}" if heading else "", *_blocks(others)]
+    blocks = [f"## {heading}" if heading else "", *_blocks(others, embedded)]
     if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
         blocks.append(slide.notes_slide.notes_text_frame.text)
     return "\n\n".join(block.strip() for block in blocks if block.strip())
@@ -52,15 +51,25 @@ def _title(slide: Any) -> str:
     return " ".join(title.text_frame.text.split()) if title is not None else ""
 
 
-def _blocks(shapes: Iterable[Any]) -> Iterator[str]:
-    """The texts and tables of shapes from top to bottom, those in groups included."""
+def _blocks(shapes: Iterable[Any], embedded: Embedded) -> Iterator[str]:
+    """The texts, tables and pictures of shapes from top to bottom, those in groups included."""
     for shape in sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0)):
         if shape.shape_type == MSO_SHAPE_TYPE.GROUP:
-            yield from _blocks(shape.shapes)
+            yield from _blocks(shape.shapes, embedded)
         elif getattr(shape, "has_table", False):
             yield markup.table([[cell.text for cell in row.cells] for row in shape.table.rows])
+        elif shape.shape_type == MSO_SHAPE_TYPE.PICTURE:
+            yield _picture(shape, embedded)
         elif shape.has_text_frame:
             yield "\n".join(_line(paragraph) for paragraph in shape.text_frame.paragraphs if paragraph.text.strip())
+
+
+def _picture(shape: Any, embedded: Embedded) -> str:
+    """The text on a picture; empty for one that is linked and not in the file."""
+    try:
+        return embedded.text(shape.image.blob)
+    except (KeyError, ValueError):
+        return ""
 
 
 def _line(paragraph: Any) -> str:

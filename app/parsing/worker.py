@@ -10,13 +10,15 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import BinaryIO
 
 from app.errors import UnreadableFile
 from app.parsing import archives, formats, frames, old_office
 from app.parsing.files import ArchiveMember, InputFile
 from app.parsing.formats import FileFormat
-from app.shapes import ExtractedDocument
+from app.shapes import ExtractedDocument, Picture, RecognisedLine
 
 DAMAGED = "The file is damaged, or its content does not have the format that its beginning has."
 NICENESS = 10
@@ -35,24 +37,38 @@ def main() -> None:
     os.nice(NICENESS)
     while length := source.read(frames.LENGTH_BYTES):
         request = frames.ParseRequest(**frames.decode(source.read(int.from_bytes(length, "big"))))
-        _limit(request)
+        _limit(request.memory_bytes, request.cpu_s)
         raw = source.read(request.size)
-        for part in _parts(request, raw):
+        recognise = partial(_recognise, source, target) if request.recognises else None
+        for part in _parts(request, InputFile(raw, request.name, request.text_field, recognise)):
             target.write(part)
         target.flush()
 
 
-def _limit(request: frames.ParseRequest) -> None:
+def _limit(memory_bytes: int, cpu_s: int) -> None:
     """Set the limits of a file; that of CPU time counts from now."""
-    resource.setrlimit(resource.RLIMIT_AS, (request.memory_bytes, resource.RLIM_INFINITY))
-    seconds = int(time.process_time()) + 1 + request.cpu_s
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, resource.RLIM_INFINITY))
+    seconds = int(time.process_time()) + 1 + cpu_s
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
 
 
-def _parts(request: frames.ParseRequest, raw: bytes) -> Iterator[bytes]:
+def _recognise(source: BinaryIO, target: BinaryIO, picture: Picture) -> Sequence[RecognisedLine]:
+    """The lines on a picture, from the service; the limit of CPU time is raised for it. Raises UnreadableFile."""
+    target.write(frames.encode(frames.from_picture(picture)))
+    target.write(picture.pixels)
+    target.flush()
+    answer = frames.decode(source.read(int.from_bytes(source.read(frames.LENGTH_BYTES), "big")))
+    if "refused" in answer:
+        raise UnreadableFile("parse_limit", str(answer["refused"]))
+    seconds, _ = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds + frames.PICTURE_CPU_S, resource.RLIM_INFINITY))
+    return frames.to_lines(answer)
+
+
+def _parts(request: frames.ParseRequest, file: InputFile) -> Iterator[bytes]:
     """The documents of a file, or the files of an archive, then one message on how reading ended."""
     try:
-        for found in read(InputFile(raw, request.name, request.text_field), formats.BY_NAME[request.format]):
+        for found in read(file, formats.BY_NAME[request.format]):
             if isinstance(found, ArchiveMember):
                 yield frames.encode(frames.from_member(found))
                 yield found.raw

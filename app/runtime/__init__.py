@@ -11,7 +11,7 @@ import stamina
 from pydantic import SecretStr
 
 from app import errors
-from app.config import Settings
+from app.config import Settings, usable_cores
 from app.parsing.process import ParseLimits
 from app.pipelines.linking import backfill
 from app.pipelines.maintenance import local_token
@@ -19,6 +19,8 @@ from app.pipelines.running.budget import Budget
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.running.services import Services, VectorCache
 from app.providers.web.fetching import WebFetcher
+from app.recognition import process
+from app.recognition.process import Recogniser, RecognitionLimits
 from app.runtime import locations, models
 from app.shapes import AllowedHosts, FeedbackOptions, Guidance, Reordering, SourceRoots
 from app.store.connection import transactions
@@ -32,6 +34,8 @@ PROVIDER_GRACE_S = 0.25
 """Seconds by which a pipeline's timeout exceeds the provider's, so that the circuit breaker counts the failure."""
 START_RETRY_S = 20.0
 """Seconds for which a start retries an unavailable database."""
+MOST_RECOGNITION_THREADS = 4
+"""Threads beyond which recognising a page hardly gets faster."""
 OWNER_STATEMENT_MS = 3_600_000
 """Statement timeout of administrative commands: deleting a large user takes minutes."""
 
@@ -57,6 +61,9 @@ async def open_services(
         embedder = await stack.enter_async_context(models.open_stored(settings, database))
         llm = await stack.enter_async_context(models.open_llm(settings))
         reranker = await stack.enter_async_context(models.open_reranker(settings))
+        recogniser = (
+            await stack.enter_async_context(Recogniser(recognition_limits())) if reads_pictures(settings) else None
+        )
         yield Services(
             db=database,
             owner=owner,
@@ -78,6 +85,7 @@ async def open_services(
             reranker=reranker,
             pages=WebFetcher(),
             fetch_hosts=AllowedHosts(settings.fetch_patterns),
+            recogniser=recogniser,
             cache=VectorCache(settings.embedding_cache_size),
             source_roots=source_roots(settings),
             watch_interval_s=settings.watch_interval_s,
@@ -247,6 +255,16 @@ def parse_limits(settings: Settings) -> ParseLimits:
     cpu_s, timeout_s = math.ceil(settings.parse_timeout_s * 2 / 3), settings.parse_timeout_s
     request_s = max(ParseLimits().request_s, timeout_s)
     return ParseLimits(settings.parse_memory_mb * 1_000_000, cpu_s, timeout_s, request_s=request_s)
+
+
+def reads_pictures(settings: Settings) -> bool:
+    """Returns whether text in pictures is read: unless it is switched off, if its library is installed."""
+    return settings.ocr == "auto" and process.is_installed()
+
+
+def recognition_limits() -> RecognitionLimits:
+    """Returns the limits of the process that recognises text, which leaves half of the cores to the service."""
+    return RecognitionLimits(threads=max(1, min(MOST_RECOGNITION_THREADS, usable_cores() // 2)))
 
 
 def source_roots(settings: Settings) -> SourceRoots:

@@ -94,6 +94,7 @@ from app.shapes.reading import (
     Term,
     Weights,
 )
+from app.shapes.recognition import Corners, Picture, RecognisedLine
 from app.shapes.restrictions import Restriction
 from app.shapes.snippets import MatchedSpan, Snippet
 from app.shapes.sources import FileFailure, KnownFile, Source, SourceDraft, SourceNumbers, SourcePath, SourceRoots
@@ -139,6 +140,7 @@ __all__ = [
     "ConditionPlan",
     "Confidence",
     "ConfidenceBasis",
+    "Corners",
     "Correction",
     "Degraded",
     "Depth",
@@ -210,11 +212,13 @@ __all__ = [
     "ParsedQuery",
     "Passage",
     "PassageKey",
+    "Picture",
     "Placement",
     "Query",
     "QueryChange",
     "QueryType",
     "Recency",
+    "RecognisedLine",
     "RelevanceCalibration",
     "Remedy",
     "Reordering",

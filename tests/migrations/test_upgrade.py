@@ -117,6 +117,10 @@ ROWS = {
         UPDATE stepwell.tenants SET synonyms = '[{"terms": ["lantern", "lamp"]}]', synonyms_version = 1
         WHERE user_id = 'ana';
         """,
+    "0031": f"""
+        INSERT INTO stepwell.recognised_pictures (user_id, picture_key, lines)
+        VALUES ('ana', '{UUID(int=11)}', 'encrypted');
+        """,
 }
 """Rows that can be inserted from a revision on."""
 

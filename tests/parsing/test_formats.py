@@ -65,13 +65,13 @@ def test_the_table_in_the_docs_has_each_format_and_what_is_read_of_it() -> None:
     rows = [line.split(" | ")[:2] for line in DOCS.read_text().splitlines() if line.startswith("| ")]
     documented = {name: kept.strip(" |") for names, kept in rows for name in names.removeprefix("| ").split(", ")}
     assert {name: documented.get(name) for one in formats.FORMATS for name in one.listed} == {
-        name: one.kept for one in formats.FORMATS for name in one.listed
+        name: one.read for one in formats.FORMATS for name in one.listed
     }
 
 
 @pytest.mark.parametrize(
     ("raw", "message"),
-    [(b"\x89PNG\r\n", "OCR"), (b"\xff\xd8\xff\xe0", "OCR"), (b"MM\x00*", "OCR"), (b"\x7fELF", "send text")],
+    [(b"GIF89a", "send text"), (b"\x7fELF", "send text")],
 )
 def test_other_formats_are_refused_with_what_to_do(raw: bytes, message: str) -> None:
     with pytest.raises(UnreadableFile, match=message) as refused:

@@ -20,8 +20,8 @@ from app.api.documents import uploads
 from app.api.documents.document_models import MAX_DOCUMENTS, DocumentInput, PageInput, RefusedItem
 from app.api.documents.uploads import Item
 from app.api.problems import problems
-from app.pipelines.documents.file_reading import ParseLimits
 from app.pipelines.running import offload
+from app.pipelines.running.services import Services
 from app.shapes import Upload, limits
 
 _NOT_WITH_URL = {
@@ -32,16 +32,14 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 @asynccontextmanager
-async def opened(request: Request, limits: ParseLimits) -> AsyncIterator[Upload | PageInput | AsyncIterator[Item]]:
+async def opened(request: Request, services: Services) -> AsyncIterator[Upload | PageInput | AsyncIterator[Item]]:
     """The body's one document or page, or the items of its list or form with their indices.
-
-    `limits` are those of each file.
 
     Files are read while the items are iterated over, one after the other. Raises BadRequest or RequestValidationError
     if the body is no document, list or form, and for an invalid document that is not in a list.
     """
     if uploads.is_multipart(request):
-        async with uploads.opened(request, limits) as items:
+        async with uploads.opened(request, services) as items:
             yield items
         return
     value, size = await _json(request)

@@ -13,7 +13,7 @@ from app.api.documents import storing, uploads
 from app.api.documents.document_models import DocumentResultList, PageInput, RefusedItem
 from app.api.documents.uploads import Item
 from app.api.edge.fair_queue import Turn
-from app.pipelines.documents import file_reading, web_pages
+from app.pipelines.documents import file_reading, picture_lines, web_pages
 from app.pipelines.documents.file_reading import NamedFile
 from app.pipelines.documents.web_pages import FetchedPage
 from app.pipelines.running.services import Services
@@ -48,9 +48,10 @@ async def _read(
     fetched: FetchedPage, page: PageInput, request: Request, stack: AsyncExitStack
 ) -> Sequence[Upload | file_reading.UnreadMember]:
     """The documents of a page, as those of a file that is sent. Raises BadRequest, RateLimited."""
-    user_id, limits = request.state.caller.user_id, request.app.state.services.parse_limits
-    share = stack.enter_context(request.app.state.parse_times.share(user_id, limits))
-    reader = await stack.enter_async_context(file_reading.opened(limits, share))
+    user_id, services = request.state.caller.user_id, request.app.state.services
+    share = stack.enter_context(request.app.state.parse_times.share(user_id, services.parse_limits))
+    recognise = picture_lines.recogniser(user_id, services)
+    reader = await stack.enter_async_context(file_reading.opened(services.parse_limits, share, recognise))
     is_titled = not cleaning.is_blank(page.title or "")
     file = NamedFile(fetched.raw, fetched.name, uri=fetched.uri, text_field=page.text_field, titled=is_titled)
     async with request.state.upload_turn.released():

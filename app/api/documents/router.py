@@ -70,7 +70,7 @@ async def add(
     database.
     """
     times = StageTimes()
-    async with document_bodies.opened(request, use.parse_limits) as uploaded:
+    async with document_bodies.opened(request, use) as uploaded:
         # Work in a thread is not cancelled at once but ends at its next check; nothing is stored then.
         with stage_times.measuring(times):
             stored = await disconnects.cancel_on_disconnect(

@@ -24,9 +24,10 @@ from app.api.bodies import spooling, strict_json
 from app.api.contract import validation_errors
 from app.api.documents.document_models import DocumentForm, FileFields, RefusedItem
 from app.api.edge.fair_queue import Turn
-from app.pipelines.documents import file_reading
-from app.pipelines.documents.file_reading import FileReader, NamedFile, ParseLimits, UnreadMember
+from app.pipelines.documents import file_reading, picture_lines
+from app.pipelines.documents.file_reading import FileReader, NamedFile, UnreadMember
 from app.pipelines.running import stage_times
+from app.pipelines.running.services import Services
 from app.shapes import Upload
 from app.text.words import cleaning
 
@@ -82,7 +83,7 @@ Item = tuple[int, Upload | RefusedItem]
 
 
 @asynccontextmanager
-async def opened(request: Request, limits: ParseLimits) -> AsyncIterator[AsyncIterator[Item]]:
+async def opened(request: Request, services: Services) -> AsyncIterator[AsyncIterator[Item]]:
     """The documents of the form's files, which are on disk and are read one after the other.
 
     Raises BadRequest and RequestValidationError naming the field if the form itself is invalid, and DiskFull.
@@ -91,8 +92,10 @@ async def opened(request: Request, limits: ParseLimits) -> AsyncIterator[AsyncIt
         form = await _received(request, stack)
         files = _files(form)
         fields = _fields(form, len(files))
-        share = stack.enter_context(request.app.state.parse_times.share(request.state.caller.user_id, limits))
-        reader = await stack.enter_async_context(file_reading.opened(limits, share))
+        user_id, limits = request.state.caller.user_id, services.parse_limits
+        share = stack.enter_context(request.app.state.parse_times.share(user_id, limits))
+        recognise = picture_lines.recogniser(user_id, services)
+        reader = await stack.enter_async_context(file_reading.opened(limits, share, recognise))
         yield _documents(files, _Form(fields, reader, request.state.upload_turn))
 
 

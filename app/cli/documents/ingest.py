@@ -20,9 +20,9 @@ from app.cli.documents import embedded, extraction, ingest_pages, ingest_progres
 from app.cli.documents.ingest_progress import Chunks, CountingEmbedder
 from app.cli.documents.ingest_report import ListedFile, Summary
 from app.config import Settings
-from app.pipelines.documents import file_reading
+from app.pipelines.documents import file_reading, picture_lines
 from app.pipelines.documents import ingest as pipeline
-from app.pipelines.documents.file_reading import FileReader, NamedFile, ParseLimits, UnreadMember
+from app.pipelines.documents.file_reading import FileReader, NamedFile, ParseLimits, Recognise, UnreadMember
 from app.pipelines.running import stage_times
 from app.pipelines.running.services import Services
 from app.pipelines.running.stage_times import StageTimes
@@ -69,7 +69,8 @@ def ingest(
     summary = Summary()
     settings = options.settings(data_dir)
     local = [Path(path) for path in paths if not ingest_pages.is_address(path)]
-    files = Files(find(local, summary), text_field, [path for path in paths if ingest_pages.is_address(path)])
+    listed = find(local, summary, pictures=runtime.reads_pictures(settings))
+    files = Files(listed, text_field, [path for path in paths if ingest_pages.is_address(path)])
     for path in local:
         embedded.note_left_out(path, settings)
     if dry_run:
@@ -102,17 +103,18 @@ def _finish(
         raise typer.Exit(1)
 
 
-def find(paths: Sequence[Path], summary: Summary) -> list[ListedFile]:
+def find(paths: Sequence[Path], summary: Summary, *, pictures: bool = False) -> list[ListedFile]:
     """The files to read, each once, in order.
 
     Named files are read whatever they are. Missing paths and what is left out of folders are counted in `summary`.
+    `pictures`: whether text in pictures is read.
     """
     found: dict[Path, ListedFile] = {}
     for path in paths:
         if folders.is_in_database(path.absolute()):
             summary.fail(path, "It belongs to a Postgres server.")
         elif path.is_dir():
-            found |= {file.path: file for file in _readable(path, summary)}
+            found |= {file.path: file for file in _readable(path, summary, pictures=pictures)}
         elif path.is_file():
             found[path] = _listed(path)[0]
         else:
@@ -121,14 +123,15 @@ def find(paths: Sequence[Path], summary: Summary) -> list[ListedFile]:
     return list(found.values())
 
 
-def _readable(folder: Path, summary: Summary) -> Iterator[ListedFile]:
+def _readable(folder: Path, summary: Summary, *, pictures: bool) -> Iterator[ListedFile]:
     """The files of a folder that are read; one that cannot be opened is among them, and fails later."""
     for path in folders.files(folder, summary.left_out, summary.unreadable):
         file, head = _listed(path)
-        if head is not None and (reason := folders.unread(head, file.size, path.name)) is not None:
+        reason = None if head is None else folders.unread(head, file.size, path.name, pictures=pictures)
+        if reason is not None:
             summary.left_out.add(reason, path.relative_to(folder).as_posix())
         else:
-            yield file
+            yield replace(file, is_found=True)
 
 
 def _listed(path: Path) -> tuple[ListedFile, bytes | None]:
@@ -142,10 +145,13 @@ def _listed(path: Path) -> tuple[ListedFile, bytes | None]:
     return ListedFile(path, size, file_reading.format_name(head, path.name)), head
 
 
-async def read(files: Files, summary: Summary, limits: ParseLimits) -> AsyncGenerator[Upload, None]:
+async def read(
+    files: Files, summary: Summary, limits: ParseLimits, recognise: Recognise | None = None
+) -> AsyncGenerator[Upload, None]:
     """Yields the documents of the files; records files that cannot be read as failed."""
-    async with file_reading.opened(limits) as reader:
-        for path in (file.path for file in files.listed):
+    async with file_reading.opened(limits, recognise=recognise) as reader:
+        for file in files.listed:
+            path = file.path
             try:
                 async with aclosing(_uploads(path, files.text_field, reader)) as uploads:
                     async for found in uploads:
@@ -155,6 +161,8 @@ async def read(files: Files, summary: Summary, limits: ParseLimits) -> AsyncGene
                             summary.leave_out(path, found)
             except OSError as error:
                 summary.unreadable(path, error)
+            except errors.UnreadableFile as error:
+                summary.refuse_file(file, error)
             except errors.BadRequest as error:
                 summary.fail(path, error.message)
 
@@ -180,7 +188,8 @@ def _named(path: Path, text_field: str | None) -> NamedFile:
 async def _ingest(files: Files, summary: Summary, user_id: str, settings: Settings) -> None:
     async with runtime.open_services(settings) as services:
         with scope.retrying_bulk(PROVIDER_RETRY_S):
-            async with aclosing(read(files, summary, services.parse_limits)) as uploads:
+            recognise = picture_lines.recogniser(user_id, services)
+            async with aclosing(read(files, summary, services.parse_limits, recognise)) as uploads:
                 await store(uploads, round(sum(file.text_bytes for file in files.listed)), summary, user_id, services)
             await ingest_pages.store(files.addresses, files.text_field, summary, user_id, services)
         await extraction.finish(user_id, services)

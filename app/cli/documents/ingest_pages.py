@@ -8,7 +8,7 @@ from contextlib import aclosing
 
 from app import errors
 from app.cli.documents.ingest_report import Summary
-from app.pipelines.documents import file_reading, ingest, web_pages
+from app.pipelines.documents import file_reading, ingest, picture_lines, web_pages
 from app.pipelines.documents.file_reading import NamedFile, UnreadMember
 from app.pipelines.documents.web_pages import FetchedPage
 from app.pipelines.running.services import Services
@@ -41,7 +41,7 @@ async def _store(page: FetchedPage, text_field: str | None, summary: Summary, us
     """Stores the documents of a page. Raises BadRequest."""
     summary.note_page(page.uri, len(page.raw), file_reading.format_name(page.raw[: file_reading.HEAD], page.name))
     file = NamedFile(page.raw, page.name, uri=page.uri, text_field=text_field)
-    async with aclosing(_uploads(file, summary, services)) as uploads:
+    async with aclosing(_uploads(file, summary, user_id, services)) as uploads:
         async for outcome in ingest.many(uploads, user_id, services):
             if outcome.stored is not None:
                 summary.store(outcome.upload, outcome.stored)
@@ -50,8 +50,10 @@ async def _store(page: FetchedPage, text_field: str | None, summary: Summary, us
                 summary.refuse(outcome.upload, outcome.error.message)
 
 
-async def _uploads(file: NamedFile, summary: Summary, services: Services) -> AsyncGenerator[Upload, None]:
-    async with file_reading.opened(services.parse_limits) as reader, aclosing(reader.uploads(file)) as found:
+async def _uploads(file: NamedFile, summary: Summary, user_id: str, services: Services) -> AsyncGenerator[Upload, None]:
+    recognise = picture_lines.recogniser(user_id, services)
+    opened = file_reading.opened(services.parse_limits, recognise=recognise)
+    async with opened as reader, aclosing(reader.uploads(file)) as found:
         async for one in found:
             if isinstance(one, UnreadMember):
                 summary.leave_out(file.uri or file.name, one)

@@ -41,6 +41,15 @@ class Busiest(ProgressColumn):
         return Text(f"{stage} {min(1.0, seconds[stage] / elapsed):.0%}")
 
 
+class Recognised(ProgressColumn):
+    """The number of pages and pictures that were recognised."""
+
+    def render(self, task: Task) -> Text:
+        """Nothing without any."""
+        count: int = task.fields["times"].pictures
+        return Text(f"{count:,} pages recognised" if count else "")
+
+
 class Remaining(TimeRemainingColumn):
     """The time left, in words that stand alone in a line."""
 
@@ -51,7 +60,15 @@ class Remaining(TimeRemainingColumn):
 
 def bar() -> Progress:
     """The display of an ingest."""
-    columns = (TextColumn("Ingesting chunks"), BarColumn(), MofNCompleteColumn(), Rates(), Busiest(), Remaining())
+    columns = (
+        TextColumn("Ingesting chunks"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        Rates(),
+        Busiest(),
+        Recognised(),
+        Remaining(),
+    )
     return Progress(*columns, console=options.err)
 
 

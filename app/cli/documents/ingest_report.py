@@ -13,13 +13,16 @@ from rich.markup import escape
 
 from app.cli import options
 from app.cli.documents import left_out
+from app.errors import UnreadableFile
 from app.pipelines.documents import file_reading
-from app.pipelines.documents.file_reading import UnreadMember
+from app.pipelines.documents.file_reading import PICTURE, UnreadMember
 from app.pipelines.running.stage_times import Stage
 from app.shapes import IngestResult, LeftOut, Upload, uris
 
 TEXT_SHARE = 0.05
 """Estimated share of text in the bytes of PDF and Office files."""
+PICTURE_BYTES = 2_000
+"""Estimated bytes of text on a picture."""
 CHUNK_BYTES = 600
 """Bytes of text per chunk, until documents of this ingest show it."""
 CHUNK_S = 0.02
@@ -28,15 +31,21 @@ CHUNK_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class ListedFile:
-    """A file to read: its path, its size, and the name of its format, which its first bytes show."""
+    """A file to read: its path, its size, and the name of its format, which its first bytes show.
+
+    `is_found`: it was found in a folder, and not named itself.
+    """
 
     path: Path
     size: int
     format: str
+    is_found: bool = False
 
     @property
     def text_bytes(self) -> float:
         """The estimated size of its text."""
+        if self.format == PICTURE:
+            return PICTURE_BYTES
         return self.size * (TEXT_SHARE if file_reading.is_binary(self.path.name) else 1)
 
 
@@ -97,6 +106,13 @@ class Summary:
         self.failures.append((str(path), reason))
         if (count := self._count_of(str(path))) is not None:
             count.failed += 1
+
+    def refuse_file(self, file: ListedFile, error: UnreadableFile) -> None:
+        """Records a file that cannot be read; a picture without text in a folder, such as a photo, is left out."""
+        if file.is_found and file.format == PICTURE and error.code == "no_text":
+            self.left_out.add("empty", file.path.name)
+        else:
+            self.fail(file.path, error.message)
 
     def leave_out(self, archive: Path | str, member: UnreadMember) -> None:
         """Records a file of an archive that cannot be read, as a file of a folder is recorded."""

@@ -19,7 +19,7 @@ from app.errors import UnreadableFile
 from app.parsing import formats, process
 from app.parsing.files import ArchiveMember
 from app.parsing.formats import FileFormat
-from app.parsing.process import ParseLimits, Parser, ParseShare
+from app.parsing.process import ParseLimits, Parser, ParseShare, Recognise
 from app.pipelines.running import cancellable, offload
 from app.shapes import ExtractedDocument, Json, LeftOutReason, Upload
 from app.text.structure import plain_json, restructured
@@ -27,13 +27,14 @@ from app.text.words import cleaning, languages
 from app.text.words.cleaning import Decoded
 
 T = TypeVar("T")
-__all__ = ["FileReader", "NamedFile", "ParseLimits", "ParseShare", "UnreadMember", "opened"]
+__all__ = ["FileReader", "NamedFile", "ParseLimits", "ParseShare", "Recognise", "UnreadMember", "opened"]
 MAX_NAME = 200
 """Characters of the name of a file in an archive that are kept."""
 SUPPORTED = formats.SUPPORTED
 HEAD = formats.HEAD
 FORMAT_OF_SUFFIX = {suffix: format.name for format in formats.FORMATS for suffix in format.suffixes}
 """The names of the formats that are read, by the suffixes of their files."""
+PICTURE = formats.PICTURE.name
 
 
 def is_binary(name: str) -> bool:
@@ -41,17 +42,20 @@ def is_binary(name: str) -> bool:
     return formats.suffix(name) in formats.BINARY_SUFFIXES
 
 
-def is_readable(head: bytes, name: str) -> bool:
+def is_readable(head: bytes, name: str, *, pictures: bool) -> bool:
     """Whether a file with these first bytes, at most HEAD, is text or has a format that is read, or is named so.
 
-    A file that is not what its suffix says is read, so that somebody learns why it is not stored.
+    A file that is not what its suffix says is read, so that somebody learns why it is not stored. `pictures`: whether
+    text in pictures is read.
     """
-    if formats.has_suffix(name):
+    if formats.has_suffix(name) and (pictures or not formats.by_suffix(name).needs_ocr):
         return True
     try:
         format = formats.sniff(head, name)
     except UnreadableFile as error:
-        return error.code != "unsupported_format"
+        return error.code != "unsupported_format" and not formats.by_suffix(name).needs_ocr
+    if format.needs_ocr:
+        return pictures
     if format == formats.ARCHIVE:
         return formats.is_document_archive(head)
     return format.content == "binary" or cleaning.is_text(head)
@@ -67,6 +71,11 @@ def format_name(head: bytes, name: str) -> str:
         return format.name
     named = formats.by_suffix(name)
     return named.name if named.content == "binary" else format.name
+
+
+def is_blank_picture(head: bytes, name: str, error: UnreadableFile) -> bool:
+    """Whether a file with these first bytes was refused because it is a picture without text, such as a photo."""
+    return error.code == "no_text" and format_name(head, name) == PICTURE
 
 
 def title_of_blank(name: str) -> str | None:
@@ -105,20 +114,28 @@ class UnreadMember:
 
 
 @asynccontextmanager
-async def opened(limits: ParseLimits, share: ParseShare | None = None) -> AsyncIterator[FileReader]:
+async def opened(
+    limits: ParseLimits, share: ParseShare | None = None, recognise: Recognise | None = None
+) -> AsyncIterator[FileReader]:
     """A reader of one user's files, which have a share of the time for parsing; its process ends with the block."""
     share = share or ParseShare()
-    async with process.Parser(limits, share) as parser:
-        yield FileReader(parser, limits, share)
+    async with process.Parser(limits, share, recognise) as parser:
+        yield FileReader(parser, limits, share, recognise)
 
 
 class FileReader:
     """Reads the files of one user."""
 
-    def __init__(self, parser: Parser, limits: ParseLimits, share: ParseShare) -> None:
+    def __init__(self, parser: Parser, limits: ParseLimits, share: ParseShare, recognise: Recognise | None) -> None:
         self._parser = parser
         self._limits = limits
         self._share = share
+        self._recognise = recognise
+
+    @property
+    def reads_pictures(self) -> bool:
+        """Whether text in pictures is read."""
+        return self._recognise is not None
 
     async def uploads(self, file: NamedFile) -> AsyncGenerator[Upload | UnreadMember, None]:
         """The documents of a file, and the files of an archive that cannot be read.
@@ -131,7 +148,7 @@ class FileReader:
                 if isinstance(one, Upload):
                     yield one
                     continue
-                members = members or _ArchiveMembers(file, await self._inner(stack), self._limits)
+                members = members or _ArchiveMembers(file, await self._inner(stack), self._limits, self.reads_pictures)
                 async with aclosing(members.uploads(one)) as uploads:
                     async for upload in uploads:
                         yield upload
@@ -144,7 +161,7 @@ class FileReader:
             self._share.used_s += share.used_s
 
         stack.callback(count)
-        return await stack.enter_async_context(process.Parser(self._limits, share))
+        return await stack.enter_async_context(process.Parser(self._limits, share, self._recognise))
 
 
 @dataclass(slots=True)
@@ -154,6 +171,7 @@ class _ArchiveMembers:
     archive: NamedFile
     parser: Parser
     limits: ParseLimits
+    pictures: bool
     size: int = 0
 
     async def uploads(self, member: ArchiveMember) -> AsyncGenerator[Upload | UnreadMember, None]:
@@ -177,7 +195,17 @@ class _ArchiveMembers:
         except UnreadableFile as error:
             if self.size > self.limits.text_bytes:
                 raise
-            yield UnreadMember(member.path, file.uri, error, _left_out(member, file.name, error))
+            yield UnreadMember(member.path, file.uri, error, self._left_out(member, file.name, error))
+
+    def _left_out(self, member: ArchiveMember, name: str, error: UnreadableFile) -> LeftOutReason | None:
+        """Why a file is left out, by the rule for files of folders; None if it has failed."""
+        if member.is_too_large:
+            return "too_large"
+        readable = is_readable(member.raw[:HEAD], name, pictures=self.pictures)
+        if error.code == "unsupported_format" and not readable:
+            return "binary"
+        blank = not member.raw or is_blank_picture(member.raw[:HEAD], name, error)
+        return "empty" if error.code == "no_text" and blank else None
 
     def _named(self, member: ArchiveMember) -> NamedFile:
         """The file with its uri: that of the archive and its path, which is quoted as that of the archive is."""
@@ -191,15 +219,6 @@ class _ArchiveMembers:
         self.size += len(upload.content)
         if self.size > self.limits.text_bytes:
             raise UnreadableFile("parse_limit", "The files of the archive have too much text together: unpack it.")
-
-
-def _left_out(member: ArchiveMember, name: str, error: UnreadableFile) -> LeftOutReason | None:
-    """Why a file of an archive is left out, by the rule for files of folders; None if it has failed."""
-    if member.is_too_large:
-        return "too_large"
-    if error.code == "unsupported_format" and not is_readable(member.raw[:HEAD], name):
-        return "binary"
-    return "empty" if error.code == "no_text" and not member.raw else None
 
 
 async def _found(file: NamedFile, parser: Parser) -> AsyncGenerator[Upload | ArchiveMember, None]:

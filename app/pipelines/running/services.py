@@ -16,6 +16,7 @@ from app.pipelines.running.synonym_cache import SynonymCache
 from app.providers import base
 from app.providers.base import Embedder, Llm, PageFetcher, Reranker
 from app.providers.calls.policy import CallPolicy
+from app.recognition.process import Recogniser
 from app.shapes import AllowedHosts, Facet, FeedbackOptions, Guidance, Reordering, Restriction, SourceRoots
 from app.store.connection.read_routes import ReadRoute
 from app.store.connection.transactions import Database
@@ -44,7 +45,8 @@ class Services:
     """A database, the providers, and the limits they work under.
 
     `owner` is an embedded database as its owner sees it (all users' rows), for background work that no request asks
-    for. Without `llm` hops are expanded from stored names, without `reranker` only cosine re-ranking works.
+    for. Without `llm` hops are expanded from stored names, without `reranker` only cosine re-ranking works, and without
+    `recogniser` text in pictures is not read.
     `expected_schema` and `target_schema` are the present model and the one to which the vectors can be switched.
     `tools` are the optional tools that agents are offered. `local_token` is what requests present under
     AUTH=local_token; empty otherwise. `standby` serves the reads of requests. `pages` fetches pages of the web, for
@@ -64,6 +66,7 @@ class Services:
     target_schema: tuple[str, int] | None = None
     llm: Llm | None = None
     reranker: Reranker | None = None
+    recogniser: Recogniser | None = None
     pages: PageFetcher | None = None
     fetch_hosts: AllowedHosts = field(default_factory=AllowedHosts)
     guidance: Guidance = field(default_factory=Guidance)

@@ -14,14 +14,18 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
 T = TypeVar("T")
-Stage = Literal["parsing", "cutting", "model", "database"]
+Stage = Literal["parsing", "recognition", "cutting", "model", "database"]
 
 
 @dataclass(slots=True)
 class StageTimes:
-    """The seconds during which each stage was busy; work of one stage at the same time counts once."""
+    """The seconds during which each stage was busy; work of one stage at the same time counts once.
+
+    `pictures` is the number of pages and pictures that were recognised.
+    """
 
     seconds: dict[Stage, float] = field(default_factory=lambda: defaultdict(float))
+    pictures: int = 0
     _running: Counter[Stage] = field(default_factory=Counter)
     _since: dict[Stage, float] = field(default_factory=dict)
 
@@ -36,6 +40,10 @@ class StageTimes:
         self._running[stage] -= 1
         if not self._running[stage]:
             self.seconds[stage] += time.monotonic() - self._since.pop(stage)
+
+    def is_running(self, stage: Stage) -> bool:
+        """Whether some work of a stage runs."""
+        return self._running[stage] > 0
 
     def so_far(self) -> dict[Stage, float]:
         """The seconds of each stage, with those of the work that has not ended."""
@@ -83,3 +91,22 @@ def stage(name: Stage) -> Iterator[None]:
         yield
     finally:
         times.end(name)
+
+
+@contextmanager
+def recognising() -> Iterator[None]:
+    """Count the time of the block, within parsing, to recognition instead, and the picture that is recognised in it."""
+    times = _measured.get()
+    if times is None:
+        yield
+        return
+    parses = times.is_running("parsing")
+    if parses:
+        times.end("parsing")
+    try:
+        with stage("recognition"):
+            yield
+    finally:
+        if parses:
+            times.begin("parsing")
+    times.pictures += 1

@@ -61,16 +61,17 @@ def files(folder: Path, left_out: LeftOut, failed: Failed) -> Iterator[Path]:
     yield from walk.files(folder, _inherited(folder))
 
 
-def unread(head: bytes, size: int, name: str) -> LeftOutReason | None:
+def unread(head: bytes, size: int, name: str, *, pictures: bool) -> LeftOutReason | None:
     """Why a file of a folder with these first bytes, this size and this name is not read; None if it is.
 
-    A file whose content turns out to be damaged or protected is read: its failure says so.
+    A file whose content turns out to be damaged or protected is read: its failure says so. `pictures`: whether text in
+    pictures is read.
     """
     if size > source_roots.LARGEST_FILE:
         return "too_large"
     if not size and not file_reading.title_of_blank(name):
         return "empty"
-    return None if file_reading.is_readable(head, name) else "binary"
+    return None if file_reading.is_readable(head, name, pictures=pictures) else "binary"
 
 
 def is_in_database(path: Path) -> bool:

@@ -11,7 +11,14 @@ from typing import Any
 from uuid import UUID
 
 from app import errors
-from app.pipelines.documents import document_changes, document_drafts, file_reading, ingest, large_documents
+from app.pipelines.documents import (
+    document_changes,
+    document_drafts,
+    file_reading,
+    ingest,
+    large_documents,
+    picture_lines,
+)
 from app.pipelines.documents.file_reading import FileReader, NamedFile
 from app.pipelines.documents.ingest import IngestOutcome
 from app.pipelines.running import stage_times
@@ -111,6 +118,10 @@ class SourceReader:
                         version.error = version.error or f"{one.path}: {one.error.message}"
         except OSError as error:
             version.error = f"{error.strerror}."
+        except errors.UnreadableFile as error:
+            # A picture without text, such as a photo, is left out as it is in `stepwell ingest`.
+            if not file_reading.is_blank_picture(raw[: file_reading.HEAD], name, error):
+                version.error = error.message
         except errors.BadRequest as error:
             version.error = error.message
         finally:
@@ -118,9 +129,10 @@ class SourceReader:
 
 
 @asynccontextmanager
-async def opened(source: Source, services: Services) -> AsyncIterator[SourceReader]:
-    """A reader of the files of a source; its process ends with the block."""
-    async with file_reading.opened(services.parse_limits) as reader:
+async def opened(source: Source, user_id: str, services: Services) -> AsyncIterator[SourceReader]:
+    """A reader of the files of a user's source; its process ends with the block."""
+    recognise = picture_lines.recogniser(user_id, services)
+    async with file_reading.opened(services.parse_limits, recognise=recognise) as reader:
         yield SourceReader(source, reader)
 
 
@@ -132,7 +144,7 @@ async def store(
     Raises what `ingest.many` raises for all documents; what was yielded is stored.
     """
     versions: dict[str, FileVersion] = {}
-    async with opened(source, services) as reader:
+    async with opened(source, user_id, services) as reader:
         async with (
             aclosing(_uploads(reader, files, versions)) as uploads,
             aclosing(ingest.many(uploads, user_id, services, wait=False)) as outcomes,

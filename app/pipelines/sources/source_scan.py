@@ -42,12 +42,16 @@ class FoundFile:
 
 @dataclass(slots=True)
 class Scan:
-    """The files of a folder by path, what could not be listed, and what is left out."""
+    """The files of a folder by path, what could not be listed, and what is left out.
+
+    `pictures`: whether text in pictures is read.
+    """
 
     files: dict[str, FoundFile] = field(default_factory=dict)
     failures: list[FileFailure] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     left_out: LeftOut = field(default_factory=LeftOut)
+    pictures: bool = False
 
     def may_have(self, path: str) -> bool:
         """Whether a file that was not found may exist in a folder that could not be read."""
@@ -93,14 +97,20 @@ def literal(name: str) -> str:
     return "".join(f"\\{character}" if character in "\\*?[]! " else character for character in name)
 
 
-def scan(draft: SourceDraft, *, taken: Mapping[str, str], known: Mapping[str, KnownFile] = NOTHING_KNOWN) -> Scan:
+def scan(
+    draft: SourceDraft,
+    *,
+    taken: Mapping[str, str],
+    known: Mapping[str, KnownFile] = NOTHING_KNOWN,
+    pictures: bool = False,
+) -> Scan:
     """List the files of a source's folder that are read.
 
     Files in `taken` belong to other sources; the values say why they fail. `known` are the recorded files by path: one
-    that is stored is read again, whatever it contains now.
+    that is stored is read again, whatever it contains now. `pictures`: whether text in pictures is read.
     """
     folder = Path(draft.path)
-    found = Scan()
+    found = Scan(pictures=pictures)
 
     def failed(unreadable: Path, error: OSError) -> None:
         path = "" if unreadable == folder else _relative(unreadable, folder)
@@ -155,7 +165,7 @@ def recorded_mtime(state: os.stat_result) -> int | None:
 def _add(found: Scan, file: Path, path: str, taken: Mapping[str, str], recorded: KnownFile | None) -> None:
     try:
         state = file.lstat()
-        reason = None if _is_stored(recorded) else _unread(file, state.st_size)
+        reason = None if _is_stored(recorded) else _unread(file, state.st_size, pictures=found.pictures)
     except OSError as error:
         found.failures.append(FileFailure(path, f"{error.strerror}."))
         found.unreadable.append(path)
@@ -178,9 +188,10 @@ def _is_stored(recorded: KnownFile | None) -> bool:
     return recorded is not None and recorded.content_hash is not None
 
 
-def _unread(file: Path, size: int) -> LeftOutReason | None:
+def _unread(file: Path, size: int, *, pictures: bool) -> LeftOutReason | None:
     """Why a file is not read. Raises OSError, also where a part of its path has become a symbolic link."""
-    return folders.unread(source_roots.head(file.parent, file.name, file_reading.HEAD), size, file.name)
+    head = source_roots.head(file.parent, file.name, file_reading.HEAD)
+    return folders.unread(head, size, file.name, pictures=pictures)
 
 
 def _compare_file(plan: Plan, folder: Path, file: FoundFile, recorded: KnownFile, job_id: UUID) -> None:

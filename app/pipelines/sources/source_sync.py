@@ -120,7 +120,8 @@ async def _plan(syncing: _Syncing) -> Plan:
     """Compare the folder with the recorded files. Raises SourceUnavailable, FolderNotAllowed."""
     draft, roots, user_id = syncing.source.draft, syncing.services.source_roots, syncing.user_id
     source_roots.check(syncing.folder, user_id, roots, confined=draft.confined)
-    scan = partial(source_scan.scan, draft, taken=await _taken(syncing), known=syncing.known)
+    pictures = syncing.services.recogniser is not None
+    scan = partial(source_scan.scan, draft, taken=await _taken(syncing), known=syncing.known, pictures=pictures)
     found = await cancellable.run(0, scan)
     source_roots.check(syncing.folder, user_id, roots, confined=draft.confined)
     compare = partial(source_scan.compare, draft, found, syncing.known.values(), syncing.job_id)
@@ -158,7 +159,7 @@ async def _note(syncing: _Syncing, plan: Plan) -> None:
 async def _rename(syncing: _Syncing, plan: Plan) -> None:
     """Give the documents of renamed files their new uri. A file that cannot be read is recorded as failed."""
     source = syncing.source
-    async with source_files.opened(source, syncing.services) as reader:
+    async with source_files.opened(source, syncing.user_id, syncing.services) as reader:
         for old, file in plan.renamed:
             version = await source_files.rename(reader, old, file, syncing.user_id, syncing.services)
             if version.error is not None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from app.parsing import formats
+from app.recognition import process
 
 Stepwell = Callable[..., Any]
 
@@ -20,3 +23,17 @@ def test_the_formats_are_listed_with_their_suffixes_and_what_is_read(stepwell: S
     }
     shown = stepwell("formats").out
     assert all(name in shown for name in ("PDF", ".ipynb", "Markdown"))
+
+
+def test_what_ocr_reads_is_listed_with_and_without_the_extra(
+    stepwell: Stepwell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without = {one["formats"][0]: one for one in stepwell("formats", "--json").json}
+    assert (without["PNG"]["is_read"], without["PNG"]["read"], without["PDF"]["is_read"]) == (False, "", True)
+    assert 'pip install "stepwell[ocr]"' in stepwell("formats").out
+    monkeypatch.setattr(process, "LIBRARY", "numpy")
+    monkeypatch.setenv("STEPWELL_OCR", "auto")
+    listed = {one["formats"][0]: one for one in stepwell("formats", "--json").json}
+    assert all(one["is_read"] for one in listed.values())
+    assert listed["PDF"]["read"] == f"{without['PDF']['read']}; by OCR scans and pictures"
+    assert "stepwell[ocr]" not in stepwell("formats").out

@@ -1,0 +1,185 @@
+"""Reads PNG, JPEG and TIFF by OCR, each picture of a TIFF as a page; and prepares the pictures in other files."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import math
+import struct
+import warnings
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
+
+from PIL import Image, ImageSequence, UnidentifiedImageError
+from PIL.Image import Transpose
+
+from app.errors import UnreadableFile
+from app.parsing import formats, markup, page_layout, recognised_lines
+from app.parsing.files import InputFile, Recognise
+from app.shapes import ExtractedDocument, Picture, RecognisedLine, recognition
+
+DECODED = ("PNG", "JPEG", "TIFF", "GIF", "BMP")
+"""Formats that are decoded; the library has others."""
+MAX_DECODED = 100_000_000
+"""Pixels of the largest picture that is decoded, which a scan of A3 at 600 dots per inch has not."""
+MAX_PICTURES = 1_000
+"""Pictures of one file that are recognised, and pages of a file without text."""
+LEAST_SIDE, LEAST_PIXELS = 40, 10_000
+"""Sides and size, in pixels, below which a picture in a document is a sign and not read."""
+_ORIENTATION = 0x0112
+_TURNS = {
+    2: Transpose.FLIP_LEFT_RIGHT,
+    3: Transpose.ROTATE_180,
+    4: Transpose.FLIP_TOP_BOTTOM,
+    5: Transpose.TRANSPOSE,
+    6: Transpose.ROTATE_270,
+    7: Transpose.TRANSVERSE,
+    8: Transpose.ROTATE_90,
+}
+"""How a picture is turned upright, by the orientation in its Exif data."""
+NOTHING = "No text was recognised in its pictures."
+_UNREAD = "A picture in the file could not be read."
+_DECODING = (OSError, ValueError, SyntaxError, EOFError, struct.error)
+"""What the library raises for damaged pictures."""
+_TOO_LARGE = f"The picture has more than {MAX_DECODED // 1_000_000} million pixels: save it in a lower resolution."
+_DAMAGED = "The picture is damaged or incomplete: save it again."
+
+
+def read(file: InputFile) -> Iterator[ExtractedDocument]:
+    """The document, whose pages are the pictures of the file.
+
+    Raises UnreadableFile: `damaged`, `parse_limit`, `no_text`, or `unsupported_format` without OCR.
+    """
+    recognise = file.recognise
+    if recognise is None:
+        raise UnreadableFile("unsupported_format", f"The file is a picture. {formats.NEEDS_OCR}")
+    texts = [_page(recognise(picture)) for picture in _frames(file.raw)]
+    if not any(texts):
+        raise blank("The file is a picture.", recognise)
+    yield ExtractedDocument("\n\n".join(texts), page_starts=page_starts(texts) if len(texts) > 1 else ())
+
+
+def blank(subject: str, recognise: Recognise | None) -> UnreadableFile:
+    """The error for a file without text; `subject` says that its text is missing."""
+    return UnreadableFile("no_text", f"{subject} {formats.NEEDS_OCR if recognise is None else NOTHING}")
+
+
+def page_starts(texts: Iterable[str]) -> tuple[int, ...]:
+    """The offsets of texts that are joined by blank lines."""
+    starts, end = [], 0
+    for text in texts:
+        starts.append(end)
+        end += len(text) + 2
+    return tuple(starts)
+
+
+class Embedded:
+    """Reads the pictures in a document, each different one once, as far as there are not too many."""
+
+    def __init__(self, recognise: Recognise | None) -> None:
+        self._recognise = recognise
+        self._texts: dict[bytes, str] = {}
+        self.warnings: list[str] = []
+
+    def text(self, raw: bytes) -> str:
+        """The text on an encoded picture as Markdown; empty without OCR and for a picture that is not read."""
+        if self._recognise is None:
+            return ""
+        try:
+            image = _opened(raw)
+            return self.of(grey(image)) if is_large(*image.size) else ""
+        except (UnreadableFile, MemoryError, *_DECODING):
+            self._warn(_UNREAD)
+            return ""
+
+    def of(self, picture: Picture) -> str:
+        """The text on a picture as Markdown; empty without OCR and if it cannot be recognised."""
+        digest = hashlib.sha256(picture.pixels).digest()
+        if digest not in self._texts and self._recognise is not None:
+            if len(self._texts) >= MAX_PICTURES:
+                self._warn(f"Only the first {MAX_PICTURES:,} pictures in the file were read.")
+                return ""
+            try:
+                self._texts[digest] = _page(self._recognise(picture))
+            except UnreadableFile:
+                self._texts[digest] = ""
+                self._warn(_UNREAD)
+        return self._texts.get(digest, "")
+
+    def _warn(self, warning: str) -> None:
+        if warning not in self.warnings:
+            self.warnings.append(warning)
+
+
+def is_large(width: float, height: float) -> bool:
+    """Whether a picture in a document is large enough for text."""
+    return min(width, height) >= LEAST_SIDE and width * height >= LEAST_PIXELS
+
+
+def grey(image: Image.Image) -> Picture:
+    """A picture in grey levels on white, upright by its own account, and not larger than is recognised."""
+    orientation = image.getexif().get(_ORIENTATION)
+    image.draft("L", image.size)
+    if image.mode.startswith("I"):  # more than 8 bits, which the conversion would cut off
+        image = _with_8_bits(image)
+    if "A" in image.getbands() or "transparency" in image.info:
+        image = image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+    image = image.convert("L")
+    if orientation in _TURNS:
+        image = image.transpose(_TURNS[orientation])
+    if (size := image.width * image.height) > recognition.MAX_PIXELS:
+        scale = math.sqrt(recognition.MAX_PIXELS / size)
+        image = image.resize((max(1, int(image.width * scale)), max(1, int(image.height * scale))))
+    return Picture(image.width, image.height, image.tobytes())
+
+
+def _with_8_bits(image: Image.Image) -> Image.Image:
+    image = image.convert("I")
+    low, high = map(int, cast("tuple[int, int]", image.getextrema()))
+    scale = 255 / max(1, high - low)
+    return image.point(lambda level: level * scale - low * scale).convert("L")
+
+
+def _frames(raw: bytes) -> Iterator[Picture]:
+    """The pictures of a file. Raises UnreadableFile."""
+    try:
+        image = _opened(raw)
+        if (frames := getattr(image, "n_frames", 1)) > MAX_PICTURES:
+            raise UnreadableFile(
+                "parse_limit", f"The file has {frames:,} pictures, of at most {MAX_PICTURES:,}: split it."
+            )
+        for frame in ImageSequence.Iterator(image):
+            _check_size(frame)
+            yield grey(frame)
+            if image.format != "TIFF":  # frames of an animation
+                return
+    except _DECODING as error:
+        raise UnreadableFile("damaged", _DAMAGED) from error
+
+
+def _opened(raw: bytes) -> Any:
+    """A picture, not decoded yet. Raises UnreadableFile."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        Image.MAX_IMAGE_PIXELS = None  # checked here, before anything is decoded
+        try:
+            image = Image.open(io.BytesIO(raw), formats=DECODED)
+        except UnidentifiedImageError as error:
+            raise UnreadableFile("damaged", _DAMAGED) from error
+    _check_size(image)
+    return image
+
+
+def _check_size(image: Image.Image) -> None:
+    if image.width * image.height > MAX_DECODED:
+        raise UnreadableFile("parse_limit", _TOO_LARGE)
+
+
+def _page(lines: Iterable[RecognisedLine]) -> str:
+    """The Markdown of a picture: its lines in reading order, in paragraphs."""
+    parts = [
+        ("\n\n" if line.begins else "\n") + markup.escaped(line.text)
+        for line in page_layout.lines(recognised_lines.runs(lines))
+    ]
+    return "".join(parts).strip("\n")

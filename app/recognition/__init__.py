@@ -1,0 +1,5 @@
+"""Recognises text on pictures (OCR) in a separate process with limits of memory and time.
+
+Only `process` is imported by the service. `worker` runs in the process that `process.Recogniser` starts; no other
+module imports the library of the recogniser, which is an optional extra.
+"""

@@ -1,0 +1,100 @@
+"""Main function of the process that recognises text: reads pictures from standard input and writes their lines.
+
+It reads pixels and no file format, so that no decoder runs here. Whatever libraries print is discarded.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+NICENESS = 10
+"""How far the priority of the process is below that of the service, which answers searches meanwhile."""
+DETECTED_SIDE = 1_280
+"""Pixels of the longer side to which a picture is scaled for finding its lines; they are read in full size."""
+LEAST_SCORE = 0.5
+"""Lines that are less probable are left out."""
+DOUBTFUL = 0.75
+"""Mean score of the lines below which the picture is read upside down as well."""
+
+
+def main() -> None:
+    """Recognise pictures until standard input ends. Arguments: bytes of memory, and threads."""
+    source, target = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    null = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in (1, 2):
+        os.dup2(null, descriptor)
+    memory, threads = int(sys.argv[1]), int(sys.argv[2])
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (memory, resource.RLIM_INFINITY))
+    os.nice(NICENESS)
+    engine = _engine(threads)
+    for picture in _pictures(source):
+        lines = [] if picture.min() == picture.max() else _lines(engine, picture)
+        target.write(json.dumps(lines).encode() + b"\n")
+        target.flush()
+
+
+def _pictures(source: BinaryIO) -> Iterator[Any]:
+    """Each picture as an array; a line with its width and height comes before its pixels."""
+    import numpy as np
+
+    while head := source.readline():
+        width, height = json.loads(head)
+        yield np.frombuffer(source.read(width * height), dtype=np.uint8).reshape(height, width)
+
+
+def _engine(threads: int) -> Any:
+    """The recogniser with the models of its package."""
+    from rapidocr import RapidOCR
+
+    return RapidOCR(
+        params={
+            "Global.log_level": "critical",
+            "Global.text_score": LEAST_SCORE,
+            # It takes some upright lines for upside-down ones, which a whole page shows better.
+            "Global.use_cls": False,
+            "Det.limit_type": "max",
+            "Det.limit_side_len": DETECTED_SIDE,
+            # Lines of one batch are padded to the longest.
+            "Rec.rec_batch_num": 1,
+            "EngineConfig.onnxruntime.intra_op_num_threads": threads,
+            "EngineConfig.onnxruntime.inter_op_num_threads": 1,
+        }
+    )
+
+
+def _lines(engine: Any, picture: Any) -> list[tuple[str, float, list[float]]]:
+    """The text, score and corners of each line; if it is more probable, those of the picture turned upside down."""
+    upright = _read(engine, picture)
+    if not upright or _mean_score(upright) >= DOUBTFUL:
+        return upright
+    turned = _read(engine, picture[::-1, ::-1])
+    return turned if _mean_score(turned) > _mean_score(upright) else upright
+
+
+def _read(engine: Any, picture: Any) -> list[tuple[str, float, list[float]]]:
+    import numpy as np
+
+    found = engine(np.repeat(picture[:, :, np.newaxis], 3, axis=2))
+    if found.txts is None or found.boxes is None:
+        return []
+    return [
+        (text, round(float(score), 3), [round(float(value), 1) for value in box.reshape(-1)])
+        for text, score, box in zip(found.txts, found.scores, found.boxes, strict=True)
+        if any(map(str.isalnum, text))  # else of a script that the models do not know, or a drawing
+    ]
+
+
+def _mean_score(lines: list[tuple[str, float, list[float]]]) -> float:
+    """The mean of the scores, weighted by the lengths of the lines."""
+    length = sum(len(text) for text, _score, _corners in lines)
+    return sum(len(text) * score for text, score, _corners in lines) / length if length else 0.0
+
+
+if __name__ == "__main__":
+    main()

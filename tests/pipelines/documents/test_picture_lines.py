@@ -1,0 +1,103 @@
+"""The lines of a picture are kept, so that it is recognised once, and only who has the picture can read them."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+from typing import Any, cast
+
+import pytest
+import sqlalchemy as sa
+from harness import Tenant, as_owner, new_user
+from PIL import Image, ImageDraw
+
+from app.errors import UnreadableFile
+from app.pipelines.documents import documents, file_reading, ingest, picture_lines
+from app.pipelines.documents.file_reading import NamedFile, ParseLimits
+from app.pipelines.maintenance import users
+from app.pipelines.running import stage_times
+from app.pipelines.running.services import Services
+from app.pipelines.running.stage_times import StageTimes
+from app.recognition.process import Recogniser, RecognitionFailed
+from app.shapes import Picture, RecognisedLine, Upload
+from app.store.connection.transactions import Database
+from app.store.documents import recognised_pictures
+from app.store.schema import tables
+
+
+@dataclasses.dataclass(slots=True)
+class Lines:
+    """Stands for the process that recognises: counts the pictures, and fails with the one of this number."""
+
+    fails_at: int = 0
+    count: int = 0
+
+    async def lines(self, picture: Picture, user_id: str) -> list[RecognisedLine]:
+        """A line for each picture."""
+        self.count += 1
+        if self.count == self.fails_at:
+            raise RecognitionFailed
+        ink = picture.pixels.count(0)
+        return [RecognisedLine(f"The mason mixes {ink} buckets.", 0.9, (10, 10, 300, 10, 300, 40, 10, 40))]
+
+
+def _services(tenant: Tenant, lines: Lines) -> Services:
+    return tenant.services(recogniser=cast("Recogniser", lines))
+
+
+def _scan(pages: int) -> bytes:
+    images = [Image.new("L", (600, 300), 255) for _ in range(pages)]
+    for number, image in enumerate(images):
+        ImageDraw.Draw(image).rectangle((50, 50, 100 + number, 100), fill=0)
+    target = io.BytesIO()
+    images[0].save(target, "TIFF", save_all=True, append_images=images[1:])
+    return target.getvalue()
+
+
+async def _uploads(raw: bytes, user_id: str, services: Services) -> list[Any]:
+    recognise = picture_lines.recogniser(user_id, services)
+    async with file_reading.opened(ParseLimits(), recognise=recognise) as reader:
+        return [one async for one in reader.uploads(NamedFile(raw, "scan.tif", uri="scan.tif"))]
+
+
+async def _kept(database: Database, user_id: str) -> list[bytes]:
+    async with database.reading(user_id) as reading:
+        return [lines for (lines,) in await reading.execute(sa.select(tables.recognised_pictures.c.lines))]
+
+
+async def test_a_page_is_recognised_once_for_its_user_and_a_hit_names_it(
+    database: Database, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines, times = Lines(), StageTimes()
+    services = _services(tenant, lines)
+    with stage_times.measuring(times), stage_times.stage("parsing"):
+        (upload,) = await _uploads(_scan(3), tenant.user_id, services)
+    assert (lines.count, times.pictures) == (3, 3)
+    assert times.seconds.keys() == {"parsing", "recognition"}
+    stored = await ingest.run(cast("Upload", upload), tenant.user_id, services)
+    chunks = await documents.chunks(stored.document_id, tenant.user_id, db=tenant.db, limit=10, offset=0)
+    assert [chunk.page for chunk in chunks][:1] == [1]
+    assert next(one.content for one in await _uploads(_scan(4), tenant.user_id, services)).count("buckets") == 4
+    assert lines.count == 4, "the pages that were recognised before are kept"
+    await _uploads(_scan(1), other := new_user(), services)
+    assert lines.count == 5, "each user has pictures of his own"
+    await documents.delete(stored.document_id, tenant.user_id, db=tenant.db)
+    kept = await _kept(database, tenant.user_id)
+    assert len(kept) == 4
+    assert not any(b"mason" in one for one in kept), "the text of a deleted document is not readable"
+    monkeypatch.setattr(recognised_pictures, "MOST", 2)
+    await _uploads(_scan(5), tenant.user_id, services)
+    assert len(await _kept(database, tenant.user_id)) == 2
+    async with as_owner(database) as owner:
+        deleted, left = await users.delete(other, db=owner, actor="test")
+    assert (deleted["recognised_pictures"], left["recognised_pictures"]) == (1, 0)
+
+
+async def test_pages_before_one_that_fails_are_kept_and_nothing_is_stored(database: Database, tenant: Tenant) -> None:
+    lines = Lines(fails_at=3)
+    services = _services(tenant, lines)
+    with pytest.raises(UnreadableFile, match="could not be recognised"):
+        await _uploads(_scan(4), tenant.user_id, services)
+    assert await documents.page(tenant.user_id, db=tenant.db, limit=10, after=None) == []
+    (upload,) = await _uploads(_scan(4), tenant.user_id, services)
+    assert (upload.content.count("buckets"), lines.count) == (4, 5)
