@@ -17,6 +17,7 @@ from benchmarks.cli import (
     ingest,
     load,
     noise,
+    ocr,
     peers,
     providers,
     relevance,
@@ -43,6 +44,7 @@ app.command("world")(world.world)
 app.command("noise")(noise.noise)
 app.command("chains")(chains.chains)
 app.command("bm25")(bm25.bm25)
+app.command("ocr")(ocr.ocr)
 app.command("ingest")(ingest.ingest)
 app.command("chunk-sizes")(chunk_sizes.chunk_sizes)
 app.command("volumes")(volumes.volumes)
