@@ -46,7 +46,7 @@ class RecognitionLimits:
     """
 
     memory_bytes: int = 4_000_000_000
-    picture_s: float = 60.0
+    picture_s: float = 180.0
     threads: int = 1
     idle_s: float = 60.0
 
@@ -74,6 +74,8 @@ class Recogniser:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stay()
+        if self._stopping is not None:
+            await self._stopping
         await self._stop()
 
     async def lines(self, picture: Picture, user_id: str) -> list[RecognisedLine]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from app import errors
 from benchmarks import folders
-from benchmarks.attacks import audiences, database, load, network, texts
+from benchmarks.attacks import audiences, database, load, network, pictures, texts
 from benchmarks.attacks.target import Target
 from benchmarks.service import ROOT
 
@@ -31,6 +31,9 @@ ATTACKS: dict[str, tuple[str, Attack]] = {
     "documents": ("a form of 14 files of 3 MB in RTF, MBOX, OpenDocument and other formats", texts.documents),
     "archives": ("a form of 20 ZIP archives of 990 files each", texts.archives),
     "columns": ("two forms of 20 CSV files of 100,000 columns", texts.columns),
+    "pictures": ("a form of PNG, TIFF and JPEG that unpack to much or are damaged", pictures.bombs),
+    "scan": ("a PDF of 1,000 pages of one picture", pictures.scan_of_one_picture),
+    "recogniser": ("the recogniser killed in the middle of a scan of three pages", pictures.killed_recogniser),
     "stop": ("SIGTERM during six uploads of 9.6 MB", load.stop_during_uploads),
     "headers": ("endless headers on one connection", network.endless_headers),
     "frozen": ("search while Postgres is frozen", database.frozen_postgres),

@@ -57,28 +57,29 @@ async def dropped_conversions(target: Target) -> str:
 
 async def books(target: Target) -> str:
     """Sends a form of small books; measures the CPU time and the answer."""
-    return await _form(target, {f"{number}.epub": _book(number) for number in range(100)})
+    return await form(target, {f"{number}.epub": _book(number) for number in range(100)})
 
 
 async def columns(target: Target) -> str:
     """Sends forms of wide tables; measures the CPU time, the answer and another user's writes."""
     header = ",".join(f"c{number}" for number in range(COLUMNS))
-    return await _form(target, {f"{number}.csv": f"{header}\n{number}\n".encode() for number in range(20)}, forms=2)
+    return await form(target, {f"{number}.csv": f"{header}\n{number}\n".encode() for number in range(20)}, forms=2)
 
 
 async def documents(target: Target) -> str:
     """Sends a form of files of other formats, each made to take long; measures the CPU time and the answer."""
     texts = {"text": "<text:p>a<text:span>b</text:span></text:p>", "presentation": '<draw:page draw:name="a"/>'}
     made = {f"{kind}.odf": _opendocument(kind, element) for kind, element in texts.items()}
-    return await _form(target, {**SLOW_FILES, **made})
+    return await form(target, {**SLOW_FILES, **made})
 
 
 async def archives(target: Target) -> str:
     """Sends archives of many small files; measures the CPU time and the answer."""
-    return await _form(target, {f"{number}.zip": _archive(number) for number in range(20)})
+    return await form(target, {f"{number}.zip": _archive(number) for number in range(20)})
 
 
-async def _form(target: Target, files: Mapping[str, bytes], *, forms: int = 1) -> str:
+async def form(target: Target, files: Mapping[str, bytes], *, forms: int = 1) -> str:
+    """Sends files; returns the answers, their time, the CPU time and how long another user's writes take."""
     async with (
         target.serving() as service,
         target.client(service, "ana", ANSWER_LIMIT_S) as client,

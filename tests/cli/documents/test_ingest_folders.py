@@ -22,6 +22,7 @@ from app.cli.documents import ingest
 from app.cli.documents.ingest_progress import Busiest, Chunks, Rates
 from app.cli.documents.ingest_report import Summary
 from app.cli.progress import Progress
+from app.errors import UnreadableFile
 from app.pipelines.documents import document_drafts, file_reading
 from app.pipelines.documents.file_reading import NamedFile, ParseLimits
 from app.pipelines.running import stage_times
@@ -116,6 +117,23 @@ def test_each_reason_to_leave_something_out_is_counted_with_examples(tmp_path: P
     assert (sorted(scan.files), scan.left_out.as_json()) == (read, summary.left_out.as_json()), (
         "a source reads the same"
     )
+
+
+def test_pictures_are_read_with_ocr_and_those_of_a_folder_without_text_are_left_out(tmp_path: Path) -> None:
+    for name in ("a.png", "b.jpg"):
+        (tmp_path / name).write_bytes(b"\x89PNG" + bytes(100))
+    summary = Summary()
+    listed = ingest.find([tmp_path, tmp_path / "b.jpg"], summary, pictures=True)
+    assert [(file.path.name, file.format, file.is_found) for file in listed] == [
+        ("a.png", "picture", True),
+        ("b.jpg", "picture", False),
+    ]
+    for file in listed:
+        summary.refuse_file(file, UnreadableFile("no_text", "No text."))
+    assert summary.left_out.as_json() == {"empty": {"count": 1, "examples": ["a.png"]}}
+    assert summary.failures == [(str(tmp_path / "b.jpg"), "No text.")]
+    scan = source_scan.scan(SourceDraft(str(tmp_path)), taken={}, pictures=True)
+    assert sorted(scan.files) == ["a.png", "b.jpg"]
 
 
 async def test_a_blank_note_whose_name_has_several_words_is_its_title(tmp_path: Path) -> None:
