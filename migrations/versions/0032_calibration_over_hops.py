@@ -1,13 +1,13 @@
 """A calibration of relevance has a scale for hits over several hops: six numbers instead of four, which stay valid.
 
 Revision ID: 0032
-Revises: 0030
+Revises: 0031
 """
 
 from alembic import op
 
 revision = "0032"
-down_revision = "0030"
+down_revision = "0031"
 branch_labels = None
 depends_on = None
 

@@ -30,7 +30,8 @@ class JobProgress(Response):
     )
     stages: dict[str, float] = Field(
         default_factory=dict,
-        description="Seconds in which each stage was busy: parsing, recognition (OCR), cutting, model, database. They overlap.",
+        description="Seconds in which each stage was busy: parsing, recognition (OCR), cutting, model, database. "
+        "They overlap.",
     )
 
 
