@@ -178,8 +178,8 @@ async def test_the_controls_are_sent_and_counted(playground: Playground) -> None
     await page.locator(".ranking").evaluate("panel => panel.open = true")
     await page.locator("[name=mmr]").check()
     await page.locator("[name=created_after]").fill("2025-06-01")
-    await page.locator("#search-form [name=folder]").fill("sample")
-    await page.locator("#search-form [name=file_types]").fill("md, txt")
+    await page.locator("#view-search [name=folder]").fill("sample")
+    await page.locator("#view-search [name=file_types]").fill("md, txt")
     await page.locator("[name=filters]").fill('{"metadata": {"tags": "people"}}')
     await page.locator("[name=limit]").fill("3")
     async with page.expect_request("**/api/rag/search") as sent:
@@ -213,11 +213,11 @@ async def test_a_source_is_suggested_and_filters_a_search(playground: Playground
     await playground.search("who leads")
     playground.refused.clear()
     await page.route("**/api/rag/sources?*", lambda route: route.fulfill(json={"sources": [{"name": "Wiki"}]}))
-    await page.locator("#search-form [name=source]").focus()
+    await page.locator("#view-search [name=source]").focus()
     await page.locator("#source-names option[value=Wiki]").wait_for(state="attached")
-    await page.locator("#search-form [name=source]").fill("Wiki")
+    await page.locator("#view-search [name=source]").fill("Wiki")
     async with page.expect_request("**/api/rag/search") as sent:
-        await page.locator("#search-form [name=source]").press("Enter")
+        await page.locator("#view-search [name=source]").press("Enter")
     assert (await sent.value).post_data_json["filters"] == {"source_names": ["Wiki"]}
     assert playground.refused == [], "Enter changes the field and submits the form: one search"
     await page.get_by_text("The filters exclude everything").wait_for()
