@@ -119,12 +119,26 @@ async def _opened(dsn: str, stack: AsyncExitStack) -> Database:
 
 async def test_answers_from_the_standby_are_those_of_the_primary(pair, process: Process, key: str) -> None:
     async with _process(pair.primary.service_dsn, key) as plain:
-        for method, path, body in await _reads(process):
-            answers = [await one.client.request(method, path, json=body) for one in (process, plain)]
-            assert [answer.status_code for answer in answers] == [200, 200], path
-            assert _comparable(answers[0]) == _comparable(answers[1]), path
-            assert answers[0].headers.get(HEADER) == answers[1].headers.get(HEADER), path
-    assert set(process.counts) == {"standby/preferred"}
+        await _assert_equal(process, plain)
+
+
+async def test_a_key_with_filters_sees_the_same_on_the_standby(pair, process: Process) -> None:
+    primary, standby = pair.primary.service_dsn, pair.standby.service_dsn
+    key = await harness.create_key(process.services.db, "ada", filters={"uri_prefix": "tide"})
+    await pair.replayed()
+    async with _process(primary, key, standby) as replicated, _process(primary, key) as plain:
+        assert await replicated.uris("lime mortar buoys") == ["tide.md"]
+        await _assert_equal(replicated, plain)
+
+
+async def _assert_equal(replicated: Process, plain: Process) -> None:
+    """Every read has the same answer from the standby."""
+    for method, path, body in await _reads(replicated):
+        answers = [await one.client.request(method, path, json=body) for one in (replicated, plain)]
+        assert [answer.status_code for answer in answers] == [200, 200], path
+        assert _comparable(answers[0]) == _comparable(answers[1]), path
+        assert answers[0].headers.get(HEADER) == answers[1].headers.get(HEADER), path
+    assert set(replicated.counts) == {"standby/preferred"}
 
 
 async def _reads(process: Process) -> list[tuple[str, str, Any]]:
