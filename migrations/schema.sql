@@ -643,6 +643,54 @@ AS $function$
       AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
     $function$
 
+CREATE OR REPLACE FUNCTION stepwell.visible_entities(p_user text)
+ RETURNS TABLE(entity_id uuid, name text, type text, origin text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+WITH restriction AS MATERIALIZED (
+    SELECT CAST(NULLIF(current_setting('stepwell.visible', true), '') AS jsonpath) AS path,
+           current_setting('stepwell.visible_needs_document', true) = 'true' AS needs_document
+    WHERE p_user = NULLIF(current_setting('stepwell.user_id', true), '')
+),
+seen AS MATERIALIZED (
+    SELECT d.document_id
+    FROM stepwell.documents AS d
+    WHERE d.user_id = p_user
+      AND jsonb_path_exists(
+          d.metadata, (SELECT r.path FROM restriction AS r),
+          CASE WHEN (SELECT r.needs_document FROM restriction AS r)
+               THEN d.moments || jsonb_build_object('document', d.document_id, 'source', d.source_id, 'uri', d.uri,
+                                                    'created', extract(epoch FROM d.created_at) * 1000000)
+               ELSE '{}' END, true)
+),
+linked AS MATERIALIZED (
+    SELECT m.entity_id
+    FROM seen AS s JOIN stepwell.mentions AS m ON m.user_id = p_user AND m.document_id = s.document_id
+    UNION
+    SELECT h.entity_id
+    FROM seen AS s JOIN stepwell.headings AS h ON h.user_id = p_user AND h.document_id = s.document_id
+)
+SELECT e.entity_id, e.name, e.type, e.origin
+FROM stepwell.entities AS e
+WHERE e.user_id = p_user AND e.origin <> 'text'
+  AND (e.entity_id IN (SELECT l.entity_id FROM linked AS l)
+       OR (e.origin = 'user' AND (SELECT true FROM restriction) AND stepwell.is_unlinked(p_user, e.entity_id)))
+$function$
+
+CREATE OR REPLACE FUNCTION stepwell.visible_names(p_user text)
+ RETURNS TABLE(name text, entity_id uuid)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+SELECT n.name, n.entity_id
+FROM stepwell.visible_entities(p_user) AS e
+JOIN stepwell.entity_names AS n ON n.user_id = p_user AND n.entity_id = e.entity_id
+WHERE e.origin IN ('user', 'metadata')
+$function$
+
 CREATE OR REPLACE FUNCTION stepwell.watched_sources()
  RETURNS TABLE(user_id text, source_id uuid, path text)
  LANGUAGE sql
@@ -683,6 +731,8 @@ function plan_writes to stepwell_service: EXECUTE
 function token_key to stepwell_service: EXECUTE
 function vector_tables to stepwell_service: EXECUTE
 function verify_key to stepwell_service: EXECUTE
+function visible_entities to stepwell_restricted: EXECUTE
+function visible_names to stepwell_restricted: EXECUTE
 function watched_sources to stepwell_service: EXECUTE
 function with_characters to stepwell_restricted: EXECUTE
 function with_characters to stepwell_service: EXECUTE

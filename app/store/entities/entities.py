@@ -89,7 +89,7 @@ async def page(
     only = only or EntityFilter()
     name, entity_id = after or (None, None)
     binds = {"after_name": name, "after_id": entity_id, "type": only.type, "origin": only.origin}
-    restrictions = {"after": after, "type": only.type, "origin": only.origin}
+    restrictions = {"after": after, "type": only.type, "origin": only.origin, "restricted": db.restriction}
     parts = [part for part, value in restrictions.items() if value is not None]
     statement = sql.statement("list_entities", *parts)
     used = {bind: value for bind, value in binds.items() if value is not None}

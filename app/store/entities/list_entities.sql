@@ -4,6 +4,7 @@
 -- part after  continue after a position
 -- part type  only one type
 -- part origin  only one origin
+-- part restricted  entities that the caller sees
 -- :user_id text  owner of the rows
 -- :after_name text  name of the last row of the previous page
 -- :after_id uuid  entity_id of that row
@@ -11,8 +12,14 @@
 -- :origin text  only one origin
 -- :limit bigint  maximum number of entities
 SELECT e.entity_id
+-- if restricted
+FROM (SELECT o.* FROM stepwell.visible_entities(:user_id) AS o ORDER BY o.name, o.entity_id OFFSET 0) AS e
+WHERE true
+-- end
+-- unless restricted
 FROM stepwell.entities AS e
 WHERE e.user_id = :user_id AND e.origin <> 'text'
+-- end
 -- if after
   AND (e.name, e.entity_id) > (:after_name, :after_id)
 -- end

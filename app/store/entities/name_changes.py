@@ -84,7 +84,8 @@ async def record(db: Writing, names: Mapping[str, str], *, automatic: bool = Fal
 
 async def entries(db: Reading) -> list[tuple[str, UUID]]:
     """Every name and alias that is matched in texts, with its entity."""
-    rows = await db.execute(sql.statement("all_gazetteer_names"), {"user_id": db.user_id})
+    parts = () if db.restriction is None else ("restricted",)
+    rows = await db.execute(sql.statement("all_gazetteer_names", *parts), {"user_id": db.user_id})
     found: list[tuple[str, UUID]] = []
     for row in rows:
         found += zip(row.names, row.entity_ids, strict=True)

@@ -13,6 +13,7 @@ from uuid import UUID
 from app.shapes import EntityMatch, MatchedBy, Origin, Vector
 from app.store.connection import row_records, sql, vectors
 from app.store.connection.transactions import Reading
+from app.store.documents import visible_chunks
 from app.store.entities import entities as stored
 
 N = TypeVar("N", int, float)
@@ -71,8 +72,8 @@ async def matching(db: Reading, request: MatchRequest) -> list[Match]:
         "embedding": None if request.vector is None else vectors.as_text(request.vector),
         "most": MAX_MATCHES,
     }
-    restricted = ("restricted",) if db.restriction is not None else ()
-    rows = await db.execute(sql.statement("matching_entities", *restricted), binds)
+    parts, seen = visible_chunks.wanted(db)
+    rows = await db.execute(sql.statement("matching_entities", *parts), {**binds, **seen})
     found = row_records.of(Match, rows.all())
     return found if db.shows_entities else [replace(match, role=None) for match in found]
 

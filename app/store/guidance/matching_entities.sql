@@ -16,6 +16,9 @@
 -- :words text  words of the query, accents folded
 -- :most bigint  maximum number of rows of each kind
 WITH
+-- if restricted
+{{visible_chunks}},
+-- end
 query_vector AS MATERIALIZED (
     {{query_vector}}
 ),

@@ -9,7 +9,11 @@
 -- :edits_folded text[]  the edits of each word as one text, accents folded
 -- :edits_plain text[]  the same with accents kept
 -- :limit bigint  maximum number of lexemes of a word
-WITH configs AS MATERIALIZED (
+WITH
+-- if restricted
+{{visible_chunks}},
+-- end
+configs AS MATERIALIZED (
     SELECT s.config FROM stepwell.text_statistics AS s WHERE s.user_id = :user_id AND s.chunks > 0
 ),
 given AS MATERIALIZED (

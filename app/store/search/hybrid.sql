@@ -42,12 +42,7 @@ SELECT b.chunk_id, b.document_id, d.source_id, d.title, d.uri,
                 SELECT o.lexeme, f.df, CASE WHEN f.df = o.df THEN o.idf ELSE {{idf u, f}} END AS idf, o.times
                 FROM terms AS o
                 CROSS JOIN LATERAL (
-                    SELECT CASE WHEN o.lexeme LIKE '% %' OR o.df > 0 AND (CASE WHEN s.small THEN (
-                        SELECT true
-                        FROM stepwell.postings AS p CROSS JOIN LATERAL unnest(p.items) AS i (item)
-                        WHERE p.user_id = :user_id AND p.lexeme = o.lexeme
-                          AND {{posting_chunk i.item}} IN (SELECT a.chunk_no FROM filtered_chunks AS a)
-                        LIMIT 1) ELSE {{lexeme_is_visible o.lexeme}} END) THEN o.df ELSE 0 END AS df
+                    SELECT CASE WHEN o.lexeme LIKE '% %' OR o.lexeme IN (SELECT a.lexeme FROM terms_in_scope AS a) THEN o.df ELSE 0 END AS df
                 ) AS f
             ) AS t) END AS terms
 -- end

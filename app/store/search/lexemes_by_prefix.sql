@@ -6,6 +6,16 @@
 -- :firsts text[]  first lexeme of each range
 -- :ends text[]  end of each range, not part of it
 -- :limit bigint  maximum number of lexemes of a range
+-- if restricted
+WITH
+{{visible_chunks}},
+visible_lexemes AS MATERIALIZED (
+    SELECT DISTINCT t.lexeme COLLATE "C" AS lexeme
+    FROM visible_chunks AS c
+    CROSS JOIN LATERAL unnest(c.tsv) AS t
+    JOIN unnest(:firsts, :ends) AS p (first, after) ON t.lexeme COLLATE "C" >= p.first AND t.lexeme COLLATE "C" < p.after
+)
+-- end
 SELECT p.first, array_agg(l.lexeme ORDER BY l.df DESC, l.lexeme) AS lexemes
 FROM unnest(:firsts, :ends) AS p (first, after)
 CROSS JOIN LATERAL (
@@ -13,7 +23,8 @@ CROSS JOIN LATERAL (
     FROM stepwell.lexemes AS o
     WHERE o.user_id = :user_id AND o.lexeme >= p.first AND o.lexeme < p.after
 -- if restricted
-      AND {{lexeme_is_visible o.lexeme}}
+      AND CASE WHEN (SELECT few FROM visible) THEN o.lexeme IN (SELECT v.lexeme FROM visible_lexemes AS v)
+               ELSE {{lexeme_is_visible o.lexeme}} END
 -- end
     ORDER BY o.df DESC, o.lexeme
     LIMIT :limit

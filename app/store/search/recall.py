@@ -41,6 +41,9 @@ EXACT_FACTOR = 25.0
 EXACT_FACTOR_FILTERED = 10.0
 """The same with a filter, which spreads the rows of the exact scan over the table."""
 
+TESTED_CHUNKS = 1_000
+"""Chunks up to which a scope is tested for the conditions of an expression, instead of reading their index."""
+
 CANDIDATE_POSTINGS = 20_000
 """Number of postings that may generate candidates of the text leg (docs/decisions/0001)."""
 
@@ -66,7 +69,7 @@ LEGS = (
 )
 """The CTEs of both legs, in their order."""
 
-HYBRID = (*LEGS, "fused", "best", "hybrid")
+HYBRID = (*LEGS, "fused", "best", "terms_in_scope", "hybrid")
 """The files of the statement: its CTEs in their order, and its own."""
 
 PLAIN = frozenset({"vector", "text", "corrections", "synonyms", "synonym_phrases"})
@@ -193,6 +196,7 @@ def _binds(request: HybridRequest, stored: int) -> dict[str, Any]:
         "exact_factor": EXACT_FACTOR_FILTERED if "filtered" in parts else EXACT_FACTOR,
         "stored": stored,
         "candidate_postings": CANDIDATE_POSTINGS,
+        "most_tested": TESTED_CHUNKS,
         "candidates": request.candidates,
         "k1_plus_1": bm25.K1 + 1,
         "norm_fixed": float(bm25.K1 * (1 - bm25.B)),

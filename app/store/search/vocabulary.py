@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from app.shapes import IndexText
 from app.store.connection import sql
 from app.store.connection.transactions import Reading
+from app.store.documents import visible_chunks
 
 MAX_LEXEMES = 2_000
 PREFIX = 2
@@ -26,13 +27,9 @@ async def starting_like(db: Reading, words: Collection[str]) -> dict[str, list[s
 async def beginning_with(db: Reading, prefixes: Sequence[str], *, limit: int) -> dict[str, list[str]]:
     """For each prefix up to `limit` stored lexemes that begin with it, by descending document frequency."""
     binds = {"user_id": db.user_id, "firsts": prefixes, "ends": [_after(first) for first in prefixes], "limit": limit}
-    statement = sql.statement("lexemes_by_prefix", *_parts(db))
-    return {row.first: row.lexemes for row in await db.execute(statement, binds)}
-
-
-def _parts(db: Reading) -> tuple[str, ...]:
-    """The parts of a statement on the lexemes of what the caller of the transaction sees."""
-    return ("restricted",) if db.restriction is not None else ()
+    parts, seen = visible_chunks.wanted(db)
+    rows = await db.execute(sql.statement("lexemes_by_prefix", *parts), {**binds, **seen})
+    return {row.first: row.lexemes for row in rows}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +55,9 @@ async def corrections(db: Reading, words: Mapping[str, EditedWord], *, limit: in
         "edits_plain": [one.edits.plain for one in given],
         "limit": limit,
     }
-    statement = sql.statement("corrections_of_words", *_parts(db))
-    return {row.word: row.lexemes for row in await db.execute(statement, binds)}
+    parts, seen = visible_chunks.wanted(db)
+    rows = await db.execute(sql.statement("corrections_of_words", *parts), {**binds, **seen})
+    return {row.word: row.lexemes for row in rows}
 
 
 def _after(start: str) -> str:

@@ -162,6 +162,8 @@ AS_OWNER = {
     "live_key",
     "token_key",
     "verify_key",
+    "visible_entities",
+    "visible_names",
     "watched_sources",
 }
 FUNCTIONS = {
@@ -173,7 +175,10 @@ FUNCTIONS = {
     "vector_tables",
     "enter_restricted",
 } | AS_OWNER
-RESTRICTED = {"is_unlinked", "link_strength", "microseconds", "moments", "plan_each", "with_characters"}
+RESTRICTED = {
+    *("is_unlinked", "link_strength", "microseconds", "moments", "plan_each", "visible_entities", "visible_names"),
+    "with_characters",
+}
 FUNCTIONS |= {"microseconds", "moments", "with_characters"}
 GRANTED = """
 SELECT r.relname AS table, array_agg(a.privilege_type ORDER BY a.privilege_type) AS privileges

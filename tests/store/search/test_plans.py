@@ -17,9 +17,19 @@ import hybrid
 import pytest
 import sqlalchemy as sa
 
-from app.shapes import Filters, HybridRequest, IndexText, LinkScope, LinkSource, SourceIdentifier, signals
+from app.shapes import (
+    Filters,
+    HybridRequest,
+    IndexText,
+    LinkScope,
+    LinkSource,
+    SourceIdentifier,
+    TextCondition,
+    signals,
+)
 from app.store.connection import sql, transactions, vectors
 from app.store.connection.transactions import Database
+from app.store.documents import filters, visible_chunks
 from app.store.multihop import links
 from app.store.schema import tables
 from app.store.search import recall
@@ -27,6 +37,7 @@ from benchmarks.fake_embedder import FakeEmbedder
 
 CHUNKS, OTHERS = 4_000, 500
 GRAPH = "ix_embeddings_embedding"
+EXPLAIN = "EXPLAIN (ANALYZE, FORMAT JSON)"
 TENANT = {table.name for table in tables.TENANT_TABLES}
 SMALL_TABLES = {"tenants", "sources", "text_statistics"}
 """A row or a handful a user: how they are scanned does not matter."""
@@ -43,7 +54,8 @@ async def big(database: Database, owner: asyncpg.Connection, embedder: FakeEmbed
     vocabulary = [f"{a}{b}{c}" for a in "bdfkm" for b in "aeiou" for c in ("lt", "rn", "x", "zk")]
     for owner_of, count in ((user, CHUNKS), (f"other-{uuid4().hex}", OTHERS)):
         for n in range(count // 50):
-            texts = [f"common {' '.join(dice.choices(vocabulary, k=6))} w{n}x{m}" for m in range(50)]
+            often = "common" if n == 7 else "common outside"
+            texts = [f"{often} {' '.join(dice.choices(vocabulary, k=6))} w{n}x{m}" for m in range(50)]
             stored = hybrid.draft(*texts, metadata={"n": n, "kind": "rare" if n == 7 else "common"})
             await hybrid.store(database, owner_of, stored, embedder=embedder)
     await owner.execute(definition)
@@ -223,6 +235,99 @@ async def test_links_by_words_read_few_rows_by_their_keys(database, big, embedde
     read = {name: sum(node["Actual Loops"] for node in ran if node.get("Index Name") == name) for name in _indexes(ran)}
     assert least <= read["uq_chunks_user_id_chunk_no"] <= most + 10
     assert read["pk_embeddings"] <= 10
+
+
+KEYS = {"half": Filters(metadata={"n": {"gte": 40}}), "one document": Filters(metadata={"kind": "rare"})}
+"""What a restricted caller sees: 2,000 and 50 of the 4,000 chunks; `outside` is in all chunks but these 50."""
+
+
+async def _explain_restricted(database: Database, user: str, shown: Filters, *request: Any, **more: Any) -> list[Plan]:
+    """The nodes that ran in the plan of the statement that recall runs for a restricted caller."""
+    seen = database.restricted(filters.restriction(shown))
+    async with seen.reading(user) as reading:
+        statement, binds = recall.prepared(
+            recall.visible(reading, hybrid.request(user, *request, **more)), "restricted"
+        )
+        return _ran((await reading.execute(sa.text(f"{EXPLAIN} {statement.text}"), binds)).scalar_one()[0])
+
+
+def _fetched(nodes: list[Plan], table: str) -> int:
+    return sum(node["Actual Rows"] * node["Actual Loops"] for node in nodes if node.get("Relation Name") == table)
+
+
+@pytest.mark.parametrize("shown", KEYS.values(), ids=KEYS)
+async def test_a_restricted_caller_searches_the_graph_or_few_chunks(
+    by_graph, database, big, embedder, shown, monkeypatch
+) -> None:
+    query = await embedder.embed_query("balt kax")
+    ran = await _explain_restricted(database, big, shown, "balt kax common", query)
+    assert GRAPH in _indexes(ran)
+    monkeypatch.setattr(recall, "EXACT_FLOOR", CHUNKS // 2)
+    few = await _explain_restricted(database, big, shown, "balt kax common", query)
+    assert GRAPH not in _indexes(few)
+    for nodes in (ran, few):
+        assert {"pk_postings", "pk_lexemes"} <= _indexes(nodes)
+        for table in ("postings", "lexemes", "chunks", "embeddings"):
+            assert "Seq Scan" not in _scanned(nodes, table), table
+
+
+async def test_a_word_outside_of_a_small_scope_is_not_looked_up_posting_by_posting(database, big, monkeypatch) -> None:
+    shown = KEYS["one document"]
+    few = await _explain_restricted(database, big, shown, "outside common", limit=5)
+    assert _fetched(few, "chunks") <= 5
+    monkeypatch.setattr(recall, "EXACT_FLOOR", 0)
+    monkeypatch.setattr(recall, "EXACT_FACTOR_FILTERED", 0.0)
+    control = await _explain_restricted(database, big, shown, "outside common", limit=5)
+    assert max(node["Actual Loops"] for node in control if node.get("Relation Name") == "chunks") > CHUNKS // 2
+
+
+async def test_words_are_compared_with_the_few_chunks_that_a_caller_sees(database, big, monkeypatch) -> None:
+    seen = database.restricted(filters.restriction(KEYS["one document"]))
+    word = IndexText("outsidx", "outsidx")
+    requests = {
+        "corrections_of_words": {
+            "words": ["outsidx"],
+            "words_folded": [word.folded],
+            "words_plain": [word.plain],
+            "limit": 4,
+            "edits_folded": ["outside"],
+            "edits_plain": ["outside"],
+        },
+        "lexemes_by_prefix": {"firsts": ["out"], "ends": ["ouu"], "limit": 4},
+    }
+    for name, binds in requests.items():
+        looked_up = []
+        for most in (visible_chunks.MOST_VISIBLE, 0):
+            monkeypatch.setattr(visible_chunks, "MOST_VISIBLE", most)
+            async with seen.reading(big) as reading:
+                parts, own = visible_chunks.wanted(reading)
+                statement = sa.text(f"{EXPLAIN} {sql.statement(name, *parts).text}")
+                values = {"user_id": big, **binds, **own}
+                ran = _ran((await reading.execute(statement, values)).scalar_one()[0])
+            looked_up.append(sum(n["Actual Loops"] for n in ran if n.get("Relation Name") == "chunks"))
+            assert "Seq Scan" not in _scanned(ran, "chunks")
+        few, control = looked_up
+        assert few <= 1 < CHUNKS // 2 < control, (name, looked_up)
+        monkeypatch.undo()
+
+
+async def test_a_small_scope_is_tested_for_an_expression_without_reading_the_index(database, big, monkeypatch) -> None:
+    asked = hybrid.request(big, "common outs", filters=KEYS["one document"])
+    groups = (TextCondition("outs", indexed=IndexText("outs", "outs"), is_prefix=True),)
+    asked = replace(asked, lexical=replace(asked.lexical, groups=groups))
+    read = []
+    for most in (recall.TESTED_CHUNKS, 0):
+        monkeypatch.setattr(recall, "TESTED_CHUNKS", most)
+        async with database.reading(big) as reading:
+            compiled = await recall.compiled_conditions(reading, asked.lexical)
+            statement, binds = recall.prepared(asked, compiled=compiled)
+            found = (await reading.execute(sa.text(f"{EXPLAIN} {statement.text}"), binds)).scalar_one()
+        nodes = [node for node in _ran(found[0]) if node.get("Relation Name") == "chunks"]
+        read.append(
+            sum((node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"] for node in nodes)
+        )
+    few, control = read
+    assert few <= 50 < CHUNKS // 2 < control
 
 
 async def test_parts_that_were_not_requested_never_run(by_graph, database, big, embedder) -> None:

@@ -5,6 +5,7 @@
 --   chunk_no; strict_size: few (true: the vectors of strict_chunks are scanned exactly).
 -- part strict  conditions that every hit must meet: phrases and required words
 -- part indexed  conditions of an expression, by configuration
+-- part filtered  filters on documents
 -- :user_id text  owner of the rows
 -- :strict_folded text[]  phrases and required words, accents folded
 -- :strict_plain text[]  phrases and required words, accents kept
@@ -12,6 +13,7 @@
 -- :condition_queries text[]  the conditions of each as a tsquery
 -- :condition_wanted text::tsquery  finds the chunks of all configurations that meet their conditions
 -- :condition_nominates boolean  whether it finds all of them
+-- :most_tested bigint  scopes up to this many chunks are tested chunk by chunk, without the index
 -- if strict
 -- if indexed
 strict_queries AS MATERIALIZED (
@@ -25,6 +27,18 @@ strict_chunks AS MATERIALIZED (
     FROM stepwell.chunks AS c
     WHERE c.user_id = :user_id AND :condition_nominates AND c.tsv @@ :condition_wanted
       AND NOT EXISTS (SELECT FROM strict_queries AS b WHERE b.config = c.config AND NOT c.tsv @@ b.query)
+-- if filtered
+      AND NOT (SELECT s.chunks <= :most_tested FROM scope AS s)
+    UNION ALL
+    SELECT c.chunk_no
+    FROM filtered_chunks AS a
+    CROSS JOIN LATERAL (
+        SELECT o.chunk_no, o.config, o.tsv
+        FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_no = a.chunk_no LIMIT 1
+    ) AS c
+    WHERE (SELECT s.chunks <= :most_tested FROM scope AS s) AND :condition_nominates AND c.tsv @@ :condition_wanted
+      AND NOT EXISTS (SELECT FROM strict_queries AS b WHERE b.config = c.config AND NOT c.tsv @@ b.query)
+-- end
 ),
 -- end
 -- unless indexed

@@ -1,0 +1,19 @@
+"""Tells statements that show words which chunks their caller sees (fragments `visible_chunks`, `lexeme_is_visible`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.store.connection.transactions import Reading
+from app.store.documents import filters
+
+MOST_VISIBLE = 2_000
+"""Chunks up to which postings are compared with all chunks that the caller sees (docs/benchmarks.md)."""
+
+
+def wanted(db: Reading) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """The parts and binds of a statement with the part `restricted`; none for a caller who sees everything."""
+    if db.restriction is None:
+        return (), {}
+    binds = filters.binds(db.restriction.filters)
+    return ("restricted", *binds), {"most_visible": MOST_VISIBLE, **binds}

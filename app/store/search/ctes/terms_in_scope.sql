@@ -1,0 +1,28 @@
+-- Selects the terms that a chunk contains which the caller sees. The postings of all terms are compared with a small scope
+-- at once; in another one, the chunks of each term's postings are looked up until one is visible.
+-- Columns: terms_in_scope: lexeme.
+-- part restricted  the frequency of a term is 0 if the caller sees no chunk that contains it; with filters
+-- :user_id text  owner of the rows
+-- if restricted
+terms_in_scope AS MATERIALIZED (
+    SELECT DISTINCT p.lexeme
+    FROM (
+        SELECT o.lexeme, unnest(o.items) AS item
+        FROM terms AS t
+        JOIN stepwell.postings AS o ON o.user_id = :user_id AND o.lexeme = t.lexeme
+        WHERE (SELECT small FROM scope)
+        OFFSET 0
+    ) AS p
+    WHERE {{posting_chunk p.item}} IN (SELECT a.chunk_no FROM filtered_chunks AS a)
+    UNION ALL
+    SELECT t.lexeme FROM terms AS t WHERE NOT (SELECT small FROM scope) AND t.df > 0 AND (
+        SELECT true
+        FROM stepwell.postings AS b
+        CROSS JOIN LATERAL unnest(b.items) AS i (item)
+        CROSS JOIN LATERAL (
+            SELECT FROM stepwell.chunks AS c WHERE c.user_id = :user_id AND c.chunk_no = {{posting_chunk i.item}} LIMIT 1
+        ) AS v
+        WHERE b.user_id = :user_id AND b.lexeme = t.lexeme
+        LIMIT 1)
+)
+-- end
