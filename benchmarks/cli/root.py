@@ -8,6 +8,7 @@ from app.cli import root
 from benchmarks.cli import (
     answers,
     attacks,
+    audiences,
     bench,
     bm25,
     chains,
@@ -53,6 +54,7 @@ app.command("attacks")(attacks.attacks)
 app.command("soak")(soak.soak)
 app.command("load")(load.load)
 app.command("answers")(answers.answers)
+app.command("audiences")(audiences.audiences)
 app.command("peers")(peers.peers)
 app.command("providers")(providers.providers)
 app.command("outage")(providers.outage)

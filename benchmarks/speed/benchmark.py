@@ -30,7 +30,7 @@ from benchmarks.speed.vectors import Distances, Vectors
 log = logging.getLogger(__name__)
 
 SEED = 7
-CORPUS_VERSION = 2
+CORPUS_VERSION = 3
 """Incremented whenever the same parameters produce a different corpus."""
 RECORD = "bench.json"
 EXACT_QUESTIONS = 30

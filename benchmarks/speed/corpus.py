@@ -27,7 +27,7 @@ USER, OTHER_USER = "bench", "bench-other"
 OTHER_USER_SHARE = 0.05
 LARGEST_DOCUMENT = 4
 DOCUMENTS_A_BATCH = 800
-BUCKETS = 1_000
+BUCKETS = 10_000
 
 Progress = Callable[[str, int, int], None]
 
@@ -142,7 +142,8 @@ def _joined(chunk_texts: list[str], counts: list[int]) -> tuple[list[str], list[
 
 
 def _metadata(bucket: int) -> str:
-    return json.dumps({"thousandth": bucket, "hundredth": bucket // 10, "tenth": bucket // 100})
+    parts = {"ten_thousandth": 1, "thousandth": 10, "hundredth": 100, "tenth": 1_000}
+    return json.dumps({name: bucket // size for name, size in parts.items()})
 
 
 def _ids(count: int, rng: np.random.Generator) -> list[UUID]:

@@ -90,7 +90,7 @@ async def test_a_tenth_a_hundredth_and_a_thousandth_of_the_buckets_pass_the_filt
     values = {key: next(iter(s.metadata.values())) for s in corpus.SELECTIVITIES for key in s.metadata}
     rows = [json.loads(corpus._metadata(bucket)) for bucket in range(corpus.BUCKETS)]
     passing = {key: sum(row[key] == value for row in rows) for key, value in values.items()}
-    assert passing == {"tenth": 100, "hundredth": 10, "thousandth": 1}
+    assert passing == {"tenth": 1_000, "hundredth": 100, "thousandth": 10}
 
 
 async def test_a_second_run_uses_the_corpus_of_the_first(report, address, database, folder):
