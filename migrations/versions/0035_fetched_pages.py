@@ -1,13 +1,13 @@
 """Documents keep what a site said about the version of the page that they were fetched from.
 
 Revision ID: 0035
-Revises: 0032
+Revises: 0033
 """
 
 from alembic import op
 
 revision = "0035"
-down_revision = "0032"
+down_revision = "0033"
 branch_labels = None
 depends_on = None
 
