@@ -8,12 +8,12 @@ from pathlib import Path
 
 import psutil
 import pytest
-from benchmarks.ocr import pages
 from rapidfuzz.distance import Levenshtein
 
 from app.recognition import process
 from app.recognition.process import Recogniser, RecognitionFailed, RecognitionLimits
 from app.shapes import Picture
+from benchmarks.ocr import pages
 
 STAND_IN = Path(__file__).with_name("stand_in.py")
 
