@@ -12,6 +12,7 @@ import pytest
 from app.evaluation import beir
 from benchmarks.cli import root
 from benchmarks.noise import FIRST, TEAMS
+from benchmarks.repository import measure
 from benchmarks.volumes import Binding, bind
 
 
@@ -33,6 +34,10 @@ def test_world_writes_a_set_that_eval_reads(monkeypatch: pytest.MonkeyPatch, tmp
 def test_a_mistake_is_one_sentence_and_status_2(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     assert run(monkeypatch, "bench", "--chunks", "12") == 2
     assert "at least 100 chunks" in capsys.readouterr().err
+
+
+def test_the_files_of_the_repository_contain_the_answers_to_the_questions_about_it() -> None:
+    assert len(measure.questions()) == 60
 
 
 def test_every_document_becomes_one_section_of_one_volume(tmp_path: Path) -> None:

@@ -234,7 +234,7 @@ async def test_sources_have_names_that_are_unique_for_their_user_from_revision_0
 
 
 async def test_documents_keep_what_was_said_of_their_page_from_revision_0035_on(empty) -> None:
-    await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision="0030")
+    await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision="0032")
     owner, database = await empty.connect(), transactions.connect(empty.service_dsn, pool_size=1)
     try:
         await owner.execute(ROWS["0001"])

@@ -106,7 +106,8 @@ class Chunks:
         self._bar.update(self._task, completed=self._stored, total=self._stored)
 
     def _show(self) -> None:
-        chunk_bytes = self._bytes / self._stored if self._stored else CHUNK_BYTES
+        # Notes that are a title alone have chunks and no bytes.
+        chunk_bytes = self._bytes / self._stored if self._stored and self._bytes else CHUNK_BYTES
         total = self._stored + max(0, self._total_bytes - self._bytes) / chunk_bytes
         done = max(self._stored, self._reused + self._embedded)
         self._bar.update(self._task, completed=done, total=round(max(total, done)), documents=self._documents)

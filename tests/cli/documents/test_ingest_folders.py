@@ -229,6 +229,12 @@ def test_progress_is_in_chunks_and_moves_while_a_large_document_is_embedded() ->
         chunks = Chunks(bar, total_bytes=6_000, times=StageTimes())
         (task,) = bar.tasks
         assert (task.completed, task.total) == (0, 10)
+        chunks.stored(_upload(0), _stored(chunks=1, embedded=1))
+        assert (task.completed, task.total) == (1, 11), "a note that is a title alone has no bytes"
+
+    with Progress(console=_console()) as bar:
+        chunks = Chunks(bar, total_bytes=6_000, times=StageTimes())
+        (task,) = bar.tasks
         chunks.embedded(4)
         assert task.completed == 4
         chunks.stored(_upload(3_000), _stored(chunks=6, embedded=4))

@@ -1,4 +1,4 @@
-"""A query asks for the newest only by a superlative that is not quoted."""
+"""A query asks for the newest only by a superlative that is not quoted, and if it names no date."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from app.text.queries import newest
     [
         "What is the latest decision on lime mortar?",
         "newest firmware",
+        "latest firmware 7.2024.1-rc for board 4711",
         "Which outage was the most recent?",
         "Was ist der neueste Stand beim Umzug?",
         "die aktuellste Fassung",
@@ -36,6 +37,10 @@ def test_superlatives_of_time_ask_for_the_newest(query: str) -> None:
         "image-latest",
         "latestVersion",
         "un document plus récent que celui-ci",
+        "the latest good news as of 20260908",
+        "newest pumps in 2024",
+        "latest report before 2025-03",
+        "der neueste Stand vom 3.5.2024",
     ],
 )
 def test_other_words_of_time_titles_and_identifiers_do_not(query: str) -> None:
