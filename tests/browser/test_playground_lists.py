@@ -226,7 +226,7 @@ async def test_jobs_show_their_progress_their_files_by_format_with_refusals_and_
     ):
         await ended.aread()
     await page.goto(f"{page.url.partition('#')[0]}#jobs?status=done")
-    row = page.locator("#jobs .row", has_text="Synchronise a source")
+    row = page.locator("#jobs .row", has_text="Synchronise a source").first
     await row.wait_for()
     text = await row.inner_text()
     assert "3 of 3 files" in text
@@ -240,23 +240,32 @@ async def test_jobs_show_their_progress_their_files_by_format_with_refusals_and_
     await client.delete(f"sources/{added['source_id']}")
 
     job = (await client.get(f"jobs/{added['job_id']}")).json()
+    cancelled: list[str] = []
 
     async def running(route: Route) -> None:
         progress = {"done": 10, "total": 40, "unit": "files", "step": "store", "documents": 20, "chunks": 30}
         progress |= {"seconds": 10, "stages": {"model": 7, "parsing": 2}}
-        await route.fulfill(json={"jobs": [{**job, "status": "running", "progress": progress}], "next_cursor": None})
+        shown = [] if cancelled else [{**job, "status": "running", "progress": progress}]
+        await route.fulfill(json={"jobs": shown, "next_cursor": None})
+
+    async def cancel(route: Route) -> None:
+        cancelled.append(f"{route.request.method} {route.request.url.rpartition('/jobs/')[2]}")
+        await route.continue_()
 
     await page.route("**/api/rag/jobs?*", running)
+    await page.route("**/cancel", cancel)
     await page.locator("#jobs-status").select_option("running")
     await page.locator("#jobs progress").wait_for()
     assert await page.locator(".job-progress").inner_text() == (
         "storing: 10 of 40 files, 2 documents and 3 chunks per second, mostly model (70%), about 30 s left"
     )
-    await page.unroute("**/api/rag/jobs?*")
-    async with page.expect_request(f"**/jobs/{added['job_id']}/cancel"):
-        await page.get_by_role("button", name="Cancel: Synchronise a source").click()
-        await page.get_by_role("button", name="Cancel the job").click()
+    await page.get_by_role("button", name="Cancel: Synchronise a source").click()
+    await page.get_by_role("button", name="Cancel the job").click()
     await page.locator("#jobs-message", has_text="The job has ended already: done.").wait_for()
+    await page.get_by_text("No job is running.").wait_for()
+    assert cancelled == [f"POST {added['job_id']}/cancel"]
+    await page.unroute("**/api/rag/jobs?*")
+    await page.unroute("**/cancel")
 
 
 async def test_uploads_are_sent_in_order_with_sizes_checked_first_summed_up_by_format_and_cleared(

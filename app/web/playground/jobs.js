@@ -55,16 +55,18 @@ async function watched(work) {
   let isOpenShown = false;
   try {
     await work();
-    if (failing !== null) fill(byId("jobs-message"));
+    if (failing?.isConnected) fill(byId("jobs-message"));
     failing = null;
     isOpenShown = [...rows.values()].some(({ job }) => isOpen(job));
   } catch (error) {
     // A message that is shown again would be read aloud again.
-    if (failing !== error.message) showProblem(byId("jobs-message"), error);
-    failing = error.message;
+    if (failing?.isConnected) return;
+    showProblem(byId("jobs-message"), error);
+    failing = byId("jobs-message").firstElementChild;
+  } finally {
+    clearTimeout(polling);
+    polling = setTimeout(follow, isOpenShown ? POLL_MS : IDLE_MS);
   }
-  clearTimeout(polling);
-  polling = setTimeout(follow, isOpenShown ? POLL_MS : IDLE_MS);
 }
 
 function show({ jobs }, at) {
