@@ -114,6 +114,15 @@ def documents(browser: Browser, url: str) -> bytes:
     return page.screenshot()
 
 
+def document(browser: Browser, url: str) -> bytes:
+    """A document at a passage, in the dark scheme."""
+    page = opened(browser, url, DESKTOP, "dark")
+    ask(page, BUOYS)
+    page.locator(".card h3 a").first.click()
+    page.locator(".chunk-wanted").wait_for()
+    return page.screenshot()
+
+
 def why_not(browser: Browser, url: str) -> bytes:
     """Why a document is not in an answer."""
     page = opened(browser, url, DESKTOP)
@@ -145,7 +154,7 @@ def ask(page: Page, query: str) -> None:
     """Search, and take the focus off the field."""
     page.locator("#query").fill(query)
     page.locator("#query").press("Enter")
-    page.locator(".card").first.wait_for()
+    page.locator("#answer-title").wait_for()
     page.locator("#query").blur()
 
 
@@ -165,6 +174,7 @@ SCREENSHOTS = {
     "why": why,
     "hops": hops,
     "why-not": why_not,
+    "document": document,
     "documents": documents,
     "phone": phone,
 }

@@ -1,17 +1,18 @@
 // Two buttons that say whether a passage helped, and take it back.
 
 import { call } from "./api.js";
-import { byId, el } from "./dom.js";
+import { byId, el, svg } from "./dom.js";
 
+const THUMB = "M7 10v10H4V10zM7 11l4-8c2 0 3 1 2.6 3L13 9h5.5a2 2 0 0 1 2 2.3l-1.2 7a2 2 0 0 1-2 1.7H7";
 const CHOICES = [
-  ["👍", "Helpful", true],
-  ["👎", "Not helpful", false],
+  ["up", "Helpful", true],
+  ["down", "Not helpful", false],
 ];
 
 /** The buttons for a hit of a query. A judgement is stored with the query, and by nothing else than these buttons. */
 export function thumbs(hit, query) {
   const note = el("span", { class: "note" });
-  const buttons = CHOICES.map(([sign, label, helpful]) =>
+  const buttons = CHOICES.map(([way, label, helpful]) =>
     el(
       "button",
       {
@@ -22,7 +23,7 @@ export function thumbs(hit, query) {
         title: `${label}: stores this judgement with the query`,
         click: (event) => judge(event.currentTarget, helpful),
       },
-      sign,
+      thumb(way),
     ),
   );
 
@@ -44,4 +45,9 @@ export function thumbs(hit, query) {
   }
 
   return el("div", { class: "thumbs", role: "group", "aria-label": "Did this passage help?" }, note, buttons);
+}
+
+/** A drawn thumb: not every system has a font with one. */
+function thumb(way) {
+  return svg("svg", { class: `thumb-${way}`, viewBox: "0 0 24 24", width: 18, height: 18, "aria-hidden": "true" }, svg("path", { d: THUMB }));
 }
