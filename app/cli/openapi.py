@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from app.api.agents import mcp_server
+from app.cli import options
 from app.config import Settings
 from app.main import create_app
 from app.tools import formats, registry
@@ -33,11 +34,13 @@ def openapi(
     ] = Contract.api,
 ) -> None:
     """Print the OpenAPI document, or the definitions of the tools; no database or network is needed."""
+    if write is not None:
+        options.check_target(write, option="--write")
     document = text(contract)
     if write is None:
         typer.echo(document, nl=False)
     else:
-        write.write_text(document, encoding="utf-8")
+        options.write_text(write, document, option="--write")
 
 
 def text(contract: Contract = Contract.api) -> str:

@@ -7,17 +7,19 @@ import os
 from collections.abc import Callable, Collection, Coroutine
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
+from rich.text import Text
 
-from app import config, telemetry
-from app.config import Settings
 from app.errors import BadRequest, StepwellError
+
+if TYPE_CHECKING:  # reading settings takes longer than a command by way of a service
+    from app.config import Settings
 
 
 class Mode(StrEnum):
@@ -59,6 +61,8 @@ Snippets = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 LOCAL = "local"
+USAGE = frozenset({400, 413, 422})
+"""Statuses of errors in what a command was given; all others say that it could not be done."""
 PADDING, NARROWEST = 3, 12
 """Characters that a table's column takes beside its values, and the narrowest column whose values may wrap."""
 Result = TypeVar("Result")
@@ -69,6 +73,8 @@ err = Console(stderr=True, highlight=False)
 
 def settings(data_dir: Path | None = None, **overrides: Any) -> Settings:
     """The settings of a command, with warnings about unknown variables; logs only errors, unless the level is debug."""
+    from app import config, telemetry
+
     chosen = config.load(data_dir=data_dir, **overrides)
     telemetry.configure("debug" if chosen.log_level == "debug" else "error", chosen.log_json)
     for warning in config.unknown_variables():
@@ -106,12 +112,31 @@ def checked_query(query: str) -> str:
     return query
 
 
+def check_target(path: Path, *, option: str) -> None:
+    """Raises BadRequest where a file of this name cannot be written, before the work whose result it gets."""
+    folder = path.absolute().parent
+    if path.is_dir():
+        raise BadRequest("This is a folder: name a file in it.", field=option)
+    if not folder.is_dir():
+        raise BadRequest("The folder of this file does not exist.", field=option)
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise BadRequest("This file may not be written.", field=option)
+
+
+def write_text(path: Path, text: str, *, option: str) -> None:
+    """Writes the file that an option names. Raises BadRequest."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadRequest(f"The file cannot be written: {error.strerror}.", field=option) from error
+
+
 def absolute_path(named: str) -> str:
     """The absolute path of a file that is named as in a shell: relative to the working folder, or with `~`."""
     return os.path.abspath(os.path.expanduser(named))
 
 
-def check_rerank(rerank: Rerank, chosen: Settings) -> None:
+def check_rerank(rerank: str | None, chosen: Settings) -> None:
     """Raises BadRequest where reranking by a provider is requested and none is configured."""
     if rerank == Rerank.provider and chosen.reranker == "cosine":
         raise BadRequest("No reranker is configured: set STEPWELL_RERANKER to cohere, jina or tei.", field="rerank")
@@ -137,21 +162,50 @@ def table(*columns: str, ids: Collection[str] = ()) -> Table:
     """A table that shows every value in full: ids on one line each, other values on as many lines as they need."""
     made = Table()
     for name in columns:
-        made.add_column(name, overflow="fold", no_wrap=name in ids)
+        made.add_column(name, overflow="fold", min_width=1 if name in ids else None)
     return made
 
 
+def cell(*lines: str | None, identity: object = None) -> Text:
+    """Lines of a value in a table: the first plain, further ones dim, and an id, which stays whole, as the last."""
+    shown = Text(next(iter(lines), None) or "")
+    for line in (*lines[1:], None if identity is None else str(identity)):
+        if line:
+            shown.append(f"\n{line}" if shown.plain else line, style="dim")
+    return shown
+
+
+def moment(at: str | None) -> str:
+    """A time of the API as a date and a time of day below it."""
+    return "" if at is None else at[:16].replace("T", "\n")
+
+
 def print_table(filled: Table) -> None:
-    """Prints a table, wider than the terminal where its ids would not fit otherwise."""
-    needed = sum(
-        PADDING + (max(map(cell_len, map(str, column.cells)), default=0) if column.no_wrap else NARROWEST)
-        for column in filled.columns
-    )
-    if needed + 1 > out.width:
-        filled.width = needed + 1
+    """Prints a table as wide as the terminal, or wider where its ids would not fit otherwise."""
+    of_ids = [column for column in filled.columns if column.min_width is not None]
+    others = [column for column in filled.columns if column.min_width is None]
+    for column in of_ids:
+        column.min_width = max((cell_len(_last_line(one)) for one in column.cells), default=1)
+    needed = sum(PADDING + (column.min_width or NARROWEST) for column in filled.columns) + 1
+    if needed > out.width:
+        filled.width = needed
+    free = (filled.width or out.width) - 1 - sum(PADDING + _natural(column) for column in others)
+    for column in of_ids:
+        column.width = max(column.min_width or 1, min(_natural(column), free // len(of_ids) - PADDING))
     out.print(filled, crop=False)
+
+
+def _last_line(cell: object) -> str:
+    """The last line of a cell, on which an id stands."""
+    return (cell.plain if isinstance(cell, Text) else str(cell)).rpartition("\n")[2]
+
+
+def _natural(column: Column) -> int:
+    """The width that a column has where there is room."""
+    shown = [cell.plain if isinstance(cell, Text) else str(cell) for cell in (column.header, *column.cells)]
+    return max((cell_len(line) for one in shown for line in one.splitlines()), default=0)
 
 
 def status(error: StepwellError) -> int:
     """The exit status of a command that fails with `error`: 2 for wrong input, else 1."""
-    return 2 if error.status < 500 else 1
+    return 2 if error.status in USAGE else 1

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from typer._click.exceptions import NoSuchOption
+from typer._click.exceptions import ClickException, NoSuchOption
 from typer.core import TyperCommand
+
+__all__ = ["ClickException", "QueryCommand"]
 
 
 class QueryCommand(TyperCommand):

@@ -7,8 +7,9 @@ neither the database driver nor the model's runtime, which take seconds to impor
 from __future__ import annotations
 
 import importlib
+import json
 import sys
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -23,6 +24,14 @@ class LazyCommand(NamedTuple):
     summary: str
     takes_query: bool = False
     is_hidden: bool = False
+
+
+class Failure(NamedTuple):
+    """Why a command failed: a stable code, a sentence, and the option, argument, field or variable that is wrong."""
+
+    code: str
+    detail: str
+    field: str | None = None
 
 
 COMMANDS = {
@@ -42,7 +51,7 @@ COMMANDS = {
     "calibrate": LazyCommand(
         "search.calibrate:calibrate", "Fit the relevance of hits to judged questions on your own documents."
     ),
-    "feedback": LazyCommand("search.feedback:app", "List and export what was said of hits."),
+    "feedback": LazyCommand("search.feedback:app", "Judge hits, and list and export what was said of them."),
     "synonyms": LazyCommand("search.synonyms:app", "List, replace and remove words that mean the same."),
     "doctor": LazyCommand("maintenance.doctor:doctor", "Check the database, the model and the settings."),
     "backup": LazyCommand("maintenance.backup:backup", "Write the whole database to a file."),
@@ -58,6 +67,8 @@ COMMANDS = {
     "db": LazyCommand("maintenance.database:app", "Upgrade, check and show the database schema."),
     "keys": LazyCommand("maintenance.keys:app", "Create, list, rotate and revoke API keys."),
     "users": LazyCommand("maintenance.users:app", "List, export and delete users."),
+    "stats": LazyCommand("documents.stats:stats", "Print numbers of what is stored."),
+    "facets": LazyCommand("documents.facets:facets", "List keys and values of metadata."),
     "documents": LazyCommand("documents.documents:app", "List, show and delete documents."),
     "sources": LazyCommand("documents.sources:app", "Keep documents in step with folders: add, list, sync, remove."),
     "jobs": LazyCommand("documents.jobs:app", "List, show and cancel background jobs."),
@@ -85,7 +96,6 @@ app = typer.Typer(
     name="stepwell",
     help="Hybrid search over your documents: one service, one Postgres.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -103,24 +113,61 @@ def main() -> None:
 
 
 def run(commands: typer.Typer) -> None:
-    """Runs a command line; prints an error as one sentence on stderr, with an exit status and without a traceback."""
+    """Runs a command line; an error is one sentence on stderr, or with --json an object on stdout, and a status."""
+    as_json = "--json" in _options(sys.argv[1:])
     try:
-        commands()
+        # With --json mistakes in the arguments are raised, which are otherwise printed with the usage of the command.
+        status = commands(standalone_mode=not as_json)
+        sys.exit(status if isinstance(status, int) else 0)
+    except KeyboardInterrupt:
+        _end(130, [Failure("interrupted", "Interrupted.")], as_json=as_json)
+    except typer.Abort:
+        _end(1, [Failure("aborted", "Aborted.")], as_json=as_json)
     except errors.StepwellError as error:
         from app.cli import options
 
-        field = f" ({error.field})" if error.field else ""
-        _print_error(f"{error.message}{field}")
-        sys.exit(options.status(error))
+        _end(options.status(error), [Failure(error.code, error.message, error.field)], as_json=as_json)
     except Exception as error:
-        from pydantic import ValidationError
-
-        if not isinstance(error, ValidationError):
+        if (failures := _failures(error)) is None:
             raise
-        for found in error.errors(include_url=False, include_input=False):
-            name = ".".join(map(str, found["loc"])) or "settings"
-            _print_error(f"{name.upper()}: {found['msg']}")
-        sys.exit(2)
+        _end(2, failures, as_json=as_json)
+
+
+def _options(arguments: list[str]) -> list[str]:
+    """The arguments before `--`, after which nothing is an option."""
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments
+
+
+def _failures(error: Exception) -> list[Failure] | None:
+    """What is wrong with arguments or settings; None for other errors."""
+    from app.cli.query_command import ClickException
+
+    if isinstance(error, ClickException):
+        return [Failure("usage", error.format_message())]
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return None
+    found = error.errors(include_url=False, include_input=False)
+    return [Failure("invalid_settings", one["msg"], _variable(one["loc"])) for one in found]
+
+
+def _variable(place: tuple[int | str, ...]) -> str:
+    return (".".join(map(str, place)) or "settings").upper()
+
+
+def _end(status: int, failures: list[Failure], *, as_json: bool) -> NoReturn:
+    """Prints why a command failed, and ends it."""
+    first = failures[0]
+    if as_json:
+        detail = " ".join(one.detail for one in failures)
+        typer.echo(json.dumps({"error": {"code": first.code, "detail": detail, "field": first.field}}))
+    elif first.code == "interrupted":
+        typer.echo(first.detail, err=True)
+    else:
+        for one in failures:
+            _print_error(one)
+    sys.exit(status)
 
 
 def _imported(name: str) -> Any:
@@ -136,8 +183,10 @@ def _imported(name: str) -> Any:
     return typer.main.get_command(alone)
 
 
-def _print_error(message: str) -> None:
+def _print_error(failure: Failure) -> None:
     from rich.console import Console
     from rich.markup import escape
 
-    Console(stderr=True, highlight=False).print(f"[red]Error:[/] {escape(message)}")
+    named = f"{failure.field}: {failure.detail}" if failure.code == "invalid_settings" else failure.detail
+    field = f" ({failure.field})" if failure.field and failure.code != "invalid_settings" else ""
+    Console(stderr=True, highlight=False).print(f"[red]Error:[/] {escape(named + field)}")

@@ -30,8 +30,10 @@ OTHER_VARIABLES = {
     "STEPWELL_POSTGRES_MEMORY",
     "STEPWELL_PUBLISHED_PORT",
     "STEPWELL_EXTRAS",
+    "STEPWELL_URL",
+    "STEPWELL_API_KEY",
 }
-"""Variables that compose.yaml reads."""
+"""Variables that compose.yaml or the command line reads."""
 NEAREST_SCORE = 80
 """Least similarity, of 100, of an unknown variable and the setting that is suggested for it."""
 

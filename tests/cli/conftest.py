@@ -84,11 +84,10 @@ def _logging_as_before() -> Iterator[None]:
 
 
 @pytest.fixture
-def stepwell(data_dir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    """Runs a command as `stepwell …` would."""
-    for name in ("DATABASE_URL", "STEPWELL_DATABASE_URL", "AUTH", "STEPWELL_AUTH"):
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    """Runs a command as `stepwell …` would, in the environment of the test."""
+    for name in ("DATABASE_URL", "STEPWELL_DATABASE_URL", "AUTH", "STEPWELL_AUTH", "STEPWELL_URL", "STEPWELL_API_KEY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("STEPWELL_DATA_DIR", str(data_dir))
     monkeypatch.setenv("COLUMNS", "100")
 
     def run(*arguments: object) -> Ran:
@@ -101,3 +100,10 @@ def stepwell(data_dir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
         return Ran(int(left.value.code or 0), said.out, said.err)
 
     return run
+
+
+@pytest.fixture
+def stepwell(data_dir: Path, command: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
+    """Runs a command as `stepwell …` would, on the data folder."""
+    monkeypatch.setenv("STEPWELL_DATA_DIR", str(data_dir))
+    return command

@@ -116,7 +116,7 @@ def test_a_port_in_use_is_reported_before_the_database_is_opened(
         taken.listen()
         port = taken.getsockname()[1]
         ran = stepwell("serve", "--port", port)
-    assert ran.code == 2
+    assert ran.code == 1
     assert f"Port {port} of 127.0.0.1 is in use" in _plain(ran.err)
     assert "--port" in ran.err
 

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
 
 import typer
 from rich.markup import escape
 
-from app.api.jobs.job_models import StoredJob
 from app.cli import options
-from app.cli.maintenance import owning
-from app.pipelines.jobs import followed_jobs as pipeline
-from app.shapes import JobState
-from app.store.connection.transactions import Database
+from app.cli.backends import connecting
+from app.cli.backends.backend import Answer, Backend
 
 app = typer.Typer(help="Background jobs: list, show, cancel.", no_args_is_help=True)
 
 
-def _key(text: str) -> pipeline.JobKey:
+def _key(text: str) -> str:
     try:
-        return "newest" if text == "newest" else UUID(text)
+        return text if text == "newest" else str(UUID(text))
     except ValueError:
         raise typer.BadParameter(f"{text!r} is neither the id of a job nor newest.") from None
 
@@ -33,69 +29,52 @@ JobKey = Annotated[
 
 
 @app.command("list")
+@connecting.connected
 def listed(
+    backend: Backend,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of jobs.")] = 50,
-    user: options.User = options.LOCAL,
     as_json: options.AsJson = False,
-    data_dir: options.DataDir = None,
 ) -> None:
     """List jobs, newest first."""
-    user_id = options.checked_user(user)
-    found = owning.run_as_service(data_dir, lambda db: pipeline.page(user_id, db=db, limit=limit))
+    found = backend.jobs(limit)
     if as_json:
-        typer.echo(json.dumps([StoredJob.of(job).model_dump(mode="json") for job in found]))
+        typer.echo(json.dumps(found))
         return
-    table = options.table("job_id", "kind", "status", "progress", "created", ids=("job_id",))
+    table = options.table("job", "status", "progress", "created", ids=("job",))
     for job in found:
-        created = job.created_at.strftime("%Y-%m-%d %H:%M")
-        table.add_row(str(job.job_id), job.kind, job.status, escape(_progress(job)), created)
+        shown = options.cell(job["kind"], identity=job["job_id"])
+        table.add_row(shown, job["status"], escape(_progress(job)), options.moment(job["created_at"]))
     options.print_table(table)
 
 
 @app.command()
-def show(
-    job_id: JobKey,
-    user: options.User = options.LOCAL,
-    as_json: options.AsJson = False,
-    data_dir: options.DataDir = None,
-) -> None:
+@connecting.connected
+def show(backend: Backend, job_id: JobKey, as_json: options.AsJson = False) -> None:
     """Show a job with its progress and result."""
-    _show(owning.run_as_service(data_dir, partial(_get, job_id, options.checked_user(user))), as_json=as_json)
+    _show(backend.job(job_id), as_json=as_json)
 
 
 @app.command()
-def cancel(
-    job_id: JobKey,
-    user: options.User = options.LOCAL,
-    as_json: options.AsJson = False,
-    data_dir: options.DataDir = None,
-) -> None:
+@connecting.connected
+def cancel(backend: Backend, job_id: JobKey, as_json: options.AsJson = False) -> None:
     """Cancel a job that waits or runs."""
-    job = owning.run_as_service(data_dir, partial(_cancel, job_id, options.checked_user(user)))
-    if job.status != "cancelled":
-        options.err.print(f"The job has ended: its status is {job.status}.")
+    job = backend.cancel_job(job_id)
+    if job["status"] != "cancelled":
+        options.err.print(f"The job has ended: its status is {job['status']}.")
     _show(job, as_json=as_json)
 
 
-async def _get(key: pipeline.JobKey, user_id: str, db: Database) -> JobState:
-    return await pipeline.get(await pipeline.find(key, user_id, db=db), user_id, db=db)
-
-
-async def _cancel(key: pipeline.JobKey, user_id: str, db: Database) -> JobState:
-    return await pipeline.cancel(await pipeline.find(key, user_id, db=db), user_id, db=db)
-
-
-def _show(job: JobState, *, as_json: bool) -> None:
-    shown = StoredJob.of(job)
+def _show(job: Answer, *, as_json: bool) -> None:
     if as_json:
-        typer.echo(shown.model_dump_json())
+        typer.echo(json.dumps(job))
         return
-    for name, value in shown.model_dump(mode="json", exclude={"progress"}).items():
-        options.out.print(f"[bold]{name}[/]: {escape(str(value))}", soft_wrap=True)
+    for name, value in job.items():
+        if name != "progress":
+            options.out.print(f"[bold]{name}[/]: {escape(str(value))}", soft_wrap=True)
     options.out.print(f"[bold]progress[/]: {escape(_progress(job))}")
 
 
-def _progress(job: JobState) -> str:
-    done, total, unit = (job.progress.get(name) for name in ("done", "total", "unit"))
+def _progress(job: Answer) -> str:
+    done, total, unit = (job["progress"].get(name) for name in ("done", "total", "unit"))
     counted = "" if done is None else f"{done}/{total} {unit}"
-    return " ".join(part for part in (job.progress.get("step", ""), counted) if part)
+    return " ".join(part for part in (job["progress"].get("step"), counted) if part)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from datetime import date
+from collections.abc import Mapping
+from datetime import date, datetime
 from typing import Annotated
 
 import typer
 
-from app.cli import options
-from app.cli.maintenance import owning
+from app.cli import options, owning
 from app.pipelines.maintenance import audit as log
 from app.pipelines.maintenance.audit import KeyUse, Recorded
 from app.store.connection.transactions import Database
@@ -39,8 +39,16 @@ def audit(
     if as_json:
         typer.echo(json.dumps({"events": shown, "key_uses": used}, default=date.isoformat))
         return
-    _print(shown, ("at", "user_id", "actor", "action", "target", "counts"))
-    _print(used, ("day", "user_id", "key_id", "scope", "uses", "last_used_at"))
+    table = options.table("at", "user", "event", ids=("event",))
+    for row in shown:
+        event = options.cell(row["action"], _shown(row["counts"]), f"by {row['actor']}", identity=row["target"])
+        table.add_row(_moment(row["at"]), row["user_id"], event)
+    options.print_table(table)
+    table = options.table("day", "user", "key", "scope", "uses", "last used", ids=("key",))
+    for row in used:
+        counts = (row["scope"], str(row["uses"]), _moment(row["last_used_at"]))
+        table.add_row(str(row["day"]), row["user_id"], row["key_id"], *counts)
+    options.print_table(table)
 
 
 async def _read(db: Database, user: str | None, limit: int) -> tuple[list[Recorded], list[KeyUse]]:
@@ -48,17 +56,12 @@ async def _read(db: Database, user: str | None, limit: int) -> tuple[list[Record
     return events, await log.key_uses(db=db, user_id=user, limit=limit)
 
 
-def _print(rows: list[dict[str, object]], names: tuple[str, ...]) -> None:
-    table = options.table(*names, ids=("user_id", "actor", "key_id", "target"))
-    for row in rows:
-        table.add_row(*(_shown(row[name]) for name in names))
-    options.print_table(table)
+def _moment(at: datetime) -> str:
+    return options.moment(at.isoformat())
 
 
-def _shown(value: object) -> str:
-    if isinstance(value, dict):
-        return ", ".join(_counted(name, count) for name, count in value.items() if count)
-    return str(value).partition(".")[0] if isinstance(value, date) else str(value)
+def _shown(counts: Mapping[str, object]) -> str:
+    return ", ".join(_counted(name, count) for name, count in counts.items() if count)
 
 
 def _counted(name: str, value: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -19,10 +20,13 @@ from app.store.maintenance.backups import Access, Archive
 File = Annotated[Path, typer.Argument(help="The backup file, in the custom format of pg_dump.")]
 
 
-def backup(file: File, data_dir: options.DataDir = None) -> None:
+def backup(file: File, as_json: options.AsJson = False, data_dir: options.DataDir = None) -> None:
     """Write a backup of the whole database to FILE (mode 0600); the service may run. A failed backup leaves no file."""
     archive = options.run(_backup(options.settings(data_dir), file.absolute()))
-    options.out.print(f"Wrote {file}: {_shown(archive)}.", soft_wrap=True)
+    if as_json:
+        typer.echo(json.dumps({"file": str(file), **_as_json(archive)}))
+    else:
+        options.out.print(f"Wrote {file}: {_shown(archive)}.", soft_wrap=True, markup=False)
 
 
 def restore(
@@ -31,13 +35,20 @@ def restore(
         bool,
         typer.Option("--replace", help="Replace the contents of the database; without it, the database must be empty."),
     ] = False,
+    as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
     """Load the backup FILE in one transaction and bring it to this version's schema; stop the service first."""
     settings = options.settings(data_dir)
     restored, revision = options.run(_restore(settings, file, replace=replace))
-    options.out.print(f"Restored {file}: {_shown(restored.archive)}; now at revision {revision}.", soft_wrap=True)
-    if restored.role_created and settings.database_url is not None:
+    needs_password = restored.role_created and settings.database_url is not None
+    if as_json:
+        done = {"file": str(file), **_as_json(restored.archive), "now_at": revision}
+        typer.echo(json.dumps({**done, "service_needs_password": needs_password}))
+        return
+    shown = f"Restored {file}: {_shown(restored.archive)}; now at revision {revision}."
+    options.out.print(shown, soft_wrap=True, markup=False)
+    if needs_password:
         options.out.print("stepwell_service has no password yet: run `stepwell db upgrade --set-service-password`.")
 
 
@@ -53,6 +64,10 @@ async def _restore(settings: Settings, file: Path, *, replace: bool) -> tuple[Re
         revision = await runtime.migrate(settings, dsn)
         await storage.vacuum(dsn)
         return restored, revision
+
+
+def _as_json(archive: Archive) -> dict[str, object]:
+    return {"bytes": archive.bytes, "revision": archive.revision, "model": archive.model}
 
 
 def _shown(archive: Archive) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -23,11 +24,15 @@ def upgrade(
     set_service_password: Annotated[
         bool, typer.Option("--set-service-password", help="Give stepwell_service the password in DATABASE_URL.")
     ] = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Upgrade the database to this version's schema, as the owner (STEPWELL_MIGRATION_URL)."""
     settings = options.settings(data_dir)
     revision = options.run(_upgrade(settings, set_service_password=set_service_password))
-    options.out.print(f"The database is at revision {revision}.")
+    if as_json:
+        typer.echo(json.dumps({"revision": revision}))
+    else:
+        options.out.print(f"The database is at revision {revision}.")
 
 
 @app.command()
@@ -36,6 +41,7 @@ def distribute(
         int | None,
         typer.Option("--shards", help="Number of shards, when first distributed (Citus' default: 32).", min=1),
     ] = None,
+    as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
     """Distribute the tables of users over a Citus cluster, as the owner (STEPWELL_MIGRATION_URL, the coordinator).
@@ -43,6 +49,10 @@ def distribute(
     Stored rows are moved. The command may be repeated; `stepwell db upgrade` distributes tables that are added later.
     """
     found, unmarked = options.run(_distribute(options.settings(data_dir), shards))
+    if as_json:
+        counts = {"distributed": list(found.added), "shards": found.shards, "nodes": found.nodes}
+        typer.echo(json.dumps({**counts, "not_leakproof": unmarked}))
+        return
     done = f"{len(found.added)} tables were distributed" if found.added else "All tables were distributed already"
     options.out.print(f"{done}: {found.shards} shards on {found.nodes} nodes.")
     for problem in unmarked:
@@ -50,10 +60,13 @@ def distribute(
 
 
 @app.command()
-def check(data_dir: options.DataDir = None) -> None:
+def check(as_json: options.AsJson = False, data_dir: options.DataDir = None) -> None:
     """Check that the database has this version's schema; report the first difference otherwise."""
     options.run(_check(options.settings(data_dir)))
-    options.out.print("The database has the schema of this version.")
+    if as_json:
+        typer.echo(json.dumps({"up_to_date": True}))
+    else:
+        options.out.print("The database has the schema of this version.")
 
 
 @app.command("schema")
@@ -62,11 +75,13 @@ def show(
     write: Annotated[Path | None, typer.Option("--write", help="Write it to a file instead of stdout.")] = None,
 ) -> None:
     """Print the schema as described by the Postgres catalogue."""
+    if write is not None:
+        options.check_target(write, option="--write")
     picture = options.run(_schema(options.settings(data_dir)))
     if write is None:
         typer.echo(picture, nl=False)
     else:
-        write.write_text(picture, encoding="utf-8")
+        options.write_text(write, picture, option="--write")
 
 
 async def _upgrade(settings: Settings, *, set_service_password: bool) -> str:

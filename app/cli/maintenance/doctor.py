@@ -161,14 +161,19 @@ def _variable(place: tuple[int | str, ...]) -> str:
 def _settings(settings: Settings) -> dict[str, tuple[Any, bool]]:
     """Each variable's value with secrets masked, and whether it is not the default."""
     shown = {}
-    names = type(settings).model_fields
-    for (variable, _default, _meaning), name in zip(settings.described(), names, strict=True):
-        value = getattr(settings, name)
+    fields = type(settings).model_fields
+    for (variable, _default, _meaning), (name, field) in zip(settings.described(), fields.items(), strict=True):
+        value, default = getattr(settings, name), field.get_default(call_default_factory=True)
         shown[variable] = (
             _address(value) if name.endswith("_url") and value else _masked(value),
-            value != names[name].default,
+            _parts(value) != _parts(default),
         )
     return shown
+
+
+def _parts(value: Any) -> Any:
+    """A value to compare: spaces around the items of a list do not matter."""
+    return [item.strip() for item in value.split(",")] if isinstance(value, str) else value
 
 
 def _masked(value: Any) -> Any:

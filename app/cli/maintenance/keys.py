@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
-from app.cli import options
-from app.cli.maintenance import owning
-from app.cli.search import filter_option
+from app.cli import options, owning
+from app.cli.search import filter_option, json_option
 from app.pipelines.maintenance import keys
 
 app = typer.Typer(help="API keys: create, list, rotate, revoke.", no_args_is_help=True)
@@ -22,7 +23,7 @@ def create(
     scope: Annotated[list[str] | None, typer.Option(help="search, write, metrics or admin; may be repeated.")] = None,
     name: Annotated[str, typer.Option(help="A note on the purpose of the key.")] = "",
     days: Annotated[int | None, typer.Option(min=1, help="Days until it expires.", show_default="never")] = None,
-    filters: filter_option.FiltersJson = None,
+    filters: json_option.FiltersJson = None,
     entities: Annotated[
         bool, typer.Option("--entities", help="With --filters: show descriptions and facts of the visible entities.")
     ] = False,
@@ -56,7 +57,7 @@ def listed(
     """List the keys without their secrets."""
     found = owning.run(data_dir, lambda db: keys.list_keys(db=db, user_id=user))
     fields = ("key_id", "user_id", "scopes", "name", "created_at", "expires_at", "revoked_at", "filters")
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             **{name: getattr(key, name) for name in fields},
             "entities": key.filters is None or key.shows_entities,
@@ -67,9 +68,10 @@ def listed(
     if as_json:
         typer.echo(json.dumps(rows, default=lambda moment: moment.isoformat()))
         return
-    table = options.table(*fields, "entities", "tokens", ids=("key_id", "user_id"))
+    table = options.table("key", "user", "scopes", "valid", "sees", ids=("key", "user"))
     for row in rows:
-        table.add_row(*(_shown(value) for value in row.values()))
+        shown = options.cell(row["name"], identity=row["key_id"])
+        table.add_row(shown, row["user_id"], ", ".join(row["scopes"]), _valid(row), _sees(row))
     options.print_table(table)
 
 
@@ -93,18 +95,25 @@ def rotate(
 @app.command()
 def revoke(
     key_id: Annotated[str, typer.Argument(help="The key's id, or the whole key.")],
+    as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
     """Revoke a key at once."""
     owning.run(data_dir, lambda db: keys.revoke(key_id, db=db, actor=owning.actor()))
-    options.err.print("Revoked.")
+    if as_json:
+        typer.echo(json.dumps({"revoked": True}))
+    else:
+        options.err.print("Revoked.")
 
 
-def _shown(value: object) -> str:
-    if isinstance(value, datetime):
-        return value.strftime("%Y-%m-%d %H:%M")
-    if isinstance(value, dict):
-        return json.dumps(value)
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return ", ".join(value) if isinstance(value, tuple) else str(value or "")
+def _valid(row: Mapping[str, Any]) -> str:
+    """The days on which a key was created, expires and was revoked."""
+    days = {"from": row["created_at"], "until": row["expires_at"], "revoked": row["revoked_at"]}
+    return "\n".join(f"{what} {at:%Y-%m-%d %H:%M}" for what, at in days.items() if at)
+
+
+def _sees(row: Mapping[str, Any]) -> Text:
+    """Whether a key sees everything, and whether it signs tokens."""
+    filters = row["filters"]
+    lines = ["everything"] if filters is None else [json.dumps(filters), *(["entities"] if row["entities"] else [])]
+    return options.cell(*lines, "signs tokens" if row["tokens"] else "signs no tokens")

@@ -45,6 +45,9 @@ def reembed(
     settings = options.settings(data_dir)
     if cancel:
         done = options.run(_cancel(settings))
+        if as_json:
+            typer.echo(json.dumps({"cancelled": done}))
+            return
         _say("The vectors were dropped; the present model stays." if done else "No re-embedding is in progress.")
         return
     if dry_run:

@@ -13,7 +13,7 @@ from app import runtime
 from app.cli import options
 from app.cli.maintenance.repair import owner_at_revision
 from app.cli.progress import Progress
-from app.cli.search import filter_option
+from app.cli.search import filter_option, json_option
 from app.config import Settings
 from app.errors import BadRequest
 from app.pipelines.documents import selections
@@ -35,7 +35,7 @@ def reindex(
         list[str] | None, typer.Option("--user", help="Only this user; may be repeated.", show_default="all users")
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Also compare documents with the current options.")] = False,
-    filters: filter_option.FiltersJson = None,
+    filters: json_option.FiltersJson = None,
     detect_language: Annotated[
         bool,
         typer.Option("--detect-language", help="Compare all documents; those in English get the detected language."),

@@ -10,8 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from app.cli import options
-from app.cli.maintenance import owning
+from app.cli import options, owning
 from app.pipelines.maintenance import users
 
 app = typer.Typer(help="Users: list, export, delete.", no_args_is_help=True)

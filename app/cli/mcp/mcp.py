@@ -60,7 +60,8 @@ def mcp(
         from app.cli.mcp import mcp_config
 
         external = _with_roots(options.settings(data_dir), roots).database_url is not None
-        launch = mcp_config.Launch(url, user, data_dir, external, tuple(roots))
+        keyed = url is not None and (bool(api_key) or _needs_key(url))
+        launch = mcp_config.Launch(url, user, data_dir, external, keyed, tuple(roots))
         typer.echo(mcp_config.text(print_config.value, launch))
     elif url is not None:
         from app.cli.mcp import mcp_bridge
@@ -71,6 +72,15 @@ def mcp(
 
         settings = _with_roots(options.settings(data_dir), roots)
         options.run(mcp_stdio.run(settings, options.checked_user(user)))
+
+
+def _needs_key(url: str) -> bool:
+    """Whether the service at an address asks for a key; one that does not answer may."""
+    from app.cli.mcp import mcp_bridge
+
+    if (asked := mcp_bridge.asks_for_key(url)) is None:
+        options.err.print("The service does not answer. If it needs no key, remove the one from the configuration.")
+    return asked is not False
 
 
 def _with_roots(settings: Settings, roots: list[Path]) -> Settings:

@@ -49,6 +49,16 @@ def endpoint(url: str) -> str:
     return url.rstrip("/").removesuffix("/mcp") + "/mcp"
 
 
+def asks_for_key(url: str) -> bool | None:
+    """Whether a service refuses requests without a key; None if it does not answer. Raises BadRequest."""
+    address = endpoint(url).removesuffix("/mcp") + "/api/rag/tools"
+    try:
+        answer = httpx.get(address, timeout=CONNECT_TIMEOUT_S)
+    except httpx.HTTPError:
+        return None
+    return answer.status_code in (401, 403)
+
+
 @dataclass(slots=True)
 class _Bridge:
     """One client on stdin and stdout. `version` is the protocol version that it negotiated, if it did."""

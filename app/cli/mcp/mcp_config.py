@@ -25,13 +25,15 @@ _PLACES = {
 class Launch:
     """How the program reaches the documents: through the service at `url`, or by opening the database itself.
 
-    `external` is whether DATABASE_URL names the database; sources may be added below `roots`.
+    `external` is whether DATABASE_URL names the database, `keyed` whether the service asks for a key; sources may be
+    added below `roots`.
     """
 
     url: str | None
     user: str
     data_dir: Path | None
     external: bool
+    keyed: bool = False
     roots: tuple[Path, ...] = ()
 
     def command(self) -> list[str]:
@@ -51,7 +53,7 @@ class Launch:
     def environment(self) -> dict[str, str]:
         """The variables that the command needs, with a placeholder for each secret."""
         if self.url is not None:
-            return {"STEPWELL_API_KEY": KEY}
+            return {"STEPWELL_API_KEY": KEY} if self.keyed else {}
         return {"DATABASE_URL": "YOUR_DATABASE_URL"} if self.external else {}
 
 
@@ -66,8 +68,8 @@ def text(program: Program, launch: Launch) -> str:
 
 def _claude_code(launch: Launch) -> list[str]:
     if launch.url is not None:
-        header = f"Authorization: Bearer {KEY}"
-        return ["claude", "mcp", "add", "--transport", "http", "stepwell", _endpoint(launch.url), "--header", header]
+        header = ["--header", f"Authorization: Bearer {KEY}"] if launch.keyed else []
+        return ["claude", "mcp", "add", "--transport", "http", "stepwell", _endpoint(launch.url), *header]
     variables = [part for name, value in launch.environment().items() for part in ("--env", f"{name}={value}")]
     return ["claude", "mcp", "add", "stepwell", *variables, "--", *launch.command()]
 
@@ -76,7 +78,8 @@ def _server(program: Program, launch: Launch) -> dict[str, Any]:
     """Claude Desktop only starts commands; the others connect to a service themselves."""
     if launch.url is not None and program != "claude-desktop":
         typed = {"type": "http"} if program == "vscode" else {}
-        return {**typed, "url": _endpoint(launch.url), "headers": {"Authorization": f"Bearer {KEY}"}}
+        headers = {"headers": {"Authorization": f"Bearer {KEY}"}} if launch.keyed else {}
+        return {**typed, "url": _endpoint(launch.url), **headers}
     command, *arguments = launch.command()
     typed = {"type": "stdio"} if program == "vscode" else {}
     environment = launch.environment()

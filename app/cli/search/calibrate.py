@@ -58,7 +58,10 @@ def calibrate(
     user_id, settings = options.checked_user(user), options.settings(data_dir)
     if reset:
         options.run(_reset(user_id, settings))
-        options.out.print("The defaults are used again.")
+        if as_json:
+            typer.echo(json.dumps({"reset": True}))
+        else:
+            options.out.print("The defaults are used again.")
         return
     foreign = [question for other in unanswerable or () for question in beir.questions(other)]
     given = None if folder is None else Judgements(beir.judged_questions(folder), foreign, only_judged)

@@ -16,6 +16,7 @@ from rich.table import Table
 from app import runtime
 from app.cli import options
 from app.cli.progress import Progress
+from app.cli.search.multihop import Extractor, Merge
 from app.config import Settings
 from app.evaluation import beir, plots, runner
 from app.evaluation import calibration as calibrations
@@ -35,23 +36,6 @@ class EvalMode(StrEnum):
     multihop = "multihop"
     vector = "vector"
     text = "text"
-
-
-class Extractor(StrEnum):
-    """Sources of the terms for a further hop."""
-
-    auto = "auto"
-    llm = "llm"
-    entities = "entities"
-    statistical = "statistical"
-    none = "none"
-
-
-class Merge(StrEnum):
-    """Strategies for merging the hits of several hops."""
-
-    linked = "linked"
-    classic = "classic"
 
 
 class Fusion(StrEnum):
@@ -135,6 +119,8 @@ def evaluate(
     data_dir: options.DataDir = None,
 ) -> None:
     """Ingest a set in BEIR layout, ask its questions and print the averaged metrics."""
+    if plot is not None:
+        options.check_target(plot, option="--plot")
     tenant = Tenant.of(str(folder.resolve())) if user is None else Tenant(options.checked_user(user), exclusive=False)
     strategy = Strategy(
         MODES[mode.value],
@@ -154,7 +140,8 @@ def evaluate(
     report = options.run(_evaluate(loaded, others, strategy, tenant, options.settings(data_dir)))
     title = f"{folder.name}, {strategy.mode}" + (f", reranked: {rerank.value}" if strategy.rerank != "none" else "")
     if plot is not None and report.predictions:
-        plot.write_text(plots.reliability(calibrations.of(report.predictions.relevance), title), encoding="utf-8")
+        diagram = plots.reliability(calibrations.of(report.predictions.relevance), title)
+        options.write_text(plot, diagram, option="--plot")
     if as_json:
         typer.echo(json.dumps(report.as_json()))
         return

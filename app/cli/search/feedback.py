@@ -1,22 +1,61 @@
-"""Implements `stepwell feedback`: lists and exports what was said of hits."""
+"""Implements `stepwell feedback`: judges hits, and lists and exports what was said of them."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
 
 import typer
 from rich.markup import escape
 
-from app import runtime
+from app import errors
 from app.cli import options
-from app.config import Settings
-from app.evaluation import feedback_sets
-from app.pipelines.search import feedback as pipeline
+from app.cli.backends import connecting
+from app.cli.backends.backend import Answer, Backend, Body
 from app.shapes import GivenFeedback, uris
 
-app = typer.Typer(help="Feedback: list, export.", no_args_is_help=True)
+if TYPE_CHECKING:  # `give` by way of a service needs none of it
+    from app.config import Settings
+
+app = typer.Typer(help="Feedback: give, list, export.", no_args_is_help=True)
+
+
+@app.command()
+@connecting.connected
+def give(
+    backend: Backend,
+    query: Annotated[str, typer.Argument(help="The query of the search.")],
+    passage: Annotated[str, typer.Argument(help="Id of a chunk or document, or URI or path of a document.")],
+    helpful: Annotated[
+        bool | None, typer.Option("--helpful/--not-helpful", help="Whether it helped to answer the query.")
+    ] = None,
+    withdraw: Annotated[bool, typer.Option("--withdraw", help="Withdraw what was said before.")] = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Say whether a passage, or a document as a whole, helped with a query; a later judgement replaces it."""
+    if (helpful is None) != withdraw:
+        raise errors.BadRequest("Use one of --helpful, --not-helpful and --withdraw.", field="--helpful")
+    answer = _given(backend, {"query": query, "helpful": helpful}, passage)
+    if as_json:
+        typer.echo(json.dumps(answer))
+    else:
+        options.out.print("Withdrawn." if withdraw else f"Stored: {'helpful' if helpful else 'not helpful'}.")
+
+
+def _given(backend: Backend, judgement: Body, passage: str) -> Answer:
+    """What is stored of a judgement of the chunk or document with this id, else of the document with this URI."""
+    try:
+        found = str(UUID(passage))
+    except ValueError:
+        return backend.give_feedback({**judgement, "document_id": backend.document(passage)["document_id"]})
+    try:
+        return backend.give_feedback({**judgement, "chunk_id": found})
+    except errors.StepwellError as error:
+        if error.status != errors.NotFound.status:
+            raise
+    return backend.give_feedback({**judgement, "document_id": found})
 
 
 @app.command("list")
@@ -45,6 +84,7 @@ def export(
     data_dir: options.DataDir = None,
 ) -> None:
     """Write judged queries with all documents as a set that `eval` and `calibrate` read (BEIR layout)."""
+    _make(folder)
     questions, documents = options.run(_export(options.checked_user(user), folder, options.settings(data_dir)))
     if as_json:
         typer.echo(json.dumps({"questions": questions, "documents": documents}))
@@ -53,13 +93,26 @@ def export(
 
 
 async def _listed(user_id: str, settings: Settings) -> list[GivenFeedback]:
+    from app import runtime
+    from app.pipelines.search import feedback as pipeline
+
     async with runtime.open_services(settings, pool_size=2) as services:
         return [one async for one in pipeline.listed(user_id, services)]
 
 
 async def _export(user_id: str, folder: Path, settings: Settings) -> tuple[int, int]:
+    from app import runtime
+    from app.evaluation import feedback_sets
+
     async with runtime.open_services(settings, pool_size=2) as services:
         return await feedback_sets.export(user_id, folder, services)
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise errors.BadRequest(f"The folder cannot be made: {error.strerror}.", field="FOLDER") from error
 
 
 def _row(one: GivenFeedback) -> dict[str, object]:

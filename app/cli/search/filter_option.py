@@ -1,24 +1,13 @@
-"""Defines the option `--filters` of the commands that search."""
+"""Checks the option `--filters` in commands that work on a database only."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-import typer
-from pydantic import TypeAdapter
+from typing import Any
 
 from app.api.contract.filter_models import SearchFilters
+from app.cli.backends import requests
 from app.cli.search import json_option
 from app.shapes import Filters
-
-FiltersJson = Annotated[
-    str | None,
-    typer.Option(
-        "--filters",
-        metavar="JSON",
-        help='Conditions on the documents, as in the API: \'{"metadata": {"team": "tide"}}\'.',
-    ),
-]
 
 
 def read(given: str | None) -> Filters:
@@ -32,4 +21,4 @@ def as_json(given: str | None) -> dict[str, Any] | None:
 
 
 def _model(given: str) -> SearchFilters:
-    return json_option.read(given, TypeAdapter(SearchFilters), field="filters")
+    return requests.read(SearchFilters, json_option.filters(given) or {}, field="filters")

@@ -1,35 +1,45 @@
-"""Reads the JSON of an option as a field of a request of the API, with the same checks."""
+"""Reads the JSON of an option."""
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+import json
+from typing import Annotated, Any, NoReturn
 
-from pydantic import TypeAdapter, ValidationError
+import typer
 
-from app.api.contract import validation_errors
 from app.errors import BadRequest
 
-T = TypeVar("T")
+FiltersJson = Annotated[
+    str | None,
+    typer.Option(
+        "--filters",
+        metavar="JSON",
+        help='Conditions on the documents, as in the API: \'{"metadata": {"team": "tide"}}\'.',
+    ),
+]
 
 
-def read(given: str, kind: TypeAdapter[T], *, field: str) -> T:
-    """The value of an option. Raises BadRequest with the path of the first wrong value in the field."""
-    from fastapi.exceptions import RequestValidationError  # takes longer to import than the command needs otherwise
+def read(given: str, *, field: str) -> Any:
+    """The value of an option. Raises BadRequest with the place of a mistake."""
 
-    from app.api.bodies import strict_json
+    def refused(_constant: str) -> NoReturn:
+        raise BadRequest("Must have finite numbers only.", field=field)
 
     try:
-        parsed = strict_json.parse(given.encode(errors="surrogateescape"))
-    except RequestValidationError as error:
-        raise _bad_request(list(error.errors()), None, field) from None
-    try:
-        return kind.validate_python(parsed)
-    except ValidationError as error:
-        located = [{**found, "loc": ("body", *found["loc"])} for found in error.errors()]
-        raise _bad_request(located, parsed, field) from None
+        return json.loads(given, parse_constant=refused)
+    except json.JSONDecodeError as error:
+        reason = error.msg.partition(":")[0]
+        message = f"The option is not valid JSON at line {error.lineno}, column {error.colno}: {reason}."
+        raise BadRequest(message, field=field) from None
+    except (ValueError, RecursionError):
+        raise BadRequest("The option has a number that is too long, or too many levels.", field=field) from None
 
 
-def _bad_request(found: list[Any], parsed: object, field: str) -> BadRequest:
-    first = validation_errors.read(found, parsed)[0]
-    path = "" if first.field == "body" else f".{first.field}"
-    return BadRequest(first.message, field=f"{field}{path}")
+def filters(given: str | None) -> dict[str, Any] | None:
+    """The filters of the option, which the backend checks. Raises BadRequest for another value than an object."""
+    if given is None:
+        return None
+    value = read(given, field="filters")
+    if not isinstance(value, dict):
+        raise BadRequest("Must be a JSON object.", field="filters")
+    return value

@@ -1,4 +1,4 @@
-"""Renders the text of a hit for a terminal: its snippet with the matches highlighted, or its beginning."""
+"""Renders a hit for a terminal: where it stands, and its snippet with the matches highlighted, or its beginning."""
 
 from __future__ import annotations
 
@@ -6,32 +6,62 @@ import re
 
 from rich.text import Text
 
-from app.shapes import Hit, Snippet
+from app.cli.backends.backend import Answer
+from app.shapes import uris
 
 _WORD = re.compile(r"\w{3,}")
+_HEADING = re.compile(r"\s*#{1,6}\s+(.+?)\s*#*\s*(?:\n|$)")
 _BLANKS = str.maketrans("\n\r\t", "   ")
 
 
-def shown(hit: Hit, query: str, *, length: int) -> Text:
+def uri(hit: Answer) -> str:
+    """The URI or path of a hit's document as people write it."""
+    return uris.shown(hit["uri"] or "")
+
+
+def headings(hit: Answer) -> list[str]:
+    """The title of a hit's document and the headings above the passage, each once."""
+    return list(dict.fromkeys(part for part in (hit["title"] or uri(hit), *hit["heading_path"]) if part))
+
+
+def place(hit: Answer) -> Text:
+    """Returns the title and the headings of a hit, and in a second line the URI of its document."""
+    names, path = headings(hit), uri(hit)
+    shown = Text(" › ".join(names) + "\n", style="bold")
+    if path and path not in names:
+        shown.append(f"{path}\n", style="dim not bold")
+    return shown
+
+
+def shown(hit: Answer, query: str, *, length: int) -> Text:
     """Returns the hit's snippet, or up to `length` characters of its passage with the query's words highlighted."""
-    return _sentences(hit.snippet) if hit.snippet else _beginning(hit.candidate.content, query, length)
+    if snippet := hit.get("snippet"):
+        return _sentences(snippet)
+    return _beginning(_below(hit["content"], headings(hit)), query, length)
 
 
-def duplicates(hit: Hit) -> Text:
+def duplicates(hit: Answer) -> Text:
     """Returns how many passages repeat the hit and where, as a line; empty if there are none."""
-    if not hit.duplicates:
+    if not (count := hit.get("duplicates")):
         return Text()
-    count, named = len(hit.duplicates), [one.uri or one.title for one in hit.duplicate_documents]
+    named = [uris.shown(one["uri"] or "") or one["title"] for one in hit.get("duplicate_documents", ())]
     passages = "1 passage repeats" if count == 1 else f"{count} passages repeat"
     return Text(f"\n{passages} it{': ' if named else ''}{', '.join(named)}", style="dim not bold")
 
 
-def _sentences(snippet: Snippet) -> Text:
+def _sentences(snippet: Answer) -> Text:
     """Returns the snippet on one line."""
-    text = Text(snippet.text.translate(_BLANKS), style="not bold")
-    for match in snippet.matches:
-        text.stylize("bold yellow", match.text_start, match.text_end)
+    text = Text(snippet["text"].translate(_BLANKS), style="not bold")
+    for match in snippet["matches"]:
+        text.stylize("bold yellow", match["text_start"], match["text_end"])
     return text
+
+
+def _below(content: str, names: list[str]) -> str:
+    """A passage without the headings at its beginning that are shown above it."""
+    while (heading := _HEADING.match(content)) and heading[1] in names and content[heading.end() :].strip():
+        content = content[heading.end() :]
+    return content
 
 
 def _beginning(content: str, query: str, length: int) -> Text:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from pydantic import ValidationError
 
-from app import errors, runtime
-from app.api.search.synonym_models import StoredGroup, StoredSynonyms, SynonymCounts, SynonymsGroup
+from app import errors
 from app.cli import options
-from app.config import Settings
-from app.pipelines.search import synonyms as pipeline
+from app.cli.backends import connecting
+from app.cli.backends.backend import Backend
 from app.shapes import SynonymGroup, limits
 from app.text.queries import synonyms as lines
 
@@ -21,76 +19,64 @@ app = typer.Typer(help="Synonyms: list, set, clear.", no_args_is_help=True)
 
 
 @app.command("list")
-def listed(
-    user: options.User = options.LOCAL, as_json: options.AsJson = False, data_dir: options.DataDir = None
-) -> None:
+@connecting.connected
+def listed(backend: Backend, as_json: options.AsJson = False) -> None:
     """Print the groups in the form that `set` reads."""
-    user_id = options.checked_user(user)
-
-    groups = options.run(_stored(user_id, options.settings(data_dir)))
+    answer = backend.synonyms()
     if as_json:
-        typer.echo(StoredSynonyms(groups=[StoredGroup.of(group) for group in groups]).model_dump_json())
+        typer.echo(json.dumps(answer))
     else:
+        groups = [SynonymGroup(tuple(one["terms"]), tuple(one["expand_to"])) for one in answer["groups"]]
         typer.echo(lines.written(groups), nl=False)
 
 
 @app.command("set")
+@connecting.connected
 def replace(
+    backend: Backend,
     file: Annotated[
         Path, typer.Argument(help="One group per line, `boiler, furnace` or `vehicle => car, lorry`; - reads stdin.")
     ],
-    user: options.User = options.LOCAL,
     as_json: options.AsJson = False,
-    data_dir: options.DataDir = None,
 ) -> None:
     """Replace all groups by those of a file."""
-    _put(_read(file), user, data_dir, as_json=as_json)
+    numbered = list(lines.read(_text(file)))
+    if len(numbered) > limits.MAX_SYNONYM_GROUPS:
+        raise errors.BadRequest(f"Must have at most {limits.MAX_SYNONYM_GROUPS} groups.", field="file")
+    groups = [{"terms": list(one.terms), "expand_to": list(one.expand_to) or None} for _line, one in numbered]
+    try:
+        _put(backend, groups, as_json=as_json)
+    except errors.StepwellError as error:
+        if (place := _place(error.field)) is None:
+            raise
+        raise errors.BadRequest(error.message, field=f"line {numbered[place][0]}") from error
 
 
 @app.command()
-def clear(
-    user: options.User = options.LOCAL, as_json: options.AsJson = False, data_dir: options.DataDir = None
-) -> None:
+@connecting.connected
+def clear(backend: Backend, as_json: options.AsJson = False) -> None:
     """Remove all groups."""
-    _put([], user, data_dir, as_json=as_json)
+    _put(backend, [], as_json=as_json)
 
 
-def _put(groups: Sequence[SynonymGroup], user: str, data_dir: Path | None, *, as_json: bool) -> None:
-    options.run(_store(options.checked_user(user), groups, options.settings(data_dir)))
-    counts = SynonymCounts.of(groups)
+def _put(backend: Backend, groups: list[dict[str, Any]], *, as_json: bool) -> None:
+    counts = backend.set_synonyms({"groups": groups})
     if as_json:
-        typer.echo(counts.model_dump_json())
+        typer.echo(json.dumps(counts))
     else:
-        options.out.print(f"{counts.groups} groups, {counts.terms} words and phrases.")
+        options.out.print(f"{counts['groups']} groups, {counts['terms']} words and phrases.")
 
 
-async def _stored(user_id: str, settings: Settings) -> list[SynonymGroup]:
-    async with runtime.open_database(settings, pool_size=1) as db:
-        return await pipeline.get(user_id, db=db)
+def _place(field: str | None) -> int | None:
+    """The place in the request of the group that an error names."""
+    number = (field or "").removeprefix("groups[").partition("]")[0]
+    return int(number) if number.isdecimal() else None
 
 
-async def _store(user_id: str, groups: Sequence[SynonymGroup], settings: Settings) -> None:
-    async with runtime.open_database(settings, pool_size=1) as db:
-        await pipeline.put(user_id, groups, db=db)
-
-
-def _read(file: Path) -> list[SynonymGroup]:
+def _text(file: Path) -> str:
     try:
-        text = typer.get_text_stream("stdin").read() if str(file) == "-" else file.read_text("utf-8")
+        return typer.get_text_stream("stdin").read() if str(file) == "-" else file.read_text("utf-8")
     except OSError as error:
         raise errors.BadRequest(f"The file cannot be read: {error.strerror}.", field="file") from error
     except UnicodeDecodeError as error:
         raise errors.BadRequest("The file is not UTF-8.", field="file") from error
-    groups = [_checked(number, group) for number, group in lines.read(text)]
-    if len(groups) > limits.MAX_SYNONYM_GROUPS:
-        raise errors.BadRequest(f"Must have at most {limits.MAX_SYNONYM_GROUPS} groups.", field="file")
-    return groups
-
-
-def _checked(number: int, group: SynonymGroup) -> SynonymGroup:
-    given = {"terms": list(group.terms), "expand_to": list(group.expand_to) or None}
-    try:
-        return SynonymsGroup.model_validate(given).shape()
-    except ValidationError as error:
-        found = error.errors(include_url=False, include_input=False)[0]
-        raise errors.BadRequest(found["msg"], field=f"line {number}") from error

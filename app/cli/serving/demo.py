@@ -12,14 +12,13 @@ import typer
 
 from app import config, errors, runtime, samples, telemetry
 from app.cli import options
-from app.cli.documents import ingest
-from app.cli.documents.ingest_report import Summary
+from app.cli.backends import local_ingest, local_search
+from app.cli.backends.ingesting import Summary
 from app.cli.search import multihop, search
 from app.cli.serving import listening, serving
 from app.config import Settings
-from app.pipelines.multihop import multihop as pipeline
 from app.pipelines.running.services import Services
-from app.shapes import Query, Upload
+from app.shapes import Upload
 
 SHOWN = ("hybrid", "technical")
 """Kinds of sample questions for `search`; the demo runs the first of each."""
@@ -53,10 +52,11 @@ async def _demo(settings: Settings, user: str, *, serve_after: bool) -> None:
         await ingest_samples(services, user)
         for kind in SHOWN:
             question = next(q for q in samples.QUESTIONS if q.kind == kind)
-            search.show(await search.ask(Query(user, question.text, limit=3), services), question.text)
+            answer = await local_search.search({"query": question.text, "limit": 3}, user, services)
+            search.show(answer, question.text)
         linked = next(q for q in samples.QUESTIONS if q.kind == "multihop")
-        linked_query = pipeline.MultihopQuery(Query(user, linked.text, limit=5, guidance=services.guidance.off))
-        options.out.print(multihop.chain(await multihop.ask(linked_query, services)))
+        answer = await local_search.search_multihop({"query": linked.text, "limit": 5}, user, services)
+        options.out.print(multihop.chain(answer))
         if serve_after:
             telemetry.configure(settings.log_level, settings.log_json)
             await serving.listen(_with_free_port(settings), services, stack.pop_all())
@@ -67,7 +67,7 @@ async def ingest_samples(services: Services, user: str) -> None:
     paths = sorted(samples.NOTES.rglob("*.md"))
     summary = Summary()
     total_bytes = sum(path.stat().st_size for path in paths)
-    await ingest.store(_notes(paths), total_bytes, summary, user, services)
+    await local_ingest.store(_notes(paths), total_bytes, summary, user, services)
     options.err.print(f"{len(paths)} sample notes of a small company: {summary.chunks} chunks.")
 
 

@@ -72,14 +72,14 @@ def test_ids_stay_whole_on_a_narrow_terminal(
 
 def test_a_deleted_document_is_gone_and_another_users_is_not_found(stepwell: Stepwell, user: str) -> None:
     first, second = stepwell("documents", "list", "--user", user, "--json").json
-    assert stepwell("documents", "delete", first["document_id"], "--user", harness.new_user(), "--yes").code == 2
+    assert stepwell("documents", "delete", first["document_id"], "--user", harness.new_user(), "--yes").code == 1
     deleted = stepwell("documents", "delete", first["document_id"], "--user", user, "--yes", "--json")
     assert json.loads(deleted.out)["documents_deleted"] == 1
     assert [left["document_id"] for left in stepwell("documents", "list", "--user", user, "--json").json] == [
         second["document_id"]
     ]
     missing = stepwell("documents", "show", first["uri"], "--user", user)
-    assert missing.code == 2
+    assert missing.code == 1
     assert "no document" in missing.err
 
 

@@ -18,9 +18,10 @@ from rich.progress import BarColumn, TextColumn
 from watchfiles import Change
 
 from app.cli import progress
+from app.cli.backends import local_ingest
+from app.cli.backends.ingest_progress import Busiest, Chunks, Rates
+from app.cli.backends.ingesting import Files, Summary
 from app.cli.documents import ingest
-from app.cli.documents.ingest_progress import Busiest, Chunks, Rates
-from app.cli.documents.ingest_report import Summary
 from app.cli.progress import Progress
 from app.errors import UnreadableFile
 from app.pipelines.documents import document_drafts, file_reading
@@ -218,8 +219,8 @@ async def test_a_file_of_an_archive_that_fails_is_counted_with_the_archive(
     (tmp_path / "notes.zip").write_bytes(made_files.archive(notes))
     monkeypatch.chdir(tmp_path)
     summary = Summary()
-    files = ingest.Files(ingest.find([Path("notes.zip")], summary), None)
-    assert len([upload async for upload in ingest.read(files, summary, ParseLimits())]) == 1
+    files = Files(ingest.find([Path("notes.zip")], summary), None)
+    assert len([upload async for upload in local_ingest.read(files, summary, ParseLimits())]) == 1
     assert [path for path, _reason in summary.failures] == ["notes.zip/b.pdf", "notes.zip/c.zip"]
     assert [count.failed for count in summary.formats.values()] == [2]
 
@@ -334,6 +335,8 @@ def test_files_of_every_format_are_ingested_and_each_failure_is_one_line(stepwel
     assert (planned.code, planned.json["files"]) == (0, 14)
     assert planned.json["formats"]["word"]["files"] == 2
     assert planned.json["estimated_chunks"] > 0
+    assert planned.json["measured_chunks"] == 32, "of the sample notes where the files are short"
+    assert planned.json["estimated_minutes"] is not None
     assert stepwell("documents", "list", "--user", other, "--json").json == []
     assert "14 files would be read" in stepwell("ingest", tmp_path, "--dry-run").out
     documents = stepwell("documents", "list", "--user", user, "--json").json
@@ -353,10 +356,10 @@ def test_files_of_every_format_are_ingested_and_each_failure_is_one_line(stepwel
 def test_several_refused_rows_of_a_file_are_one_failure() -> None:
     summary = Summary()
     for row in (2, 3, 4):
-        summary.refuse(Upload("x", uri=f"file:///notes.csv#row={row}"), "Too long.")
-    summary.refuse(Upload("x", uri="file:///a.md"), "Blank.")
+        summary.refuse("/notes.csv", f"Too long: {row}.")
+    summary.refuse("/a.md", "Blank.")
     assert summary.as_json()["failures"] == [
-        {"path": "/notes.csv", "reason": "Too long. (3 documents of the file)"},
+        {"path": "/notes.csv", "reason": "Too long: 2. (3 documents of the file)"},
         {"path": "/a.md", "reason": "Blank."},
     ]
 

@@ -11,8 +11,8 @@ from web_site import response
 
 from app import runtime
 from app.cli import options
-from app.cli.documents import ingest_pages
-from app.cli.documents.ingest_report import Summary
+from app.cli.backends import local_ingest
+from app.cli.backends.ingesting import Files, Summary
 
 
 async def test_pages_are_stored_and_counted_as_files_are(data_dir: Path) -> None:
@@ -26,10 +26,10 @@ async def test_pages_are_stored_and_counted_as_files_are(data_dir: Path) -> None
         addresses = [f"http://docs.example.com{path}" for path in (*site.answers, "/none")]
         services = dataclasses.replace(opened, pages=site.fetcher())
         first = Summary()
-        await ingest_pages.store(addresses, None, first, user_id, services)
+        await local_ingest.store_pages(Files([], addresses=addresses), first, user_id, services)
         site.answers["/lime.md"] = response(status="304 Not Modified")
         again = Summary()
-        await ingest_pages.store(addresses[:2], None, again, user_id, services)
+        await local_ingest.store_pages(Files([], addresses=addresses[:2]), again, user_id, services)
     assert first.counts == {"added": 3}
     assert {name: (count.files, count.documents) for name, count in first.formats.items()} == {
         "markdown": (1, 1),

@@ -19,7 +19,7 @@ def test_a_database_is_backed_up_restored_and_checked(stepwell, tmp_path):
     note.write_text("# Lime\nCement sets fast.")
     assert stepwell("ingest", note).code == 0
     refused = stepwell("restore", file)
-    assert refused.code == 2
+    assert refused.code == 1
     assert "--replace" in refused.err
     restored = stepwell("restore", file, "--replace")
     assert restored.code == 0, restored.err

@@ -138,7 +138,7 @@ def test_why_explains_a_passage_by_its_uri_or_id(stepwell: Stepwell, notes: Path
             == placement["chunk"]
         )
     missing = stepwell("why", "lime", "no/such[/].md", "--user", user)
-    assert (missing.code, missing.out.split(":")[0]) == (0, "not found")
+    assert (missing.code, missing.out.split(":")[0]) == (1, "not found")
     assert '"no/such[/].md"' in missing.out
 
 
@@ -146,12 +146,11 @@ def test_why_explains_a_passage_by_its_uri_or_id(stepwell: Stepwell, notes: Path
     ("arguments", "expected"),
     [
         (("search", "  "), "blank"),
-        (("search", "\ufdfa" * 112), "more than 2,000 characters"),
-        (("multihop", "a" * 2_001), "more than 2,000 characters"),
-        (("why", "\ufdfa" * 112, "notes.md"), "more than 2,000 characters"),
+        (("search", "\ufdfa" * 112), "at most 2000 characters"),
+        (("multihop", "a" * 2_001), "at most 2000 characters"),
+        (("why", "\ufdfa" * 112, "notes.md"), "at most 2000 characters"),
         (("search", "lime", "--user", " "), "user"),
         (("keys", "create", "ada", "--scope", "root"), "scopes"),
-        (("keys", "revoke", "0123456789ab"), "No live key"),
         (("search", "lime", "--limit", "51"), "--limit"),
         (("search", "lime", "--mode", "magic"), "magic"),
         (("eval", "/nonexistent/folder"), "corpus.jsonl"),
@@ -188,7 +187,7 @@ def test_keys_are_created_listed_and_revoked(stepwell: Stepwell) -> None:
     assert stepwell("keys", "revoke", first["key_id"]).code == 0
     assert stepwell("keys", "revoke", plain.out.strip()).code == 0
     assert all(key["revoked_at"] for key in stepwell("keys", "list", "--user", user, "--json").json)
-    assert stepwell("keys", "revoke", first["key_id"]).code == 2
+    assert stepwell("keys", "revoke", first["key_id"]).code == 1
 
 
 def test_the_database_is_upgraded_checked_and_shown(stepwell: Stepwell, tmp_path: Path) -> None:

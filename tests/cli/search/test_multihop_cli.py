@@ -9,7 +9,6 @@ from typing import Any
 import harness
 
 from app.cli.search import multihop
-from app.shapes import Answer, Hop
 
 QUESTION = "Where was the director of Silent Harbour born?"
 NOTES = {
@@ -73,13 +72,12 @@ def test_the_tree_shows_that_nothing_was_found_and_what_failed(stepwell: Callabl
 
 
 def test_the_tree_shows_a_failed_hop_and_the_degradation() -> None:
-    hops = (Hop(1, "a [b] c", 3), Hop(2, "a [b] c", 0, (), None, "deadline_exceeded"))
-    answer = Answer(
-        hits=(), confidence=None, strategies_matched=(), query_type="conceptual", mode="auto", fusion="rrf",
-        search_mode="multihop", fallback_reason="nothing_found", approximate=False, degraded=("hop2_failed",),
-        relaxed=(), timings={}, hops=hops,
-    )  # fmt: skip
-    tree = multihop.chain(answer)
+    hops = [
+        {"hop": 1, "query": "a [b] c", "result_count": 3},
+        {"hop": 2, "query": "a [b] c", "result_count": 0, "expanded_terms": [], "error": "deadline_exceeded"},
+    ]
+    empty = {"results": [], "fallback_reason": "nothing_found", "answerable": 0, "relaxed": []}
+    tree = multihop.chain({**empty, "degraded": ["hop2_failed"], "hops": hops})
     labels = [str(branch.label) for branch in tree.children]
     assert str(tree.label) == r"[bold]a \[b] c[/]"
     assert labels[1] == "hop 2: 0 chunks [yellow](deadline_exceeded)[/]"

@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, T
 from rich.text import Text
 
 from app.cli import options
-from app.cli.documents.ingest_report import CHUNK_BYTES
+from app.cli.backends.ingesting import CHUNK_BYTES
 from app.cli.progress import Progress
 from app.pipelines.running import model_switch
 from app.pipelines.running.stage_times import Stage, StageTimes

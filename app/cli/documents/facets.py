@@ -1,0 +1,45 @@
+"""Implements `stepwell facets`: lists keys and values of metadata."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from app.cli import options
+from app.cli.backends import connecting
+from app.cli.backends.backend import Backend
+from app.cli.search import json_option
+
+MOST_VALUES = 100
+
+
+@connecting.connected
+def facets(
+    backend: Backend,
+    key: Annotated[str | None, typer.Argument(help="Only this key.", show_default=False)] = None,
+    prefix: Annotated[
+        str | None, typer.Option(help="Beginning of the keys, or with a key of its values, in any case.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=0, max=MOST_VALUES, help="Values per key.")] = 10,
+    filters: json_option.FiltersJson = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """List the keys of the documents' metadata with their types, values and numbers of documents."""
+    given = {"key": key, "prefix": prefix, "limit": limit, "filters": json_option.filters(filters)}
+    answer = backend.facets({name: value for name, value in given.items() if value is not None})
+    if as_json:
+        typer.echo(json.dumps(answer))
+        return
+    table = options.table("key", "documents", "types", "values")
+    for one in answer["facets"]:
+        values = ", ".join(f"{_shown(value['value'])} ({value['documents']})" for value in one["values"])
+        more = ", …" if one["distinct"] > len(one["values"]) else ""
+        table.add_row(escape(one["key"]), str(one["documents"]), ", ".join(one["types"]), escape(values + more))
+    options.print_table(table)
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

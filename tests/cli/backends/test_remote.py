@@ -1,0 +1,184 @@
+"""With `--url` commands use a running service: the same output, errors and statuses, and no database."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import harness
+import pytest
+
+from app.config import Settings
+from app.pipelines.running.services import Services
+from app.shapes import SourceRoots
+from app.store.connection.transactions import Database
+
+ROOT = Path(__file__).parents[3]
+Command = Callable[..., Awaitable[Any]]
+ANA = {"type": "person", "name": "Ana Silva", "aliases": ["asilva"], "role": "mason"}
+
+
+@pytest.fixture(scope="session")
+def template(wide_template: str) -> str:
+    """Databases here are for vectors of the offline model's length."""
+    return wide_template
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder whose parent is the working folder."""
+    made = tmp_path.resolve() / "notes"
+    made.mkdir()
+    monkeypatch.chdir(tmp_path)
+    return made
+
+
+@pytest.fixture
+async def remote(
+    command: Callable[..., Any], database: Database, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Command]:
+    """Runs a command by way of a service with keys, which may add the folder of the test as a source."""
+    roots = SourceRoots((folder,), per_user=False)
+    services: Services = replace(await harness.services(database), source_roots=roots)
+    key = await harness.create_key(database, harness.new_user())
+    async with harness.running(Settings(auth="api_key"), services) as app, harness.listening(app) as port:
+        monkeypatch.setenv("STEPWELL_URL", f"http://127.0.0.1:{port}")
+        monkeypatch.setenv("STEPWELL_API_KEY", key)
+        monkeypatch.setenv("COLUMNS", "300")
+
+        async def run(*arguments: object) -> Any:
+            return await asyncio.to_thread(command, *arguments)
+
+        yield run
+
+
+async def test_documents_are_ingested_found_explained_listed_and_deleted(remote: Command, folder: Path) -> None:
+    notes = folder
+    (notes / "lime.md").write_text("---\ntitle: Mortar\nteam: masons\n---\n# Mortar\n\nBelow the landing we use lime.")
+    (notes / "tide.txt").write_text("The Gannet reports every eleven minutes.")
+    (notes / "blank.rtf").write_text(r"{\rtf1 }")
+    first = await remote("ingest", notes, "--json")
+    assert (first.code, first.json["added"], first.json["failed"]) == (1, 2, 1)
+    assert [Path(one["path"]).name for one in first.json["failures"]] == ["blank.rtf"]
+    again = await remote("ingest", notes / "lime.md")
+    assert again.out == "0 added, 0 replaced, 1 unchanged, 0 failed; 1 chunks.\n"
+    assert (await remote("ingest", notes, "--dry-run", "--json")).json["estimated_minutes"] is None
+
+    found = await remote("search", "lime landing", "--limit", 1)
+    assert found.out.count("Mortar") == 1, "the heading of the passage is that of the document"
+    assert str(notes / "lime.md") in found.out
+    (hit,) = (await remote("search", "lime landing", "--limit", 1, "--json")).json["results"]
+    assert hit["uri"] == (notes / "lime.md").as_uri()
+    assert (await remote("multihop", "lime landing", "--json")).json["hops"][0]["hop"] == 1
+    assert (await remote("why", "lime", notes / "tide.txt", "--limit", 1, "--json")).json["verdict"] != "not_found"
+    missing = await remote("why", "lime", "no/such.md")
+    assert (missing.code, missing.out.partition(":")[0]) == (1, "not found")
+
+    listed = (await remote("documents", "list", "--query", "mortar", "--json")).json
+    assert [document["title"] for document in listed] == ["Mortar"]
+    assert "masons" in (await remote("documents", "show", notes / "lime.md")).out
+    assert (await remote("stats", "--json")).json["documents"] == 2
+    (team,) = (await remote("facets", "team", "--json")).json["facets"]
+    assert team["values"] == [{"value": "masons", "documents": 1}]
+    masons = ("documents", "delete", "--filters", '{"metadata": {"team": "masons"}}')
+    assert (await remote(*masons, "--dry-run")).out == "1 documents with 1 chunks would be deleted.\n"
+    assert (await remote(*masons, "--yes")).out == "Deleted 1 documents with 1 chunks.\n"
+    assert (await remote("documents", "delete", notes / "tide.txt", "--yes")).code == 0
+    assert (await remote("documents", "list", "--json")).json == []
+
+
+async def test_sources_are_named_by_path_and_name_and_jobs_are_followed(
+    remote: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "lime.md").write_text("We use lime.")
+    added = await remote("sources", "add", folder, "--json")
+    assert (added.code, added.json["job"]["result"]["added"]) == (0, 1), added.err
+    for named in (folder, "./notes"):
+        synced = await remote("sources", "sync", named)
+        assert (synced.code, "1 unchanged" in synced.out) == (0, True), named
+    assert added.json["source_id"] in (await remote("sources", "list")).out
+    jobs = (await remote("jobs", "list", "--limit", 3, "--json")).json
+    assert {job["kind"] for job in jobs} >= {"sync_source"}
+    assert (await remote("jobs", "show", jobs[0]["job_id"], "--json")).json["job_id"] == jobs[0]["job_id"]
+    assert (await remote("jobs", "cancel", jobs[0]["job_id"])).code == 1, "it has ended"
+    outside = await remote("sources", "add", "/", "--json")
+    assert (outside.code, outside.json["error"]["code"]) == (1, "folder_not_allowed")
+    monkeypatch.chdir(folder)
+    assert (await remote("sources", "remove", ".", "--yes")).out.startswith("Removed the source, 1 documents, 1 chunk")
+
+
+async def test_entities_synonyms_and_feedback_are_stored_and_read(remote: Command, tmp_path: Path) -> None:
+    file = tmp_path / "people.jsonl"
+    file.write_text("\n".join(map(json.dumps, (ANA, {"type": "team", "name": "Masons", "members": ["asilva"]}))))
+    assert (await remote("entities", "import", file)).out.startswith("2 added, ")
+    assert [one["name"] for one in (await remote("entities", "list", "--type", "team", "--json")).json] == ["Masons"]
+    assert (await remote("entities", "search", "asilva", "--json")).json["entities"][0]["name"] == "Ana Silva"
+    shown = (await remote("entities", "show", "Ana Sillva", "--json")).json
+    assert (shown["role"], shown["documents"]) == ("mason", [])
+    assert "mason" in (await remote("entities", "show", shown["entity_id"])).out
+
+    file.write_text("boiler, furnace\n\nalone\n")
+    wrong = await remote("synonyms", "set", file)
+    assert (wrong.code, "(line 3)" in wrong.err) == (2, True)
+    file.write_text("boiler, furnace\nvehicle => car, lorry\n")
+    assert (await remote("synonyms", "set", file)).out == "2 groups, 5 words and phrases.\n"
+    assert (await remote("synonyms", "list")).out == "boiler, furnace\nvehicle => car, lorry\n"
+
+    file.with_name("lime.md").write_text("We use lime.")
+    assert (await remote("ingest", file.with_name("lime.md"))).code == 0
+    (hit,) = (await remote("search", "lime", "--json")).json["results"]
+    for passage in (hit["chunk_id"], hit["document_id"], file.with_name("lime.md")):
+        given = await remote("feedback", "give", "lime", passage, "--helpful", "--json")
+        assert given.json == {"document_id": hit["document_id"], "helpful": True}
+    assert (await remote("feedback", "give", "lime", passage, "--withdraw")).out == "Withdrawn.\n"
+    assert (await remote("feedback", "give", "lime", UUID(int=0), "--helpful")).code == 1
+
+
+async def test_errors_of_the_service_are_those_of_a_database(remote: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = ("search", "lime", "--filters", '{"metadata": {"year": {"$gt": 3}}}')
+    refused = await remote(*wrong, "--json")
+    assert (refused.code, refused.json["error"]["code"]) == (2, "unknown_operator")
+    assert refused.json["error"]["field"] == "filters.metadata.year"
+    assert "(filters.metadata.year)" in (await remote(*wrong)).err
+    for arguments in (("search", "lime", "--user", "ana", "--url", "http://127.0.0.1:9"), ("search", " ")):
+        assert (await remote(*arguments)).code == 2
+    for unusable in ('{"metadata": {"a": 1e999}}', '{"metadata": {"a": "\\ud800"}}'):
+        assert (await remote("search", "lime", "--filters", unusable)).code == 2
+    assert (await remote("documents", "show", "none.md")).code == 1
+    usage = await remote("search", "lime", "--limit", "no", "--json")
+    assert (usage.code, usage.json["error"]["code"]) == (2, "usage")
+    monkeypatch.setenv("STEPWELL_API_KEY", "sw_0123456789ab_no")
+    unknown = await remote("stats", "--json")
+    assert (unknown.code, unknown.json["error"]["code"]) == (1, "unauthorized")
+    monkeypatch.setenv("STEPWELL_URL", "http://127.0.0.1:9")
+    assert "is it running?" in " ".join((await remote("stats")).err.split())
+
+
+def test_a_command_by_way_of_a_service_imports_neither_the_search_core_nor_the_settings() -> None:
+    modules = ("search.search", "search.multihop", "search.why", "search.synonyms", "search.feedback")
+    modules += ("documents.documents", "documents.sources", "documents.jobs", "documents.entities", "documents.stats")
+    imports = "; ".join(f"import app.cli.{name}" for name in (*modules, "documents.facets", "backends.remote", "root"))
+    report = f"import sys; {imports}; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", report], cwd=ROOT, capture_output=True, text=True, check=True)
+    imported = set(ran.stdout.split())
+    heavy = {
+        "sqlalchemy",
+        "asyncpg",
+        "onnxruntime",
+        "numpy",
+        "fastapi",
+        "pydantic_settings",
+        "app.config",
+        "app.runtime",
+    }
+    assert not imported & heavy
+    assert not [
+        name for name in imported if name.startswith(("app.store", "app.providers", "app.pipelines", "app.api"))
+    ]
