@@ -44,7 +44,7 @@ class NameUse:
 
 @dataclass(frozen=True, slots=True)
 class EntityDraft:
-    """An entity of a request; `members` are the ids of entities that it contains."""
+    """An entity of a request; `members` are the ids, or names, of entities that it contains."""
 
     type: str
     name: str
@@ -53,7 +53,12 @@ class EntityDraft:
     facts: tuple[str, ...] = ()
     description: str | None = None
     metadata: Json = field(default_factory=dict)
-    members: tuple[UUID, ...] = ()
+    members: tuple[UUID | str, ...] = ()
+
+    @property
+    def member_ids(self) -> tuple[UUID, ...]:
+        """The members that are given by id: all of them once names are resolved."""
+        return tuple(member for member in self.members if isinstance(member, UUID))
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,8 @@ _LINE_ID = "Entity to replace, or UUID of your choice for a new one; by default 
 _ALIASES = "Other names used in texts; several entities may share one."
 _FACTS = "Sentences about the entity; two-pass search matches their words."
 _DESCRIPTION = "Description in one or more sentences; embedded, so that queries match it by meaning."
-_MEMBERS = "Ids of the entities it contains, such as the people of a team. Cycles are allowed."
+_MEMBERS = "Ids or names of the entities it contains, such as the people of a team. Cycles are allowed."
+MemberNames = Annotated[list[Annotated[str, Field(max_length=4 * limits.MAX_ENTITY_NAME)]], *wire.at_most(wire.MAX_IDS)]
 
 
 class EntityFields(wire.WireModel):
@@ -80,11 +81,13 @@ class EntityInput(EntityFields):
     """An entity to store: a person, project, team, vendor, product or place that documents mention."""
 
     entity_id: UUID | None = Field(None, description=_NEW_ID)
-    members: wire.IdList = Field(default_factory=list, description=_MEMBERS)
+    members: MemberNames = Field(
+        default_factory=list, description=f"{_MEMBERS} Names may be those of other entities of the request."
+    )
 
     def shape(self) -> EntityDraft:
         """The entity as a core type."""
-        return EntityDraft(**_fields(self, EntityDraft))
+        return EntityDraft(**{**_fields(self, EntityDraft), "members": tuple(map(_member, self.members))})
 
 
 class EntityChange(wire.WireModel):
@@ -101,11 +104,12 @@ class EntityChange(wire.WireModel):
     metadata: Annotated[wire.Metadata | None, BeforeValidator(wire.not_null)] = Field(
         None, description="JSON object for other properties; replaces the stored one."
     )
-    members: Annotated[wire.IdList | None, BeforeValidator(wire.not_null)] = Field(None, description=_MEMBERS)
+    members: Annotated[MemberNames | None, BeforeValidator(wire.not_null)] = Field(None, description=_MEMBERS)
 
     def shape(self) -> dict[str, Any]:
         """The fields that the request contains, by name."""
-        return {name: _frozen(getattr(self, name)) for name in self.model_fields_set}
+        changes = {name: _frozen(getattr(self, name)) for name in self.model_fields_set}
+        return changes | ({"members": tuple(map(_member, self.members))} if self.members is not None else {})
 
 
 class EntityMerge(wire.WireModel):
@@ -120,9 +124,7 @@ class EntityLine(EntityFields):
     """One line of a bulk upsert."""
 
     entity_id: UUID | None = Field(None, description=_LINE_ID)
-    members: Annotated[
-        list[Annotated[str, Field(max_length=4 * limits.MAX_ENTITY_NAME)]], *wire.at_most(wire.MAX_IDS)
-    ] = Field(
+    members: MemberNames = Field(
         default_factory=list,
         description="Ids or names of the entities it contains; names may be those of other lines.",
     )

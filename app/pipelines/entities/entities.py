@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from app import errors
-from app.pipelines.entities import entity_records
+from app.pipelines.entities import entity_records, member_names
 from app.pipelines.linking import gazetteers
 from app.pipelines.running import model_switch, offload
 from app.providers.base import Embedder
@@ -55,13 +55,15 @@ async def add(
         await writing.lock()
         await _check_ids(writing, chosen, keyed_names)
         await _check_unique(writing, drafts, keyed_names, chosen)
-        await _check_members(writing, drafts, added=filter(None, chosen))
         # An entity that was renamed keeps the id of its first name.
         taken = {*await entities.existing(writing, new_ids), *filter(None, chosen)}
         new = [
             replace(one, entity_id=uuid4()) if given is None and one.entity_id in taken else one
             for given, one in zip(chosen, new, strict=True)
         ]
+        drafts = await member_names.resolved(writing, drafts, _ids_by_key(new))
+        await _check_members(writing, drafts, added=[one.entity_id for one in new])
+        new = [replace(one, draft=draft) for one, draft in zip(new, drafts, strict=True)]
         await entities.save(writing, new)
         await name_changes.record(writing, {key: name for names in keyed_names for key, name in names.items()})
         return await entities.of_ids(writing, [one.entity_id for one in new])
@@ -69,6 +71,15 @@ async def add(
 
 def _keyed_names(drafts: Sequence[EntityDraft]) -> list[dict[str, str]]:
     return [entity_records.name_keys(draft, at=_field_prefix(index, drafts)) for index, draft in enumerate(drafts)]
+
+
+def _ids_by_key(records: Sequence[EntityRecord]) -> dict[str, list[UUID]]:
+    """The ids of entities by the keys of their names."""
+    found: dict[str, list[UUID]] = {}
+    for record in records:
+        for key in record.names:
+            found.setdefault(key, []).append(record.entity_id)
+    return found
 
 
 def _records(
@@ -93,7 +104,7 @@ async def change(
     async with db.writing(user_id) as writing:
         await writing.lock()
         before = entity_records.draft_of(await _added_by_user(writing, entity_id))
-        draft = replace(before, **changed)
+        (draft,) = await member_names.resolved(writing, [replace(before, **changed)], {})
         keyed = entity_records.name_keys(draft)
         await _check_members(writing, [draft])
         keeps = entity_records.description_text(draft) == entity_records.description_text(before)
@@ -222,10 +233,10 @@ async def _check_unique(
 
 async def _check_members(db: Writing, drafts: Sequence[EntityDraft], *, added: Iterable[UUID] = ()) -> None:
     """Raises BadRequest if a member does not exist and is not `added` by the same request."""
-    existing = await entities.existing(db, {member for draft in drafts for member in draft.members})
+    existing = await entities.existing(db, {member for draft in drafts for member in draft.member_ids})
     existing.update(added)
     for index, draft in enumerate(drafts):
-        for number, member in enumerate(draft.members):
+        for number, member in enumerate(draft.member_ids):
             if member not in existing:
                 field = f"{_field_prefix(index, drafts)}members[{number}]"
                 raise errors.BadRequest(f"There is no entity {member}.", field=field)

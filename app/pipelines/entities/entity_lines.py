@@ -295,7 +295,7 @@ def _refuse_dependants(plan: _Plan) -> None:
     """Refuse the lines with a member that is not added because its line was refused, transitively."""
     containers: dict[UUID, list[int]] = {}
     for number, step in plan.steps.items():
-        for member in step.draft.members:
+        for member in step.draft.member_ids:
             containers.setdefault(member, []).append(number)
     waiting = list(plan.lost)
     while waiting:

@@ -149,6 +149,13 @@ async def test_namesakes_with_ids_are_stored_changed_and_deleted_apart(caller: C
         json=[{**team, "members": [str(new := uuid4())]}, {"type": "person", "name": "Ana", "entity_id": str(new)}],
     )
     assert together.status_code == 201, "an entity of the same request is a member by its chosen id"
+    named = [{**team, "name": "Bridges", "members": ["ANA", "Piers"]}, {"type": "team", "name": "Piers"}]
+    bridges, piers = (await caller.client.post(ENTITIES, json=named)).json()["entities"]
+    assert bridges["members"] == [str(new), piers["entity_id"]], "by names of stored entities and of the same request"
+    changed = await caller.client.patch(f"{ENTITIES}/{bridges['entity_id']}", json={"members": ["Piers"]})
+    assert changed.json()["members"] == [piers["entity_id"]]
+    several = {**team, "name": "Canals", "members": ["Ana", "John Smith"]}
+    assert_problem(await caller.client.post(ENTITIES, json=several), 422, "invalid_request", "members[1]")
     assert (await caller.client.delete(paths[0])).json()["entities_deleted"] == 1
     assert (await caller.client.get(paths[1])).json()["role"] == "auditor"
     renamed = await caller.client.patch(f"{ENTITIES}/{new}", json={"name": "John Smith"})
