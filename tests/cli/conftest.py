@@ -84,7 +84,7 @@ def _logging_as_before() -> Iterator[None]:
 
 
 @pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+def run_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
     """Runs a command as `stepwell …` would, in the environment of the test."""
     for name in ("DATABASE_URL", "STEPWELL_DATABASE_URL", "AUTH", "STEPWELL_AUTH", "STEPWELL_URL", "STEPWELL_API_KEY"):
         monkeypatch.delenv(name, raising=False)
@@ -103,7 +103,7 @@ def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
 
 @pytest.fixture
-def stepwell(data_dir: Path, command: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
+def stepwell(data_dir: Path, run_command: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
     """Runs a command as `stepwell …` would, on the data folder."""
     monkeypatch.setenv("STEPWELL_DATA_DIR", str(data_dir))
-    return command
+    return run_command

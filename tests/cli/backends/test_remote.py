@@ -42,7 +42,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 async def remote(
-    command: Callable[..., Any], database: Database, folder: Path, monkeypatch: pytest.MonkeyPatch
+    run_command: Callable[..., Any], database: Database, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Command]:
     """Runs a command by way of a service with keys, which may add the folder of the test as a source."""
     roots = SourceRoots((folder,), per_user=False)
@@ -54,7 +54,7 @@ async def remote(
         monkeypatch.setenv("COLUMNS", "300")
 
         async def run(*arguments: object) -> Any:
-            return await asyncio.to_thread(command, *arguments)
+            return await asyncio.to_thread(run_command, *arguments)
 
         yield run
 
