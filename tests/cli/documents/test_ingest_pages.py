@@ -34,7 +34,7 @@ async def test_pages_are_stored_and_counted_as_files_are(data_dir: Path) -> None
     assert {name: (count.files, count.documents) for name, count in first.formats.items()} == {
         "markdown": (1, 1),
         "csv": (1, 2),
-        "unsupported": (1, 0),
+        "picture": (1, 0),
     }
     assert [place for place, _reason in first.failures] == addresses[2:]
     assert again.counts == {"unchanged": 3}
