@@ -151,7 +151,7 @@ async def test_namesakes_with_ids_are_stored_changed_and_deleted_apart(caller: C
     assert together.status_code == 201, "an entity of the same request is a member by its chosen id"
     named = [{**team, "name": "Bridges", "members": ["ANA", "Piers"]}, {"type": "team", "name": "Piers"}]
     bridges, piers = (await caller.client.post(ENTITIES, json=named)).json()["entities"]
-    assert {*bridges["members"]} == {str(new), piers["entity_id"]}, "by names of stored entities and of the same request"
+    assert {*bridges["members"]} == {str(new), piers["entity_id"]}, "by names, of stored entities and of the request"
     changed = await caller.client.patch(f"{ENTITIES}/{bridges['entity_id']}", json={"members": ["Piers"]})
     assert changed.json()["members"] == [piers["entity_id"]]
     several = {**team, "name": "Canals", "members": ["Ana", "John Smith"]}
