@@ -23,6 +23,7 @@ FLAGS = (
     "--disable-sync",
 )
 PATIENCE_MS = 15_000
+AXE_RUN = "rules => axe.run({resultTypes: ['violations'], ...(rules.length ? {runOnly: rules} : {})})"
 FAILED_RESPONSE = "Failed to load resource"
 """How Chromium logs a response with an error status, which some tests provoke."""
 
@@ -75,12 +76,12 @@ class Playground:
         await row.wait_for()
         return await row.inner_text()
 
-    async def accessibility_violations(self, color_scheme: Literal["light", "dark"]) -> str:
-        """The report of axe-core on the page in a colour scheme, empty if there is none."""
+    async def accessibility_violations(self, color_scheme: Literal["light", "dark"], *rules: str) -> str:
+        """The report of axe-core on the page in a colour scheme, by all rules or some, empty if there is none."""
         await self.page.emulate_media(color_scheme=color_scheme)
         if not await self.page.evaluate("'axe' in window"):
             await self.page.evaluate(AXE_SCRIPT)
-        results = AxeResults(await self.page.evaluate("axe.run({resultTypes: ['violations']})"))
+        results = AxeResults(await self.page.evaluate(AXE_RUN, rules))
         return "" if results.violations_count == 0 else results.generate_report()
 
     async def texts(self, selector: str) -> list[str]:
