@@ -34,8 +34,7 @@ def openapi(
     ] = Contract.api,
 ) -> None:
     """Print the OpenAPI document, or the definitions of the tools; no database or network is needed."""
-    if write is not None:
-        options.check_target(write, option="--write")
+    options.check_target(write, option="--write")
     document = text(contract)
     if write is None:
         typer.echo(document, nl=False)

@@ -112,8 +112,10 @@ def checked_query(query: str) -> str:
     return query
 
 
-def check_target(path: Path, *, option: str) -> None:
+def check_target(path: Path | None, *, option: str) -> None:
     """Raises BadRequest where a file of this name cannot be written, before the work whose result it gets."""
+    if path is None:
+        return
     folder = path.absolute().parent
     if path.is_dir():
         raise BadRequest("This is a folder: name a file in it.", field=option)

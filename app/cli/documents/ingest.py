@@ -52,8 +52,7 @@ def ingest(
     server, such as those of the data folder. A page is fetched again only if its site says that it has changed.
     With --url the files are sent to the service, which reads them.
     """
-    if report is not None:
-        options.check_target(report, option="--report")
+    options.check_target(report, option="--report")
     local = [Path(path) for path in paths if not _is_address(path)]
     for path in local:
         backend.path_of(path)

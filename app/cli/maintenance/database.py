@@ -75,8 +75,7 @@ def show(
     write: Annotated[Path | None, typer.Option("--write", help="Write it to a file instead of stdout.")] = None,
 ) -> None:
     """Print the schema as described by the Postgres catalogue."""
-    if write is not None:
-        options.check_target(write, option="--write")
+    options.check_target(write, option="--write")
     picture = options.run(_schema(options.settings(data_dir)))
     if write is None:
         typer.echo(picture, nl=False)

@@ -119,8 +119,7 @@ def evaluate(
     data_dir: options.DataDir = None,
 ) -> None:
     """Ingest a set in BEIR layout, ask its questions and print the averaged metrics."""
-    if plot is not None:
-        options.check_target(plot, option="--plot")
+    options.check_target(plot, option="--plot")
     tenant = Tenant.of(str(folder.resolve())) if user is None else Tenant(options.checked_user(user), exclusive=False)
     strategy = Strategy(
         MODES[mode.value],
@@ -139,15 +138,19 @@ def evaluate(
     _warn_of(loaded.missing)
     report = options.run(_evaluate(loaded, others, strategy, tenant, options.settings(data_dir)))
     title = f"{folder.name}, {strategy.mode}" + (f", reranked: {rerank.value}" if strategy.rerank != "none" else "")
-    if plot is not None and report.predictions:
-        diagram = plots.reliability(calibrations.of(report.predictions.relevance), title)
-        options.write_text(plot, diagram, option="--plot")
+    _write_plot(plot, report, title)
     if as_json:
         typer.echo(json.dumps(report.as_json()))
         return
     _show(report, title)
     if calibration:
         _show_calibration(report)
+
+
+def _write_plot(plot: Path | None, report: EvaluationReport, title: str) -> None:
+    if plot is not None and report.predictions:
+        diagram = plots.reliability(calibrations.of(report.predictions.relevance), title)
+        options.write_text(plot, diagram, option="--plot")
 
 
 def _warn_of(missing: Sequence[str]) -> None:
