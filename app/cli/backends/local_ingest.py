@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from app import errors
 from app.cli.backends import extraction, ingest_progress
 from app.cli.backends.ingest_progress import Chunks, CountingEmbedder
-from app.cli.backends.ingesting import Files, ListedFile, Summary
+from app.cli.backends.ingesting import Files, Summary
 from app.config import Settings
 from app.pipelines.documents import file_reading, picture_lines, web_pages
 from app.pipelines.documents import ingest as pipeline
@@ -60,7 +60,7 @@ async def read(
             except OSError as error:
                 summary.unreadable(path, error)
             except errors.UnreadableFile as error:
-                _refuse(file, error, summary)
+                summary.refuse_file(file, error)
             except errors.BadRequest as error:
                 summary.fail(path, error.message)
 
@@ -162,14 +162,6 @@ async def _page_uploads(
                 _leave_out(file.uri or file.name, one, summary)
             else:
                 yield one
-
-
-def _refuse(file: ListedFile, error: errors.UnreadableFile, summary: Summary) -> None:
-    """Records a file that cannot be read; a picture without text in a folder, such as a photo, is left out."""
-    if file.is_found and file.format == file_reading.PICTURE and error.code == "no_text":
-        summary.left_out.add("empty", file.path.name)
-    else:
-        summary.fail(file.path, error.message)
 
 
 def _leave_out(archive: Path | str, member: UnreadMember, summary: Summary) -> None:
