@@ -591,7 +591,7 @@ CREATE OR REPLACE FUNCTION stepwell.plan_writes()
  LANGUAGE plpgsql
 AS $function$
 BEGIN
-    IF to_regclass('pg_catalog.pg_dist_partition') IS NULL AND pg_relation_size('stepwell.documents') >= 262144 THEN
+    IF to_regclass('pg_catalog.pg_dist_partition') IS NULL AND pg_relation_size('stepwell.documents') >= 393216 THEN
         SET LOCAL plan_cache_mode = 'force_generic_plan';
         SET LOCAL enable_sort = on;
         SET LOCAL enable_seqscan = off;

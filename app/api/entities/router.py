@@ -74,8 +74,8 @@ _FOUND = _id_of("Cliff Clarke, a person named in the sample notes", "4d65d0d2-f4
 _ADDED = _id_of("Imre Callow, after the example of adding entities", "99db54fd-b87e-56d9-8f2e-70d106b97fd9")
 _MERGED: Any = {
     "found": {
-        "summary": "A person who was found in documents by a handle",
-        "value": {"entity_ids": ["4d65d0d2-f45d-a8d8-6fed-794fced00050"]},
+        "summary": "The person of this name who was found in the sample notes",
+        "value": {"entity_ids": ["99110dbd-42b8-01dd-1655-0be5e39908d2"]},
     }
 }
 _Several = Annotated[list[EntityInput], *wire.at_most(MAX_ENTITIES, at_least=1)]

@@ -32,7 +32,7 @@ _ERRORS: dict[int, errors.StepwellError] = {
 _NOT_FOUND: dict[str, errors.StepwellError] = {
     "similar": errors.NotFound("No such chunk, or it has no vector.", field="chunk_id"),
     "by_uri": errors.NotFound("The user has no document with this uri."),
-    "entity": errors.NotFound("No such entity."),
+    "entit": errors.NotFound("No such entity."),
     "source": errors.NotFound("No such source."),
     "job": errors.NotFound("No such job."),
     "tool": errors.NotFound("There is no such tool. Did you mean search_documents?"),

@@ -378,7 +378,7 @@ async def test_a_write_concerns_only_documents_that_pass_before_and_after(caller
         ("DELETE", f"entities/{uuid4()}", None, OUTSIDE),
         ("POST", "documents/reindex", {"filters": tide}, OUTSIDE),
         ("GET", "synonyms", None, OUTSIDE),
-        ("PUT", "synonyms", {"groups": [["lantern", "lamp"]]}, OUTSIDE),
+        ("PUT", "synonyms", {"groups": [{"terms": ["lantern", "lamp"]}]}, OUTSIDE),
         ("POST", "sources", {"path": "/tmp"}, OUTSIDE),
         ("PATCH", f"sources/{uuid4()}", {"name": "notes"}, OUTSIDE),
         ("POST", f"sources/{uuid4()}/sync", None, OUTSIDE),

@@ -21,7 +21,7 @@ from app.store.entities import mentions
 from app.store.entities.mentions import Mention, NameEntity
 from benchmarks.fake_embedder import FakeEmbedder
 
-DOCUMENTS, CHUNKS, ENTITIES = 160, 5, 20
+DOCUMENTS, CHUNKS, ENTITIES = 220, 5, 20
 FIRST, NEW = f"first-{uuid4().hex}", f"new-{uuid4().hex}"
 TABLES = ("documents", "chunks", "embeddings", "mentions", "headings", "feedback")
 JUDGE = """
@@ -35,7 +35,7 @@ READ = "SELECT idx_tup_fetch + seq_tup_read FROM pg_stat_xact_user_tables WHERE 
 
 @pytest.fixture(scope="module")
 async def first(database: Database, owner: asyncpg.Connection, embedder: FakeEmbedder) -> list[UUID]:
-    """The documents of a user in a database without statistics, whose table of documents has grown beyond 256 kB."""
+    """The documents of a user in a database without statistics, whose table of documents has grown beyond 384 kB."""
     stored = [await hybrid.store(database, FIRST, _draft(n), embedder=embedder) for n in range(DOCUMENTS)]
     await owner.execute(JUDGE, FIRST)
     return stored

@@ -214,10 +214,10 @@ GROUP BY r.oid
 HAVING count(*) > 1
 """
 RARELY_READ = {"audit_log", "embedding_cache", "embeddings", "entity_changes", "entity_members"}
-RARELY_READ |= {"feedback", "sources"}
+RARELY_READ |= {"feedback", "recognised_pictures", "sources"}
 """Tables with several indexes by user of which ingest looks nothing up by another key than the first.
 
-A user has 1,000 sources at most. Feedback is looked up by its document when that is deleted, for a user without
+A user has 1,000 sources and 5,000 recognised pictures at most. Feedback is looked up by its document when that is deleted, for a user without
 statistics too: tests/store/documents/test_write_plans.py.
 """
 
