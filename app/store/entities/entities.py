@@ -165,10 +165,11 @@ _WRITE_MEMBERS = sql.inline(
 _MEMBER_OF_TEAMS = sql.inline(
     """
     INSERT INTO stepwell.entity_members (user_id, entity_id, member_id)
-    SELECT DISTINCT :user_id, g.entity_id, :by
+    SELECT :user_id, g.entity_id, :by
     FROM stepwell.entity_members AS g
     WHERE g.user_id = :user_id AND g.member_id = ANY (:member_ids)
       AND g.entity_id <> :by AND g.entity_id <> ALL (:member_ids)
+    GROUP BY g.entity_id
     ON CONFLICT (user_id, entity_id, member_id) DO NOTHING
     """,
     user_id="text",

@@ -379,7 +379,7 @@ async def test_a_write_concerns_only_documents_that_pass_before_and_after(caller
         ("POST", "documents/reindex", {"filters": tide}, OUTSIDE),
         ("GET", "synonyms", None, OUTSIDE),
         ("PUT", "synonyms", {"groups": [{"terms": ["lantern", "lamp"]}]}, OUTSIDE),
-        ("POST", "sources", {"path": "/tmp"}, OUTSIDE),
+        ("POST", "sources", {"path": "/tmp"}, (403, "folder_not_allowed")),
         ("PATCH", f"sources/{uuid4()}", {"name": "notes"}, OUTSIDE),
         ("POST", f"sources/{uuid4()}/sync", None, OUTSIDE),
         ("DELETE", f"sources/{uuid4()}", None, OUTSIDE),
