@@ -380,9 +380,9 @@ async def test_a_write_concerns_only_documents_that_pass_before_and_after(caller
         ("GET", "synonyms", None, OUTSIDE),
         ("PUT", "synonyms", {"groups": [{"terms": ["lantern", "lamp"]}]}, OUTSIDE),
         ("POST", "sources", {"path": "/tmp"}, (403, "folder_not_allowed")),
-        ("PATCH", f"sources/{uuid4()}", {"name": "notes"}, OUTSIDE),
-        ("POST", f"sources/{uuid4()}/sync", None, OUTSIDE),
-        ("DELETE", f"sources/{uuid4()}", None, OUTSIDE),
+        ("PATCH", f"sources/{uuid4()}", {"watch": True}, GONE),
+        ("POST", f"sources/{uuid4()}/sync", None, GONE),
+        ("DELETE", f"sources/{uuid4()}", None, GONE),
         ("POST", f"jobs/{uuid4()}/cancel", None, GONE),
     ]
     for method, path, body, error in expected:
