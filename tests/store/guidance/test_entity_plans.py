@@ -217,8 +217,8 @@ RARELY_READ = {"audit_log", "embedding_cache", "embeddings", "entity_changes", "
 RARELY_READ |= {"feedback", "recognised_pictures", "sources"}
 """Tables with several indexes by user of which ingest looks nothing up by another key than the first.
 
-A user has 1,000 sources and 5,000 recognised pictures at most. Feedback is looked up by its document when that is deleted, for a user without
-statistics too: tests/store/documents/test_write_plans.py.
+A user has 1,000 sources and 5,000 recognised pictures at most. Feedback is looked up by its document when that is
+deleted, for a user without statistics too: tests/store/documents/test_write_plans.py.
 """
 
 
