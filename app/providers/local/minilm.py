@@ -79,7 +79,7 @@ def _open(folder: Path, threads: int, precision: Precision, cache: Path | None) 
         source = _int8(folder / WEIGHTS, cache) if precision == "int8" else _float32(folder / WEIGHTS)
         tokenizer = onnx_model.open_tokenizer(folder / "tokenizer.json", max_tokens=MODEL.max_tokens)
         graph = _graph(source, tokenizer, threads=threads)
-        bulk = _graph(source, tokenizer, threads=1, concurrency=threads) if threads > 1 else None
+        bulk = _graph(source, tokenizer, threads=1, bulk=threads) if threads > 1 else None
     except ProviderError:
         raise
     except Exception as error:  # the libraries' exceptions have no other common base
@@ -87,11 +87,12 @@ def _open(folder: Path, threads: int, precision: Precision, cache: Path | None) 
     return OnnxEmbedder(graph, replace(MODEL, precision=source.precision), EmbeddingSteps(output="vectors"), bulk=bulk)
 
 
-def _graph(source: _Source, tokenizer: Tokenizer, *, threads: int, concurrency: int = 1) -> OnnxModel:
+def _graph(source: _Source, tokenizer: Tokenizer, *, threads: int, bulk: int = 0) -> OnnxModel:
+    """A graph whose inferences have so many threads each; `bulk` is how many of them run at once for documents."""
     session = onnx_model.open_session(source.graph.read_bytes(), threads=threads, weights=source.weights)
     # The activations of a batch would share a scale, so a vector would depend on the other texts.
     one_by_one = source.precision == "int8"
-    return OnnxModel(NAME, session, tokenizer, concurrency=concurrency, one_by_one=one_by_one)
+    return OnnxModel(NAME, session, tokenizer, concurrency=bulk or 1, one_by_one=one_by_one, yields=bulk > 0)
 
 
 def _float32(weights: Path) -> _Source:

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import runpy
+import sys
+import threading
 import tracemalloc
 from pathlib import Path
 
@@ -177,6 +180,18 @@ async def test_queries_are_answered_while_a_batch_of_documents_is_running():
         answered += not documents.done()
     assert answered > 32  # in the thread for documents: at most one before each of the 16 batches
     assert len(await documents) == 32
+    await embedder.aclose()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a priority for each thread")
+async def test_threads_that_embed_documents_yield_to_everything_else():
+    def niceness(_text):
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    own = niceness("")
+    embedder = await minilm.load(threads=2)
+    assert await embedder._bulk.run(niceness, "") == min(own + onnx_model.DOCUMENTS_NICENESS, 19)
+    assert await embedder._queries.run(niceness, "") == own
     await embedder.aclose()
 
 
