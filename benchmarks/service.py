@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import socket
 import sys
@@ -12,6 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
+from typing import Any
 
 import httpx
 import psutil
@@ -53,6 +55,22 @@ class Launch:
             stdout=stdout,
             stderr=asyncio.subprocess.DEVNULL,
         )
+
+    async def printed(self, file: Path, order: Path) -> Any:
+        """Runs a file with the code of the checkout and the order that it reads; returns the JSON that it prints.
+
+        Raises StepwellError.
+        """
+        process = await asyncio.create_subprocess_exec(
+            *(self.python, str(file), str(order)),
+            cwd=self.checkout,
+            env=self.environment(),
+            stdout=asyncio.subprocess.PIPE,
+        )
+        out, _ = await process.communicate()
+        if process.returncode:
+            raise errors.StepwellError(f"{file.name} failed with the code of {self.checkout}.")
+        return json.loads(out)
 
     async def run(self, *arguments: str, timeout_s: float = 120.0) -> tuple[int, str]:
         """Runs a command to its end; returns its exit status and standard output."""

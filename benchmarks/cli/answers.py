@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import statistics
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from app import errors, runtime
+from app import runtime
 from app.cli import options
 from app.config import Settings
 from benchmarks import folders
@@ -89,16 +87,7 @@ def _body(question: BenchmarkQuestion, fields: Mapping[str, object]) -> str:
 
 async def _measured(checkout: Path, order: Path) -> Figures:
     """Runs this checkout's measuring file with the code of a checkout. Raises StepwellError."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, str(Path(answering.__file__)), str(order)),
-        cwd=checkout,
-        env=Launch(order.parent, checkout=checkout).environment(),
-        stdout=asyncio.subprocess.PIPE,
-    )
-    out, _ = await process.communicate()
-    if process.returncode:
-        raise errors.StepwellError(f"The measurement of {checkout} failed.")
-    found: Figures = json.loads(out)
+    found: Figures = await Launch(order.parent, checkout=checkout).printed(Path(answering.__file__), order)
     return found
 
 

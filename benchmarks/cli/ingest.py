@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import statistics
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 
 from app import runtime
 from app.cli import options
@@ -16,13 +19,16 @@ from app.shapes import Upload
 from app.store.connection import transactions
 from app.store.embedded import postgres
 from app.store.maintenance import migration
-from benchmarks import folders
+from benchmarks import folders, pairs
 from benchmarks.company import generate
-from benchmarks.ingest import memory, speed
+from benchmarks.ingest import memory, speed, storing
 from benchmarks.ingest.memory import MemoryRun, MemoryTarget, UnrecordedFake
 from benchmarks.ingest.speed import Rate
+from benchmarks.service import Launch
 
 POINTS = 10
+Stored = dict[str, float]
+"""What `storing` prints."""
 
 
 def ingest(
@@ -32,12 +38,24 @@ def ingest(
     rounds: Annotated[int, typer.Option(help="Rounds of the speed.", min=1)] = 3,
     folder_mb: Annotated[int, typer.Option(help="Size of the folder of files; 0: leave it out.")] = 500,
     document_mb: Annotated[int, typer.Option(help="Size of the large document; 0: leave it out.")] = 50,
+    checkout: Annotated[
+        list[Path] | None, typer.Option(help="Folder of a checkout whose speed to compare instead, in turns; repeat.")
+    ] = None,
 ) -> None:
-    """Compare the speed of storing with the embedding model's alone, and sample the memory of large ingests."""
+    """Compare the speed of storing with the embedding model's alone, and sample the memory of large ingests.
+
+    With checkouts, compare their speeds of storing with each other only.
+    """
+    if checkout:
+        uploads = _uploads(corpus, documents * notes * rounds + speed.WARM_UP)
+        first, longer = uploads[: speed.WARM_UP], speed.joined(uploads[speed.WARM_UP :], notes)
+        parts = [longer[place::rounds] for place in range(rounds)]
+        with folders.temporary() as temporary:
+            options.run(_compare([one.resolve() for one in checkout], first, parts, temporary))
+        return
     if documents:
         with folders.data_dir(None) as chosen:
-            uploads = _uploads(corpus, documents * notes * rounds)
-            longer = uploads if notes == 1 else speed.joined(uploads, notes)
+            longer = speed.joined(_uploads(corpus, documents * notes * rounds), notes)
             if len(longer) < rounds:
                 message = f"There are {len(longer)} documents for {rounds} rounds."
                 raise typer.BadParameter(message, param_hint="--rounds")
@@ -51,6 +69,49 @@ def _uploads(corpus: Path | None, most: int) -> Sequence[Upload]:
     if corpus is None:
         return generate.build("train", documents=most, questions=1).documents
     return beir.load(corpus).documents[:most]
+
+
+async def _compare(
+    checkouts: Sequence[Path], first: Sequence[Upload], parts: Sequence[Sequence[Upload]], temporary: Path
+) -> None:
+    """Stores each part with the code of each checkout, in a database of its own."""
+    data_dirs = {one: temporary / f"data-{number}" for number, one in enumerate(checkouts)}
+    found: dict[Path, dict[int, Stored]] = {one: {} for one in checkouts}
+    order = temporary / "storing.json"
+    for number, one in pairs.alternating(checkouts, len(parts)):
+        rows = {"first": [_row(upload) for upload in first], "uploads": [_row(upload) for upload in parts[number]]}
+        order.write_text(json.dumps({"data_dir": str(data_dirs[one]), **rows}), encoding="utf-8")
+        found[one][number] = await Launch(data_dirs[one], checkout=one).printed(Path(storing.__file__), order)
+        options.out.print(f"{one}, round {number + 1}: {_rate(found[one][number]):.1f} chunks/s", soft_wrap=True)
+    options.out.print(_ratios({one: [rounds[n] for n in sorted(rounds)] for one, rounds in found.items()}))
+
+
+def _row(upload: Upload) -> dict[str, Any]:
+    """The fields of an upload that a checkout of any age has."""
+    created_at = upload.created_at and upload.created_at.isoformat()
+    names = ("content", "title", "uri", "metadata", "markdown")
+    return {**{name: getattr(upload, name) for name in names}, "created_at": created_at}
+
+
+def _rate(stored: Stored) -> float:
+    return stored["chunks"] / stored["wall_s"]
+
+
+def _ratios(found: Mapping[Path, Sequence[Stored]]) -> Table:
+    """The medians of the rounds, and of the ratios to the first checkout in the same round with their intervals."""
+    table = Table("checkout", "chunks/s", "ratio", "CPU ms a chunk", "of it Postgres", "ratio")
+    first = next(iter(found.values()))
+    for checkout, rounds in found.items():
+        cpu, base_cpu = ([one["cpu_s"] + one["postgres_s"] for one in some] for some in (rounds, first))
+        rates, base_rates = ([_rate(one) for one in some] for some in (rounds, first))
+        a_chunk, postgres = (
+            1_000 * statistics.median(used / one["chunks"] for used, one in zip(times, rounds, strict=True))
+            for times in (cpu, [one["postgres_s"] for one in rounds])
+        )
+        numbers = f"{statistics.median(rates):.1f}", f"{a_chunk:.1f}", f"{postgres:.1f}"
+        speed_ratio, cpu_ratio = str(pairs.ratio(rates, base_rates)), str(pairs.ratio(cpu, base_cpu))
+        table.add_row(str(checkout), numbers[0], speed_ratio, numbers[1], numbers[2], cpu_ratio)
+    return table
 
 
 async def _speed(uploads: Sequence[Upload], rounds: int, data_dir: Path) -> None:

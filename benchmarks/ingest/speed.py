@@ -132,8 +132,10 @@ async def _store(uploads: Sequence[Upload], user_id: str, services: Services) ->
             raise outcome.error
 
 
-def joined(uploads: Sequence[Upload], notes: int) -> list[Upload]:
+def joined(uploads: Sequence[Upload], notes: int) -> Sequence[Upload]:
     """Documents of this many notes each, under the titles of the notes."""
+    if notes == 1:
+        return uploads
     groups = [uploads[start : start + notes] for start in range(0, len(uploads), notes)]
     return [
         Upload("\n\n".join(f"## {one.title}\n\n{one.content}" for one in group), title=f"Notes {place}", uri=f"{place}")

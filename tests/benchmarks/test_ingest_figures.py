@@ -6,6 +6,7 @@ from pathlib import Path
 
 from app.parsing import formats, worker
 from app.parsing.files import InputFile
+from benchmarks import pairs
 from benchmarks.ingest import memory
 from benchmarks.ingest.memory import MemoryCurve
 from benchmarks.ingest.speed import Rate, SpeedComparison
@@ -36,3 +37,11 @@ def test_the_share_of_the_models_speed_is_the_median_of_the_rounds() -> None:
     stored = [Rate(1, 1, seconds, 2) for seconds in (10.0, 18.0, 9.0)]
     compared = SpeedComparison(model, stored)
     assert (compared.of_model, compared.of_model_by_cpu) == (0.9, 0.5)
+
+
+def test_the_interval_of_a_ratio_leaves_out_as_many_pairs_as_a_binomial_distribution_allows() -> None:
+    first, later = [10.0] * 10, [float(number) for number in range(11, 21)]
+    assert str(pairs.ratio(later, first)) == "1.55 [1.20, 1.90]"
+    assert str(pairs.ratio(later[:3], first[:3])) == "1.20"
+    turns = [(number, path.name) for number, path in pairs.alternating([Path("a"), Path("b")], 2)]
+    assert turns == [(0, "a"), (0, "b"), (1, "b"), (1, "a")]
