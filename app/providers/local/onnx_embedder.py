@@ -45,15 +45,19 @@ class OnnxEmbedder:
     """An Embedder on the local CPU. `aclose()` ends its threads.
 
     Queries and documents have threads of their own, so a query shares the cores with documents instead of waiting for
-    them. `bulk` computes documents if there are enough for several batches on each of its threads. Texts are truncated
-    to the model's `max_tokens`, vectors to its dimension and then to length one.
+    them. `bulk` has one thread for each inference: it computes documents if there are enough for several batches on
+    each, and queries that come while another one is computed, because sharing each inference takes a fifth more CPU
+    time. Texts are truncated to the model's `max_tokens`, vectors to its dimension and then to length one.
     """
 
     def __init__(
         self, graph: OnnxModel, model: base.EmbeddingModel, steps: EmbeddingSteps, *, bulk: OnnxModel | None = None
     ) -> None:
         self._queries = graph
-        self._documents = graph.beside()
+        self._further_queries = None if bulk is None else bulk.beside(concurrency=bulk.concurrency)
+        self._querying = 0
+        # The other threads of an inference would wait for one that yields.
+        self._documents = graph.beside(yields=graph.threads_of_inference == 1)
         self._bulk = bulk
         self._model = replace(model, token_starts=self._token_starts)
         self._steps = steps
@@ -65,7 +69,12 @@ class OnnxEmbedder:
 
     async def embed_query(self, text: str) -> Vector:
         """Embed one query. Raises ProviderError when inference fails or the embedder is closed."""
-        return (await self._queries.run(self._embed_queries, [text]))[0]
+        graph = self._further_queries if self._further_queries is not None and self._querying else self._queries
+        self._querying += 1
+        try:
+            return (await graph.run(partial(self._embed_queries, graph), [text]))[0]
+        finally:
+            self._querying -= 1
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         """Embed passages, in the order of `texts`. A cancelled call stops after the current batches.
@@ -107,13 +116,13 @@ class OnnxEmbedder:
 
     async def aclose(self) -> None:
         """Finish queued work and end the threads; later calls raise ProviderError. May be called twice."""
-        for graph in (self._queries, self._documents, self._bulk):
+        for graph in (self._queries, self._further_queries, self._documents, self._bulk):
             if graph is not None:
                 await graph.aclose()
 
     def check(self) -> None:
         """Embed a word. Raises ProviderError where the model returns no vector of its dimension."""
-        found = len(self._embed_queries(["stepwell"])[0])
+        found = len(self._embed_queries(self._queries, ["stepwell"])[0])
         if found < self._model.dimension:
             message = f"{self._queries.name} returns {found} dimensions, not {self._model.dimension}."
             raise BadEmbedding(message, fault="vectors")
@@ -121,8 +130,8 @@ class OnnxEmbedder:
     def _token_starts(self, text: str) -> array[int]:
         return self._documents.token_offsets.starts(_lowered(text) if self._steps.lower_case else text)
 
-    def _embed_queries(self, texts: Sequence[str]) -> list[Vector]:
-        return self._vectors(self._queries, self._encoded(self._steps.query_prefix, texts))
+    def _embed_queries(self, graph: OnnxModel, texts: Sequence[str]) -> list[Vector]:
+        return self._vectors(graph, self._encoded(self._steps.query_prefix, texts))
 
     def _encoded(self, prefix: str, texts: Sequence[str]) -> list[Encoding]:
         prefixed = [prefix + text for text in texts]

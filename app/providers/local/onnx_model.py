@@ -71,18 +71,21 @@ class OnnxModel:
         if not {"input_ids"} <= self._inputs <= INPUTS:
             given = ", ".join(sorted(self._inputs))
             raise ProviderError(f"{name} is no model of token ids: its inputs are {given}.", fault="model")
-        self._session_threads = session.get_session_options().intra_op_num_threads
-        self._batch_tokens = TOKENS_PER_THREAD * self._session_threads
+        self.threads_of_inference = session.get_session_options().intra_op_num_threads
+        self._batch_tokens = TOKENS_PER_THREAD * self.threads_of_inference
         initializer = _lower_priority if yields else None
         self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="onnx", initializer=initializer)
 
-    def beside(self) -> OnnxModel:
-        """The same model for documents, with a thread of its own, in which calls need not wait for those of this one.
-
-        It yields if its thread does all of the work: the others of an inference would wait for it.
-        """
-        yields = self._session_threads == 1
-        return OnnxModel(self.name, self._session, self._tokenizer, one_by_one=self.one_by_one, yields=yields)
+    def beside(self, *, concurrency: int = 1, yields: bool = False) -> OnnxModel:
+        """The same model with threads of its own, in which calls need not wait for those of this one."""
+        return OnnxModel(
+            self.name,
+            self._session,
+            self._tokenizer,
+            concurrency=concurrency,
+            one_by_one=self.one_by_one,
+            yields=yields,
+        )
 
     def run(self, work: Callable[[_Argument], _Result], argument: _Argument) -> asyncio.Future[_Result]:
         """Call `work` in a thread, after the calls before it have begun. Raises ProviderError after `aclose`."""

@@ -183,15 +183,23 @@ async def test_queries_are_answered_while_a_batch_of_documents_is_running():
     await embedder.aclose()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a priority for each thread")
-async def test_threads_that_embed_documents_yield_to_everything_else():
+async def test_documents_yield_to_everything_else_and_only_a_query_alone_has_all_threads(monkeypatch):
     def niceness(_text):
         return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
 
-    own = niceness("")
     embedder = await minilm.load(threads=2)
-    assert await embedder._bulk.run(niceness, "") == min(own + onnx_model.DOCUMENTS_NICENESS, 19)
-    assert await embedder._queries.run(niceness, "") == own
+    own = niceness("")
+    if sys.platform == "linux":  # only Linux has a priority for each thread
+        assert await embedder._bulk.run(niceness, "") == min(own + onnx_model.DOCUMENTS_NICENESS, 19)
+        assert await embedder._further_queries.run(niceness, "") == own
+    used, infer = [], onnx_model.OnnxModel.infer
+    monkeypatch.setattr(
+        onnx_model.OnnxModel, "infer", lambda self, *args: used.append(self.threads_of_inference) or infer(self, *args)
+    )
+    first, further = await asyncio.gather(embedder.embed_query(TEXTS[0]), embedder.embed_query(TEXTS[0]))
+    assert sorted(used) == [1, 2]
+    assert first == further == await embedder.embed_query(TEXTS[0])
+    assert used[2] == 2
     await embedder.aclose()
 
 
