@@ -7,9 +7,9 @@ import itertools
 import json
 import statistics
 import time
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from pathlib import Path
 from typing import NamedTuple
@@ -60,19 +60,23 @@ class LoadFigures:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A service, its data dir, and questions of which no two are the same."""
+    """A service, its data dir, and questions of which no two are the same; `fields` are those of requests besides."""
 
     service: Service
     data_dir: Path
     questions: Iterator[str]
+    fields: Mapping[str, object] = field(default_factory=dict)
 
     def cpu_s(self) -> CpuTime:
         """Returns the CPU time that the service and the processes of its Postgres have used so far, in seconds."""
         pid_file = self.data_dir / "postgres" / "data" / "postmaster.pid"
         postmaster = psutil.Process(int(pid_file.read_text().split()[0]))
-        times = (process.cpu_times() for process in [postmaster, *postmaster.children(recursive=True)])
+        postgres = sum(postmaster.cpu_times()[:4])  # with that of its processes that have ended
+        for process in postmaster.children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                postgres += sum(process.cpu_times()[:2])
         loops = self.service.loop_cpu_s()
-        return CpuTime(loops, self.service.cpu_s() - loops, sum(used.user + used.system for used in times))
+        return CpuTime(loops, self.service.cpu_s() - loops, postgres)
 
 
 class Client:
@@ -92,10 +96,11 @@ class Client:
 
     async def search(self) -> Reply:
         """Sends the next question and reads the response."""
-        body = json.dumps({"query": next(self._target.questions)}).encode()
-        fields = f"Host: localhost\r\nX-API-Key: {self._key}\r\nContent-Type: application/json"
+        body = json.dumps({"query": next(self._target.questions), **self._target.fields}).encode()
+        kind = f"Content-Type: application/json\r\nContent-Length: {len(body)}"
+        head = f"POST {SEARCH} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: {self._key}\r\n{kind}\r\n\r\n"
         start = time.perf_counter()
-        self._writer.write(f"POST {SEARCH} HTTP/1.1\r\n{fields}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+        self._writer.write(head.encode() + body)
         head = (await self._reader.readuntil(b"\r\n\r\n")).decode().lower()
         await self._reader.readexactly(int(head.partition("content-length: ")[2].partition("\r")[0]))
         return Reply(int(head.split()[1]), 1000 * (time.perf_counter() - start))

@@ -57,9 +57,9 @@ class Launch:
         )
 
     async def printed(self, file: Path, order: Path) -> Any:
-        """Runs a file with the code of the checkout and the order that it reads; returns the JSON that it prints.
+        """Runs a file, which reads an order, with the code of the checkout.
 
-        Raises StepwellError.
+        Returns the JSON of the last line that it prints. Raises StepwellError.
         """
         process = await asyncio.create_subprocess_exec(
             *(self.python, str(file), str(order)),
@@ -70,7 +70,7 @@ class Launch:
         out, _ = await process.communicate()
         if process.returncode:
             raise errors.StepwellError(f"{file.name} failed with the code of {self.checkout}.")
-        return json.loads(out)
+        return json.loads(out.splitlines()[-1])
 
     async def run(self, *arguments: str, timeout_s: float = 120.0) -> tuple[int, str]:
         """Runs a command to its end; returns its exit status and standard output."""

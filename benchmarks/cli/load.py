@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+import json
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 from rich.table import Table
 
-from app import runtime
 from app.cli import options
-from app.config import Settings
-from app.pipelines.maintenance import keys
-from app.pipelines.running.services import Services
-from benchmarks import folders
+from benchmarks import folders, pairs
 from benchmarks import load as loads
 from benchmarks.load import LoadFigures, Target
 from benchmarks.service import ROOT, Launch, serving
-from benchmarks.speed import benchmark, corpus, passages, vectors
-from benchmarks.speed.benchmark import Parameters
-from benchmarks.speed.owner import owning
+from benchmarks.speed import loading
 
-QUESTIONS = 2_000
 COLUMNS = ("", "answers/s", "of best", "p50 ms", "p95 ms", "503", "other", "CPU ms", "loops", "models", "Postgres")
 WIDTH = 140
 PROJECTED = 4
@@ -43,6 +37,21 @@ class Plan:
     checkouts: list[Path]
     workers: list[int]
     settings: Mapping[str, str]
+    fields: list[Mapping[str, object]]
+
+    def data_dir(self, checkout: Path, data_dir: Path) -> Path:
+        """The data dir of a checkout, whose schema may be another one's than that of the others."""
+        return data_dir if len(self.checkouts) == 1 else data_dir / f"checkout-{self.checkouts.index(checkout)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """The data dir with a corpus, distinct questions about it, and keys of its user and of another one."""
+
+    data_dir: Path
+    questions: Iterator[str]
+    heavy: str
+    light: str
 
 
 def load(
@@ -50,7 +59,12 @@ def load(
     clients: Annotated[str, typer.Option(help="Numbers of clients, separated by commas.")] = "1,4,16,64,256",
     seconds: Annotated[float, typer.Option(help="Length of each closed loop.", min=1)] = 10.0,
     rounds: Annotated[int, typer.Option(help="How often each checkout is measured, in turns.", min=1)] = 1,
-    burst: Annotated[int, typer.Option(help="Searches sent at once.", min=2)] = 200,
+    burst: Annotated[
+        int, typer.Option(help="Searches sent at once; 0: leave out this and the users with unequal load.", min=0)
+    ] = 200,
+    fields: Annotated[
+        list[str] | None, typer.Option(help="Fields of requests besides the query, as JSON; repeat.", show_default="{}")
+    ] = None,
     checkout: Annotated[
         list[Path] | None, typer.Option(help="Folder of another checkout to measure; repeat.", show_default="this one")
     ] = None,
@@ -63,27 +77,46 @@ def load(
     counts = [int(count) for count in clients.split(",")]
     options.out.width = max(options.out.width, WIDTH)
     numbers = [int(count) for count in workers.split(",")]
-    plan = Plan(counts, seconds, rounds, burst, checkout or [ROOT], numbers, settings)
+    kinds = [json.loads(one) for one in fields or ["{}"]]
+    places = [one.resolve() for one in checkout or [ROOT]]
+    plan = Plan(counts, seconds, rounds, burst, places, numbers, settings, kinds)
     with folders.data_dir(data_dir) as chosen:
-        chosen.mkdir(parents=True, exist_ok=True)
-        folders.open_to_server(chosen)
-        options.run(_run(plan, chunks, options.settings(chosen), chosen))
+        for folder in (chosen, *(plan.data_dir(one, chosen) for one in places)):
+            folder.mkdir(parents=True, exist_ok=True)
+            folders.open_to_server(folder)
+        options.run(_run(plan, chunks, chosen))
 
 
-async def _run(plan: Plan, chunks: int, settings: Settings, data_dir: Path) -> None:
-    questions, heavy, light = await _prepared(chunks, settings, data_dir)
-    for number, checkout, workers in itertools.product(range(plan.rounds), plan.checkouts, plan.workers):
-        own = {"AUTH": "api_key"} | ({"STEPWELL_WORKERS": str(workers)} if workers > 1 else {})
-        async with serving(Launch(data_dir, {**own, **plan.settings}, checkout.resolve())) as service:
-            target = Target(service, data_dir, questions)
-            before = service.memory_mb()
-            rows = await _measured(plan, target, light=light, heavy=heavy)
-            table = Table(*COLUMNS, title=f"{checkout}, workers: {workers}, round {number + 1}")
-            best = max(rows[f"{clients} clients"].answers_per_s for clients in plan.clients)
-            for name, figures in rows.items():
-                table.add_row(name, *_row(figures, best))
-            table.caption = f"{before:.0f}, then {service.memory_mb():.0f} MB; {_projection(list(rows.values()))}"
-        options.out.print(table)
+async def _run(plan: Plan, chunks: int, data_dir: Path) -> None:
+    """Measures each checkout in turns, and prints the ratios to the first one."""
+    corpora = {one: await _prepared(one, chunks, plan.data_dir(one, data_dir)) for one in plan.checkouts}
+    found: dict[Path, dict[str, list[LoadFigures]]] = {one: {} for one in plan.checkouts}
+    for (number, checkout), workers in itertools.product(
+        list(pairs.alternating(plan.checkouts, plan.rounds)), plan.workers
+    ):
+        title = f"{checkout}, workers: {workers}, round {number + 1}"
+        for name, figures in (await _served(plan, checkout, corpora[checkout], workers, title)).items():
+            found[checkout].setdefault(f"{name}, workers: {workers}", []).append(figures)
+    if len(plan.checkouts) > 1:
+        options.out.print(_ratios(found))
+
+
+async def _served(plan: Plan, checkout: Path, corpus: Corpus, workers: int, title: str) -> dict[str, LoadFigures]:
+    """Serves the corpus with the code of a checkout; prints and returns the figures."""
+    own = {"AUTH": "api_key"} | ({"STEPWELL_WORKERS": str(workers)} if workers > 1 else {})
+    async with serving(Launch(corpus.data_dir, {**own, **plan.settings}, checkout)) as service:
+        before, rows = service.memory_mb(), dict[str, LoadFigures]()
+        for fields in plan.fields:
+            target = Target(service, corpus.data_dir, corpus.questions, fields)
+            of_kind = await _measured(plan, target, light=corpus.light, heavy=corpus.heavy)
+            rows |= {f"{name} {json.dumps(fields) if fields else ''}".strip(): one for name, one in of_kind.items()}
+        table = Table(*COLUMNS, title=title)
+        best = max(figures.answers_per_s for figures in rows.values())
+        for name, figures in rows.items():
+            table.add_row(name, *_row(figures, best))
+        table.caption = f"{before:.0f}, then {service.memory_mb():.0f} MB; {_projection(list(rows.values()))}"
+    options.out.print(table)
+    return rows
 
 
 async def _measured(plan: Plan, target: Target, *, light: str, heavy: str) -> dict[str, LoadFigures]:
@@ -92,10 +125,25 @@ async def _measured(plan: Plan, target: Target, *, light: str, heavy: str) -> di
     rows = {}
     for clients in plan.clients:
         rows[f"{clients} clients"] = await loads.closed_loop(target, heavy, clients=clients, seconds=plan.seconds)
-    rows[f"burst of {plan.burst}"] = await loads.burst(target, heavy, searches=plan.burst)
-    beside = await loads.light_beside_heavy(target, light=light, heavy=heavy, seconds=plan.seconds)
-    rows[f"1 beside {loads.HEAVY_CLIENTS} of another user"] = beside
+    if plan.burst:
+        rows[f"burst of {plan.burst}"] = await loads.burst(target, heavy, searches=plan.burst)
+        beside = await loads.light_beside_heavy(target, light=light, heavy=heavy, seconds=plan.seconds)
+        rows[f"1 beside {loads.HEAVY_CLIENTS} of another user"] = beside
     return rows
+
+
+def _ratios(found: Mapping[Path, Mapping[str, Sequence[LoadFigures]]]) -> Table:
+    """The medians of the rounds, and of the ratios to the first checkout in the same round with their intervals."""
+    table = Table("", "checkout", "answers/s", "ratio", "CPU ms", "ratio", title="all rounds")
+    first = next(iter(found.values()))
+    for name, of_first in first.items():
+        for checkout, rows in found.items():
+            rates, base_rates = ([one.answers_per_s for one in some] for some in (rows[name], of_first))
+            cpu, base_cpu = ([sum(one.cpu_ms) for one in some] for some in (rows[name], of_first))
+            rate_cells = f"{statistics.median(rates):.1f}", str(pairs.ratio(rates, base_rates))
+            cpu_cells = f"{statistics.median(cpu):.1f}", str(pairs.ratio(cpu, base_cpu))
+            table.add_row(name, str(checkout), *rate_cells, *cpu_cells)
+    return table
 
 
 def _row(figures: LoadFigures, best: float) -> list[str]:
@@ -115,19 +163,10 @@ def _projection(rows: list[LoadFigures]) -> str:
     return f"{by_cpu} ({rate / cores:.0f} a core); CPU time {ratio:.2f} times that of models and Postgres"
 
 
-async def _prepared(chunks: int, settings: Settings, data_dir: Path) -> tuple[Iterator[str], str, str]:
-    """Builds the corpus; returns distinct questions, and keys of the user with the corpus and of another one."""
-    texts = passages.load(None)
-    async with runtime.open_services(settings) as services, runtime.open_owner_dsn(settings) as owner_dsn:
-        async with owning(owner_dsn) as owner:
-            await benchmark.ensure_corpus(Parameters(chunks, QUESTIONS, texts), owner, services, data_dir)
-            nowhere = vectors.unit(np.ones((1, services.embedder.model.dimension)))
-            asked = await corpus.questions(owner, nowhere, chunks=chunks, count=QUESTIONS, seed=2)
-        made = [await _key(user, services) for user in (corpus.USER, corpus.OTHER_USER)]
-    numbered = (f"{' '.join(one.words)} {number}" for number, one in enumerate(itertools.cycle(asked)))
-    return numbered, made[0], made[1]
-
-
-async def _key(user_id: str, services: Services) -> str:
-    grant = keys.Grant(("search",), name="load")
-    return await keys.create(user_id, grant, db=services.owner or services.db, actor="load")
+async def _prepared(checkout: Path, chunks: int, data_dir: Path) -> Corpus:
+    """Builds the corpus with the code of a checkout."""
+    order = data_dir / "load.json"
+    order.write_text(json.dumps({"chunks": chunks, "data_dir": str(data_dir)}), encoding="utf-8")
+    made = await Launch(data_dir, checkout=checkout).printed(Path(loading.__file__), order)
+    numbered = (f"{words} {number}" for number, words in enumerate(itertools.cycle(made["questions"])))
+    return Corpus(data_dir, numbered, made["heavy"], made["light"])

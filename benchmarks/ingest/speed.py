@@ -6,7 +6,7 @@ import gc
 import statistics
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -89,8 +89,11 @@ class Meter:
         """The CPU time of Postgres with all its processes, ended ones included."""
         (file,) = self.data_dir.rglob("postmaster.pid")
         server = psutil.Process(int(file.read_text().split()[0]))
-        running = (sum(child.cpu_times()[:2]) for child in server.children(recursive=True))
-        return float(sum(server.cpu_times()[:4]) + sum(running))
+        used = sum(server.cpu_times()[:4])
+        for child in server.children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                used += sum(child.cpu_times()[:2])
+        return float(used)
 
 
 async def compare(uploads: Sequence[Upload], services: Services, data_dir: Path, *, rounds: int) -> SpeedComparison:

@@ -12,6 +12,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -40,8 +41,11 @@ def _postgres_s(data_dir: Path) -> float:
     """The CPU time of Postgres with all its processes so far, ended ones included."""
     (file,) = data_dir.rglob("postmaster.pid")
     server = psutil.Process(int(file.read_text().split()[0]))
-    running = (sum(child.cpu_times()[:2]) for child in server.children(recursive=True))
-    return float(sum(server.cpu_times()[:4]) + sum(running))
+    used = sum(server.cpu_times()[:4])
+    for child in server.children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            used += sum(child.cpu_times()[:2])
+    return float(used)
 
 
 async def run(order: dict[str, Any]) -> dict[str, float]:
