@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -62,12 +62,13 @@ class Tenant:
         upload = Upload(content, uri=uri, **fields)
         return await ingest.run(upload, self.user_id, self.services())
 
-    async def add_all(self, contents: dict[str, str]) -> dict[str, IngestResult]:
-        """Store documents by uri, in batches: one by one takes ten times as long."""
-        outcomes = await self.many([Upload(content, uri=uri) for uri, content in contents.items()])
-        return {uri: outcome.result() for uri, outcome in zip(contents, outcomes, strict=True)}
+    async def add_all(self, contents: Mapping[str, str] | Iterable[Upload]) -> list[IngestResult]:
+        """Store documents, or texts by uri, in batches: one by one takes ten times as long."""
+        if isinstance(contents, Mapping):
+            contents = [Upload(text, uri=uri) for uri, text in contents.items()]
+        return [outcome.result() for outcome in await self.many(contents)]
 
-    async def many(self, uploads: Sequence[Upload]) -> list[IngestOutcome]:
+    async def many(self, uploads: Iterable[Upload]) -> list[IngestOutcome]:
         """Store many documents."""
         outcomes = ingest.many(uploads, self.user_id, self.services())
         return [outcome async for outcome in outcomes]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 
 import harness
 import pytest
@@ -12,6 +13,7 @@ from fastapi import FastAPI
 
 from app.config import Settings
 from app.pipelines.maintenance import keys
+from app.store.connection import transactions
 from app.store.connection.transactions import Database
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -30,29 +32,90 @@ def patient_lookups() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
-def embedder() -> FakeEmbedder:
-    """What the application embeds with."""
+@asynccontextmanager
+async def opened(address: Any) -> AsyncIterator[Database]:
+    """A database, opened as the service's role."""
+    database = transactions.connect(address.service_dsn, pool_size=4, pool_wait_s=30.0)
+    try:
+        yield database
+    finally:
+        await database.close()
+
+
+@pytest.fixture(scope="session")
+def shared_embedder() -> FakeEmbedder:
+    """What the shared application embeds with."""
     return FakeEmbedder()
 
 
 @pytest.fixture(scope="module")
-async def app(database: Database, embedder: FakeEmbedder) -> AsyncIterator[FastAPI]:
-    """The application as many users share it."""
-    async with harness.running(Settings(auth="api_key"), await harness.services(database, embedder)) as running:
+def embedder(shared_embedder: FakeEmbedder) -> FakeEmbedder:
+    """What the application embeds with; a test that makes it fail mends it."""
+    return shared_embedder
+
+
+@pytest.fixture(scope="session")
+async def shared_address(new_database: Callable[..., Awaitable[Any]], template: str) -> Any:
+    """The address of a database that all modules share: each test has users of its own."""
+    return await new_database(template)
+
+
+@pytest.fixture(scope="session")
+async def shared_database(shared_address: Any) -> AsyncIterator[Database]:
+    """The shared database, opened as the service's role."""
+    async with opened(shared_address) as database:
+        yield database
+
+
+@pytest.fixture(scope="session")
+async def shared_app(shared_database: Database, shared_embedder: FakeEmbedder) -> AsyncIterator[FastAPI]:
+    """The application as many users share it: one for all modules, because its routes take a second to build."""
+    services = await harness.services(shared_database, shared_embedder)
+    async with harness.running(Settings(auth="api_key"), services) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-async def open_app(database: Database) -> AsyncIterator[FastAPI]:
-    """The application for one user, without keys."""
-    async with harness.running(Settings(auth="none"), await harness.services(database)) as running:
+def address(shared_address: Any) -> Any:
+    """The shared database; modules whose users are not their own override it with `own_address`."""
+    return shared_address
+
+
+@pytest.fixture(scope="module")
+def database(shared_database: Database) -> Database:
+    """The shared database; modules whose users are not their own override it with `own_database`."""
+    return shared_database
+
+
+@pytest.fixture(scope="module")
+async def own_address(new_database: Callable[..., Awaitable[Any]], template: str) -> Any:
+    """The address of a database of the module's own."""
+    return await new_database(template)
+
+
+@pytest.fixture(scope="module")
+async def own_database(own_address: Any) -> AsyncIterator[Database]:
+    """The module's own database, opened as the service's role."""
+    async with opened(own_address) as database:
+        yield database
+
+
+@pytest.fixture(scope="module")
+def app(shared_app: FastAPI) -> FastAPI:
+    """The application that callers use; modules that need other settings or services override it."""
+    return shared_app
+
+
+@pytest.fixture(scope="module")
+async def open_app(own_database: Database) -> AsyncIterator[FastAPI]:
+    """The application for one user, without keys, on a database of its own."""
+    async with harness.running(Settings(auth="none"), await harness.services(own_database)) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 async def owning(database: Database) -> AsyncIterator[Database]:
-    """The module's database, opened as its owner."""
+    """The database, opened as its owner."""
     async with harness.as_owner(database) as opened:
         yield opened
 

@@ -59,11 +59,13 @@ async def test_deletions_are_recorded_with_the_key_that_made_them_and_no_content
     assert not any(word in repr(found).lower() for word in ("quibble", "secret-uri", "vault"))
 
 
-async def test_without_keys_the_actor_is_local(open_app: FastAPI, owner: asyncpg.Connection) -> None:
+async def test_without_keys_the_actor_is_local(open_app: FastAPI, own_address: Any) -> None:
     async with harness.client(open_app) as client:
         document = (await client.post("/api/rag/documents", json={"content": "Lime."})).json()["document_id"]
         assert (await client.delete(f"/api/rag/documents/{document}")).status_code == 200
+    owner = await own_address.connect()
     row = await owner.fetchrow("SELECT user_id, actor FROM stepwell.audit_log WHERE target = $1", document)
+    await owner.close()
     assert tuple(row) == ("local", "local")
 
 

@@ -39,6 +39,18 @@ NOTES = [
 ]
 
 
+@pytest.fixture(scope="module")
+def address(own_address: Any) -> Any:
+    """A database of its own, whose only user is the local one."""
+    return own_address
+
+
+@pytest.fixture(scope="module")
+def database(own_database: Any) -> Any:
+    """A database of its own, whose only user is the local one."""
+    return own_database
+
+
 def _cases(most: int) -> hypothesis.settings:
     return hypothesis.settings(
         max_examples=most,

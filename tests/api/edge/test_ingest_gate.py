@@ -74,7 +74,7 @@ async def test_a_user_sends_few_bodies_at_once_whatever_they_are_for(
     app: FastAPI, new_caller: Newcomer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few = FairQueue(ingest_gate.BODIES, of_user=ingest_gate.BODIES_OF_USER, max_waiting=64, timeout_s=0.05)
-    monkeypatch.setattr(app.state, "bodies", few)
+    monkeypatch.setitem(vars(app.state)["_state"], "bodies", few)  # it has no attributes of its own
     ana, ben = await new_caller("search", "write"), await new_caller("search", "write")
     entity = {"type": "person", "name": "Ana Silva"}
     async with half_sent(*[ana] * ingest_gate.BODIES_OF_USER):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import harness
 import pytest
@@ -17,6 +18,18 @@ from app.store.connection.transactions import Database
 from app.store.maintenance import migration
 
 NOWHERE = "postgresql://stepwell@/stepwell?host=/nonexistent/socket/folder"
+
+
+@pytest.fixture(scope="module")
+def address(own_address: Any) -> Any:
+    """A database of its own, whose only user is the local one."""
+    return own_address
+
+
+@pytest.fixture(scope="module")
+def database(own_database: Any) -> Any:
+    """A database of its own, whose only user is the local one."""
+    return own_database
 
 
 @pytest.mark.usefixtures("patient_readiness")

@@ -19,6 +19,18 @@ CANARY = "quokkacanary"
 PASSWORD = "hunter2canary"
 
 
+@pytest.fixture(scope="module")
+def address(own_address: Any) -> Any:
+    """A database of its own, whose only user is the local one."""
+    return own_address
+
+
+@pytest.fixture(scope="module")
+def database(own_database: Any) -> Any:
+    """A database of its own, whose only user is the local one."""
+    return own_database
+
+
 class Failing(FakeEmbedder):
     """Fails with the text that it was given, as a provider's exception may."""
 

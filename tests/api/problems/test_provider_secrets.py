@@ -17,6 +17,18 @@ from app.store.connection.transactions import Database
 KEYS = {f"{role}_api_key": f"sk-canary-{role}-0123456789" for role in ("embedder", "llm", "reranker")}
 
 
+@pytest.fixture(scope="module")
+def address(own_address: Any) -> Any:
+    """A database of its own, whose only user is the local one."""
+    return own_address
+
+
+@pytest.fixture(scope="module")
+def database(own_database: Any) -> Any:
+    """A database of its own, whose only user is the local one."""
+    return own_database
+
+
 @pytest.mark.parametrize("fault", ["unauthorized", "error", "garbage", "reset", "busy"])
 async def test_no_key_of_a_provider_is_shown(
     address: Any, database: Database, provider: FakeProvider, caplog: pytest.LogCaptureFixture, fault: str

@@ -33,6 +33,18 @@ QUERIES = (
 )
 
 
+@pytest.fixture(scope="module")
+def address(own_address: Any) -> Any:
+    """A database of its own, whose only user is the local one."""
+    return own_address
+
+
+@pytest.fixture(scope="module")
+def database(own_database: Any) -> Any:
+    """A database of its own, whose only user is the local one."""
+    return own_database
+
+
 def notes() -> list[dict[str, Any]]:
     """Notes by three people on three topics; some only have a person as an attendee, some mention one often."""
     found = []

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
+import harness
 import pytest
 from api_caller import Caller
 from example_app import assert_problem
+from fastapi import FastAPI
 
+from app.config import Settings
 from app.shapes import Vector
+from app.store.connection.transactions import Database
 from benchmarks.fake_embedder import FakeEmbedder
 
 Newcomer = Callable[..., Awaitable[Caller]]
@@ -32,6 +36,13 @@ class CountingEmbedder(FakeEmbedder):
 def embedder() -> CountingEmbedder:
     """What the application embeds with."""
     return CountingEmbedder()
+
+
+@pytest.fixture(scope="module")
+async def app(database: Database, embedder: CountingEmbedder) -> AsyncIterator[FastAPI]:
+    """The application with that embedder."""
+    async with harness.running(Settings(auth="api_key"), await harness.services(database, embedder)) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

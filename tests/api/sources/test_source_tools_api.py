@@ -23,6 +23,18 @@ from benchmarks.fake_embedder import FakeEmbedder
 
 
 @pytest.fixture(scope="module")
+def address(own_address: Any) -> Any:
+    """A database of its own: workers of other applications may read no folder."""
+    return own_address
+
+
+@pytest.fixture(scope="module")
+def database(own_database: Database) -> Database:
+    """A database of its own: workers of other applications may read no folder."""
+    return own_database
+
+
+@pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with a subfolder for each user."""
     return tmp_path_factory.mktemp("root").resolve()

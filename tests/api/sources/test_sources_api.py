@@ -25,6 +25,18 @@ ZEROS = {"documents": 0, "chunks": 0, "vectors": 0, "postings": 0, "mentions": 0
 
 
 @pytest.fixture(scope="module")
+def address(own_address: Any) -> Any:
+    """A database of its own: workers of other applications may read no folder."""
+    return own_address
+
+
+@pytest.fixture(scope="module")
+def database(own_database: Database) -> Database:
+    """A database of its own: workers of other applications may read no folder."""
+    return own_database
+
+
+@pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with a subfolder for each user."""
     return tmp_path_factory.mktemp("root").resolve()

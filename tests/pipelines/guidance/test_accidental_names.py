@@ -9,7 +9,8 @@ import pytest
 from harness import Tenant, uris
 from linking import asked
 
-from app.shapes import EntityDraft
+from app.shapes import EntityDraft, Upload
+from app.store.connection.transactions import Database
 
 ACCIDENTS = {
     "page": "# Travel\n\nTo claim a train journey back, file the ticket within ten days.",
@@ -29,8 +30,9 @@ ACCIDENTS = {
 }
 
 
-@pytest.fixture
-async def accidents(tenant: Tenant) -> Tenant:
+@pytest.fixture(scope="module")
+async def accidents(database: Database) -> Tenant:
+    tenant = Tenant(database)
     await tenant.add_all(ACCIDENTS)
     logs = {f"log-{n}": f"Log {n}: Ana Kovac and Jonas Weber cleaned tank {n}." for n in range(8)}
     await tenant.add_all(logs)
@@ -125,8 +127,8 @@ async def test_an_author_who_is_called_like_the_subject_of_other_texts_does_not_
     await tenant.add("Toad Hall is a residential hall of a university in Canberra.", "hall", title="Toad Hall")
     await tenant.add("Canberra is a city with several universities and residential halls.", "city", title="Canberra")
     notes = ("soup", "keys", "gloves", "bicycles", "candles", "paint")
-    for word in notes:
-        await tenant.add(f"The {word} are in the cellar.", word, metadata={"author": "Toad Hall", "tags": ["city"]})
+    metadata = {"author": "Toad Hall", "tags": ["city"]}
+    await tenant.add_all(Upload(f"The {word} are in the cellar.", uri=word, metadata=metadata) for word in notes)
     text = "Toad Hall is a residential hall of a university in which city?"
     flat = await asked(tenant, text, mode="off", boost=False)
     default = await asked(tenant, text)

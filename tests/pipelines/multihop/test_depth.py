@@ -11,7 +11,7 @@ from harness import Tenant
 from app.pipelines.multihop import depth
 from app.providers.base import Proposal
 from app.providers.caching import CachingEmbedder
-from app.shapes import Answer, Depth, Query
+from app.shapes import Answer, Depth, Query, Upload
 from benchmarks.fake_embedder import FakeEmbedder
 
 QUESTION = "Where was the director of Silent Harbour born?"
@@ -29,10 +29,15 @@ class Model:
 
 @pytest.fixture
 async def film(tenant: Tenant) -> Tenant:
-    await tenant.add("Silent Harbour is a film whose director is Ilse Brandt.", "film", title="Silent Harbour")
-    await tenant.add("Trained as a painter, her youth went by in Lundby.", "director", title="Ilse Brandt")
-    for number in range(8):
-        await tenant.add(f"Where the director of the harbour was born, {number}.", f"note {number}")
+    film = "Silent Harbour is a film whose director is Ilse Brandt."
+    director = "Trained as a painter, her youth went by in Lundby."
+    await tenant.add_all(
+        [
+            Upload(film, uri="film", title="Silent Harbour"),
+            Upload(director, uri="director", title="Ilse Brandt"),
+            *(Upload(f"Where the director of the harbour was born, {n}.", uri=f"note {n}") for n in range(8)),
+        ]
+    )
     return tenant
 
 

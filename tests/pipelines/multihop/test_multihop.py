@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -14,7 +14,7 @@ from app.pipelines.documents import documents
 from app.pipelines.multihop import multihop
 from app.pipelines.running.budget import Budget
 from app.providers.base import Proposal
-from app.shapes import Answer, Filters, Guidance, Query, Vector, Weights
+from app.shapes import Answer, Filters, Guidance, Query, Upload, Vector, Weights
 from app.store.connection import transactions
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -35,11 +35,14 @@ NOISE = [
 
 @pytest.fixture
 async def library(tenant: Tenant) -> Tenant:
-    for uri, (title, text) in LIBRARY.items():
-        await tenant.add(text, uri, title=title)
-    for place, text in enumerate(NOISE):
-        await tenant.add(text, f"noise{place}", title=f"note {place}")
+    await tenant.add_all(
+        [*_uploads(LIBRARY), *(Upload(text, uri=f"noise{n}", title=f"note {n}") for n, text in enumerate(NOISE))]
+    )
     return tenant
+
+
+def _uploads(texts: Mapping[str, tuple[str, str]]) -> list[Upload]:
+    return [Upload(text, uri=uri, title=title) for uri, (title, text) in texts.items()]
 
 
 class Proposing:
@@ -154,10 +157,8 @@ async def test_classic_never_returns_a_chunk_of_hop_1_again(library: Tenant) -> 
 
 
 async def test_hops_continue_while_they_find_new_chunks(tenant: Tenant) -> None:
-    for uri, (title, text) in LIBRARY.items():
-        await tenant.add(text, uri, title=title)
-    for place in range(6):
-        await tenant.add(f"Where was filler number {place}", f"filler{place}", title=f"filler {place}")
+    fillers = (Upload(f"Where was filler number {n}", uri=f"filler{n}", title=f"filler {n}") for n in range(6))
+    await tenant.add_all([*_uploads(LIBRARY), *fillers])
     for most in (2, 3, 4):
         answer = await _ask(tenant, max_hops=most)
         assert {"film", "director", "town"} <= set(uris(answer))

@@ -27,8 +27,7 @@ async def test_a_rare_word_links_notes_without_titles_and_capitals(
     tenant: Tenant, source: str, answer: str, question: str, word: str
 ) -> None:
     notes = {"source": source, "answer": answer, **{f"noise{n}": text.lower() for n, text in enumerate(NOISE * 2)}}
-    for uri, text in notes.items():
-        await tenant.add(f"{text} {uri}", uri)
+    await tenant.add_all({uri: f"{text} {uri}" for uri, text in notes.items()})
     query = Query(tenant.user_id, question, limit=5, explain=True)
     found = await multihop.run(multihop.MultihopQuery(query), tenant.services())
     best = {hit.candidate.uri: hit for hit in found.hits}

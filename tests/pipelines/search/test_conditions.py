@@ -12,6 +12,9 @@ import asyncpg
 import pytest
 from harness import Tenant, uris
 
+from app.shapes import Upload
+from app.store.connection.transactions import Database
+
 WORDS = ("lime", "limestone", "cement", "mortar", "tide", "kiln", "sand", "quartz")
 """Words of which no two have a stem in common, and that begin like their stems."""
 STORED = """
@@ -82,16 +85,18 @@ def _expression(dice: random.Random, depth: int) -> Node:
     return (dice.choice(("and", "or")), *(part() for _ in range(dice.randint(2, 3))))
 
 
-@pytest.fixture
-async def quarry(tenant: Tenant) -> Tenant:
+@pytest.fixture(scope="module")
+async def quarry(database: Database) -> Tenant:
     """Forty notes in two text-search configurations, with titles and headings of the same words as their texts."""
-    dice = random.Random(9)
+    dice, notes = random.Random(9), []
     for number in range(40):
         heading, title = (" ".join(dice.choices(WORDS, k=dice.randint(1, 2))) for _ in range(2))
         body = " ".join(dice.choices(WORDS, k=dice.randint(2, 5)))
         language = dice.choice(("en", "zh"))
         shown = title if dice.random() < 0.3 else heading
-        await tenant.add(f"# {shown}\n\n{body}\n", f"note{number}", title=title, language=language)
+        notes.append(Upload(f"# {shown}\n\n{body}\n", uri=f"note{number}", title=title, language=language))
+    tenant = Tenant(database)
+    await tenant.add_all(notes)
     return tenant
 
 
@@ -131,10 +136,10 @@ SHELF = {
 }
 
 
-@pytest.fixture
-async def shelf(tenant: Tenant) -> Tenant:
-    for uri, (title, text) in SHELF.items():
-        await tenant.add(text, uri, title=title)
+@pytest.fixture(scope="module")
+async def shelf(database: Database) -> Tenant:
+    tenant = Tenant(database)
+    await tenant.add_all(Upload(text, uri=uri, title=title) for uri, (title, text) in SHELF.items())
     return tenant
 
 

@@ -8,19 +8,21 @@ import pytest
 from harness import Tenant, counted_statements, uris
 
 from app.shapes import Filters
+from app.store.connection.transactions import Database
 from benchmarks.fake_embedder import FakeEmbedder
 
 
-@pytest.fixture
-async def words(tenant: Tenant) -> Tenant:
-    """Three notes, and an embedder that fails, so that the text leg stands alone."""
+@pytest.fixture(scope="module")
+async def words(database: Database) -> Tenant:
+    """Three notes."""
+    tenant = Tenant(database)
     await tenant.add_all({"lime": "lime mortar", "boat": "harbour ferry timetable", "bird": "gannet colony"})
     return tenant
 
 
 def _deaf(tenant: Tenant) -> Tenant:
-    tenant.embedder = FakeEmbedder(failing=True)
-    return tenant
+    """The same with an embedder that fails, so that the text leg stands alone."""
+    return Tenant(tenant.db, FakeEmbedder(failing=True), tenant.user_id)
 
 
 @pytest.mark.parametrize("query", ['"mortar lime" ferry', "+mortar +ferry", '"never written" mortar', "mortar -lime"])
@@ -82,8 +84,9 @@ async def test_a_condition_that_a_chunk_meets_is_required_of_every_hit_in_every_
     assert (uris(answer), answer.relaxed) == (["boat"], ())
 
 
-@pytest.fixture
-async def bakery(tenant: Tenant) -> Tenant:
+@pytest.fixture(scope="module")
+async def bakery(database: Database) -> Tenant:
+    tenant = Tenant(database)
     await tenant.add_all(
         {
             "contract": "The croissant delivery contract.",
@@ -178,7 +181,7 @@ async def test_the_longest_unknown_words_are_replaced_and_their_number_is_limite
     answer = await _deaf(words).ask(" ".join([*unknown, "timetabel"]), mode="lexical")
     assert (uris(answer), answer.relaxed) == (["boat"], ("similar_words",))
     many = " ".join([*(f"quite{number:03d}unheard" for number in range(250)), "harb"])
-    assert uris(await words.ask(many, mode="lexical")) == []
+    assert uris(await _deaf(words).ask(many, mode="lexical")) == []
 
 
 async def test_several_unknown_words_take_no_more_statements_than_one(words: Tenant) -> None:

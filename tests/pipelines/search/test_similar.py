@@ -80,7 +80,7 @@ async def test_vectors_of_a_model_with_very_short_ones_are_compared_like_unit_ve
 
 
 async def test_filters_and_exclusions_apply(tenant: Tenant) -> None:
-    stored = await tenant.add_all(NOTES)
+    stored = dict(zip(NOTES, await tenant.add_all(NOTES), strict=True))
     cat, kitten = await _chunk(tenant, "cat"), await _chunk(tenant, "kitten")
     answer = await _like(tenant, chunk_id=cat.chunk_id, exclude_chunk_ids=(kitten.chunk_id,), limit=50)
     assert set(uris(answer)) == {"tax", "levy"}
