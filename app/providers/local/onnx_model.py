@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -166,10 +167,11 @@ def open_tokenizer(path: Path, *, max_tokens: int) -> Tokenizer:
 
 
 def _lower_priority() -> None:
-    """Lower the priority of this thread. Only Linux has one for each thread."""
+    """Lower the priority of this thread, where the system allows it. Only Linux has one for each thread."""
     if sys.platform == "linux":
         thread = threading.get_native_id()
-        os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + DOCUMENTS_NICENESS)
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + DOCUMENTS_NICENESS)
 
 
 def _clean(text: Text) -> Text:
