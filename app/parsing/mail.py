@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.policy import EmailPolicy
 from email.utils import getaddresses
+from functools import lru_cache
 from typing import Any
 
 from app.errors import UnreadableFile
@@ -17,25 +18,40 @@ from app.shapes import ExtractedDocument
 
 _PEOPLE = ("from", "to", "cc")
 MAX_HEADER, MAX_CONTENT_HEADER = 4_000, 1_000
-"""Characters of a header that are read, and of one on the content: the library takes time that grows with their square,
-and reads the latter several times."""
+"""Characters of a header that are read, and of one on the content: the library takes time that grows with their square.
+"""
+MAX_PARAMETERS = 20
+"""Parameters of a header on the content that are read."""
+KEPT_HEADERS = 8
+"""Headers of messages that are kept as they were parsed: the library asks for the type of the content a dozen times a
+message."""
 
 
 class _BoundedHeaders(EmailPolicy):
-    """Cuts long headers: lists of addresses behind a whole one."""
+    """Cuts long headers, lists of addresses behind a whole one, and parses equal headers once."""
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         """The name and the value of a header."""
         name, value = super().header_source_parse(sourcelines)
         lowered = name.lower()
-        most = MAX_CONTENT_HEADER if lowered.startswith("content-") else MAX_HEADER
-        if len(value) <= most:
+        if lowered.startswith("content-"):
+            return name, ";".join(value[:MAX_CONTENT_HEADER].split(";", MAX_PARAMETERS + 1)[: MAX_PARAMETERS + 1])
+        if len(value) <= MAX_HEADER:
             return name, value
-        cut = value[:most]
+        cut = value[:MAX_HEADER]
         return name, (cut.rpartition(",")[0] or cut) if lowered in _PEOPLE else cut
+
+    def header_fetch_parse(self, name: str, value: str) -> Any:
+        """The parsed header."""
+        return _parsed_header(name, value)
 
 
 _POLICY = _BoundedHeaders()
+
+
+@lru_cache(KEPT_HEADERS)
+def _parsed_header(name: str, value: str) -> Any:
+    return EmailPolicy.header_fetch_parse(_POLICY, name, value)
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
