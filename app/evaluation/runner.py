@@ -46,8 +46,8 @@ API_MODES: dict[EvaluationMode, Mode] = {"hybrid": "hybrid", "semantic": "semant
 class Strategy:
     """How the questions are asked.
 
-    `auto`, `hybrid`, `semantic` and `lexical` are the API's modes; `hierarchy`, `boost`, `fusion`, `rerank` and `mmr`
-    have the API's meaning too. `flat` is `auto` without guidance and boost by entities, `two_pass` is `auto` with
+    `auto`, `hybrid`, `semantic` and `lexical` are the API's modes; `hierarchy`, `boost`, `fusion`, `rerank`, `mmr`
+    and `collapse` have the API's meaning too. `flat` is `auto` without guidance and boost by entities, `two_pass` is `auto` with
     `hierarchy: force`. `multihop` is the multi-hop search, which entities guide only with `force`; only it uses
     `term_method`, `merge` and `max_hops`. `alpha` None is the service's setting. `compare` asks every question in mode
     `flat` too.
@@ -64,6 +64,7 @@ class Strategy:
     merge: Merge = "linked"
     max_hops: int = 2
     mmr: bool = False
+    collapse: bool = False
 
     def query(self, text: str, user_id: str, services: Services) -> Query:
         """Returns the search for one question; for `multihop`, the search of its first hop."""
@@ -78,6 +79,7 @@ class Strategy:
             guidance=self._guidance(services.guidance),
             rerank=self.rerank,
             mmr=self.mmr,
+            collapse=self.collapse,
             reordering=services.reordering,
         )
 

@@ -27,8 +27,11 @@ def as_the_api(**fields: Any) -> Query:
 @pytest.mark.parametrize("fusion", ["auto", "rrf", "convex"])
 @pytest.mark.parametrize("mode", ["auto", "hybrid", "semantic", "lexical"])
 def test_a_mode_of_the_api_builds_the_same_query_as_the_api(mode: Any, fusion: Any, hierarchy: Any) -> None:
-    asked = Strategy(mode, fusion, hierarchy=hierarchy, rerank="cosine").query("lime", "ana", SERVICES)
-    assert asked == as_the_api(mode=mode, fusion=fusion, hierarchy=hierarchy, rerank="cosine")
+    strategy = Strategy(mode, fusion, hierarchy=hierarchy, rerank="cosine", collapse=True)
+    ordering = {"rerank": "cosine", "collapse": "duplicates"}
+    assert strategy.query("lime", "ana", SERVICES) == as_the_api(
+        mode=mode, fusion=fusion, hierarchy=hierarchy, **ordering
+    )
 
 
 def test_flat_is_auto_without_entities_and_two_pass_is_auto_with_forced_ones() -> None:

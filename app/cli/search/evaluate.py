@@ -108,6 +108,7 @@ def evaluate(
     ] = False,
     rerank: Annotated[options.Rerank, typer.Option(help="As in the API.")] = options.Rerank.none,
     mmr: options.Mmr = False,
+    collapse: options.Collapse = False,
     extractor: Annotated[Extractor, typer.Option(help="Only with multihop: source of the terms.")] = Extractor.auto,
     merge: Annotated[Merge, typer.Option(help="Only with multihop: how hops are merged.")] = Merge.linked,
     max_hops: Annotated[int, typer.Option(min=limits.MIN_HOPS, max=limits.MAX_HOPS, help="Only with multihop.")] = 2,
@@ -133,6 +134,7 @@ def evaluate(
         merge=merge.value,
         max_hops=max_hops,
         mmr=mmr,
+        collapse=collapse,
     )
     loaded, others = beir.load(folder), [question for other in wrong or () for question in beir.load(other).questions]
     _warn_of(loaded.missing)
