@@ -41,47 +41,71 @@ Place = tuple[str, ...]
 
 @dataclass(slots=True)
 class _First:
-    """The first hit of a set of duplicates, its shingles, and the other ones."""
+    """The first hit of a set of duplicates, its words, and the other ones; its shingles once they are compared."""
 
     hit: Hit
-    place: Place
-    shingles: frozenset[int]
+    words: tuple[str, ...]
     others: list[Candidate] = field(default_factory=list)
+    shingles: frozenset[int] | None = None
+
+    def shingled(self) -> frozenset[int]:
+        """Its shingles."""
+        if self.shingles is None:
+            runs = zip(*(self.words[start:] for start in range(SHINGLE)), strict=False)
+            self.shingles = frozenset(map(hash, runs))
+        return self.shingles
+
+
+@dataclass(slots=True)
+class _SamePlace:
+    """The first hits with one title and headings, and those by the shingles of which near duplicates share one.
+
+    Most hits are the only one of their place, so that no shingles are computed for them.
+    """
+
+    firsts: list[_First] = field(default_factory=list)
+    indexed: int = 0
+    by_shingle: dict[int, list[int]] = field(default_factory=dict)
+
+    def near(self, one: _First) -> _First | None:
+        """The earliest of the first hits that is a near duplicate."""
+        if not self.firsts:
+            return None
+        self._index()
+        shingles = one.shingled()
+        found = {number for shingle in _leading(shingles) for number in self.by_shingle.get(shingle, ())}
+        others = (self.firsts[number] for number in sorted(found))
+        return next((other for other in others if jaccard(shingles, other.shingled()) >= LEAST), None)
+
+    def _index(self) -> None:
+        for number in range(self.indexed, len(self.firsts)):
+            for shingle in _leading(self.firsts[number].shingled()):
+                self.by_shingle.setdefault(shingle, []).append(number)
+        self.indexed = len(self.firsts)
 
 
 @dataclass(slots=True)
 class _Firsts:
-    """The first hits of all sets so far, by their texts, and by the shingles of which near duplicates share one."""
+    """The first hits of all sets so far, by their texts and by their places."""
 
     all: list[_First] = field(default_factory=list)
     by_text: dict[tuple[str, ...], _First] = field(default_factory=dict)
-    by_shingle: dict[int, list[int]] = field(default_factory=dict)
+    by_place: dict[Place, _SamePlace] = field(default_factory=dict)
 
     def add(self, hit: Hit) -> None:
         """Add a hit to the set that it repeats, else as the first one of a new set."""
-        candidate = hit.candidate
-        words = _words(candidate.content)
-        place = _place(candidate)
-        key = words if len(words) >= MIN_WORDS else (*place, *words)
+        words, place = _words(hit.candidate.content), _place(hit.candidate)
+        is_long = len(words) >= MIN_WORDS
+        key = words if is_long else (*place, *words)
         first = self.by_text.get(key)
         if first is None:
-            shingles = frozenset(map(hash, zip(*(words[start:] for start in range(SHINGLE)), strict=False)))
-            first = self._near(place, shingles) if len(words) >= MIN_WORDS else None
-            first = self.by_text[key] = first or self._new(_First(hit, place, shingles))
+            one, same = _First(hit, words), self.by_place.setdefault(place, _SamePlace())
+            first = self.by_text[key] = (same.near(one) if is_long else None) or one
+            if first is one:
+                same.firsts.append(one)
+                self.all.append(one)
         if first.hit is not hit:
-            first.others.append(candidate)
-
-    def _new(self, first: _First) -> _First:
-        for shingle in _leading(first.shingles):
-            self.by_shingle.setdefault(shingle, []).append(len(self.all))
-        self.all.append(first)
-        return first
-
-    def _near(self, place: Place, shingles: frozenset[int]) -> _First | None:
-        found = {number for shingle in _leading(shingles) for number in self.by_shingle.get(shingle, ())}
-        firsts = (self.all[number] for number in sorted(found))
-        alike = (one for one in firsts if one.place == place and jaccard(shingles, one.shingles) >= LEAST)
-        return next(alike, None)
+            first.others.append(hit.candidate)
 
 
 def jaccard(one: frozenset[int], other: frozenset[int]) -> float:
