@@ -62,6 +62,7 @@ MODES: dict[str, EvaluationMode] = {mode: mode for mode in get_args(EvaluationMo
 }
 
 
+Alpha = Annotated[float | None, typer.Option(min=0, max=1, help="As in the API.", show_default="as configured")]
 Calibration = Annotated[
     bool,
     typer.Option(
@@ -100,9 +101,7 @@ def evaluate(
         Hierarchy, typer.Option(help="As in the API; not with flat and two_pass; multihop: force or off.")
     ] = Hierarchy.auto,
     boost: Annotated[bool, typer.Option("--boost/--no-boost", help="As in the API; flat: never.")] = True,
-    alpha: Annotated[
-        float | None, typer.Option(min=0, max=1, help="As in the API.", show_default="as configured")
-    ] = None,
+    alpha: Alpha = None,
     compare: Annotated[
         bool, typer.Option("--compare", help="Count the questions that the mode helps, harms and loses against flat.")
     ] = False,
