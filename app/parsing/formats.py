@@ -34,6 +34,11 @@ class FileFormat:
     recognised: str = ""
 
     @property
+    def label(self) -> str:
+        """Its names as tables show them."""
+        return ", ".join(self.listed)
+
+    @property
     def needs_ocr(self) -> bool:
         """Whether all of its text is in pictures."""
         return bool(self.recognised) and not self.kept
@@ -76,9 +81,9 @@ RST = FileFormat(
     ("rst", "rest"),
     "headings and literal blocks; the field list becomes metadata",
 )
-ARCHIVE = FileFormat("archive", "binary")
+ARCHIVE = FileFormat("archive", "binary", ("Office or ZIP",))
 """What the first bytes of Office files, books and ZIP archives show: only their entries distinguish them."""
-OLD_OFFICE = FileFormat("old_office", "binary")
+OLD_OFFICE = FileFormat("old_office", "binary", ("DOC, PPT or MSG",))
 """What the first bytes of Office files before 2007 show: only their streams distinguish them."""
 PACKED = FileFormat(
     "packed",

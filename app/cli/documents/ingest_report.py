@@ -14,6 +14,7 @@ from app.cli import options
 from app.cli.backends.backend import Backend
 from app.cli.backends.ingesting import CHUNK_BYTES, Files, Summary
 from app.cli.documents import left_out
+from app.parsing import formats
 
 SAMPLED, SAMPLED_OF_FILE = 32, 4
 """Passages with which the embedding model is timed, and the largest number of one file."""
@@ -37,7 +38,8 @@ def _show_formats(summary: Summary, columns: Sequence[str]) -> None:
         return
     table = options.table("format", *columns)
     for name, count in sorted(summary.formats.items(), key=lambda item: (-item[1].files, item[0])):
-        table.add_row(name, *(f"{getattr(count, column):,}" for column in columns))
+        label = formats.BY_NAME[name].label if name in formats.BY_NAME else "other"
+        table.add_row(label, *(f"{getattr(count, column):,}" for column in columns))
     options.err.print(table)
 
 
