@@ -17,7 +17,9 @@ from benchmarks.service import Service
 
 WRITES = 12
 WRITE_LIMIT_S = 15.0
-ANSWER_LIMIT_S = 25.0
+ALL_WRITES_LIMIT_S = 25.0
+ANSWER_LIMIT_S = 90.0
+"""Seconds that the attacker waits, whose files take long together; others do not wait for them."""
 FROM = b"From a@b.c Fri Jul  8 12:08:34 2011\n"
 OPTIONS = ".. code::\n" + "   :a:\n" * 900_000 + "   x\n"
 SLOW_FILES = {
@@ -100,7 +102,7 @@ async def form(target: Target, files: Mapping[str, bytes], *, forms: int = 1) ->
 async def _writes(client: httpx.AsyncClient, name: str) -> str:
     """Stores documents of 32 kB one after the other; returns the second longest time, about the 95th percentile."""
     seconds: list[float] = []
-    deadline = time.monotonic() + ANSWER_LIMIT_S
+    deadline = time.monotonic() + ALL_WRITES_LIMIT_S
     while len(seconds) < WRITES and time.monotonic() < deadline:
         content = f"{name} {len(seconds)}. {note(len(seconds))}" * 160
         response = await timed(client, "POST", DOCUMENTS, json={"content": content, "uri": f"{name}{len(seconds)}"})
