@@ -47,6 +47,12 @@ async def test_real_vectors_find_what_shares_no_word_with_the_question(minilm_te
     assert uris(await minilm_tenant.ask("reimbursement of train tickets", mode="semantic", limit=1)) == ["money"]
 
 
+async def test_the_text_leg_finds_an_identifier_by_its_parts(shelf: Tenant) -> None:
+    await shelf.add("limit = min(chargeCeilingMv, 4_150)", "battery.py")
+    for query in ("charge ceiling", "chargeCeilingMv", "ceiling"):
+        assert uris(await shelf.ask(query, mode="lexical")) == ["battery.py"]
+
+
 @pytest.mark.parametrize("limit", [1, 3, 5, 50])
 async def test_an_answer_holds_as_many_hits_as_pass_up_to_the_limit(shelf: Tenant, limit: int) -> None:
     answer = await shelf.ask("buoy", limit=limit)
