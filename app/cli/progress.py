@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
+import threading
 from typing import Any
 
 from rich import progress
 from rich.console import Console
-from rich.progress import ProgressColumn, TaskID
+from rich.progress import ProgressColumn, Task, TaskID
 from rich.text import Text
 
 INTERVAL_S = 5.0
@@ -19,16 +19,31 @@ class Progress(progress.Progress):
 
     def __init__(self, *columns: ProgressColumn, console: Console, transient: bool = False) -> None:
         super().__init__(*columns, console=console, transient=transient, disable=not console.is_terminal)
-        self._printed_at = time.monotonic()
+        self._is_over = threading.Event()
+        self._shown: TaskID | None = None
+
+    def start(self) -> None:
+        """Begins to show the tasks: the last one that was updated, as Rich does, or as lines, from a thread."""
+        super().start()
+        if self.disable:
+            threading.Thread(target=self._print_lines, name="progress", daemon=True).start()
+
+    def stop(self) -> None:
+        """Ends what `start` has begun."""
+        self._is_over.set()
+        super().stop()
 
     def update(self, task_id: TaskID, **changes: Any) -> None:
         """Updates a task as Rich does."""
         super().update(task_id, **changes)
-        if self.disable and time.monotonic() - self._printed_at >= INTERVAL_S:
-            self._printed_at = time.monotonic()
-            self.console.print(self._line(task_id), markup=False, soft_wrap=True)
+        self._shown = task_id
 
-    def _line(self, task_id: TaskID) -> str:
-        (task,) = (task for task in self.tasks if task.id == task_id)
+    def _print_lines(self) -> None:
+        while not self._is_over.wait(INTERVAL_S):
+            task = next((task for task in self.tasks if task.id == self._shown or self._shown is None), None)
+            if task is not None:
+                self.console.print(self._line(task), markup=False, soft_wrap=True)
+
+    def _line(self, task: Task) -> str:
         rendered = (column(task) for column in self.columns if isinstance(column, ProgressColumn))
-        return " ".join(text.plain for text in rendered if isinstance(text, Text))
+        return " ".join(text.plain for text in rendered if isinstance(text, Text) and text.plain)

@@ -47,10 +47,10 @@ class Strategy:
     """How the questions are asked.
 
     `auto`, `hybrid`, `semantic` and `lexical` are the API's modes; `hierarchy`, `boost`, `fusion`, `rerank`, `mmr`
-    and `collapse` have the API's meaning too. `flat` is `auto` without guidance and boost by entities, `two_pass` is `auto` with
-    `hierarchy: force`. `multihop` is the multi-hop search, which entities guide only with `force`; only it uses
-    `term_method`, `merge` and `max_hops`. `alpha` None is the service's setting. `compare` asks every question in mode
-    `flat` too.
+    and `collapse` have the API's meaning too. `flat` is `auto` without guidance and boost by entities, `two_pass` is
+    `auto` with `hierarchy: force`. `multihop` is the multi-hop search, which entities guide only with `force`; only it
+    uses `term_method`, `merge` and `max_hops`. `alpha` None is the service's setting. `compare` asks every question in
+    mode `flat` too.
     """
 
     mode: EvaluationMode = "auto"

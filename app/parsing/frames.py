@@ -73,7 +73,8 @@ def to_document(fields: dict[str, Any]) -> ExtractedDocument:
 
 def from_picture(picture: Picture) -> dict[str, Any]:
     """A picture to recognise as a message, without its pixels."""
-    return {"picture": {"width": picture.width, "height": picture.height}}
+    place = {"page": picture.page, "pages": picture.pages}
+    return {"picture": {"width": picture.width, "height": picture.height, **place}}
 
 
 def from_lines(lines: Sequence[RecognisedLine]) -> dict[str, Any]:

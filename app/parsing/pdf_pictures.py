@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pypdfium2 as pdfium
 from pypdfium2 import raw as pdfium_c
@@ -73,7 +73,7 @@ class PagePictures:
         page.close()
         if picture is None:
             return []
-        return recognised_lines.runs(recognise(picture), scale, picture.height / scale)
+        return recognised_lines.runs(recognise(self._at(index, picture)), scale, picture.height / scale)
 
     def _pictured(self, index: int, runs: Sequence[TextRun]) -> list[TextRun]:
         """The texts of the pictures of a page, each as a block at its place; not of those with text on them."""
@@ -83,9 +83,13 @@ class PagePictures:
                 continue
             page = self.document[index]
             picture = _rendered(page, _scale(box[2] - box[0], box[3] - box[1]), box)
-            if picture is not None and (text := self._texts.of(picture)):
+            if picture is not None and (text := self._texts.of(self._at(index, picture))):
                 found.append(TextRun(text, *box, is_block=True))
         return found
+
+    def _at(self, index: int, picture: Picture) -> Picture:
+        """A picture with its page."""
+        return replace(picture, page=index + 1, pages=len(self.document))
 
     def _images(self, index: int) -> Iterator[Box]:
         """The boxes of the pictures of a page that are large enough for text, without those on turned pages."""

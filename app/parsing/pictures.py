@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import io
+import itertools
 import math
 import struct
 import warnings
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, cast
 
 from PIL import Image, ImageSequence, UnidentifiedImageError
@@ -149,11 +151,10 @@ def _frames(raw: bytes) -> Iterator[Picture]:
             raise UnreadableFile(
                 "parse_limit", f"The file has {frames:,} pictures, of at most {MAX_PICTURES:,}: split it."
             )
-        for frame in ImageSequence.Iterator(image):
+        frames = frames if image.format == "TIFF" else 1  # others are those of an animation
+        for page, frame in enumerate(itertools.islice(ImageSequence.Iterator(image), frames), 1):
             _check_size(frame)
-            yield grey(frame)
-            if image.format != "TIFF":  # frames of an animation
-                return
+            yield replace(grey(frame), page=page, pages=frames)
     except _DECODING as error:
         raise UnreadableFile("damaged", _DAMAGED) from error
 

@@ -26,6 +26,8 @@ FILES_PER_PROCESS = 200
 """Files after which a process is replaced, because libraries may leak memory."""
 SLICE = 1_000_000
 """Bytes of a file that are passed at once, so that few of them are buffered."""
+MAX_PAGES = 1_000_000
+"""Pages of a file of which a picture can be one."""
 MAX_PICTURES = 5_000
 """Pictures that the process may send for one file, which is more than a parser sends."""
 _STOPPED = "The file could not be read within the limits of memory and time: split it, or save it in a simpler form."
@@ -274,11 +276,13 @@ async def _member(
     return ArchiveMember(str(path), await source.readexactly(size), str(refused), bool(is_too_large))
 
 
-async def _picture(source: asyncio.StreamReader, *, width: int, height: int) -> Picture:
+async def _picture(source: asyncio.StreamReader, *, width: int, height: int, page: int, pages: int) -> Picture:
     """A picture, whose pixels follow its message. Raises EOFError, ValueError, TypeError."""
     if not (width > 0 and height > 0 and width * height <= recognition.MAX_PIXELS):
         raise ValueError("the picture has a wrong size")
-    return Picture(width, height, await source.readexactly(width * height))
+    if not 0 <= page <= pages <= MAX_PAGES:
+        raise ValueError("the picture is on no page")
+    return Picture(width, height, await source.readexactly(width * height), int(page), int(pages))
 
 
 def _check(message: dict[str, Any]) -> None:

@@ -42,12 +42,14 @@ class Busiest(ProgressColumn):
 
 
 class Recognised(ProgressColumn):
-    """The number of pages and pictures that were recognised."""
+    """The page of the file at which recognition is, and the number of pages and pictures that were recognised."""
 
     def render(self, task: Task) -> Text:
         """Nothing without any."""
-        count: int = task.fields["times"].pictures
-        return Text(f"{count:,} pages recognised" if count else "")
+        times: StageTimes = task.fields["times"]
+        counted = f"{times.pictures:,} pages recognised" if times.pictures else ""
+        at = "page {:,} of {:,}".format(*times.page) if times.page else ""
+        return Text(", ".join(filter(None, (at, counted))))
 
 
 class Remaining(TimeRemainingColumn):

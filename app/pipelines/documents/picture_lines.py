@@ -44,7 +44,7 @@ async def _lines(user_id: str, services: Services, picture: Picture) -> Sequence
     """The lines on a picture. Raises Unrecognised."""
     assert services.recogniser is not None
     key = await offload.run(len(picture.pixels), PictureKey, picture)
-    with stage_times.recognising():
+    with stage_times.recognising(picture):
         kept = await _kept(user_id, services, key)
         if kept is not None:
             return kept

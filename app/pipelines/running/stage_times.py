@@ -13,6 +13,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
+from app.shapes import Picture
+
 T = TypeVar("T")
 Stage = Literal["parsing", "recognition", "cutting", "model", "database"]
 
@@ -21,11 +23,13 @@ Stage = Literal["parsing", "recognition", "cutting", "model", "database"]
 class StageTimes:
     """The seconds during which each stage was busy; work of one stage at the same time counts once.
 
-    `pictures` is the number of pages and pictures that were recognised.
+    `pictures` is the number of pages and pictures that were recognised, `page` the page of the file that is read at
+    which recognition is, and the number of its pages.
     """
 
     seconds: dict[Stage, float] = field(default_factory=lambda: defaultdict(float))
     pictures: int = 0
+    page: tuple[int, int] | None = None
     _running: Counter[Stage] = field(default_factory=Counter)
     _since: dict[Stage, float] = field(default_factory=dict)
 
@@ -76,6 +80,8 @@ async def waiting(name: Stage, items: AsyncGenerator[T, None]) -> AsyncGenerator
                     item = await anext(items)
             except StopAsyncIteration:
                 return
+            finally:
+                _leave_page()
             yield item
 
 
@@ -93,13 +99,20 @@ def stage(name: Stage) -> Iterator[None]:
         times.end(name)
 
 
+def _leave_page() -> None:
+    """Note that the file at whose pages recognition was is read."""
+    if (times := _measured.get()) is not None:
+        times.page = None
+
+
 @contextmanager
-def recognising() -> Iterator[None]:
+def recognising(picture: Picture) -> Iterator[None]:
     """Count the time of the block, within parsing, to recognition instead, and the picture that is recognised in it."""
     times = _measured.get()
     if times is None:
         yield
         return
+    times.page = (picture.page, picture.pages) if picture.pages else None
     parses = times.is_running("parsing")
     if parses:
         times.end("parsing")

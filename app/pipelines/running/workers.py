@@ -106,7 +106,11 @@ class Run:
         own = self.times.so_far()
         stages = {stage: round(before.get(stage, 0) + own.get(stage, 0), 2) for stage in sorted({*before, *own})}
         seconds = self.job.progress.get("seconds", 0) + time.monotonic() - self.began
-        return {"seconds": round(seconds, 2), "stages": stages}
+        return {"seconds": round(seconds, 2), "stages": stages, **self.page()}
+
+    def page(self) -> dict[str, int]:
+        """The page at which recognition is, as it is stored with the progress; empty while nothing is recognised."""
+        return dict(zip(("page", "pages"), self.times.page, strict=True)) if self.times.page else {}
 
     async def finish(self, db: Transaction, **result: Any) -> None:
         """Mark the job as done, and delete those that are not kept, in the transaction that completes it.
@@ -186,7 +190,7 @@ async def _leased(run: Run) -> int:
     """The result of the job's handler, which is cancelled when the claim is lost. Raises ClaimLost."""
     with stage_times.measuring(run.times):
         working = asyncio.ensure_future(run.kind.handler(run))
-    renewing = asyncio.ensure_future(_renew(run.db, run.job))
+    renewing = asyncio.ensure_future(_renew(run))
     try:
         await asyncio.wait({working, renewing}, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
@@ -198,13 +202,15 @@ async def _leased(run: Run) -> int:
         await asyncio.gather(working, renewing, return_exceptions=True)
 
 
-async def _renew(db: Database, job: Job) -> None:
-    """Extend the lease until the claim is lost; returns then."""
+async def _renew(run: Run) -> None:
+    """Extend the lease until the claim is lost, and store at which page recognition is; returns then."""
     while True:
         await asyncio.sleep(RENEW_S)
         with suppress(errors.StepwellError):
-            async with db.shared() as shared:
-                if not await jobs.renew(shared, job, lease_s=LEASE_S):
+            async with run.db.shared() as shared:
+                if not await jobs.renew(
+                    shared, run.job, lease_s=LEASE_S, progress=run.spent() if run.times.page else {}
+                ):
                     return
 
 

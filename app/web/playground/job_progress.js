@@ -25,12 +25,13 @@ export function stepText(step) {
 
 /** The bar and the words of a job that waits or runs, and the rates of one that is done. `since` is its progress when its step began. */
 export function jobProgress(job, since = { done: 0, seconds: 0 }) {
-  const { done, total, unit, step, documents, chunks, seconds, stages } = job.progress;
+  const { done, total, unit, step, documents, chunks, seconds, stages, page, pages } = job.progress;
   const isRunning = job.status === "running";
   if (!isRunning && job.status !== "done") return waiting(job);
   const counted = done == null ? null : `${step && isRunning ? `${stepText(step)}: ` : ""}${number(done)}${total ? ` of ${number(total)}` : ""} ${unit ?? ""}`.trim();
   const rates = documents ? inRates({ documents, chunks, seconds }) : seconds && done && unit ? `${(done / seconds).toFixed(1)} ${unit} per second` : "";
-  const words = [counted, rates, busiest(stages, seconds), isRunning ? timeLeft(done - since.done, total - since.done, seconds - since.seconds) : seconds ? `${seconds.toFixed(1)} s` : ""];
+  const at = page && isRunning ? `page ${number(page)} of ${number(pages)}` : "";
+  const words = [counted, at, rates, busiest(stages, seconds), isRunning ? timeLeft(done - since.done, total - since.done, seconds - since.seconds) : seconds ? `${seconds.toFixed(1)} s` : ""];
   const bar = isRunning ? el("progress", { max: String(total || 1), value: total ? String(done ?? 0) : null, "aria-label": "Progress" }) : null;
   return [bar, el("span", { class: "note" }, words.filter(Boolean).join(", "))];
 }

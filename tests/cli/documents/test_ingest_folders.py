@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from watchfiles import Change
 
 from app.cli import progress
 from app.cli.backends import local_ingest
-from app.cli.backends.ingest_progress import Busiest, Chunks, Rates
+from app.cli.backends.ingest_progress import Busiest, Chunks, Rates, Recognised
 from app.cli.backends.ingesting import Files, Summary
 from app.cli.documents import ingest
 from app.cli.progress import Progress
@@ -248,17 +249,21 @@ def test_progress_is_in_chunks_and_moves_while_a_large_document_is_embedded() ->
 
 
 def test_without_a_terminal_progress_is_a_line_at_most_every_few_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    console, times = _console(), StageTimes({"parsing": 2.0, "model": 90.0})
-    with Progress(TextColumn("Ingesting"), BarColumn(), Rates(), Busiest(), console=console) as bar:
-        chunks = Chunks(bar, total_bytes=6_000, times=times)
+    console, times, written = _console(), StageTimes({"parsing": 2.0, "model": 90.0}), threading.Event()
+    monkeypatch.setattr(console, "print", lambda line, **_: (console.file.write(line), written.set()))
+    columns = (TextColumn("Ingesting"), BarColumn(), Rates(), Busiest(), Recognised())
+    with Progress(*columns, console=console) as bar:
+        Chunks(bar, total_bytes=6_000, times=times).embedded(50)
+        assert console.file.getvalue() == ""
+    monkeypatch.setattr(progress, "INTERVAL_S", 0.01)
+    times.page, times.pictures = (7, 31), 6
+    with Progress(*columns, console=console) as bar:
+        Chunks(bar, total_bytes=6_000, times=times)
         (task,) = bar.tasks
         task.start_time = bar.get_time() - 100
-        for _ in range(50):
-            chunks.embedded(1)
-        assert console.file.getvalue() == ""
-        monkeypatch.setattr(progress, "INTERVAL_S", 0.0)
-        chunks.stored(_upload(3_000), _stored(chunks=100, embedded=50))
-    assert console.file.getvalue() == "Ingesting 0.0 documents/s, 1 chunks/s model 90%\n"
+        assert written.wait(10), "nothing is stored while a scan is read"
+    line = "Ingesting 0.0 documents/s, 0 chunks/s model 90% page 7 of 31, 6 pages recognised"
+    assert console.file.getvalue().startswith(line)
 
 
 def test_work_of_a_stage_at_the_same_time_counts_once() -> None:
@@ -325,6 +330,7 @@ def test_files_of_every_format_are_ingested_and_each_failure_is_one_line(stepwel
     assert again.out.startswith("0 added, 0 replaced, 13 unchanged, 2 failed")
     assert [line.split(" ")[0] for line in again.err.splitlines() if line.strip()].count("failed") == 2
     assert "Traceback" not in again.err
+    assert "CSV, TSV" in again.err
     written = json.loads(report.read_text())
     assert (written["unchanged"], written["failures"]) == (13, ran.json["failures"])
     assert written["formats"]["csv"] == {"files": 1, "bytes": 24, "documents": 2, "chunks": 2, "failed": 0}

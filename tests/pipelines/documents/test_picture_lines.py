@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import io
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, cast
 
 import pytest
@@ -31,10 +33,12 @@ class Lines:
 
     fails_at: int = 0
     count: int = 0
+    places: list[tuple[int, int]] = dataclasses.field(default_factory=list)
 
     async def lines(self, picture: Picture, user_id: str) -> list[RecognisedLine]:
         """A line for each picture."""
         self.count += 1
+        self.places.append((picture.page, picture.pages))
         if self.count == self.fails_at:
             raise RecognitionFailed
         ink = picture.pixels.count(0)
@@ -54,10 +58,16 @@ def _scan(pages: int) -> bytes:
     return target.getvalue()
 
 
-async def _uploads(raw: bytes, user_id: str, services: Services) -> list[Any]:
+@contextlib.asynccontextmanager
+async def _opened(user_id: str, services: Services) -> AsyncIterator[Callable[[bytes], Awaitable[list[Any]]]]:
+    """Reads the scans of a user, all in one process."""
     recognise = picture_lines.recogniser(user_id, services)
     async with file_reading.opened(ParseLimits(), recognise=recognise) as reader:
-        return [one async for one in reader.uploads(NamedFile(raw, "scan.tif", uri="scan.tif"))]
+
+        async def read(raw: bytes) -> list[Any]:
+            return [one async for one in reader.uploads(NamedFile(raw, "scan.tif", uri="scan.tif"))]
+
+        yield read
 
 
 async def _kept(database: Database, user_id: str) -> list[bytes]:
@@ -70,24 +80,26 @@ async def test_a_page_is_recognised_once_for_its_user_and_a_hit_names_it(
 ) -> None:
     lines, times = Lines(), StageTimes()
     services = _services(tenant, lines)
-    with stage_times.measuring(times), stage_times.stage("parsing"):
-        (upload,) = await _uploads(_scan(3), tenant.user_id, services)
-    assert (lines.count, times.pictures) == (3, 3)
-    assert times.seconds.keys() == {"parsing", "recognition"}
-    stored = await ingest.run(cast("Upload", upload), tenant.user_id, services)
-    chunks = await documents.chunks(stored.document_id, tenant.user_id, db=tenant.db, limit=10, offset=0)
-    assert [chunk.page for chunk in chunks][:1] == [1]
-    assert next(one.content for one in await _uploads(_scan(4), tenant.user_id, services)).count("buckets") == 4
-    assert lines.count == 4, "the pages that were recognised before are kept"
-    await _uploads(_scan(1), other := new_user(), services)
-    assert lines.count == 5, "each user has pictures of his own"
-    await documents.delete(stored.document_id, tenant.user_id, db=tenant.db)
-    kept = await _kept(database, tenant.user_id)
-    assert len(kept) == 4
-    assert not any(b"mason" in one for one in kept), "the text of a deleted document is not readable"
-    monkeypatch.setattr(recognised_pictures, "MOST", 2)
-    await _uploads(_scan(5), tenant.user_id, services)
-    assert len(await _kept(database, tenant.user_id)) == 2
+    async with _opened(tenant.user_id, services) as read:
+        with stage_times.measuring(times), stage_times.stage("parsing"):
+            (upload,) = await read(_scan(3))
+        assert (lines.places, times.pictures, times.page) == ([(1, 3), (2, 3), (3, 3)], 3, (3, 3))
+        assert times.seconds.keys() == {"parsing", "recognition"}
+        stored = await ingest.run(cast("Upload", upload), tenant.user_id, services)
+        chunks = await documents.chunks(stored.document_id, tenant.user_id, db=tenant.db, limit=10, offset=0)
+        assert [chunk.page for chunk in chunks][:1] == [1]
+        assert next(one.content for one in await read(_scan(4))).count("buckets") == 4
+        assert lines.count == 4, "the pages that were recognised before are kept"
+        async with _opened(other := new_user(), services) as read_others:
+            await read_others(_scan(1))
+        assert lines.count == 5, "each user has pictures of his own"
+        await documents.delete(stored.document_id, tenant.user_id, db=tenant.db)
+        kept = await _kept(database, tenant.user_id)
+        assert len(kept) == 4
+        assert not any(b"mason" in one for one in kept), "the text of a deleted document is not readable"
+        monkeypatch.setattr(recognised_pictures, "MOST", 2)
+        await read(_scan(5))
+        assert len(await _kept(database, tenant.user_id)) == 2
     async with as_owner(database) as owner:
         deleted, left = await users.delete(other, db=owner, actor="test")
     assert (deleted["recognised_pictures"], left["recognised_pictures"]) == (1, 0)
@@ -96,8 +108,9 @@ async def test_a_page_is_recognised_once_for_its_user_and_a_hit_names_it(
 async def test_pages_before_one_that_fails_are_kept_and_nothing_is_stored(database: Database, tenant: Tenant) -> None:
     lines = Lines(fails_at=3)
     services = _services(tenant, lines)
-    with pytest.raises(UnreadableFile, match="could not be recognised"):
-        await _uploads(_scan(4), tenant.user_id, services)
-    assert await documents.page(tenant.user_id, db=tenant.db, limit=10, after=None) == []
-    (upload,) = await _uploads(_scan(4), tenant.user_id, services)
+    async with _opened(tenant.user_id, services) as read:
+        with pytest.raises(UnreadableFile, match="could not be recognised"):
+            await read(_scan(4))
+        assert await documents.page(tenant.user_id, db=tenant.db, limit=10, after=None) == []
+        (upload,) = await read(_scan(4))
     assert (upload.content.count("buckets"), lines.count) == (4, 5)

@@ -91,11 +91,11 @@ async def test_a_job_with_an_expired_lease_is_continued_from_its_progress(tenant
     assert state.progress["seconds"] >= first["seconds"] >= first["stages"]["parsing"]
 
 
-async def test_the_lease_of_a_job_is_renewed_until_its_handler_ends(
+async def test_the_lease_of_a_job_is_renewed_with_the_page_at_which_it_is_until_its_handler_ends(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers, "RENEW_S", 0.01)
-    await _queue(tenant)
+    job_id = await _queue(tenant)
     renewed = asyncio.Event()
     renew = store.renew
 
@@ -108,6 +108,14 @@ async def test_the_lease_of_a_job_is_renewed_until_its_handler_ends(
 
     async def slow(run: Run) -> int:
         await renewed.wait()
+        assert "page" not in (await _state(tenant, job_id)).progress
+        run.times.page = (7, 31)
+        for _ in range(2):
+            renewed.clear()
+            await renewed.wait()
+        progress = (await _state(tenant, job_id)).progress
+        assert (progress["page"], progress["pages"]) == (7, 31)
+        run.times.page = None
         done = await _finish(run)
         for _ in range(2):
             renewed.clear()
