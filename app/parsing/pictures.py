@@ -39,7 +39,7 @@ _TURNS = {
     8: Transpose.ROTATE_90,
 }
 """How a picture is turned upright, by the orientation in its Exif data."""
-NOTHING = "No text was recognised in its pictures."
+NOTHING = "No text was recognised in its pictures: Latin, Chinese and Japanese script is read."
 _UNREAD = "A picture in the file could not be read."
 _DECODING = (OSError, ValueError, SyntaxError, EOFError, struct.error)
 """What the library raises for damaged pictures."""

@@ -18,7 +18,7 @@ LABELS: Mapping[LeftOutReason, str] = {
     "database": "of a Postgres server",
     "link": "symbolic links",
     "binary": "neither text nor of a supported format",
-    "empty": "empty",
+    "empty": "without text",
     "too_large": "too large",
 }
 
