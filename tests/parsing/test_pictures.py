@@ -20,7 +20,8 @@ from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
 from app.errors import UnreadableFile
-from app.parsing import formats, pictures, recognised_lines
+from app.parsing import formats, pictures, recognised_lines, worker
+from app.parsing.files import InputFile
 from app.parsing.process import ParseLimits, Parser, ParseShare, Unrecognised
 from app.shapes import ExtractedDocument, Picture, RecognisedLine
 
@@ -35,7 +36,11 @@ class Recognised:
     seen: list[Picture] = field(default_factory=list)
 
     async def lines(self, picture: Picture) -> Sequence[RecognisedLine]:
-        """The line of a picture."""
+        """The line of a picture, for the service."""
+        return self.of(picture)
+
+    def of(self, picture: Picture) -> Sequence[RecognisedLine]:
+        """The line of a picture, for a parser in this process."""
         self.seen.append(picture)
         if len(self.seen) >= self.fails_from:
             raise Unrecognised("The page could not be recognised.")
@@ -75,10 +80,12 @@ async def _document(parser: Parser, raw: bytes) -> ExtractedDocument:
     return document
 
 
-async def _read(raw: bytes, recognised: Recognised | None) -> ExtractedDocument:
-    recognise = None if recognised is None else recognised.lines
-    async with Parser(LIMITS, None, recognise) as parser:
-        return await _document(parser, raw)
+def _read(raw: bytes, recognised: Recognised | None) -> ExtractedDocument:
+    """Reads a file in this process."""
+    file = InputFile(raw, "a", None, None if recognised is None else recognised.of)
+    (document,) = worker.read(file, formats.sniff(raw, "a"))
+    assert isinstance(document, ExtractedDocument)
+    return document
 
 
 async def test_pictures_and_scanned_pages_are_read_with_their_pages() -> None:
@@ -111,7 +118,7 @@ async def test_pictures_and_scanned_pages_are_read_with_their_pages() -> None:
             assert (document.text, document.page_starts) == ("Line 1\n\nLine 2", (0, 8))
 
 
-async def test_pictures_in_documents_are_read_at_their_place_and_small_ones_and_those_below_text_are_not() -> None:
+def test_pictures_in_documents_are_read_at_their_place_and_small_ones_and_those_below_text_are_not() -> None:
     image, small = _saved(_image(), "PNG"), _saved(_image(size=(60, 30)), "PNG")
     word, shown = docx.Document(), io.BytesIO()
     for raw in (image, small, image):
@@ -119,14 +126,14 @@ async def test_pictures_in_documents_are_read_at_their_place_and_small_ones_and_
         word.add_picture(io.BytesIO(raw))
     word.save(shown)
     recognised = Recognised()
-    document = await _read(shown.getvalue(), recognised)
+    document = _read(shown.getvalue(), recognised)
     assert document.text.split() == ["Before.", "Line", "1", "Before.", "Before.", "Line", "1"]
     assert len(recognised.seen) == 1, "the same picture is recognised once"
     deck, shown = pptx.Presentation(), io.BytesIO()
     for _ in range(2):
         deck.slides.add_slide(deck.slide_layouts[6]).shapes.add_picture(io.BytesIO(image), Inches(1), Inches(1))
     deck.save(shown)
-    document = await _read(shown.getvalue(), Recognised())
+    document = _read(shown.getvalue(), Recognised())
     assert (document.text, document.page_starts) == ("Line 1\n\nLine 1", (0, 8))
     drawn = Canvas(shown := io.BytesIO())
     drawn.drawString(72, 800, "Above.")
@@ -136,21 +143,21 @@ async def test_pictures_in_documents_are_read_at_their_place_and_small_ones_and_
     drawn.drawString(100, 100, "Its text.")
     drawn.save()
     recognised = Recognised()
-    assert (await _read(shown.getvalue(), recognised)).text.split() == ["Above.", "Line", "1", "Below.", "Its", "text."]
+    assert (_read(shown.getvalue(), recognised)).text.split() == ["Above.", "Line", "1", "Below.", "Its", "text."]
     assert len(recognised.seen) == 1
 
 
-async def test_without_ocr_files_with_pictures_only_are_refused_with_how_to_get_it_and_others_are_read() -> None:
+def test_without_ocr_files_with_pictures_only_are_refused_with_how_to_get_it_and_others_are_read() -> None:
     for raw, code in ((_saved(_image(), "PNG"), "unsupported_format"), (_scans(_image()), "no_text")):
         with pytest.raises(UnreadableFile, match=r'pip install "stepwell\[ocr\]"') as refused:
-            await _read(raw, None)
+            _read(raw, None)
         assert refused.value.code == code
     drawn = Canvas(shown := io.BytesIO())
     drawn.drawString(72, 800, "Text.")
     drawn.showPage()
     drawn.drawImage(ImageReader(_image()), 72, 400, 400, 200)
     drawn.save()
-    document = await _read(shown.getvalue(), None)
+    document = _read(shown.getvalue(), None)
     assert (document.text, len(document.warnings)) == ("Text.\n\n", 1)
     assert "The text of 1 pages is not read" in document.warnings[0]
 
@@ -186,14 +193,17 @@ async def test_bombs_and_damaged_pictures_are_refused_and_the_next_file_is_read(
 
 
 async def test_a_page_that_cannot_be_recognised_refuses_the_file_and_a_picture_in_a_text_is_a_warning() -> None:
-    with pytest.raises(UnreadableFile, match="could not be recognised") as refused:
-        await _read(_scans(_image(), _image(number=1), _image(number=2)), Recognised(fails_from=2))
-    assert refused.value.code == "parse_limit"
-    word, shown = docx.Document(), io.BytesIO()
-    word.add_paragraph("Before.")
-    word.add_picture(io.BytesIO(_saved(_image(), "PNG")))
-    word.save(shown)
-    document = await _read(shown.getvalue(), Recognised(fails_from=1))
+    recognised = Recognised(fails_from=2)
+    async with Parser(LIMITS, None, recognised.lines) as parser:
+        with pytest.raises(UnreadableFile, match="could not be recognised") as refused:
+            await _document(parser, _scans(_image(), _image(number=1), _image(number=2)))
+        assert refused.value.code == "parse_limit"
+        word, shown = docx.Document(), io.BytesIO()
+        word.add_paragraph("Before.")
+        word.add_picture(io.BytesIO(_saved(_image(), "PNG")))
+        word.save(shown)
+        recognised.fails_from = 1
+        document = await _document(parser, shown.getvalue())
     assert (document.text.strip(), document.warnings) == ("Before.", ("A picture in the file could not be read.",))
 
 
@@ -209,13 +219,13 @@ async def test_the_time_of_recognition_counts_for_the_request_which_may_be_sent_
             _ = [one async for one in parser.documents(raw, formats.BY_NAME["pdf"])]
 
 
-async def test_blank_pages_are_not_sent() -> None:
+def test_blank_pages_are_not_sent() -> None:
     recognised = Recognised()
     white = Image.new("L", (600, 300), 255)
-    assert (await _read(_scans(white, _image(), white), recognised)).text == "\n\nLine 1\n\n"
+    assert (_read(_scans(white, _image(), white), recognised)).text == "\n\nLine 1\n\n"
     assert len(recognised.seen) == 1
     with pytest.raises(UnreadableFile, match="No text was recognised"):
-        await _read(made_files.pdf([[]]), recognised)
+        _read(made_files.pdf([[]]), recognised)
 
 
 def test_lines_of_a_skewed_page_become_upright_runs_of_one_size() -> None:

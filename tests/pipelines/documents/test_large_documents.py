@@ -35,9 +35,9 @@ from app.store.documents import documents as store_documents
 from app.store.documents import hidden_chunks, publishing, staging
 from app.text.names import tags
 
-OLD = "# Old stair\n\n" + "\n\n".join(f"Ana Silva laid old stone {n} in lime mortar." for n in range(300))
+OLD = "# Old stair\n\n" + "\n\n".join(f"Ana Silva laid old stone {n} in lime mortar." for n in range(160))
 NEW = "# New stair\n\n" + "\n\n".join(
-    f"## Landing {n}\n\n" + f"Ilse Brandt laid new stone {n} in cement. " * 6 for n in range(60)
+    f"## Landing {n}\n\n" + f"Ilse Brandt laid new stone {n} in cement. " * 6 for n in range(30)
 )
 PATIENCE_S = 20
 

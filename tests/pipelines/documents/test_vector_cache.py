@@ -113,14 +113,14 @@ async def test_without_a_size_nothing_is_cached_or_looked_up(tenant: CachingTena
 async def test_concurrent_writers_of_the_same_texts_share_the_cache(database: Database) -> None:
     user_id = new_user()
     tenants = [CachingTenant(database, user_id=user_id) for _ in range(2)]
-    uploads = [Upload(f"Stone {n} in lime.", uri=None) for n in range(40)]
+    uploads = [Upload(f"Stone {n} in lime.", uri=None) for n in range(16)]
     for _ in range(2):
         found = await asyncio.gather(tenants[0].many(uploads), tenants[1].many(uploads[::-1]))
         assert all(outcome.error is None for outcomes in found for outcome in outcomes)
         for document in await documents.page(user_id, db=database, limit=100, after=None):
             await documents.delete(document.document_id, user_id, db=database)
-    assert (await tenants[0].use()).entries == 40
-    assert [outcome.stored.embedded for outcome in await tenants[0].many(uploads) if outcome.stored] == [0] * 40
+    assert (await tenants[0].use()).entries == 16
+    assert [outcome.stored.embedded for outcome in await tenants[0].many(uploads) if outcome.stored] == [0] * 16
 
 
 async def test_large_documents_use_the_cache(tenant: CachingTenant, monkeypatch: pytest.MonkeyPatch) -> None:
