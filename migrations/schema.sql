@@ -616,7 +616,6 @@ AS $function$
 CREATE OR REPLACE FUNCTION stepwell.vector_tables(p_writes boolean)
  RETURNS bigint[]
  LANGUAGE plpgsql
- SET "citus.enable_ddl_propagation" TO 'off'
 AS $function$
 BEGIN
     IF p_writes THEN

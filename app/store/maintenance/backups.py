@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import asyncpg
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
@@ -28,6 +27,7 @@ from app import errors
 from app.store.connection import engines, transactions
 from app.store.embedded import embedded_programs
 from app.store.embedded.postgres import RESTRICTED_ROLE, SERVICE_RIGHTS, SERVICE_ROLE
+from app.store.maintenance import roles
 from app.store.schema import tables
 
 LOCK_WAIT_S = 30
@@ -51,6 +51,8 @@ _EXCLUDED_VARIABLES = (
 _TABLE_DATA = re.compile(r"^COPY \w+\.(\w+) \(([^)]*)\) FROM stdin;\n(.*?)^\\\.$", re.MULTILINE | re.DOTALL)
 _NEW_SETTING = b"SET transaction_timeout"
 """Written by pg_restore 17 and newer, rejected by older servers."""
+_OF_CITUS = b'    SET "citus.'
+"""A parameter of a function, which only a superuser may set where Citus is not loaded; `db distribute` sets it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +175,9 @@ async def _send_script(reader: Process, writer: Process) -> None:
     writer.stdin.write(before.encode())
     try:
         async for line in reader.stdout:
-            if not line.startswith(_NEW_SETTING):
+            if not line.startswith((_NEW_SETTING, _OF_CITUS)):
                 writer.stdin.write(line)
-            if line.startswith(b"CREATE "):
+            if line.startswith(b"COPY "):
                 break
         while block := await reader.stdout.read(READ_BYTES):
             writer.stdin.write(block)
@@ -204,9 +206,10 @@ async def target(database: transactions.Database) -> RestoreTarget:
 async def create_service_role(database: transactions.Database) -> bool:
     """Create the service's role and its restricted one if they do not exist; returns whether the first was created.
 
-    Raises SchemaMismatch if the connected role may not create roles.
+    Raises SchemaMismatch if the connected role may not create them.
     """
     async with database.shared() as connection:
+        await connection.run_sync(roles.check_creation)
         created = [
             await _create_role(connection, role, rights)
             for role, rights in ((SERVICE_ROLE, SERVICE_RIGHTS), (RESTRICTED_ROLE, "NOLOGIN"))
@@ -217,13 +220,7 @@ async def create_service_role(database: transactions.Database) -> bool:
 async def _create_role(connection: transactions.SharedTransaction, role: str, rights: str) -> bool:
     if await connection.scalar(sa.text("SELECT true FROM pg_roles WHERE rolname = :role"), {"role": role}):
         return False
-    try:
-        await connection.execute(sa.text(f"CREATE ROLE {role} {rights}"))
-    except asyncpg.PostgresError as error:
-        raise errors.SchemaMismatch(
-            f"The role {role} is missing and the connected role may not create it: "
-            f"run CREATE ROLE {role} {rights.partition(' ')[0]} as a superuser first."
-        ) from error
+    await connection.execute(sa.text(f"CREATE ROLE {role} {rights}"))
     return True
 
 

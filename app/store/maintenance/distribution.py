@@ -28,6 +28,8 @@ FUNCTIONS = (
 )
 """The functions that statements call on the node of a user."""
 SEQUENTIALLY = "SET LOCAL citus.multi_shard_modify_mode TO 'sequential'"
+LOCK_LOCALLY = "ALTER FUNCTION stepwell.vector_tables(boolean) SET citus.enable_ddl_propagation = off"
+"""Only the coordinator's table is locked, which every transaction passes: the function's LOCK would go to all nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,7 @@ def distribute(connection: Connection, *, shards: int | None = None) -> Distribu
         raise errors.BadRequest(f"The tables are distributed in {before[FIRST]} shards already.", field="--shards")
     added = [name for name in _names(connection) if name not in before]
     connection.execute(sa.text(SEQUENTIALLY))
+    connection.execute(sa.text(LOCK_LOCALLY))
     for name in added:
         connection.execute(*_creation(name, shards))
     for name in added:

@@ -124,6 +124,7 @@ def configuration(connection: Connection, *, model: str, dimension: int) -> Conf
 def _prepare(connection: Connection) -> None:
     if connection.scalar(sa.text("SHOW transaction_read_only")) == "on":
         raise errors.ReadOnly(failures.READ_ONLY)
+    roles.check_creation(connection)
     connection.execute(sa.text(f"CREATE SCHEMA IF NOT EXISTS {tables.SCHEMA}"))
     if connection.scalar(sa.text("SELECT 1 FROM pg_extension WHERE extname = 'vector'")):
         return

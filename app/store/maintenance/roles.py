@@ -1,4 +1,4 @@
-"""Restricts the service's role, sets its password, and checks that a connection uses the owner's role.
+"""Checks that the roles can be created, restricts the service's role, sets its password, and checks who the owner is.
 
 The migration creates `stepwell_service` without a password, so that it cannot log in over a network before one is set.
 """
@@ -17,7 +17,7 @@ from sqlalchemy.engine import Connection, make_url
 
 from app import errors
 from app.store.connection import driver_errors, engines, sql, transactions
-from app.store.embedded.postgres import SERVICE_ROLE
+from app.store.embedded.postgres import RESTRICTED_ROLE, SERVICE_ROLE
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +41,48 @@ def restrict(owner: Connection) -> None:
             if not isinstance(driver_errors.root(error), asyncpg.InsufficientPrivilegeError):
                 raise
             log.warning("the connected role may not restrict the service's role; run as a superuser: %s", statement)
+
+
+_MISSING_ROLES = sql.inline(
+    """
+    SELECT w.statement
+    FROM (
+        SELECT r.rolsuper OR r.rolcreaterole AS creates,
+               CAST(current_setting('server_version_num') AS integer) >= 160000 AS options
+        FROM pg_roles AS r WHERE r.rolname = current_user
+    ) AS own
+    CROSS JOIN LATERAL (
+        SELECT 1 AS place, 'CREATE ROLE ' || g.name || ' ' || g.rights AS statement
+        FROM unnest(:roles, :rights) AS g (name, rights)
+        WHERE NOT own.creates AND NOT EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = g.name)
+        UNION ALL
+        SELECT 2, CASE WHEN own.options THEN '' ELSE 'ALTER ROLE stepwell_service NOINHERIT; ' END
+                  || 'GRANT stepwell_restricted TO stepwell_service'
+                  || CASE WHEN own.options THEN ' WITH INHERIT FALSE, SET TRUE' ELSE '' END
+        WHERE NOT (own.creates AND NOT own.options)
+          AND NOT EXISTS (
+              SELECT FROM pg_auth_members AS m
+              WHERE m.roleid = to_regrole('stepwell_restricted') AND m.member = to_regrole('stepwell_service'))
+          AND NOT CASE WHEN to_regrole('stepwell_restricted') IS NULL THEN own.creates
+                       ELSE pg_has_role(to_regrole('stepwell_restricted'), 'USAGE WITH ADMIN OPTION') END
+    ) AS w
+    ORDER BY w.place
+    """,
+    roles="text[]",
+    rights="text[]",
+)
+
+
+def check_creation(owner: Connection) -> None:
+    """Raise SchemaMismatch with the statements for a superuser if a role is missing that this one may not create.
+
+    An owner that is no superuser creates both with CREATEROLE; otherwise they, and the membership, exist beforehand.
+    """
+    binds = {"roles": [SERVICE_ROLE, RESTRICTED_ROLE], "rights": ["LOGIN", "NOLOGIN"]}
+    if missing := owner.execute(_MISSING_ROLES, binds).scalars().all():
+        raise errors.SchemaMismatch(
+            f"This role may not create the roles of the service: run as a superuser {'; '.join(missing)};"
+        )
 
 
 _OWNS_TABLES = sql.inline(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
+from contextlib import asynccontextmanager
 
 import harness
 import pytest
@@ -14,8 +15,10 @@ from app.pipelines.documents import documents
 from app.pipelines.entities import entities
 from app.pipelines.maintenance import backups
 from app.providers.local.minilm import MODEL
-from app.shapes import EntityDraft
+from app.shapes import EntityDraft, Filters
 from app.store.connection import transactions
+from app.store.documents import filters
+from app.store.embedded import postgres
 from app.store.maintenance import backups as storage
 from app.store.maintenance import migration
 from app.store.maintenance.backups import Access
@@ -212,3 +215,54 @@ async def test_documents_of_a_restored_database_can_be_changed(tenant, address, 
     assert (await again.add("Cement sets fast.", "changed")).status == "replaced"
     assert (await documents.delete(stored.document_id, tenant.user_id, db=service)).documents == 1
     await service.close()
+
+
+@asynccontextmanager
+async def ordinary(address, made):
+    """Gives a database to an owner who is no superuser, and takes the roles of the service from the server."""
+    owner = await address.connect()
+    renamed = {role: f"{role}_elsewhere" for role in (postgres.SERVICE_ROLE, postgres.RESTRICTED_ROLE)}
+    for role, other in renamed.items():
+        await owner.execute(f"ALTER ROLE {role} RENAME TO {other}")
+    await owner.execute(f"CREATE ROLE ordinary LOGIN; ALTER DATABASE {made.name} OWNER TO ordinary")
+    superuser = await made.connect()
+    await superuser.execute("CREATE EXTENSION vector")
+    try:
+        yield superuser
+    finally:
+        await superuser.close()
+        await owner.execute(f"DROP DATABASE {made.name} WITH (FORCE)")
+        for role, other in renamed.items():
+            await owner.execute(f"DROP ROLE IF EXISTS {role}")
+            await owner.execute(f"ALTER ROLE {other} RENAME TO {role}")
+        await owner.execute("DROP ROLE ordinary")
+        await owner.close()
+
+
+async def test_an_owner_who_may_create_roles_restores_keys_with_filters_on_a_new_server(
+    tenant, address, new_database, tmp_path
+):
+    await tenant.add("Lime mortar sets slowly.", metadata={"team": "tide"})
+    await tenant.add("Lime is burnt in a kiln.", metadata={"team": "coast"})
+    source, made, file = await address.connect(), await new_database(), tmp_path / "a.dump"
+    # Databases that are older than the parameter in `db distribute` have it without Citus.
+    await source.execute("ALTER FUNCTION stepwell.vector_tables(boolean) SET citus.enable_ddl_propagation = off")
+    await source.close()
+    await backups.create(file, access=access(address))
+    before = await rows(address)
+    async with ordinary(address, made) as superuser:
+        own = Access(made.server.dsn(user="ordinary", database=made.name), {"PATH": os.environ["PATH"]})
+        with pytest.raises(errors.SchemaMismatch) as refused:
+            await backups.restore(file, access=own, embedding=EMBEDDING)
+        assert refused.value.message.endswith(
+            "run as a superuser CREATE ROLE stepwell_service LOGIN; CREATE ROLE stepwell_restricted NOLOGIN; "
+            "GRANT stepwell_restricted TO stepwell_service WITH INHERIT FALSE, SET TRUE;"
+        )
+        await superuser.execute("ALTER ROLE ordinary CREATEROLE")
+        assert (await backups.restore(file, access=own, embedding=EMBEDDING)).role_created
+        assert await rows(made) == before
+        service = transactions.connect(made.service_dsn, pool_size=1)
+        seen = service.restricted(filters.restriction(Filters(metadata={"team": "tide"})))
+        found = await harness.Tenant(seen, tenant.embedder, user_id=tenant.user_id).ask("lime")
+        await service.close()
+        assert [hit.candidate.content for hit in found.hits] == ["Lime mortar sets slowly."]

@@ -9,9 +9,8 @@ import asyncpg
 import pytest
 import sqlalchemy as sa
 
-from app import errors
 from app.store.accounts import keys
-from app.store.maintenance import backups, migration, roles
+from app.store.maintenance import migration, roles
 
 FORBIDDEN = [
     *(
@@ -157,9 +156,3 @@ async def test_a_key_is_verified_by_its_hash_alone_and_the_hash_never_shown(data
     for change in ("expires_at = now()", "expires_at = NULL, revoked_at = now()"):
         await owner.execute(f"UPDATE stepwell.api_keys SET {change} WHERE key_id = 'k1'")
         assert await verify(key_id="k1", secret_hash=secret) is None
-
-
-async def test_a_role_that_may_not_create_the_missing_roles_is_told_the_statement(database) -> None:
-    async with database.shared() as connection:
-        with pytest.raises(errors.SchemaMismatch, match="run CREATE ROLE other NOLOGIN as a superuser first"):
-            await backups._create_role(connection, "other", "NOLOGIN")
