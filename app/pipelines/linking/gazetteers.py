@@ -118,8 +118,11 @@ async def current(reading: Reading, *, version: int | None = None) -> UserNames:
 
 
 async def _visible(reading: Reading, cache: _NameCache) -> UserNames:
-    """The names of what a restricted caller sees, which any change of documents may change: by the data's version."""
-    entries = await name_changes.entries(reading)
+    """The names of what a restricted caller sees, which any change of documents may change: by the data's version.
+
+    To find the visible ones, all documents are tested: not for a user without names.
+    """
+    entries = await name_changes.entries(reading) if reading.version.names else []
     found = UserNames(reading.version.data, await offload.run(NAME_COST * len(entries), Gazetteer.build, entries))
     cache.put((reading.user_id, reading.audience), found)
     return found

@@ -20,6 +20,9 @@ NAME = "similar_words"
 """The name of the correction in the answer's `relaxed`."""
 MAX_WORDS = 8
 """Unknown words of a query that are corrected, the longest: these have the fewest neighbours by chance."""
+MAX_OF_PART = 2
+"""Unknown words of a query by a caller who sees a part of the documents up to which any is corrected. Such a caller's
+texts lack most words: a query with more of them is about something else, and is not misspelt."""
 MAX_LEXEMES = 3
 """Lexemes that correct a word; with more of them they are its neighbours by chance, and none is searched."""
 SHORTEST_STEM = 4
@@ -37,7 +40,7 @@ async def corrected(
         return None
     terms = _own(result.terms, request.lexical)
     words = _unknown(parsed, terms)
-    if not words:
+    if not words or (db.restriction is not None and len(words) > MAX_OF_PART):
         return None
     edited = {word: EditedWord(understanding.index_text(word), _edits(word)) for word in words}
     found = await vocabulary.corrections(db, edited, limit=MAX_LEXEMES + 1)

@@ -43,13 +43,19 @@ edited AS MATERIALIZED (
 )
 SELECT f.word, array_agg(f.lexeme ORDER BY f.df DESC, f.lexeme) AS lexemes
 FROM (
-    SELECT e.word, e.lexeme, l.df, row_number() OVER (PARTITION BY e.word ORDER BY l.df DESC, e.lexeme) AS place
-    FROM edited AS e
-    CROSS JOIN LATERAL (
-        {{document_frequency e.lexeme}}
-    ) AS l
+    SELECT s.word, s.lexeme, s.df, row_number() OVER (PARTITION BY s.word ORDER BY s.df DESC, s.lexeme) AS place
+    FROM (
+        SELECT e.word, e.lexeme, l.df
+        FROM edited AS e
+        CROSS JOIN LATERAL (
+            {{document_frequency e.lexeme}}
+        ) AS l
 -- if restricted
-    WHERE {{lexeme_is_visible e.lexeme}}
+        OFFSET 0
+-- end
+    ) AS s
+-- if restricted
+    WHERE {{lexeme_is_visible s.lexeme}}
 -- end
 ) AS f
 WHERE f.df > 0 AND f.place <= :limit

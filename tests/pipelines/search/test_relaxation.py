@@ -9,6 +9,7 @@ from harness import Tenant, counted_statements, uris
 
 from app.shapes import Filters
 from app.store.connection.transactions import Database
+from app.store.documents import filters
 from benchmarks.fake_embedder import FakeEmbedder
 
 
@@ -137,6 +138,18 @@ async def test_a_word_with_many_neighbours_is_not_corrected(bakery: Tenant) -> N
     answer = await bakery.ask("insect contract", explain=True)
     assert answer.explain is not None
     assert answer.explain["corrections"] == {}
+
+
+async def test_a_caller_who_sees_a_part_corrects_words_but_no_query_on_something_else(bakery: Tenant) -> None:
+    await bakery.add("Harpsichords arrive at the harbour by ferry.", "hidden")
+    bakery.db = bakery.db.restricted(filters.restriction(Filters(negated=Filters(uri_prefix="hidden"))))
+    with counted_statements(bakery) as run:
+        assert (await bakery.ask("croissnat delivry contract")).relaxed == ("similar_words",)
+    assert sum("edited AS" in text for text in run) == 1
+    assert not any("visible_names" in text for text in run), "the user has no names to find the visible ones of"
+    with counted_statements(bakery) as run:
+        assert (await bakery.ask("harpsichord harbour ferry contract")).relaxed == ()
+    assert not any("edited AS" in text for text in run)
 
 
 async def test_a_relative_of_an_inflected_word_is_no_correction_of_it(bakery: Tenant) -> None:
