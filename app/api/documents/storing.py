@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator, Sequence
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -49,7 +49,10 @@ async def add_several(
     user_id: str,
     use: Services,
 ) -> DocumentResultList:
-    """Store each document and list the error of each that failed. Raises BadRequest if all failed."""
+    """Store each document and list the error of each that failed.
+
+    Raises BadRequest if all failed, OutsideOfKey if they did because the key may not store them.
+    """
     stored: list[DocumentResult] = []
     failed: list[DocumentFailure] = []
     request.state.stored = done = []
@@ -73,7 +76,7 @@ async def add_several(
     request.state.refused = len(failed)
     failed.sort(key=lambda refused: refused.index)
     if not stored:
-        raise _refused(failed[0], "files" if uploads.is_multipart(request) else "")
+        raise _refused(failed, "files" if uploads.is_multipart(request) else "")
     statuses = ("added", "replaced", "unchanged", "queued")
     count = {status: sum(model.status == status for model in stored) for status in statuses}
     response.status_code = 202 if count["queued"] else 201 if count["added"] or count["replaced"] else 200
@@ -85,9 +88,13 @@ def server_timing(times: StageTimes) -> str:
     return ", ".join(f"{stage};dur={1000 * seconds:.1f}" for stage, seconds in sorted(times.so_far().items()))
 
 
-def _refused(first: DocumentFailure, form: str) -> errors.BadRequest:
+def _refused(failed: Sequence[DocumentFailure], form: str) -> errors.StepwellError:
     """The error of a request of which no document is stored: that of its first document."""
+    first = failed[0]
     item = f"{form}[{first.index}]"
-    refused = errors.BadRequest(first.detail, field=f"{item}.{first.field}" if first.field else item)
+    field = f"{item}.{first.field}" if first.field else item
+    if {failure.code for failure in failed} == {errors.OutsideOfKey.code}:
+        return errors.OutsideOfKey(first.detail, field=field)
+    refused = errors.BadRequest(first.detail, field=field)
     refused.code = first.code
     return refused
