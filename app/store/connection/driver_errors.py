@@ -66,6 +66,11 @@ def root(error: BaseException) -> BaseException:
     return seen
 
 
+def is_denied(error: BaseException) -> bool:
+    """Whether the role of the transaction lacks a privilege."""
+    return isinstance(root(error), asyncpg.InsufficientPrivilegeError)
+
+
 def is_lost(error: BaseException) -> bool:
     """Whether the error is due to a connection that is closed, or to a server that cannot be reached."""
     invalidated = isinstance(error, exc.DBAPIError) and error.connection_invalidated

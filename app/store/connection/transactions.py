@@ -67,6 +67,7 @@ _ENTER_WRITING = sa.text(
     f"{vector_tables.WRITES}"
 )
 _ENTER_SHARED = sa.text(f"SELECT {_STATEMENT_TIMEOUT}, {_LOCK_TIMEOUT}, {_READ_ONLY}")
+_UNRESTRICTED = "A Citus cluster has no keys and tokens with filters: send a key without filters."
 _USE_CUSTOM_PLANS = sa.text("SELECT stepwell.plan_each()")
 _PLAN_WRITES = sa.text("SELECT stepwell.plan_writes()")
 PLANNED_ABOVE = 6_000
@@ -368,8 +369,14 @@ class Database:
                 "shows_entities": shown.shows_entities,
             }
         entry = Entry(first, values, bounded.limit_s(timeout_ms), read_only=True)
-        async with self._new_route().transaction(entry, user_id, on_primary=self._on_primary) as entered:
-            yield kind(entered, user_id, shown)
+        try:
+            async with self._new_route().transaction(entry, user_id, on_primary=self._on_primary) as entered:
+                yield kind(entered, user_id, shown)
+        except Exception as error:
+            if shown is not None and driver_errors.is_denied(error):
+                # Keys with filters cannot be created there, but any key signs tokens.
+                raise errors.Forbidden(_UNRESTRICTED, field="filters") from error
+            raise
 
     @asynccontextmanager
     async def writing(self, user_id: str, *, checked: bool = False) -> AsyncIterator[Writing]:

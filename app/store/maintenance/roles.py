@@ -11,7 +11,6 @@ import logging
 import os
 from base64 import b64encode
 
-import asyncpg
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, make_url
 
@@ -38,7 +37,7 @@ def restrict(owner: Connection) -> None:
             with owner.begin_nested():
                 owner.exec_driver_sql(statement)
         except sa.exc.DBAPIError as error:
-            if not isinstance(driver_errors.root(error), asyncpg.InsufficientPrivilegeError):
+            if not driver_errors.is_denied(error):
                 raise
             log.warning("the connected role may not restrict the service's role; run as a superuser: %s", statement)
 

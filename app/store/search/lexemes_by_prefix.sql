@@ -11,9 +11,11 @@ WITH
 {{visible_chunks}},
 visible_lexemes AS MATERIALIZED (
     SELECT DISTINCT t.lexeme COLLATE "C" AS lexeme
-    FROM visible_chunks AS c
+    FROM visible_documents AS d
+    JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.document_id = d.document_id
     CROSS JOIN LATERAL unnest(c.tsv) AS t
     JOIN unnest(:firsts, :ends) AS p (first, after) ON t.lexeme COLLATE "C" >= p.first AND t.lexeme COLLATE "C" < p.after
+    WHERE (SELECT few FROM visible)
 )
 -- end
 SELECT p.first, array_agg(l.lexeme ORDER BY l.df DESC, l.lexeme) AS lexemes

@@ -9,7 +9,10 @@ import asyncpg
 import pytest
 import sqlalchemy as sa
 
+from app import errors
+from app.shapes import Filters
 from app.store.accounts import keys
+from app.store.documents import filters
 from app.store.maintenance import migration, roles
 
 FORBIDDEN = [
@@ -156,3 +159,15 @@ async def test_a_key_is_verified_by_its_hash_alone_and_the_hash_never_shown(data
     for change in ("expires_at = now()", "expires_at = NULL, revoked_at = now()"):
         await owner.execute(f"UPDATE stepwell.api_keys SET {change} WHERE key_id = 'k1'")
         assert await verify(key_id="k1", secret_hash=secret) is None
+
+
+async def test_filters_of_a_token_are_refused_where_the_restricted_role_has_no_grants(database, owner, user) -> None:
+    """A Citus cluster has neither grants nor policies; any key signs tokens."""
+    seen = database.restricted(filters.restriction(Filters(metadata={"team": "tide"})))
+    await owner.execute("REVOKE SELECT ON stepwell.documents FROM stepwell_restricted")
+    try:
+        with pytest.raises(errors.Forbidden, match="Citus"):
+            async with seen.reading(user) as reading:
+                await reading.execute(sa.text("SELECT FROM stepwell.documents"))
+    finally:
+        await owner.execute("GRANT SELECT ON stepwell.documents TO stepwell_restricted")
