@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -18,9 +19,15 @@ from app.cli import options
 from app.config import Settings
 from app.pipelines.running.services import Services
 from benchmarks import folders
+from benchmarks.speed import benchmark
 from benchmarks.speed.corpus import Progress
+from benchmarks.tenants import tenants
 
 T = TypeVar("T")
+RECORDS = (benchmark.RECORD, tenants.RECORD)
+"""The files that a completely built corpus has."""
+LINE_S = 10.0
+"""Time between two lines of progress where the output is redirected."""
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help="Folder of the corpora.", show_default="temporary")]
 Keep = Annotated[bool, typer.Option("--keep", help="Keep the corpora for another run.")]
 Chunks = Annotated[int, typer.Option(help="Number of chunks.", min=100)]
@@ -64,9 +71,14 @@ def opened(data_dir: Path | None, *, keep: bool) -> Iterator[Path]:
 def run(
     parameters: NamedCorpus, parent: Path, measure: Callable[[CorpusServices], Awaitable[T]], *, keep: bool = False
 ) -> T:
-    """Returns what `measure` returns. The corpus's folder is deleted afterwards if it is new, unless `keep`."""
+    """Returns what `measure` returns. The corpus's folder is deleted afterwards if it is new, unless `keep`.
+
+    A corpus whose building was interrupted lacks indexes, so that no service starts on it: it is built again.
+    """
     folder = parent / parameters.name
-    existed = folder.exists()
+    existed = any((folder / record).is_file() for record in RECORDS)
+    if folder.exists() and not existed:
+        shutil.rmtree(folder)
     if not existed:
         folder.mkdir()
         folders.open_to_server(folder)
@@ -86,8 +98,12 @@ async def _run(
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with ProgressBars(*columns, console=options.err, transient=True) as bar:
         tasks = {"": bar.add_task(parameters.name, total=None)}
+        printed: dict[str, float] = {}
 
         def show(stage: str, done: int, total: int) -> None:
+            if not options.err.is_terminal and (done == total or time.monotonic() - printed.get(stage, 0) > LINE_S):
+                options.err.print(f"{stage}: {done:,} of {total:,}")
+                printed[stage] = time.monotonic()
             if stage not in tasks:
                 tasks[stage] = bar.add_task(stage)
             bar.update(tasks[stage], completed=done, total=total)

@@ -20,12 +20,14 @@ from benchmarks.speed import benchmark, corpus, texts, timings
 from benchmarks.speed.benchmark import SEED, Parameters
 from benchmarks.speed.corpus import USER, BenchmarkQuestion, Progress
 from benchmarks.speed.owner import owning
-from benchmarks.speed.timings import EACH, WARM_UPS, FixedEmbedder, Timing
+from benchmarks.speed.timings import EACH, FixedEmbedder, Timing
 
 Caller = Literal["filter", "key"]
 """A request with filters and a key without, or a request without filters and a key that has them."""
 Shape = Literal["hybrid", "search", "frequent word", "typing error", "prefix", "facets"]
 Key = tuple[Shape, str, Caller]
+WARM_UPS = 2
+"""Questions that are asked first: each is asked about forty times."""
 
 CALLERS: tuple[Caller, ...] = get_args(Caller)
 SHARES: Mapping[str, Filters] = {
