@@ -108,6 +108,17 @@ entity_vectors.user_id text NOT NULL
 entity_words.entity_id uuid NOT NULL
 entity_words.lexeme text NOT NULL
 entity_words.user_id text NOT NULL
+facet_keys.distinct_values bigint NOT NULL
+facet_keys.documents bigint NOT NULL
+facet_keys.key text NOT NULL
+facet_keys.type text NOT NULL
+facet_keys.user_id text NOT NULL
+facet_values.documents bigint NOT NULL
+facet_values.hash bigint NOT NULL
+facet_values.key text NOT NULL
+facet_values.opening text NOT NULL
+facet_values.user_id text NOT NULL
+facet_values.value jsonb NOT NULL
 feedback.at timestamp with time zone NOT NULL DEFAULT now()
 feedback.chunk_id uuid
 feedback.document_id uuid NOT NULL
@@ -281,6 +292,10 @@ entity_vectors pk_entity_vectors PRIMARY KEY (user_id, entity_id)
 entity_words ck_entity_words_user_id CHECK ((user_id <> ''::text))
 entity_words fk_entity_words_entities FOREIGN KEY (user_id, entity_id) REFERENCES stepwell.entities(user_id, entity_id) ON DELETE CASCADE
 entity_words pk_entity_words PRIMARY KEY (user_id, lexeme, entity_id)
+facet_keys ck_facet_keys_user_id CHECK ((user_id <> ''::text))
+facet_keys pk_facet_keys PRIMARY KEY (user_id, key, type)
+facet_values ck_facet_values_user_id CHECK ((user_id <> ''::text))
+facet_values pk_facet_values PRIMARY KEY (user_id, key, opening, hash)
 feedback ck_feedback_user_id CHECK ((user_id <> ''::text))
 feedback fk_feedback_documents FOREIGN KEY (user_id, document_id) REFERENCES stepwell.documents(user_id, document_id) ON DELETE CASCADE
 feedback pk_feedback PRIMARY KEY (user_id, feedback_id)
@@ -341,6 +356,7 @@ CREATE INDEX ix_entity_members_user_id_member_id ON stepwell.entity_members USIN
 CREATE INDEX ix_entity_names_entity_id_user_id ON stepwell.entity_names USING btree (entity_id, user_id)
 CREATE INDEX ix_entity_vectors_embedding ON stepwell.entity_vectors USING hnsw (embedding halfvec_cosine_ops) WITH (m='16', ef_construction='200')
 CREATE INDEX ix_entity_words_user_id_entity_id ON stepwell.entity_words USING btree (user_id, entity_id)
+CREATE INDEX ix_facet_values_documents ON stepwell.facet_values USING btree (user_id, key, documents DESC, opening, hash)
 CREATE INDEX ix_feedback_user_id_at ON stepwell.feedback USING btree (user_id, at)
 CREATE INDEX ix_feedback_user_id_document_id ON stepwell.feedback USING btree (user_id, document_id)
 CREATE INDEX ix_headings_user_id_chunk_no ON stepwell.headings USING btree (user_id, chunk_no)
@@ -367,6 +383,8 @@ CREATE UNIQUE INDEX pk_entity_members ON stepwell.entity_members USING btree (us
 CREATE UNIQUE INDEX pk_entity_names ON stepwell.entity_names USING btree (user_id, name_key, entity_id)
 CREATE UNIQUE INDEX pk_entity_vectors ON stepwell.entity_vectors USING btree (user_id, entity_id)
 CREATE UNIQUE INDEX pk_entity_words ON stepwell.entity_words USING btree (user_id, lexeme, entity_id)
+CREATE UNIQUE INDEX pk_facet_keys ON stepwell.facet_keys USING btree (user_id, key, type)
+CREATE UNIQUE INDEX pk_facet_values ON stepwell.facet_values USING btree (user_id, key, opening, hash)
 CREATE UNIQUE INDEX pk_feedback ON stepwell.feedback USING btree (user_id, feedback_id)
 CREATE UNIQUE INDEX pk_headings ON stepwell.headings USING btree (user_id, entity_id, section_no, chunk_no)
 CREATE UNIQUE INDEX pk_hidden_chunks ON stepwell.hidden_chunks USING btree (user_id, first_no)
@@ -404,6 +422,8 @@ entity_members ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting(
 entity_names ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING ( SELECT true FROM stepwell.entities e WHERE ((e.user_id = entity_names.user_id) AND (e.entity_id = entity_names.entity_id)) LIMIT 1) CHECK 
 entity_vectors ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING (( SELECT (current_setting('stepwell.shows_entities'::text, true) = 'true'::text)) AND ( SELECT true FROM stepwell.entities e WHERE ((e.user_id = entity_vectors.user_id) AND (e.entity_id = entity_vectors.entity_id)) LIMIT 1)) CHECK 
 entity_words ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING (( SELECT (current_setting('stepwell.shows_entities'::text, true) = 'true'::text)) AND ( SELECT true FROM stepwell.entities e WHERE ((e.user_id = entity_words.user_id) AND (e.entity_id = entity_words.entity_id)) LIMIT 1)) CHECK 
+facet_keys ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
+facet_values ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 feedback ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 headings ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING ( SELECT true FROM stepwell.documents d WHERE ((d.user_id = headings.user_id) AND (d.document_id = headings.document_id)) LIMIT 1) CHECK 
 hidden_chunks ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
@@ -760,6 +780,8 @@ table entity_vectors to stepwell_restricted: SELECT
 table entity_vectors to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table entity_words to stepwell_restricted: SELECT
 table entity_words to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table facet_keys to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table facet_values to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table feedback to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table headings to stepwell_restricted: SELECT
 table headings to stepwell_service: DELETE, INSERT, SELECT, UPDATE

@@ -5,6 +5,7 @@ A revision that changes rows, and each from 0024 on, has a test of its own on a 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from uuid import UUID
@@ -15,6 +16,7 @@ import sqlalchemy as sa
 from alembic.script import ScriptDirectory
 
 from app.shapes import (
+    FacetQuery,
     HybridRequest,
     IndexText,
     LexicalQuery,
@@ -26,9 +28,9 @@ from app.shapes import (
 )
 from app.store.accounts import audit
 from app.store.connection import transactions
-from app.store.documents import fetched_pages
+from app.store.documents import facets, fetched_pages
 from app.store.entities import entities
-from app.store.maintenance import migration, reembedding
+from app.store.maintenance import facet_repairs, migration, reembedding
 from app.store.multihop import links
 from app.store.search import recall
 
@@ -233,12 +235,23 @@ async def test_sources_have_names_that_are_unique_for_their_user_from_revision_0
         await owner.close()
 
 
-async def test_documents_keep_what_was_said_of_their_page_from_revision_0035_on(empty) -> None:
+async def test_pages_are_noted_from_revision_0035_on_and_stored_metadata_is_counted_from_0036_on(empty) -> None:
     await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision="0032")
     owner, database = await empty.connect(), transactions.connect(empty.service_dsn, pool_size=1)
     try:
         await owner.execute(ROWS["0001"])
+        metadata = {"a": [1, 1.0, "b", "b", None, [2]], "b": {"c": 1}, "c": 2.50, "k" * 201: 1, "d": "é" * 3_000}
+        await owner.execute(
+            "UPDATE stepwell.documents SET metadata = $1 WHERE title = 'Ilse Brandt'", json.dumps(metadata)
+        )
         await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION)
+        for user in ("ana", "bob"):
+            async with database.reading(user) as reading:
+                assert await facet_repairs.differences(reading) == 0
+                counted = await facets.count(reading, FacetQuery())
+                assert [(one.key, one.documents, one.distinct) for one in counted] == [
+                    *(("a", 2, 3), ("b", 1, 0), ("c", 1, 1), ("d", 1, 1))
+                ][: 4 * (user == "ana")]
         async with database.writing("ana") as writing:
             assert await fetched_pages.find(writing, identity=b"a") is None
             await fetched_pages.note(writing, HARBOUR, {"etag": "7"})

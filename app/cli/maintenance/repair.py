@@ -29,6 +29,7 @@ NAMES = {
     "vectors": "missing vectors",
     "dangling": "dangling mentions",
     "mentions": "documents with wrong mentions",
+    "facets": "counts of metadata",
 }
 
 

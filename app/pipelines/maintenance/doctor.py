@@ -277,6 +277,7 @@ _ROWS: tuple[tuple[str, Level, str, str], ...] = (
     ("vectors", "warning", "chunks have no vector, so only their words are found", "every chunk has a vector"),
     ("dangling", "error", "mentions or headings belong to no chunk or no entity", "mentions belong to chunks"),
     ("mentions", "error", "documents have mentions that differ from their texts", "mentions match the texts"),
+    ("facets", "error", "counts of keys or values of metadata are wrong", "facets match the documents"),
 )
 
 

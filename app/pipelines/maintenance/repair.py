@@ -27,7 +27,7 @@ from app.store.documents import documents, hidden_chunks
 from app.store.entities import mentions, name_changes
 from app.store.entities.mentions import LinkedNames
 from app.store.jobs import jobs
-from app.store.maintenance import repairs
+from app.store.maintenance import facet_repairs, repairs
 from app.store.maintenance.repairs import Postings, Text
 
 T = TypeVar("T")
@@ -56,6 +56,7 @@ class Damage:
         vectors: Chunks without a vector.
         dangling: Mentions and headings of chunks or entities that do not exist.
         mentions: Documents whose mentions or headings differ from those in their texts.
+        facets: Counts of keys or values of metadata that differ from the documents.
     """
 
     texts: int = 0
@@ -64,6 +65,7 @@ class Damage:
     vectors: int = 0
     dangling: int = 0
     mentions: int = 0
+    facets: int = 0
 
     def __bool__(self) -> bool:
         return any(dataclasses.astuple(self))
@@ -103,6 +105,7 @@ async def run(user_id: str, services: Services) -> Damage:
         vectors=await _vectors(user_id, db=db, embedder=services.embedder),
         dangling=await _dangling(user_id, db=db, rewrite=True),
         mentions=(await _mentions(user_id, db=db, keys=keys, rewrite=True)).wrong,
+        facets=await _facets(user_id, db=db, rewrite=True),
     )
 
 
@@ -118,6 +121,7 @@ async def check(user_id: str, *, db: Database, keys: Sequence[str]) -> Checked:
         vectors=await _vectors(user_id, db=db, embedder=None),
         dangling=await _dangling(user_id, db=db, rewrite=False),
         mentions=found.wrong,
+        facets=await _facets(user_id, db=db, rewrite=False),
     )
     return Checked(damage, chunks, complete=True, linked=found.documents)
 
@@ -149,6 +153,7 @@ async def check_sample(user_id: str, *, db: Database, keys: Sequence[str]) -> Ch
         vectors=sampled.vectors,
         dangling=sampled.mentions,
         mentions=linked.wrong,
+        facets=await _facets(user_id, db=db, rewrite=False) if chunks <= COUNTED_CHUNKS else 0,
     )
     return Checked(damage, len(found), complete=complete, linked=linked.documents)
 
@@ -203,6 +208,16 @@ async def _rewrite_postings(user_id: str, wrong: Sequence[Postings], since: int,
         await writing.lock()
         if not await hidden_chunks.exist(writing):
             await repairs.rewrite_postings(writing, wrong, since=since)
+
+
+async def _facets(user_id: str, *, db: Database, rewrite: bool) -> int:
+    async with db.reading(user_id) as reading:
+        found = await facet_repairs.differences(reading)
+    if found and rewrite:
+        async with db.writing(user_id) as writing:
+            await writing.lock()
+            await facet_repairs.correct(writing)
+    return found
 
 
 async def _statistics(user_id: str, *, db: Database, rewrite: bool) -> int:

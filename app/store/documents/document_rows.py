@@ -17,7 +17,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from app.shapes import DocumentDraft
 from app.store.connection import sql, vectors
 from app.store.connection.transactions import Writing
-from app.store.documents import key_bounds
+from app.store.documents import facet_counts, key_bounds
 from app.store.entities import mentions
 from app.store.entities.mentions import LinkedNames
 from app.store.jobs import jobs
@@ -137,10 +137,11 @@ async def _insert(db: Writing, new: Sequence[DocumentWrite], names_version: int)
     await db.execute(
         sql.statement("insert_documents"), {"user_id": db.user_id, "names_version": names_version, **binds}
     )
+    await facet_counts.count(db, added=[draft.metadata for draft in drafts])
 
 
 async def update(db: Writing, document_id: UUID, draft: DocumentDraft, values: Mapping[str, Any]) -> None:
-    """Update a document; the time of its last change stays if text and attributes do.
+    """Update a document with the draft's metadata; the time of its last change stays if text and attributes do.
 
     The entities that a model has named in it stay if the text does.
     """
@@ -153,7 +154,9 @@ async def update(db: Writing, document_id: UUID, draft: DocumentDraft, values: M
     changed_at = sa.case((same, _d.updated_at), else_=sa.select(sa.func.now()).scalar_subquery())
     extracted = sa.case((_d.content_hash == draft.content_hash, _d.extracted), else_=sa.literal([], JSONB))
     change = sa.update(tables.documents).where(_d.user_id == db.user_id, _d.document_id == document_id)
+    before = await facet_counts.metadata_of(db, document_id)
     await db.execute(change.values(**{"extracted": extracted, **values}, updated_at=changed_at))
+    await facet_counts.count(db, added=[draft.metadata], removed=[before])
 
 
 def attributes(draft: DocumentDraft) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from app.store.documents import (
     document_rows,
     embedding_cache,
     equal_documents,
+    facet_counts,
     filters,
     key_bounds,
     pending_versions,
@@ -229,7 +230,9 @@ async def delete(db: Writing, document_id: UUID) -> tuple[RowCounts, str]:
         raise not_found()
     linked = await document_rows.clear(db, document_id)
     await mentions.prune(db, linked)
+    metadata = await facet_counts.metadata_of(db, document_id)
     await db.execute(sa.delete(tables.documents).where(_d.user_id == db.user_id, _d.document_id == document_id))
+    await facet_counts.count(db, removed=[metadata])
     return found, numbers
 
 

@@ -1,4 +1,8 @@
-"""Counts the keys and values of the metadata of a user's documents."""
+"""Reads the facets of a user's metadata.
+
+Those of all documents come from counts that are stored in the transaction of each write (`facet_counts`), others are
+counted.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,8 @@ _NAMES = {"array": "list"}
 
 async def count(db: Reading, query: FacetQuery) -> list[Facet]:
     """The facets of the documents that pass the filters, those of most documents first."""
-    filtering = filters.binds(filters.visible(db, query.filters))
+    among = filters.visible(db, query.filters)
+    filtering = filters.binds(among)
     parts = [*filtering]
     binds = {"user_id": db.user_id, "keys": MAX_KEYS, "limit": query.limit, **filtering}
     if query.key is not None:
@@ -22,7 +27,7 @@ async def count(db: Reading, query: FacetQuery) -> list[Facet]:
     if query.prefix:
         parts.append("of_keys" if query.key is None else "of_values")
         binds["prefix"] = query.prefix
-    rows = await db.execute(sql.statement("facets", *parts), binds)
+    rows = await db.execute(sql.statement("facets" if among else "counted_facets", *parts), binds)
     return [
         Facet(
             row.key,

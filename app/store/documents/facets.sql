@@ -17,7 +17,7 @@ WITH pairs AS MATERIALIZED (
 -- unless one_key
         CROSS JOIN LATERAL jsonb_each(d.metadata) AS e (key, value)
 -- end
-    WHERE d.user_id = :user_id AND e.value IS NOT NULL
+    WHERE d.user_id = :user_id AND e.value IS NOT NULL AND {{is_facet e.key}}
 -- if of_keys
       AND starts_with(lower(e.key), lower(:prefix))
 -- end
@@ -33,23 +33,16 @@ types AS (
     LIMIT :keys
 ),
 counted AS (
-    SELECT v.key, v.value, sum(v.documents) AS documents
-    FROM (SELECT p.key, p.value, p.documents FROM pairs AS p WHERE jsonb_typeof(p.value) NOT IN ('array', 'object')
-          UNION ALL
-          SELECT p.key, x.value, p.documents
-          FROM pairs AS p
-              CROSS JOIN LATERAL (
-                  SELECT DISTINCT a.value FROM jsonb_array_elements(
-                      CASE jsonb_typeof(p.value) WHEN 'array' THEN p.value ELSE '[]' END) AS a (value)
-                  WHERE jsonb_typeof(a.value) NOT IN ('array', 'object')) AS x) AS v
+    SELECT v.key, v.value, v.opening, v.hash, sum(v.documents) AS documents
+    FROM ({{facet_values pairs}}) AS v
 -- if of_values
     WHERE starts_with(lower(v.value #>> '{}'), lower(:prefix))
 -- end
-    GROUP BY v.key, v.value
+    GROUP BY v.key, v.opening, v.hash, v.value
 ),
 ranked AS (
     SELECT c.key, c.value, c.documents,
-           row_number() OVER (PARTITION BY c.key ORDER BY c.documents DESC, c.value) AS place,
+           row_number() OVER (PARTITION BY c.key ORDER BY c.documents DESC, c.opening, c.hash) AS place,
            count(*) OVER (PARTITION BY c.key) AS distinct_values
     FROM counted AS c
 ),

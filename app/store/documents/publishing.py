@@ -37,7 +37,9 @@ async def begin(db: Writing, staged: StagedDocument, *, lock_s: int) -> None:
     d = tables.documents.c
     known = sa.select(d.document_id).where(d.user_id == db.user_id, d.document_id == staged.document_id)
     if await db.scalar(known) is None:
-        values = {**document_rows.attributes(staged.draft), "identity": hashlib.sha256(staged.job_id.bytes).digest()}
+        # Metadata is counted under the user's lock, by `finish`.
+        values = {**document_rows.attributes(staged.draft), "metadata": {}}
+        values |= {"identity": hashlib.sha256(staged.job_id.bytes).digest()}
         ids = {"user_id": db.user_id, "document_id": staged.document_id, "chunk_count": 0}
         await db.execute(sa.insert(tables.documents).values(**ids, **values))
 

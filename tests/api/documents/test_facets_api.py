@@ -81,3 +81,37 @@ async def test_keys_and_values_are_counted_exactly_and_near_ones_suggested(calle
         )
         assert words in result.json()["no_results_because"]
     assert "hints" not in (await caller.client.post("/api/rag/search", json={"query": "note"})).json()
+
+
+CHANGES: list[dict[str, Any]] = [
+    {"a": 1, "b": ["x", "X", "x", 1, None], "long": "é" * 5_000, "": "empty"},
+    {"a": 1.0, "b": "x", "c": [[1], {"d": 2}], "k" * 300: "too long to ask for"},
+    {"a": True, "b": [1.0, True], "c": "x"},
+    {"b": ["x"], "c": None},
+    {},
+]
+
+
+async def test_counts_of_all_documents_are_those_of_counting_them_after_each_change(caller: Caller) -> None:
+    """A filter that every document passes makes them counted; the ids of the documents are those of the changes."""
+    every = {"metadata": {"none": {"exists": False}}}
+    ids: list[str] = []
+    for number, metadata in enumerate(CHANGES * 3):
+        if number < len(CHANGES):
+            ids.append(
+                (await caller.add(f"Note number {number}", uri=f"{number}.md", metadata=metadata))["document_id"]
+            )
+        elif number < 2 * len(CHANGES):
+            await caller.add(f"Note {number}", uri=f"{number % 3}.md", metadata=metadata)
+        else:
+            change = {"metadata": CHANGES[number % len(CHANGES) - 1] | {"z": None}}
+            await caller.client.patch(f"/api/rag/documents/{ids[number % 4]}", json=change)
+        counted = await facets(caller)
+        assert counted == await facets(caller, filters=every)
+        for prefix in ("x", "é"):
+            shown = await facets(caller, key="b", prefix=prefix, limit=1)
+            assert shown == await facets(caller, key="b", prefix=prefix, limit=1, filters=every)
+    for document_id in ids:
+        await caller.client.delete(f"/api/rag/documents/{document_id}")
+        assert await facets(caller) == await facets(caller, filters=every)
+    assert await facets(caller) == {}

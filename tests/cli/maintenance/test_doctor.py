@@ -114,6 +114,7 @@ CORRUPTIONS = {
     "vectors": "DELETE FROM stepwell.embeddings",
     "dangling": "UPDATE stepwell.mentions SET document_id = gen_random_uuid() WHERE kind = 'text'",
     "mentions": "DELETE FROM stepwell.mentions",
+    "facets": "UPDATE stepwell.facet_keys SET documents = documents + 1",
 }
 
 
@@ -121,7 +122,7 @@ async def test_a_corrupted_row_is_found_and_repair_corrects_it(new_database, tem
     address = await new_database(template)
     database, owner = transactions.connect(address.service_dsn, pool_size=1), await address.connect()
     tenant = harness.Tenant(database, embedder, user_id=user)
-    await tenant.add("# Lime\nThe Lime mortar of Mara Veit sets slowly.")
+    await tenant.add("# Lime\nThe Lime mortar of Mara Veit sets slowly.", metadata={"year": 2024})
     sampled, full = (dataclasses.replace(expected, users=(user,), full=full) for full in (False, True))
     for kind, corruption in CORRUPTIONS.items():
         await owner.execute(corruption)

@@ -21,7 +21,18 @@ from app.store.schema import tables
 from app.text.names import tags
 
 NOTES = Path(__file__).parents[3] / "app" / "samples" / "notes"
-DERIVED = ("chunks", "postings", "lexemes", "text_statistics", "embeddings", "mentions", "headings", "entities")
+DERIVED = (
+    "chunks",
+    "postings",
+    "lexemes",
+    "text_statistics",
+    "embeddings",
+    "mentions",
+    "headings",
+    "entities",
+    "facet_keys",
+    "facet_values",
+)
 
 
 class Repaired:
@@ -99,6 +110,9 @@ CORRUPTIONS = (
     "UPDATE stepwell.mentions SET document_id = gen_random_uuid() WHERE chunk_no % 9 = 0",
     "DELETE FROM stepwell.mentions WHERE chunk_no % 4 = 0",
     "DELETE FROM stepwell.headings WHERE chunk_no % 4 = 1",
+    "UPDATE stepwell.facet_values SET documents = documents + 1",
+    "INSERT INTO stepwell.facet_values SELECT user_id, 'stray', 'a', 1, '\"a\"', 2 FROM stepwell.tenants",
+    "UPDATE stepwell.facet_keys SET distinct_values = 7, type = type || '-'",
 )
 
 
@@ -119,7 +133,7 @@ async def test_everything_that_was_corrupted_is_as_it_was_and_a_second_repair_fi
 
 async def test_a_table_that_was_emptied_is_filled_again(repaired):
     before = await repaired.rows()
-    for table in ("postings", "lexemes", "text_statistics", "embeddings", "mentions", "headings"):
+    for table in ("postings", "lexemes", "text_statistics", "embeddings", "mentions", "headings", "facet_keys"):
         await repaired.connection.execute(f"TRUNCATE stepwell.{table} CASCADE")
         assert await repaired.repair(), table
         assert (await repaired.rows())[table] == before[table]

@@ -1,0 +1,45 @@
+"""Keeps the counts of a user's metadata up to date. Every function runs under the user's lock."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from app.shapes import Json
+from app.store.connection import sql
+from app.store.connection.transactions import Reading, Writing
+from app.store.schema import tables
+
+_d = tables.documents.c
+
+
+async def metadata_of(db: Reading, document_id: UUID) -> Json:
+    """The metadata that is stored of a document; empty if there is no such document."""
+    query = sa.select(_d.metadata).where(_d.user_id == db.user_id, _d.document_id == document_id)
+    return await db.scalar(query) or {}
+
+
+async def count(db: Writing, *, added: Sequence[Json] = (), removed: Sequence[Json] = ()) -> None:
+    """Count the metadata of new versions of documents, and no longer that of the versions that they replace."""
+    binds = {"added": _texts(added), "removed": _texts(removed)}
+    if binds["added"] == binds["removed"]:
+        return
+    await db.execute(sql.statement("count_facets"), {"user_id": db.user_id, **binds})
+    if binds["removed"]:
+        await forget(db, keys=list({key for one in removed for key in one}))
+
+
+async def forget(db: Writing, *, keys: Sequence[str]) -> None:
+    """Delete the counts of keys and values that no document has any more."""
+    for table in (tables.facet_values, tables.facet_keys):
+        c = table.c
+        some = c.key == sa.any_(sa.literal(list(keys), sa.ARRAY(sa.Text)))
+        unused = [column == 0 for column in c if column.name in {"documents", "distinct_values"}]
+        await db.execute(sa.delete(table).where(c.user_id == db.user_id, some, *unused))
+
+
+def _texts(metadata: Sequence[Json]) -> list[str]:
+    return [json.dumps(one, sort_keys=True) for one in metadata if one]
