@@ -282,11 +282,13 @@ def test_a_broken_connection_is_tried_again_and_the_given_url_and_key_are_used()
 
 def test_documents_are_sent_in_batches_and_files_with_progress(tmp_path: Path) -> None:
     sizes: list[int] = []
+    uploads: list[httpx.Request] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
         if request.url.path.endswith("/upload"):
             assert b"High water" in request.read()
-            return httpx.Response(200, json={"documents": []})
+            uploads.append(request)
+            return httpx.Response(200 if len(uploads) > 1 else 502, json={"documents": []})
         sizes.append(len(json.loads(request.content)))
         return httpx.Response(200, json={"documents": [], "failed": [{"index": 1, "code": "c", "detail": "d"}]})
 
@@ -299,7 +301,7 @@ def test_documents_are_sent_in_batches_and_files_with_progress(tmp_path: Path) -
     client.upload(
         [tmp_path / "tides.txt", ("b.txt", b"1234")], on_progress=lambda done, total: progress.append((done, total))
     )
-    assert progress == [(19, 23), (23, 23)]
+    assert progress == [(done, 23) for done in (19, 23, 4, 0, 19, 23)]
 
 
 def test_one_asynchronous_client_serves_several_event_loops(tmp_path: Path) -> None:

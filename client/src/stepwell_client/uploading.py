@@ -21,7 +21,7 @@ class UploadProgress:
         self._total, self._report, self._sent = total, report, 0
 
     def add(self, count: int) -> None:
-        """Report that more bytes were sent."""
+        """Report that more bytes were sent, or fewer if a file is sent again."""
         self._sent += count
         self._report(self._sent, self._total)
 
@@ -34,6 +34,7 @@ class UploadedFile(io.RawIOBase):
         self._content = file[1] if isinstance(file, tuple) else b""
         self._size, self._progress = size_of(file), progress
         self._stream: IO[bytes] | None = None
+        self._sent = 0
 
     def fileno(self) -> int:
         """Raises OSError: the length is found by `seek`."""
@@ -44,11 +45,13 @@ class UploadedFile(io.RawIOBase):
         if whence == os.SEEK_SET and self._stream is not None:
             self._stream.close()
             self._stream = None
+            self._progress.add(-self._sent)
+            self._sent = 0
         return self._size if whence == os.SEEK_END else offset
 
     def tell(self) -> int:
         """The place of the next byte."""
-        return 0 if self._stream is None else self._stream.tell()
+        return self._sent
 
     def read(self, size: int = -1) -> bytes:
         """The next bytes; none at the end."""
@@ -56,6 +59,7 @@ class UploadedFile(io.RawIOBase):
             self._stream = io.BytesIO(self._content) if self._path is None else self._path.open("rb")
         part = self._stream.read(size)
         if part:
+            self._sent += len(part)
             self._progress.add(len(part))
         else:
             self._stream.close()
