@@ -20,7 +20,7 @@ _OTHER_NAMES = {
     "content": "text body pagecontent document data passage markdown chunk",
     "uri": "url path source externalid key filename id documentid link",
     "folder": "path directory dir",
-    "metadata": "meta payload properties attributes fields tags labels",
+    "metadata": "meta payload properties attributes fields tags labels filter filters where conditions",
     "vector": "embedding embeddings queryembedding queryembeddings queryvector values",
     "chunk_id": "id ids chunk pointid",
     "document_ids": "ids id documents docids docs documentid",
@@ -65,7 +65,10 @@ _SEARCH_OPTIONS = (
     *("rerank", "rerank_weight", "mmr", "mmr_lambda", "detail", "cursor", "min_vector_score", "min_rrf_score"),
     *("min_confidence", "min_relevance", "group_by", "group_size", "vector"),
 )
-_PARTITIONS = {"namespace", "collection", "collectionname", "index", "tenant", "tenantid", "user", "userid"}
+_PARTITIONS = {
+    *("namespace", "namespaces", "collection", "collections", "collectionname", "index", "indexes"),
+    *("tenant", "tenantid", "user", "userid"),
+}
 _PARTITION = "The API key decides whose documents are searched; filters select some of them."
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -122,26 +124,51 @@ def _other(value: Any) -> Any:
     return _NO_SCALAR if _scalar(value) is _NO_SCALAR else {"ne": value}
 
 
-def _number_bound(operator: str) -> Callable[[Any], Any]:
-    def made(value: Any) -> Any:
-        try:
-            return {operator: float(value)}
-        except (TypeError, ValueError):
-            return _NO_SCALAR
+def _as_number(value: Any) -> float | None:
+    """A number, which Dify may send as text."""
+    try:
+        number = None if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if number is not None and math.isfinite(number) else None
 
-    return made
+
+def _number(value: Any) -> Any:
+    """Metadata has a number, or the same text."""
+    number = _as_number(value)
+    return _scalar(value) if number is None else {"in": [number, *([value] if isinstance(value, str) else [])]}
+
+
+def _other_number(value: Any) -> Any:
+    number = _as_number(value)
+    return _other(value if number is None else number)
+
+
+def _number_bound(operator: str) -> Callable[[Any], Any]:
+    return lambda value: _NO_SCALAR if (number := _as_number(value)) is None else {operator: number}
 
 
 def _date_bound(operator: str) -> Callable[[Any], Any]:
-    return lambda value: {operator: value} if isinstance(value, str) else _NO_SCALAR
+    """Dify sends dates as seconds since 1970; dates in ISO 8601 are taken as well."""
+
+    def made(value: Any) -> Any:
+        seconds = _as_number(value)
+        if seconds is None:
+            return {operator: value} if isinstance(value, str) else _NO_SCALAR
+        try:
+            return {operator: datetime.fromtimestamp(seconds, UTC).isoformat()}
+        except (ValueError, OverflowError, OSError):
+            return _NO_SCALAR
+
+    return made
 
 
 _OPERATORS: Mapping[str, Callable[[Any], Any]] = {
     "is": _scalar,
     "is not": _other,
     "in": _listed,
-    "=": _scalar,
-    "≠": _other,
+    "=": _number,
+    "≠": _other_number,
     ">": _number_bound("gt"),
     "<": _number_bound("lt"),
     "≥": _number_bound("gte"),

@@ -27,8 +27,12 @@ async def app(database: Database, embedder: FakeEmbedder) -> AsyncIterator[FastA
 
 
 async def test_dify_retrieves_records_and_gets_its_own_errors(caller: Caller) -> None:
-    await caller.add("Lime mortar hardens slowly.", uri="lime.md", metadata={"team": "masonry", "year": 2024})
-    await caller.add("Cement mortar hardens fast.", uri="cement.md", metadata={"team": "works", "year": 2020})
+    await caller.add(
+        "Lime mortar hardens slowly.", uri="lime.md", metadata={"team": "masonry", "year": 2024, "dated": "2024-05-01"}
+    )
+    await caller.add(
+        "Cement mortar hardens fast.", uri="cement.md", metadata={"team": "works", "year": 2020, "dated": "2020-05-01"}
+    )
 
     async def retrieve(**fields: Any) -> tuple[int, Any]:
         body = {"knowledge_id": "default", "query": "mortar", "retrieval_setting": {"top_k": 5, "score_threshold": 0}}
@@ -48,6 +52,10 @@ async def test_dify_retrieves_records_and_gets_its_own_errors(caller: Caller) ->
     assert await paths("is", "team", "masonry") == {"lime.md"}
     assert await paths("is not", "team", "masonry") == {"cement.md"}
     assert await paths("≥", "year", "2021") == {"lime.md"}
+    assert await paths("=", "year", "2024") == await paths("=", "year", 2024) == {"lime.md"}
+    assert await paths("≠", "year", "2024") == {"cement.md"}
+    assert await paths("before", "dated", 1_600_000_000) == {"cement.md"}
+    assert await paths("after", "dated", "2021-01-31") == {"lime.md"}
     assert await paths("empty", "owner", None) == {"lime.md", "cement.md"}
     highest = max(record["score"] for record in found["records"])
     best = (await retrieve(retrieval_setting={"top_k": 5, "score_threshold": highest}))[1]["records"]
@@ -57,6 +65,8 @@ async def test_dify_retrieves_records_and_gets_its_own_errors(caller: Caller) ->
     beginning = {"name": "a", "comparison_operator": "start with", "value": "b"}
     status, refused = await retrieve(metadata_condition={"conditions": [beginning]})
     assert (status, refused["error_code"]) == (422, 422)
+    infinite = {"name": "year", "comparison_operator": ">", "value": "inf"}
+    assert (await retrieve(metadata_condition={"conditions": [infinite]}))[0] == 422
     assert "not empty" in refused["error_msg"]
     status, refused = await retrieve(query=" ", retrieval_setting={"top_k": 0})
     assert refused.keys() == {"error_code", "error_msg"}
