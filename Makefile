@@ -42,12 +42,14 @@ test-adapters: $(RUN)
 	$(UV) venv --quiet --clear .venv-adapters/vendors
 	$(UV) pip install --quiet --python .venv-adapters/vendors/bin/python ./client openai anthropic google-genai pytest pytest-asyncio
 	.venv-adapters/vendors/bin/python -m pytest -c client/pyproject.toml client/tests -q -k definitions
-	npm install --silent --prefix .venv-adapters/vercel $$($(BIN)/python client/tests/frameworks.py vercel-ai-sdk)
+	npm install --silent --prefix .venv-adapters/vercel $$($(BIN)/python client/tests/frameworks.py vercel-ai-sdk) || \
+		echo "vercel-ai-sdk was not installed, and is not tested"
 	for name in $$($(BIN)/python client/tests/frameworks.py); do \
 		$(UV) venv --quiet --clear .venv-adapters/$$name && \
 		$(UV) pip install --quiet --python .venv-adapters/$$name/bin/python ./client pytest pytest-asyncio \
-			$$($(BIN)/python client/tests/frameworks.py $$name) && \
-		.venv-adapters/$$name/bin/python -m pytest -c client/pyproject.toml client/tests/test_frameworks.py -q -k $$name $(ARGS) || exit 1; \
+			$$($(BIN)/python client/tests/frameworks.py $$name) || \
+			{ echo "$$name was not installed, and is not tested"; continue; }; \
+		.venv-adapters/$$name/bin/python -m pytest -c client/pyproject.toml client/tests/test_frameworks.py -q $(ARGS) || exit 1; \
 	done
 
 # Builds the Dockerfile and runs the image without a Docker engine, as root, with Debian's buildah, crun, podman and debootstrap:
