@@ -30,6 +30,9 @@ def calls(stepwell: Client) -> None:
         print(source.name, source.files)
     for job in stepwell.all_jobs(status="failed"):
         print(job.kind, job.error)
+    for entity in stepwell.all_entities(type="person"):
+        print(entity.name, [linked.title for linked in stepwell.entity_documents(entity.entity_id).documents])
+    print([(match.name, match.score) for match in stepwell.search_entities("the mason").entities])
     print(stepwell.with_options(timeout_s=5, retries=0).stats().documents)
     print(stepwell.add_entity("person", "Ana Silva", role="mason").entity_id, stepwell.entities(type="person"))
     print(anthropic_blocks.search_results(answer.results), stepwell.ready())

@@ -32,6 +32,7 @@ from stepwell_client import (
     anthropic_blocks,
     filters,
     operations,
+    options,
 )
 from stepwell_client.models import Hit
 from stepwell_client.uploading import File
@@ -69,6 +70,10 @@ async def test_documents_are_stored_found_read_listed_and_deleted(client: AsyncC
     await client.add_many([{"content": f"Tide table {n}", "uri": f"{n}.md"} for n in range(3)])
     answer = await client.search("which mortar", limit=1, filters={"metadata": {"team": "masonry"}})
     assert [(hit.uri, hit.document_id) for hit in answer.results] == [("notes/lime.md", stored.document_id)]
+    details: tuple[options.Detail, ...] = ("full", "preview", "compact", "ids")
+    for detail in details:
+        [hit] = (await client.search("which mortar", limit=1, detail=detail, group_by="document")).results
+        assert hit.chunk_id == answer.results[0].chunk_id
     assert (await client.search_multihop("which mortar", limit=1)).results[0].hop == 1
     assert (await client.search_by_entity("which mortar")).results
     assert len((await client.similar(answer.results[0].chunk_id, limit=2)).results) == 2

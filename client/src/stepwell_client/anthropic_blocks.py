@@ -13,7 +13,7 @@ def search_results(hits: Iterable[Hit], *, citations: bool = True) -> list[dict[
     return [
         {
             "type": "search_result",
-            "source": hit.uri or f"stepwell://documents/{hit.document_id}",
+            "source": hit.uri or f"stepwell://documents/{hit.document_id or hit.chunk_id}",
             "title": " > ".join([hit.title or hit.uri or "Untitled", *_below(hit)]),
             "content": [{"type": "text", "text": hit.snippet.text if hit.snippet else hit.content}],
             "citations": {"enabled": citations},

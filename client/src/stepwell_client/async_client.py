@@ -189,6 +189,17 @@ class AsyncClient:
         """A page of entities, by name."""
         return await self.run(operations.entities(options))
 
+    async def all_entities(self, **options: Unpack[EntityListOptions]) -> AsyncIterator[models.Entity]:
+        """All entities, or those of the options, by name, read page by page."""
+        given: EntityListOptions = {"limit": 200, **options}
+        while True:
+            page = await self.run(operations.entities(given))
+            for one in page.entities:
+                yield one
+            if page.next_cursor is None:
+                return
+            given["cursor"] = page.next_cursor
+
     async def add_entity(self, type: str, name: str, **options: Unpack[EntityOptions]) -> models.Entity:
         """Describe a person, project or thing; one with the same type and name is changed."""
         return await self.run(operations.add_entity(type, name, options))
@@ -217,7 +228,9 @@ class AsyncClient:
         """Delete an entity; the numbers of deleted rows."""
         return await self.run(operations.delete_entity(entity_id))
 
-    async def entity_documents(self, entity_id: DocumentId, **options: Unpack[PageOptions]) -> dict[str, Any]:
+    async def entity_documents(
+        self, entity_id: DocumentId, **options: Unpack[PageOptions]
+    ) -> models.LinkedDocumentPage:
         """A page of the documents that are linked to an entity."""
         return await self.run(operations.entity_documents(entity_id, options))
 

@@ -183,6 +183,16 @@ class Client:
         """A page of entities, by name."""
         return self.run(operations.entities(options))
 
+    def all_entities(self, **options: Unpack[EntityListOptions]) -> Iterator[models.Entity]:
+        """All entities, or those of the options, by name, read page by page."""
+        given: EntityListOptions = {"limit": 200, **options}
+        while True:
+            page = self.run(operations.entities(given))
+            yield from page.entities
+            if page.next_cursor is None:
+                return
+            given["cursor"] = page.next_cursor
+
     def add_entity(self, type: str, name: str, **options: Unpack[EntityOptions]) -> models.Entity:
         """Describe a person, project or thing; one with the same type and name is changed."""
         return self.run(operations.add_entity(type, name, options))
@@ -211,7 +221,7 @@ class Client:
         """Delete an entity; the numbers of deleted rows."""
         return self.run(operations.delete_entity(entity_id))
 
-    def entity_documents(self, entity_id: DocumentId, **options: Unpack[PageOptions]) -> dict[str, Any]:
+    def entity_documents(self, entity_id: DocumentId, **options: Unpack[PageOptions]) -> models.LinkedDocumentPage:
         """A page of the documents that are linked to an entity."""
         return self.run(operations.entity_documents(entity_id, options))
 

@@ -68,7 +68,7 @@ def _document(hit: Hit) -> Document:
         page_content=hit.content,
         metadata={
             **hit.metadata,
-            "document_id": str(hit.document_id),
+            "document_id": hit.document_id and str(hit.document_id),
             "title": hit.title,
             "uri": hit.uri,
             "page": hit.page,

@@ -7,7 +7,14 @@ from collections.abc import Collection
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
+from llama_index.core.schema import (
+    NodeRelationship,
+    NodeWithScore,
+    QueryBundle,
+    RelatedNodeInfo,
+    RelatedNodeType,
+    TextNode,
+)
 from llama_index.core.tools import FunctionTool, ToolMetadata
 
 from stepwell_client import agent_tools
@@ -74,7 +81,7 @@ def _node(hit: Hit) -> NodeWithScore:
     read = {"title": hit.title, "uri": hit.uri, "page": hit.page, "headings": " > ".join(hit.heading_path)}
     unread = {
         **hit.metadata,
-        "document_id": str(hit.document_id),
+        "document_id": hit.document_id and str(hit.document_id),
         "relevance": hit.relevance,
         "confidence": hit.confidence,
     }
@@ -88,6 +95,11 @@ def _node(hit: Hit) -> NodeWithScore:
         excluded_embed_metadata_keys=[name for name in unread if name not in shown],
         start_char_idx=hit.start_offset,
         end_char_idx=hit.end_offset,
-        relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=str(hit.document_id))},
+        relationships=_source(hit),
     )
     return NodeWithScore(node=node, score=hit.score)
+
+
+def _source(hit: Hit) -> dict[NodeRelationship, RelatedNodeType]:
+    """The reference to the document, which a compact hit does not name."""
+    return {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=str(hit.document_id))} if hit.document_id else {}

@@ -27,10 +27,13 @@ class Snippet(Model):
 
 
 class Hit(Model):
-    """A passage; which fields it has depends on `detail`. The other fields of a full answer are extra attributes."""
+    """A passage; which fields it has depends on `detail`, `compact` leaves out `document_id`.
+
+    The other fields of a full answer are extra attributes.
+    """
 
     chunk_id: UUID
-    document_id: UUID
+    document_id: UUID | None = None
     title: str = ""
     uri: str | None = None
     content: str = ""
@@ -276,6 +279,8 @@ class Entity(Model):
     role: str | None = None
     description: str | None = None
     facts: list[str] = Field(default_factory=list)
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    origin: str = ""
 
 
 class EntityPage(Model):
@@ -285,10 +290,40 @@ class EntityPage(Model):
     next_cursor: str | None = None
 
 
+class EntityMatch(Model):
+    """An entity that a text names or describes."""
+
+    entity_id: UUID
+    name: str
+    type: str
+    score: float
+    matched_by: str
+    role: str | None = None
+    teams: list[Any] = Field(default_factory=list)
+
+
 class EntityAnswer(Model):
     """Entities that a text names or describes, best first."""
 
-    entities: list[dict[str, Any]]
+    entities: list[EntityMatch]
+
+
+class LinkedDocument(Model):
+    """A document that is linked to an entity; `mentions` has the number of mentions by kind."""
+
+    document_id: UUID
+    title: str
+    uri: str | None = None
+    created_at: datetime
+    mentions: dict[str, int]
+    strength: float
+
+
+class LinkedDocumentPage(Model):
+    """A page of the documents that are linked to an entity, most strongly linked first."""
+
+    documents: list[LinkedDocument]
+    next_cursor: str | None = None
 
 
 class ToolDefinition(Model):

@@ -268,10 +268,10 @@ def delete_entity(entity_id: UUID | str) -> Operation[dict[str, Any]]:
     return Operation("DELETE", f"{API}/entities/{entity_id}", TypeAdapter(dict[str, Any]))
 
 
-def entity_documents(entity_id: UUID | str, parameters: Mapping[str, Any]) -> Operation[dict[str, Any]]:
+def entity_documents(entity_id: UUID | str, parameters: Mapping[str, Any]) -> Operation[models.LinkedDocumentPage]:
     """A page of the documents that are linked to an entity."""
     path = f"{API}/entities/{entity_id}/documents"
-    return Operation("GET", path, TypeAdapter(dict[str, Any]), parameters=_given(parameters))
+    return Operation("GET", path, TypeAdapter(models.LinkedDocumentPage), parameters=_given(parameters))
 
 
 def give_feedback(query: str, helpful: bool | None, passage: Mapping[str, Any]) -> Operation[dict[str, Any]]:
