@@ -44,11 +44,13 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """A folder with the files that the pages mention, as the home and the current folder of every command."""
+    """A folder with the files that the pages mention, as the home and the current folder of every command.
+
+    Commands use the service: what they print is the same, and each starts sooner than with a database.
+    """
 
     folder: Path
     port: int
-    database: str
 
     async def run(self, example: Example) -> str:
         """The standard output of a block, which must succeed."""
@@ -62,7 +64,7 @@ class Shell:
                 "PATH": f"{programs}:{os.environ['PATH']}",
                 "HOME": str(self.folder),
                 "COLUMNS": "120",
-                "DATABASE_URL": self.database,
+                "STEPWELL_URL": f"http://127.0.0.1:{self.port}",
             },
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -97,7 +99,7 @@ async def shell(
     opened = transactions.connect(address.service_dsn, pool_size=4, pool_wait_s=30.0)
     services = await harness.services(opened, offline_embedder)
     async with harness.running(Settings(auth="none"), services) as app, harness.listening(app) as port:
-        yield Shell(tmp_path, port, address.service_dsn)
+        yield Shell(tmp_path, port)
     await opened.close()
 
 

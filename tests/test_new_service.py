@@ -28,9 +28,9 @@ PATIENCE_S = 60.0
 
 
 @pytest.fixture
-async def fresh(new_database) -> AsyncIterator[tuple[Any, str]]:
-    """An empty database where the service's role needs its password, as it does over a network; and its address."""
-    address = await new_database()
+async def fresh(new_database, wide_template) -> AsyncIterator[tuple[Any, str]]:
+    """A database with the schema where the service's role needs its password, as over a network; and its address."""
+    address = await new_database(wide_template)
     owner = await address.connect()
     rules = Path(await owner.fetchval("SHOW hba_file"))
     before = _put_first(rules, f"local {address.name} stepwell_service scram-sha-256\n")

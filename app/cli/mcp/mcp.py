@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from app.cli import options
-from app.config import Settings
 from app.errors import BadRequest
+
+if TYPE_CHECKING:  # reading settings takes longer than the bridge needs to start
+    from app.config import Settings
 
 
 class Program(StrEnum):

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
-from mcp.client.client import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from app.cli.mcp import mcp_bridge
 
 ROOT = Path(__file__).parents[3]
-CALLS = 1_000 if os.environ.get("STEPWELL_FAULTS") == "full" else 80
+CALLS = 1_000 if os.environ.get("STEPWELL_FAULTS") == "full" else 30
 HANDSHAKE = (
     {
         "jsonrpc": "2.0",
@@ -54,78 +52,75 @@ def search(number: int) -> dict[str, Any]:
     }
 
 
-def test_calls_that_are_sent_without_waiting_are_answered_by_valid_messages_only(
+def test_stdout_has_only_valid_messages_for_calls_without_waiting_and_for_every_tool(
     stepwell: Callable[..., Any], data_dir: Path, note: Path
 ) -> None:
+    """The tools find what the search command finds, and the job of a folder is run by the same process."""
     assert stepwell("ingest", note).code == 0
-    messages = [*HANDSHAKE, *(search(number) for number in range(1, CALLS + 1))]
-    sent = "".join(json.dumps(message) + "\n" for message in messages)
+    expected = [hit["chunk_id"] for hit in stepwell("search", "lime mortar", "--json").json["results"]]
+    assert expected
+    arguments = [*command(data_dir), "--source-root", str(note.parent)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with (
-        subprocess.Popen(command(data_dir), cwd=ROOT, text=True, **pipes) as process,
-        ThreadPoolExecutor(1) as writer,
-    ):
+    with subprocess.Popen(arguments, cwd=ROOT, text=True, **pipes) as process, ThreadPoolExecutor(1) as writer:
         assert process.stdin
         assert process.stdout
-        sending = writer.submit(process.stdin.write, sent)
+        messages = [*HANDSHAKE, *(search(number) for number in range(1, CALLS + 1))]
+        sending = writer.submit(process.stdin.write, "".join(json.dumps(message) + "\n" for message in messages))
         answers = [json.loads(process.stdout.readline()) for _ in range(CALLS + 1)]
         sending.result()
+        assert sorted(answer["id"] for answer in answers) == list(range(CALLS + 1))
+        for answer in answers:
+            assert answer["jsonrpc"] == "2.0"
+            if answer["id"]:
+                assert answer["result"].get("isError", False) is (answer["id"] % 10 == 0)
+        check_every_tool(Conversation(process.stdin, process.stdout), note.parent, expected)
         process.stdin.close()
         assert process.stdout.read() == ""
     assert process.returncode == 0
-    assert sorted(answer["id"] for answer in answers) == list(range(CALLS + 1))
-    for answer in answers:
-        assert answer["jsonrpc"] == "2.0"
-        if answer["id"]:
-            assert answer["result"].get("isError", False) is (answer["id"] % 10 == 0)
 
 
-def test_every_tool_works_over_stdio_and_finds_what_the_search_command_finds(
-    stepwell: Callable[..., Any], data_dir: Path, note: Path
-) -> None:
-    """The job of the folder is run by the same process."""
-    assert stepwell("ingest", note).code == 0
-    expected = [hit["chunk_id"] for hit in stepwell("search", "lime mortar", "--json").json["results"]]
-    called: set[str] = set()
+@dataclass(slots=True)
+class Conversation:
+    """Requests over pipes, one after the other."""
 
-    async def results() -> list[list[str]]:
-        python, *arguments = command(data_dir)
-        arguments += ["--source-root", str(note.parent)]
-        process = StdioServerParameters(command=python, args=arguments, cwd=ROOT)
-        async with Client(stdio_client(process)) as client:
+    sent: IO[str]
+    received: IO[str]
+    called: set[str] = field(default_factory=set)
 
-            async def call(tool: str, **given: Any) -> dict[str, Any]:
-                result = await client.call_tool(tool, given)
-                assert not result.is_error, result.content
-                called.add(tool)
-                structured: dict[str, Any] = result.structured_content
-                return structured
+    def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        """The result of a request."""
+        self.sent.write(json.dumps({"jsonrpc": "2.0", "id": "one", "method": method, "params": params}) + "\n")
+        self.sent.flush()
+        answer = json.loads(self.received.readline())
+        assert answer["id"] == "one"
+        result: dict[str, Any] = answer["result"]
+        return result
 
-            added = await call("add_source", path=str(note.parent), wait_s=30)
-            assert (added["status"], added["failed"]) == ("done", 0)
-            assert (await call("sync_source", source_id=added["source_id"], wait_s=30))["unchanged"] == 1
-            assert len((await call("list_sources"))["sources"]) == 1
-            stored = await call("add_document", content="High water at noon.", uri="tides")
-            assert (await call("get_document", document_id=stored["document_id"]))["content"] == "High water at noon."
-            assert len((await call("list_documents"))["documents"]) == 2
-            assert (await call("knowledge_stats"))["documents"] == 2
-            assert (await call("delete_document", document_id=stored["document_id"]))["documents_deleted"] == 1
-            assert "Lime mortar" in {entity["name"] for entity in (await call("list_entities"))["entities"]}
-            assert (await call("find_similar_chunks", chunk_id=expected[0]))["results"] == []
-            searches = ("search_documents", "search_documents_by_entity")
-            found = [(await call(tool, query="lime mortar"))["results"] for tool in searches]
-            assert called == {tool.name for tool in (await client.list_tools()).tools}
-            return [[hit["chunk_id"] for hit in hits] for hits in found]
-
-    assert asyncio.run(results()) == [expected] * 2
-    assert expected
+    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """What a tool returns."""
+        result = self.ask("tools/call", name=tool, arguments=arguments)
+        assert not result.get("isError"), result
+        self.called.add(tool)
+        found: dict[str, Any] = result["structuredContent"]
+        return found
 
 
-def test_the_bridge_imports_neither_the_search_core_nor_the_protocol_library() -> None:
-    report = "import sys; from app.cli.mcp import mcp, mcp_bridge; print(*sys.modules)"
-    ran = subprocess.run([sys.executable, "-c", report], cwd=ROOT, capture_output=True, text=True, check=True)
-    imported = {name.partition(".")[0] for name in ran.stdout.split()}
-    assert not imported & {"sqlalchemy", "asyncpg", "onnxruntime", "fastapi", "numpy", "mcp", "mcp_types"}
+def check_every_tool(conversation: Conversation, folder: Path, expected: list[str]) -> None:
+    call = conversation.call
+    added = call("add_source", path=str(folder), wait_s=30)
+    assert (added["status"], added["failed"]) == ("done", 0)
+    assert call("sync_source", source_id=added["source_id"], wait_s=30)["unchanged"] == 1
+    assert len(call("list_sources")["sources"]) == 1
+    stored = call("add_document", content="High water at noon.", uri="tides")
+    assert call("get_document", document_id=stored["document_id"])["content"] == "High water at noon."
+    assert len(call("list_documents")["documents"]) == 2
+    assert call("knowledge_stats")["documents"] == 2
+    assert call("delete_document", document_id=stored["document_id"])["documents_deleted"] == 1
+    assert "Lime mortar" in {entity["name"] for entity in call("list_entities")["entities"]}
+    assert call("find_similar_chunks", chunk_id=expected[0])["results"] == []
+    for tool in ("search_documents", "search_documents_by_entity"):
+        assert [hit["chunk_id"] for hit in call(tool, query="lime mortar")["results"]] == expected
+    assert conversation.called == {tool["name"] for tool in conversation.ask("tools/list")["tools"]}
 
 
 def test_the_bridge_answers_requests_when_no_service_listens() -> None:
