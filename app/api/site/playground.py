@@ -3,9 +3,11 @@
 The page calls the API as any other client. It is served without a key, since it holds no data, and sends the key that
 its user types. Its Content-Security-Policy allows only the package's own files and calls to this service, and with
 Trusted Types no script can turn text into HTML. `/` answers with it where HTML is asked for by name, as browsers do,
-and redirects other clients to `/docs`. Five of its modules are made of tables: `signals.js` of the signals,
-`levels.js` of the levels of `answerable`, `folder_names.js` of what is left out of a folder, `upload_rules.js` of the
-formats and the largest request, `job_kinds.js` of the jobs that may be cancelled.
+and redirects other clients to `/docs`.
+
+The modules of each view have a folder, and `page` has those that several views share. Five modules are made of tables:
+`signals.js` of the signals, `levels.js` of the levels of `answerable`, `folder_names.js` of what is left out of a
+folder, `upload_rules.js` of the formats and the largest request, `job_kinds.js` of the jobs that may be cancelled.
 """
 
 from __future__ import annotations

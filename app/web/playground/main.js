@@ -1,18 +1,20 @@
 // Wires the page: views, key and keyboard.
 
-import { current } from "./address.js";
-import { Problem, call, hasKey, setKey } from "./api.js";
-import { showDocument } from "./document.js";
-import { listDocuments } from "./documents.js";
-import { byId, fill } from "./dom.js";
-import { listEntities } from "./entities.js";
-import { listJobs } from "./jobs.js";
-import { keyMessage, problemMessage } from "./problems.js";
-import { ask, forgetSearch, showSearch } from "./search_view.js";
-import { acceptFiles } from "./uploads.js";
-import { welcome } from "./welcome.js";
+import { current } from "./page/address.js";
+import { Problem, call, hasKey, setKey } from "./page/api.js";
+import { showDocument } from "./document/document.js";
+import { listDocuments } from "./documents/documents.js";
+import { byId, fill } from "./page/dom.js";
+import { listEntities } from "./entities/entities.js";
+import { listJobs } from "./jobs/jobs.js";
+import { keyMessage, problemMessage } from "./page/problems.js";
+import { ask, forgetSearch, showSearch } from "./search/search_view.js";
+import { entitle } from "./page/titles.js";
+import { acceptFiles } from "./documents/uploads.js";
+import { welcome } from "./search/welcome.js";
 
 const VIEWS = { search: (parameters, isOpened) => showSearch(parameters, { greet, isOpened }), document: showDocument, documents: listDocuments, entities: listEntities, jobs: listJobs };
+const TITLES = { search: "Search", document: "Document", documents: "Documents", entities: "Entities", jobs: "Jobs" };
 const PARENTS = { document: "documents" };
 const SAMPLE = "sample/howto/travel-claims.md";
 
@@ -25,6 +27,7 @@ async function showView() {
     if (link.dataset.view === (PARENTS[chosen] ?? chosen)) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
+  entitle((chosen === "search" && parameters.get("query")) || TITLES[chosen]);
   fill(byId("access"));
   await VIEWS[chosen](parameters, isOpened);
 }

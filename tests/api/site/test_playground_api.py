@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from typing import get_args
+from urllib.parse import urljoin
 
 import example_app
 import pytest
@@ -60,19 +61,20 @@ async def test_every_file_that_the_page_and_its_modules_name_is_served() -> None
     page = (await _get("/playground")).text
     named = set(re.findall(r'(?:src|href)="(playground/[^"]+)"', page))
     assert len(named) >= 6
-    for module in playground.PAGES.glob("*.js"):
-        named |= {f"playground/assets/{name}" for name in re.findall(r'from "\./([^"]+)"', module.read_text())}
+    for module in playground.PAGES.rglob("*.js"):
+        own = f"playground/assets/{module.relative_to(playground.PAGES)}"
+        named |= {urljoin(own, name) for name in re.findall(r'from "(\.[^"]+)"', module.read_text())}
     for path in named:
         headers = (await _get(f"/{path}")).headers
         assert (headers["cache-control"], headers["x-content-type-options"]) == ("no-cache", "nosniff"), path
-    files = {path.name for path in playground.PAGES.iterdir()} - {"index.html"}
+    files = {path.name for path in playground.PAGES.rglob("*.*")} - {"index.html"}
     made = {"signals.js", "levels.js", "folder_names.js", "upload_rules.js", "job_kinds.js"}
     assert {path.rpartition("/")[2] for path in named} == files | made
     assert_problem(await _get("/playground/assets/../../../errors.py"), 404, "not_found")
 
 
 def test_the_files_hold_no_inline_script_no_html_from_strings_and_no_other_origin() -> None:
-    for path in playground.PAGES.iterdir():
+    for path in playground.PAGES.rglob("*.*"):
         text = path.read_text(encoding="utf-8")
         assert not re.search(
             r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|Storage\b|cookie", text
@@ -94,10 +96,10 @@ async def test_a_module_of_the_page_has_the_label_of_every_signal() -> None:
 @pytest.mark.parametrize(
     ("module", "table", "names"),
     [
-        ("explain.js", "PARTS", ("covers", "rrf", "hop_1", "single_document")),
-        ("snippets.js", "TITLES", get_args(shapes.MatchKind)),
-        ("summaries.js", "DEGRADED", get_args(shapes.Degraded)),
-        ("summaries.js", "REASONS", get_args(shapes.DepthReason)),
+        ("search/explain.js", "PARTS", ("covers", "rrf", "hop_1", "single_document")),
+        ("search/snippets.js", "TITLES", get_args(shapes.MatchKind)),
+        ("search/summaries.js", "DEGRADED", get_args(shapes.Degraded)),
+        ("search/summaries.js", "REASONS", get_args(shapes.DepthReason)),
     ],
 )
 def test_the_page_has_words_for_every_value_of_the_api(module: str, table: str, names: tuple[str, ...]) -> None:
@@ -107,7 +109,7 @@ def test_the_page_has_words_for_every_value_of_the_api(module: str, table: str, 
 
 
 def test_the_queries_offered_to_newcomers_are_questions_on_the_sample_notes() -> None:
-    module = (playground.PAGES / "welcome.js").read_text(encoding="utf-8")
+    module = (playground.PAGES / "search" / "welcome.js").read_text(encoding="utf-8")
     offered = re.findall(r"""^  \[(["'])(.+?)\1, \"""", module, re.MULTILINE)
     outside = {query for _quote, query in offered} - {question.text for question in QUESTIONS}
     assert len(offered) == 6

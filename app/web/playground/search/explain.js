@@ -1,0 +1,108 @@
+// Turns the explain of a hit into components that add up to its score, and draws them as stacked bars.
+
+import { el, extent } from "../page/dom.js";
+import { SIGNALS } from "../signals.js";
+
+const LEGS = { vector: "Vector leg", text: "Text leg" };
+const STEPS = {
+  boost: ["Mentions", (s) => `× ${number(s.factor)}, for names of the query`],
+  entity: ["Entity", (s) => `weight ${number(s.weight)}, entity's score ${number(s.parent_score)}`],
+  kept: ["Kept", () => "one of the best three without guidance stays"],
+  rerank: ["Re-ranking", (s) => (s.value == null ? "not re-ranked" : `by ${s.by}: ${number(s.value)}`)],
+  recency: ["Age", (s) => (s.age_days == null ? "no date" : `× ${number(s.factor)}, ${s.age_days.toFixed(1)} days old`)],
+  page: ["Page", () => "at most the scores of the page before"],
+  cap: ["Cap", () => "a score is at most 1"],
+};
+const PARTS = {
+  ...SIGNALS,
+  covers: "words of the query",
+  rrf: "reciprocal ranks",
+  hop_1: "first hop",
+  single_document: "only one of its document",
+};
+
+/** The components of a score in order, each with its name, how it came about, and its signed value. */
+export function components(explain) {
+  return explain.parts ? ofHops(explain) : ofSearch(explain);
+}
+
+/** The components as bars, each of which starts where the one before ends. */
+export function scoreBars(explain) {
+  const parts = components(explain);
+  const scale = Math.max(1, ...ends(parts));
+  let before = 0;
+  const rows = parts.map((part) => {
+    const row = bar(part, before, scale);
+    before += part.value;
+    return row;
+  });
+  const total = { name: "Score", how: "", value: explain.score, kind: "total" };
+  return el("div", { class: "explain" }, el("div", { class: "bars", role: "list", "aria-label": "Components of the score" }, rows, bar(total, 0, scale)), order(explain));
+}
+
+function ofSearch(explain) {
+  const legs = Object.entries(explain.legs).map(([name, leg]) => ({
+    name: LEGS[name] ?? name,
+    how: leg.rank == null ? "not found" : `rank ${leg.rank}, ${name === "text" ? "BM25" : "cosine"} ${number(leg.score)}, weight ${number(leg.weight)}`,
+    value: leg.share ?? 0,
+    kind: name,
+  }));
+  const steps = Object.keys(explain)
+    .filter((name) => name in STEPS)
+    .map((name) => {
+      const step = explain[name];
+      const [title, how] = STEPS[name];
+      return { name: title, how: how(step), value: step.score - step.score_before, kind: "step" };
+    });
+  return [...legs, ...steps];
+}
+
+function ofHops(explain) {
+  const parts = Object.entries(explain.parts).map(([name, value]) => ({
+    name: capitalised(PARTS[name] ?? name),
+    how: `${number(value)} of ${number(explain.best)}`,
+    value: value / explain.best,
+    kind: name === "fused" || name === "cos" ? "vector" : "text",
+  }));
+  for (const name of ["rerank", "recency"].filter((step) => step in explain)) {
+    const [title, how] = STEPS[name];
+    parts.push({ name: title, how: how(explain[name]), value: explain[name].score - explain[name].score_before, kind: "step" });
+  }
+  const sum = parts.reduce((total, part) => total + part.value, 0);
+  if (sum > 1) parts.push({ name: "Cap", how: "a score is at most 1", value: 1 - sum, kind: "step" });
+  return parts;
+}
+
+function bar(part, before, scale) {
+  const [low, high] = [Math.min(before, before + part.value), Math.max(before, before + part.value)];
+  const fillClass = `bar bar-${part.kind}${part.value < 0 ? " bar-less" : ""}`;
+  const sign = part.value < 0 ? "−" : part.kind === "step" ? "+" : "";
+  return el(
+    "div",
+    { class: `bar-row${part.kind === "total" ? " bar-sum" : ""}`, role: "listitem", "data-value": part.value },
+    el("span", { class: "bar-name" }, part.name),
+    el("span", { class: "track", "aria-hidden": "true" }, extent(el("span", { class: fillClass }), low / scale, (high - low) / scale)),
+    el("span", { class: "bar-value" }, sign + number(Math.abs(part.value))),
+    part.how ? el("span", { class: "bar-how" }, part.how) : null,
+  );
+}
+
+function order(explain) {
+  const mmr = explain.mmr;
+  if (!mmr) return null;
+  const text = `MMR placed it by ${number(mmr.value)}: ${number(mmr.lambda)} × score − ${number(1 - mmr.lambda)} × ${number(mmr.nearest)}, the similarity to the nearest hit above.`;
+  return el("p", { class: "note" }, text);
+}
+
+function ends(parts) {
+  let sum = 0;
+  return parts.map((part) => (sum += part.value));
+}
+
+function capitalised(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function number(value) {
+  return value.toFixed(3);
+}

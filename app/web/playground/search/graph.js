@@ -1,0 +1,130 @@
+// Draws the hops of an answer: from the question over names to passages, as a small SVG graph.
+
+import { el, svg } from "../page/dom.js";
+
+const NODE = { width: 164, height: 44 };
+const GAP = { x: 32, y: 12 };
+const LETTERS = 18;
+const STACKED = { indent: 16, width: 320, letters: 32 };
+const narrow = matchMedia("(max-width: 48rem)");
+
+/** A figure with the graph, or null for an answer of one search. Columns are side by side, or stacked where it is narrow. */
+export function hopGraph(answer, query) {
+  if (!answer.hops || !answer.results.some((hit) => hit.via)) return null;
+  const graph = graphOf(answer, query);
+  const place = el("div", { class: "graph-scroll", tabindex: "0", role: "region", "aria-label": "Graph of the hops" });
+  const figure = el("figure", { class: "graph" }, el("figcaption", {}, "From the question over names to passages"), place);
+  const draw = () => place.replaceChildren((narrow.matches ? stacked : sideBySide)(graph, described(answer)));
+  narrow.onchange = draw; // one graph is shown at a time
+  draw();
+  return figure;
+}
+
+function sideBySide({ nodes, edges }, label) {
+  const columns = placed(nodes);
+  const width = columns.length * (NODE.width + GAP.x) - GAP.x + 4;
+  const height = Math.max(...columns.map((column) => column.length)) * (NODE.height + GAP.y) - GAP.y + 4;
+  const lines = edges.map(([from, to]) => curve(nodes.get(from), nodes.get(to)));
+  const boxes = [...nodes.values()].map((node) => shape(node, NODE.width, LETTERS));
+  return drawing(width, height, label, [...lines, ...boxes]);
+}
+
+/** One node a line, below and to the right of the one that leads to it. */
+function stacked({ nodes, edges }, label) {
+  const children = new Map([...nodes.keys()].map((key) => [key, edges.filter(([from]) => from === key).map(([, to]) => to)]));
+  let row = 0;
+  const place = (key) => {
+    Object.assign(nodes.get(key), { x: nodes.get(key).column * STACKED.indent, y: row * (NODE.height + GAP.y) });
+    row += 1;
+    children.get(key).forEach(place);
+  };
+  place("question");
+  const lines = edges.map(([from, to]) => elbow(nodes.get(from), nodes.get(to)));
+  const boxes = [...nodes.values()].map((node) => shape(node, STACKED.width - node.x, STACKED.letters - 2 * node.column));
+  const figure = drawing(STACKED.width + 4, row * (NODE.height + GAP.y) - GAP.y + 4, label, [...lines, ...boxes]);
+  figure.classList.add("stacked");
+  return figure;
+}
+
+function drawing(width, height, label, parts) {
+  return svg("svg", { viewBox: `-2 -2 ${width} ${height}`, width, height, role: "img", "aria-label": label }, parts);
+}
+
+/** Nodes by key, each with its column, and edges between keys. */
+export function graphOf(answer, query) {
+  const nodes = new Map([["question", { kind: "question", label: query, detail: "question", column: 0 }]]);
+  const edges = [];
+  const hits = new Map(answer.results.map((hit, index) => [hit.chunk_id, { hit, place: index + 1 }]));
+  const add = (chunkId, seen) => {
+    if (nodes.has(chunkId)) return nodes.get(chunkId);
+    const { hit, place } = hits.get(chunkId);
+    const from = hit.via ? addName(hit.via, new Set([...seen, chunkId])) : "question";
+    const detail = `#${place}${hit.hop ? ` · hop ${hit.hop}` : ""}`;
+    nodes.set(chunkId, { kind: "passage", label: hit.title, detail, from, column: nodes.get(from).column + 1 });
+    edges.push([from, chunkId]);
+    return nodes.get(chunkId);
+  };
+  const addName = (via, seen) => {
+    const isShown = hits.has(via.source_chunk_id) && !seen.has(via.source_chunk_id);
+    const source = isShown ? via.source_chunk_id : "question";
+    if (isShown) add(source, seen);
+    const key = `name ${source} ${via.name}`;
+    if (!nodes.has(key)) {
+      nodes.set(key, { kind: "name", label: via.name, detail: "name", from: source, column: nodes.get(source).column + 1 });
+      edges.push([source, key]);
+    }
+    return key;
+  };
+  for (const chunkId of hits.keys()) add(chunkId, new Set());
+  return { nodes, edges };
+}
+
+function placed(nodes) {
+  const columns = [];
+  for (const node of nodes.values()) (columns[node.column] ??= []).push(node);
+  const tallest = Math.max(...columns.map((column) => column.length));
+  for (const column of columns) {
+    // Nodes are in the order of those that lead to them, so that few edges cross.
+    column.sort((one, other) => (nodes.get(one.from)?.y ?? 0) - (nodes.get(other.from)?.y ?? 0));
+    const offset = ((tallest - column.length) * (NODE.height + GAP.y)) / 2;
+    column.forEach((node, row) => {
+      node.x = node.column * (NODE.width + GAP.x);
+      node.y = offset + row * (NODE.height + GAP.y);
+    });
+  }
+  return columns;
+}
+
+function shape(node, width, letters) {
+  const middle = NODE.height / 2;
+  return svg(
+    "g",
+    { class: `node node-${node.kind}`, transform: `translate(${node.x} ${node.y})` },
+    svg("title", {}, node.label),
+    svg("rect", { width, height: NODE.height, rx: node.kind === "name" ? middle : 10 }),
+    svg("text", { x: 14, y: middle - 3 }, shortened(node.label, letters)),
+    svg("text", { x: 14, y: middle + 13, class: "node-detail" }, node.detail),
+  );
+}
+
+function curve(from, to) {
+  const [x1, y1] = [from.x + NODE.width, from.y + NODE.height / 2];
+  const [x2, y2] = [to.x, to.y + NODE.height / 2];
+  const bend = Math.max(GAP.x / 2, (x2 - x1) / 2);
+  return svg("path", { class: "edge", d: `M${x1} ${y1} C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}` });
+}
+
+function elbow(from, to) {
+  const x = from.x + STACKED.indent / 2;
+  return svg("path", { class: "edge", d: `M${x} ${from.y + NODE.height} V${to.y + NODE.height / 2} H${to.x}` });
+}
+
+function shortened(text, most) {
+  const letters = Array.from(text);
+  return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : text;
+}
+
+function described(answer) {
+  const reached = answer.results.filter((hit) => hit.via).map((hit) => `${hit.title} by ${hit.via.name}`);
+  return `Passages that names led to: ${reached.join("; ")}.`;
+}

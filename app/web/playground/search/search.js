@@ -1,0 +1,128 @@
+// Runs a search and shows its answer.
+
+import { call, hasKey } from "../page/api.js";
+import { BadControl } from "../page/bad_control.js";
+import { byId, el, fill } from "../page/dom.js";
+import { hopGraph } from "./graph.js";
+import { hitCard } from "./hits.js";
+import { markInvalid, readRequest } from "./options.js";
+import { keyMessage, problemMessage } from "../page/problems.js";
+import { progressLine } from "./progress.js";
+import { requestPanel } from "./requests.js";
+import { shownMatches } from "./snippets.js";
+import { announcement, answerHead, isAnswerUnlikely, timings } from "./summaries.js";
+import { whyNotPanel } from "./why.js";
+
+const EMPTY = {
+  no_documents: "Nothing is stored yet: add documents first.",
+  filters_exclude_all: "The filters exclude everything: remove one.",
+  below_thresholds: "Passages were found, but all below the minimum relevance.",
+  nothing_found: "Nothing matches: remove required words or quotes, or ask in other words.",
+};
+let running = null;
+
+/** Searches with the form's values; a search that still runs is cancelled. */
+export async function search() {
+  const form = byId("search-form");
+  const answer = byId("answer");
+  stop();
+  const own = (running = { controller: new AbortController() });
+  own.ended = progressLine(byId("progress"), cancelled);
+  answer.setAttribute("aria-busy", "true");
+  markInvalid(form, []);
+  try {
+    const request = readRequest(form);
+    const found = await call("POST", "search", { body: request, signal: own.controller.signal });
+    if (running === own) show(found, request);
+  } catch (error) {
+    if (error.name !== "AbortError" && running === own) showFailure(error, form);
+  } finally {
+    if (running === own) stop();
+  }
+}
+
+/** Whether a search runs. */
+export function isSearching() {
+  return running !== null;
+}
+
+/** Shows no answer; a search that still runs is cancelled. */
+export function clearAnswer() {
+  stop();
+  fill(byId("answer"));
+}
+
+function cancelled() {
+  stop();
+  byId("status").textContent = "Search cancelled";
+  const again = el("button", { type: "button", click: search }, "Search again");
+  fill(byId("answer"), el("div", { class: "message" }, el("p", {}, "The search was cancelled."), again));
+  again.focus();
+}
+
+function stop() {
+  running?.controller.abort();
+  running?.ended();
+  running = null;
+  byId("answer").removeAttribute("aria-busy");
+}
+
+function show(found, request) {
+  shownMatches.clear();
+  const cards = found.results.map((hit, index) => hitCard(hit, index + 1, found, request.query));
+  const list = el("ol", { class: "cards", "aria-label": "Passages" }, cards);
+  const more = found.next_cursor ? moreButton(found, request, list) : null;
+  fill(
+    byId("answer"),
+    answerHead(found),
+    hopGraph(found, request.query),
+    ...(isAnswerUnlikely(found) ? [folded(list, more)] : [cards.length ? list : nothing(found), more]),
+    timings(found),
+    whyNotPanel(request),
+    requestPanel(request),
+  );
+  byId("status").textContent = announcement(found);
+}
+
+function moreButton(found, request, list) {
+  let cursor = found.next_cursor;
+  const button = el("button", { type: "button", class: "more" }, "More passages");
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    try {
+      const page = await call("POST", "search", { body: { ...request, cursor } });
+      const first = list.childElementCount + 1;
+      list.append(...page.results.map((hit, index) => hitCard(hit, first + index, page, request.query)));
+      cursor = page.next_cursor;
+      byId("status").textContent = `${page.results.length} more passages`;
+      button.hidden = cursor === null;
+      button.disabled = false;
+    } catch (error) {
+      if (!("errors" in error)) throw error;
+      button.replaceWith(problemMessage(error));
+    }
+  });
+  return button;
+}
+
+/** The hits of an answer that probably has none, behind a line that says so. */
+function folded(list, more) {
+  const count = list.childElementCount;
+  const text = count === 1 ? "Show the nearest passage" : `Show the ${count} nearest passages`;
+  return el("details", { class: "weak" }, el("summary", {}, text), list, more);
+}
+
+function nothing(found) {
+  return el("p", { class: "message" }, EMPTY[found.fallback_reason] ?? EMPTY.nothing_found);
+}
+
+function showFailure(error, form) {
+  byId("status").textContent = "";
+  if (error instanceof BadControl) {
+    error = { status: 422, errors: [{ field: error.field, message: error.message }], wantsKey: false };
+  } else if (!("errors" in error)) {
+    throw error;
+  }
+  markInvalid(form, error.errors.map((one) => one.field));
+  fill(byId("answer"), error.wantsKey ? keyMessage(error, hasKey()) : problemMessage(error));
+}

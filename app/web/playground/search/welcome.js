@@ -1,0 +1,38 @@
+// Shows where to begin before the first search: queries for the sample notes, or how to store documents.
+
+import { el } from "../page/dom.js";
+
+/** Queries that the sample notes answer, each with what it shows and the controls it sets. */
+export const SAMPLE_QUERIES = [
+  ["Why don't the Gannets phone home every minute?", "a question in other words than the document's"],
+  ["ERR_TIDE_4012", "an identifier"],
+  ['"no cement below the third landing"', "a phrase"],
+  ["Which musical instrument does the author of the backfill guide play?", "two documents, linked by a name", { depth: "thorough" }],
+  ["What has cliffclarke been working on?", "a person, by a handle"],
+  ["What is the capital of France?", "not in the notes: no answer likely"],
+];
+
+/** The page before the first search; `ask` runs a query with controls. */
+export function welcome({ documents, hasSamples, recent }, ask) {
+  if (!documents) return nothingStored();
+  const stored = documents === 1 ? "1 document is" : `${documents.toLocaleString("en")} documents are`;
+  if (hasSamples) return queries(`${stored} stored, the sample notes of a small company among them. Try one of these:`, SAMPLE_QUERIES, ask);
+  const titles = recent.map((document) => [document.title, "the title of a recent document"]);
+  return queries(`${stored} stored. Ask a question about them, or begin with a title:`, titles, ask);
+}
+
+function queries(text, found, ask) {
+  const items = found.map(([query, what, controls = {}]) =>
+    el("li", {}, el("button", { type: "button", class: "sample", click: () => ask(query, controls) }, el("span", {}, query), el("small", {}, what))),
+  );
+  return el("div", { class: "welcome" }, el("p", {}, text), el("ul", { class: "samples" }, items));
+}
+
+function nothingStored() {
+  return el(
+    "div",
+    { class: "welcome" },
+    el("h2", {}, "Nothing is stored yet"),
+    el("p", {}, "Add some files under ", el("a", { href: "#documents" }, "Documents"), ", or start the service with ", el("code", {}, "stepwell demo"), ", which stores the notes of a small company to try things on."),
+  );
+}
