@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import asyncpg
@@ -17,6 +18,7 @@ import pytest
 import server_folders
 from fake_provider import FakeProvider
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
 
 from app.config import usable_cores
 from app.pipelines.documents import documents
@@ -32,6 +34,7 @@ settings.register_profile("steady", deadline=None, suppress_health_check=[Health
 settings.load_profile("steady")
 # The results are the same with and without the extra `ocr`; the tests of OCR switch it on.
 os.environ.setdefault("STEPWELL_OCR", "off")
+WHOLE_FOLDERS = ("tests/browser/",)
 SLOW_FOLDERS = ("faults", "cli", "pipelines", "browser")
 MODEL = "fake"
 DIMENSION = 64
@@ -41,6 +44,19 @@ TEMPLATE = "stepwell_template"
 def pytest_xdist_auto_num_workers() -> int:
     """One process more than cores: many tests wait for other processes."""
     return min(4, usable_cores() + 1)
+
+
+class ByFile(LoadFileScheduling):
+    """Runs a file in one process, and all files of a folder whose session fixtures take longer than its tests."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return next((folder for folder in WHOLE_FOLDERS if file.startswith(folder)), file)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+    """The scheduler of `--dist loadfile`."""
+    return ByFile(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,19 +1,29 @@
-"""Starts one headless Chromium, and a service with the sample notes on a socket."""
+"""Starts one headless Chromium and one database for the whole folder, with two services on sockets.
+
+One service has no keys and the sample notes, with the offline model. The other wants keys, and embeds at no cost; its
+page sends the key of a user who has a shelf of small documents.
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import harness
+import httpx
 import pytest
-from playground_page import CHROMIUM, FLAGS, PATIENCE_MS, Playground
-from playwright.async_api import Browser, async_playwright
+from playground_page import CHROMIUM, FLAGS, PATIENCE_MS, STORED, Playground
+from playwright.async_api import BrowserContext, async_playwright
 
 from app.config import Settings
 from app.pipelines.running.services import Services
+from app.providers.base import Embedder
+from app.shapes import SourceRoots
+from app.store.connection import transactions
 from app.store.connection.transactions import Database
+from benchmarks.fake_embedder import FakeEmbedder
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -25,58 +35,123 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-async def browser() -> AsyncIterator[Browser]:
+async def context() -> AsyncIterator[BrowserContext]:
+    """What all pages share: in a context of its own a page would fetch and compile every module again."""
     async with async_playwright() as playwright:
-        started = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield started
-        await started.close()
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        async with await browser.new_context() as opened:
+            opened.set_default_timeout(PATIENCE_MS)
+            yield opened
+        await browser.close()
 
 
-@pytest.fixture(scope="module")
-async def services(database: Database) -> Services:
-    """What the service runs with."""
-    return await harness.services(database)
+@pytest.fixture(scope="session")
+async def database(
+    new_database: Callable[..., Awaitable[Any]], demo_template: str
+) -> AsyncIterator[transactions.Database]:
+    """The folder's database, which holds what `stepwell demo` stores."""
+    address = await new_database(demo_template)
+    opened = transactions.connect(address.service_dsn, pool_size=4, pool_wait_s=30.0)
+    yield opened
+    await opened.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
+async def services(database: Database, offline_embedder: Embedder, shelf: Path) -> Services:
+    """What the service without keys runs with: the offline model, for which relevance is calibrated."""
+    # Each service runs the jobs of both.
+    return replace(await harness.services(database, offline_embedder), source_roots=SourceRoots((str(shelf),)))
+
+
+@pytest.fixture(scope="session")
 async def url(services: Services) -> AsyncIterator[str]:
-    """The address of a service without keys."""
+    """The address of the service without keys."""
     async with harness.running(Settings(auth="none"), services) as app, harness.listening(app) as port:
         yield f"http://127.0.0.1:{port}"
 
 
-@pytest.fixture(scope="module")
-async def shared_page(browser: Browser, url: str) -> AsyncIterator[Playground]:
-    """A page that the tests of a module share, in a window of a desktop."""
-    async with await browser.new_context() as context:
-        context.set_default_timeout(PATIENCE_MS)
-        shared = Playground(await context.new_page(), url)
-        await shared.open()
-        yield shared
+@pytest.fixture(scope="session")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that may be a source."""
+    return tmp_path_factory.mktemp("shelf").resolve()
+
+
+@pytest.fixture(scope="session")
+async def keyed_url(services: Services) -> AsyncIterator[str]:
+    """The address of the service that wants keys."""
+    fake = replace(services, embedder=FakeEmbedder())
+    async with harness.running(Settings(auth="api_key"), fake) as app, harness.listening(app) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+@pytest.fixture(scope="session")
+async def client(keyed_url: str, database: Database) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the service with keys, as a user with sixty documents."""
+    key = await harness.create_key(database, harness.new_user())
+    async with httpx.AsyncClient(base_url=f"{keyed_url}/api/rag/", headers={"X-API-Key": key}) as opened:
+        documents = [
+            {
+                "uri": f"shelf/{'even' if number % 2 == 0 else 'odd'}/{number:03}.{'md' if number % 10 else 'txt'}",
+                "title": f"Note {STORED - number:03}",
+                "content": f"Lime {number}.",
+                "metadata": {"team": "Reef" if number < 3 else "Tide"},
+                "created_at": f"2024-01-01T00:{number // 60:02}:{number % 60:02}Z",
+            }
+            for number in range(STORED)
+        ]
+        (await opened.post("documents", json=documents)).raise_for_status()
+        yield opened
+
+
+@pytest.fixture(scope="session")
+async def notes_page(context: BrowserContext, url: str) -> Playground:
+    """A page of the sample notes that tests share."""
+    return await _opened(context, url)
+
+
+@pytest.fixture(scope="session")
+async def shelf_page(context: BrowserContext, keyed_url: str, client: httpx.AsyncClient) -> Playground:
+    """A page of the user with sixty documents that tests share; Chromium sends the key."""
+    return await _opened(context, keyed_url, headers={"X-API-Key": client.headers["X-API-Key"]})
+
+
+async def _opened(
+    context: BrowserContext, url: str, path: str = "/", *, headers: dict[str, str] | None = None
+) -> Playground:
+    opened = Playground(await context.new_page(), url)
+    await opened.page.set_extra_http_headers(headers or {})
+    await opened.open(path)
+    return opened
 
 
 @pytest.fixture
-async def playground(shared_page: Playground) -> AsyncIterator[Playground]:
-    """The shared page with its options as at first; afterwards checks that it kept to its policy."""
-    await shared_page.page.goto(f"{shared_page.url}/#search")
-    await shared_page.page.locator("#options-reset").click()
-    yield shared_page
-    assert shared_page.violations() == []
+async def notes(notes_page: Playground) -> AsyncIterator[Playground]:
+    """The page of the sample notes as at first; afterwards checks that it kept to its policy."""
+    await notes_page.start_again()
+    yield notes_page
+    await notes_page.page.unroute_all(behavior="ignoreErrors")
+    assert notes_page.violations() == []
 
 
 @pytest.fixture
-async def open_page(browser: Browser, url: str) -> AsyncIterator[Callable[..., Awaitable[Playground]]]:
-    """Opens the playground with options of a browser context; afterwards checks that each page kept to its policy."""
+async def playground(shelf_page: Playground) -> AsyncIterator[Playground]:
+    """The page of the shelf as at first; afterwards checks that it kept to its policy."""
+    await shelf_page.start_again()
+    yield shelf_page
+    await shelf_page.page.unroute_all(behavior="ignoreErrors")
+    assert shelf_page.violations() == []
+
+
+@pytest.fixture
+async def open_page(context: BrowserContext, url: str) -> AsyncIterator[Callable[..., Awaitable[Playground]]]:
+    """Opens another page; afterwards checks that each kept to its policy, and closes them."""
     opened: list[Playground] = []
-    async with AsyncExitStack() as stack:
 
-        async def open_playground(path: str = "/", at: str = url, **options: Any) -> Playground:
-            context = await stack.enter_async_context(await browser.new_context(**options))
-            context.set_default_timeout(PATIENCE_MS)
-            playground = Playground(await context.new_page(), at)
-            opened.append(playground)
-            await playground.open(path)
-            return playground
+    async def open_playground(path: str = "/", at: str = url) -> Playground:
+        opened.append(await _opened(context, at, path))
+        return opened[-1]
 
-        yield open_playground
-        assert [violation for playground in opened for violation in playground.violations()] == []
+    yield open_playground
+    for playground in opened:
+        assert playground.violations() == []
+        await playground.page.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from axe_playwright_python.base import AXE_SCRIPT, AxeResults
-from playwright.async_api import Locator, Page
+from playwright.async_api import Locator, Page, ViewportSize
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
@@ -21,9 +21,15 @@ FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--renderer-process-limit=1",
 )
 PATIENCE_MS = 15_000
-AXE_RUN = "rules => axe.run({resultTypes: ['violations'], ...(rules.length ? {runOnly: rules} : {})})"
+STORED = 60
+"""How many documents the user of the shelf has at first."""
+PHONE = ViewportSize(width=390, height=844)
+DESKTOP = ViewportSize(width=1280, height=720)
+SCREENS: dict[Literal["light", "dark"], ViewportSize] = {"light": PHONE, "dark": DESKTOP}
+AXE_RUN = "axe.run({resultTypes: ['violations']})"
 FAILED_RESPONSE = "Failed to load resource"
 """How Chromium logs a response with an error status, which some tests provoke."""
 
@@ -54,6 +60,11 @@ class Playground:
         await self.page.goto(f"{self.url}{path}")
         await self.page.locator(".welcome, #access .message, .row, .card, .chunk").first.wait_for()
 
+    async def start_again(self) -> None:
+        """Shows where to begin, in a window of a desktop and with all options as at first."""
+        await self.page.goto(f"{self.url}/#search")
+        await self.page.locator("#options-reset").click()
+
     async def search(self, query: str, **controls: str) -> Locator:
         """Types a query, sets selects and radio buttons by name, presses Enter; the cards of the hits."""
         await self.page.locator(".ranking").evaluate("(panel, open) => panel.open ||= open", bool(controls))
@@ -76,13 +87,16 @@ class Playground:
         await row.wait_for()
         return await row.inner_text()
 
-    async def accessibility_violations(self, color_scheme: Literal["light", "dark"], *rules: str) -> str:
-        """The report of axe-core on the page in a colour scheme, by all rules or some, empty if there is none."""
-        await self.page.emulate_media(color_scheme=color_scheme)
+    async def assert_accessible(self) -> None:
+        """Asserts that axe-core finds nothing and nothing scrolls sideways on a phone in light, a desktop in dark."""
         if not await self.page.evaluate("'axe' in window"):
             await self.page.evaluate(AXE_SCRIPT)
-        results = AxeResults(await self.page.evaluate(AXE_RUN, rules))
-        return "" if results.violations_count == 0 else results.generate_report()
+        for color_scheme, size in SCREENS.items():
+            await self.page.emulate_media(color_scheme=color_scheme)
+            await self.page.set_viewport_size(size)
+            results = AxeResults(await self.page.evaluate(AXE_RUN))
+            assert results.violations_count == 0, results.generate_report()
+            assert await self.overflow() == 0, size
 
     async def texts(self, selector: str) -> list[str]:
         """The texts of all elements of a selector."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -13,12 +12,20 @@ import pytest
 from playground_page import Playground
 
 from app.api.site import playground as served
-from app.config import Settings
 from app.pipelines.documents import large_documents
-from app.pipelines.running.services import Services
 from app.store.connection.transactions import Database
 
 SCRIPT = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+CHOOSE = """([name, content]) => {
+    const chosen = new DataTransfer();
+    chosen.items.add(new File([content], name));
+    document.getElementById("files").files = chosen.files;
+    document.getElementById("files").dispatchEvent(new Event("change"));
+}"""
+READABLE = """async names => {
+    const { readable } = await import('/playground/assets/documents/folders.js');
+    return readable(names.map(name => ({ name })));
+}"""
 DIRECTIONS = "texts => texts.map(text => getComputedStyle(text).direction)"
 EVERYTHING_STORED = """async () => JSON.stringify({
     local: {...localStorage}, session: {...sessionStorage}, cookie: document.cookie, url: location.href,
@@ -27,32 +34,15 @@ EVERYTHING_STORED = """async () => JSON.stringify({
 })"""
 
 
-@pytest.fixture(scope="session")
-def template(wide_template: str) -> str:
-    """The database is empty at first, for vectors of the length that the fake embedder has."""
-    return wide_template
-
-
-@pytest.fixture(scope="module")
-async def keyed_url(services: Services) -> AsyncIterator[str]:
-    """The address of a service that wants API keys."""
-    async with harness.running(Settings(auth="api_key"), services) as app, harness.listening(app) as port:
-        yield f"http://127.0.0.1:{port}"
-
-
-@pytest.fixture
-async def client(url: str) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(base_url=url) as opened:
-        yield opened
-
-
-async def test_html_in_a_document_is_shown_as_text_everywhere(
+async def test_markup_in_texts_metadata_names_and_files_is_shown_as_text_everywhere(
     playground: Playground, client: httpx.AsyncClient
 ) -> None:
     page = playground.page
     document = {"uri": f"x/{SCRIPT}", "title": f"Title {SCRIPT}", "content": f"# {SCRIPT}\n\nZorvex {SCRIPT} ends."}
     metadata = {f"key {SCRIPT}": SCRIPT, "constructor": ["a", "b"], "author": f"Zorvex {SCRIPT}"}
-    stored = (await client.post("/api/rag/documents", json={**document, "metadata": metadata})).json()
+    stored = (await client.post("documents", json={**document, "metadata": metadata})).json()
+    entity = {"type": "person", "name": f"Aard {SCRIPT}", "role": SCRIPT, "aliases": [f"Zz {SCRIPT}"]}
+    named = (await client.post("entities", json=entity)).raise_for_status().json()
     cards = await playground.search("zorvex")
     await cards.first.locator(".passage-fold summary").click()
     assert await cards.first.locator("h3").inner_text() == f"Title {SCRIPT}"
@@ -70,6 +60,7 @@ async def test_html_in_a_document_is_shown_as_text_everywhere(
     await cards.first.locator("h3 a").click()
     await page.locator(".chunk").wait_for()
     assert await page.locator("#document-title").inner_text() == f"Title {SCRIPT}"
+    assert await page.title() == f"Title {SCRIPT} · Stepwell"
     assert SCRIPT in await page.locator(".document-head .metadata").inner_text()
     assert f"Zorvex {SCRIPT} ends." in await page.locator(".chunk").inner_text()
     await page.get_by_role("button", name="Edit").click()
@@ -77,17 +68,35 @@ async def test_html_in_a_document_is_shown_as_text_everywhere(
     await page.locator("#view-document").get_by_role("button", name="Delete").click()
     assert f"Title {SCRIPT}" in await page.locator("#confirm-text").inner_text()
     await page.keyboard.press("Escape")
-    await page.locator("nav [data-view=documents]").click()
+    await page.goto(f"{playground.url}/#documents?query=onerror&folder={SCRIPT}")
+    await page.locator("#documents-form [name=folder]").fill("")
+    await page.locator("#documents-form [name=folder]").press("Enter")
+    await page.locator("[name=key] option", has_text="img").wait_for(state="attached")
     await page.locator("#documents").get_by_text(f"Title {SCRIPT}").wait_for()
+    await page.get_by_role("button", name="Delete Title").click()
+    await page.get_by_role("button", name="Cancel", exact=True).click()
+    await page.evaluate(CHOOSE, [f"{SCRIPT}.bin", "\0\x01"])
+    await page.locator("#uploads .row[data-state=failed]", has_text="onerror").wait_for()
+    await page.locator("#uploads-clear").click()
     await page.locator("nav [data-view=entities]").click()
-    await page.locator("#entities li").first.wait_for()
+    await page.get_by_role("button", name="Edit Aard").click()
+    await page.locator("#entity-title", has_text="onerror").wait_for()
+    await page.locator("#entity-cancel").click()
     assert await page.locator("main img, main script, dialog img").count() == 0
-    assert await page.title() == "Stepwell playground"
-    await client.delete(f"/api/rag/documents/{stored['document_id']}")
+    assert await page.title() == "Entities · Stepwell"
+    await client.delete(f"documents/{stored['document_id']}")
+    await client.delete(f"entities/{named['entity_id']}")
 
 
-async def test_the_policy_stops_scripts_and_calls_that_the_page_does_not_hold(open_page) -> None:
-    opened = await open_page()
+async def test_the_page_loads_every_file_of_its_folder_and_its_policy_stops_what_it_does_not_hold(
+    open_page, url: str
+) -> None:
+    opened = await open_page("/playground")
+    async with httpx.AsyncClient(base_url=url) as client:
+        assert (await client.get("/playground")).headers["content-security-policy"] == served.POLICY
+    loaded = {path.rpartition("/")[2] for path in opened.requested if "/playground/assets/" in path}
+    made = {"signals.js", "levels.js", "folder_names.js", "upload_rules.js", "job_kinds.js"}
+    assert loaded == made | {path.name for path in served.PAGES.rglob("*.*")} - {"index.html"}
     attacks = (
         "document.body.innerHTML = '<b>owned</b>'",
         "const b = document.querySelector('button'); b.setAttribute('onclick', 'document.title = 1'); b.click()",
@@ -98,19 +107,10 @@ async def test_the_policy_stops_scripts_and_calls_that_the_page_does_not_hold(op
     for number, attack in enumerate(attacks, 1):
         await opened.page.evaluate(f"async () => {{ try {{ {attack} }} catch {{}} }}")
         assert len([line for line in opened.logged if line.startswith("error")]) >= number, attack
-    assert await opened.page.title() == "Stepwell playground"
+    assert await opened.page.title() == "Search · Stepwell"
     assert [failure for failure in opened.refused if failure != "csp"] == []
     opened.logged.clear()
     opened.requested.clear()
-
-
-async def test_the_page_is_served_with_its_policy_and_loads_every_file_of_its_folder(open_page, url: str) -> None:
-    opened = await open_page("/playground")
-    async with httpx.AsyncClient(base_url=url) as client:
-        assert (await client.get("/playground")).headers["content-security-policy"] == served.POLICY
-    loaded = {path.rpartition("/")[2] for path in opened.requested if "/playground/assets/" in path}
-    made = {"signals.js", "levels.js", "folder_names.js", "upload_rules.js", "job_kinds.js"}
-    assert loaded == made | {path.name for path in served.PAGES.iterdir()} - {"index.html"}
 
 
 async def test_without_a_key_the_page_says_what_to_do_and_with_one_it_works_and_stores_it_nowhere(
@@ -129,7 +129,8 @@ async def test_without_a_key_the_page_says_what_to_do_and_with_one_it_works_and_
     user = harness.new_user()
     key = await harness.create_key(database, user)
     async with httpx.AsyncClient(base_url=keyed_url, headers={"X-API-Key": key}) as client:
-        await client.post("/api/rag/documents", json={"content": "# Lime mortar\n\nLime sets slowly."})
+        stored = await client.post("/api/rag/documents", json={"content": "# Lime mortar\n\nLime sets slowly."})
+        assert stored.status_code == 201
     await page.locator("#key").fill(key)
     await page.locator("#key").press("Tab")
     await page.locator(".card h3", has_text="Lime mortar").wait_for()
@@ -158,25 +159,7 @@ async def test_an_uploaded_file_is_listed_found_and_deleted(playground: Playgrou
     await listed.get_by_role("button", name="Delete Harbour log").click()
     await playground.page.get_by_role("button", name="Delete", exact=True).click()
     await listed.wait_for(state="detached")
-
-
-async def test_dropped_files_are_stored_and_a_refused_one_says_why(
-    playground: Playground, client: httpx.AsyncClient
-) -> None:
-    page = playground.page
-    await page.locator("nav a[href='#documents']").click()
-    dropped = await page.evaluate_handle(
-        """() => {
-            const dropped = new DataTransfer();
-            dropped.items.add(new File(["Dropped dulse."], "dulse.txt"));
-            dropped.items.add(new File(["%PDF-1.4 broken"], "broken.pdf"));
-            return dropped;
-        }"""
-    )
-    await page.dispatch_event("#drop", "drop", {"dataTransfer": dropped})
-    await page.locator("#uploads .row", has_text="dulse.txt").get_by_text("Stored, 1 chunk").wait_for()
-    await page.locator("#uploads .row", has_text="broken.pdf").get_by_text("Not stored: The PDF is damaged").wait_for()
-    assert (await client.delete("/api/rag/documents", params={"uri": "dulse.txt"})).status_code == 200
+    await playground.page.locator("#uploads-clear").click()
 
 
 async def test_a_folder_is_sent_without_what_the_service_would_leave_out(playground: Playground) -> None:
@@ -193,8 +176,7 @@ async def test_a_folder_is_sent_without_what_the_service_would_leave_out(playgro
         "v/go/vendor/x.go",
         "v/__pycache__/a.txt",
     ]
-    load = "async names => (await import('/playground/assets/folders.js')).readable(names.map(name => ({ name })))"
-    found = await playground.page.evaluate(load, [*kept, *left_out, "v/.x"])
+    found = await playground.page.evaluate(READABLE, [*kept, *left_out, "v/.x"])
     assert [one["name"] for one in found] == kept
 
 
@@ -206,36 +188,18 @@ async def test_a_large_file_is_followed_until_its_job_has_stored_it(
     path.write_text("\n\n".join(f"Paragraph {n} on lime mortar and stone." for n in range(100)))
     async with playground.page.expect_request("**/jobs/*/events"):
         text = await playground.upload(path)
-    (document,) = (await client.get("/api/rag/documents", params={"uri": "long.md"})).json()["documents"]
+    (document,) = (await client.get("documents", params={"uri": "long.md"})).json()["documents"]
     assert f"Stored, {document['chunk_count']} chunks" in text
-    await client.delete(f"/api/rag/documents/{document['document_id']}")
-
-
-async def test_entities_are_listed_found_and_lead_to_their_documents(
-    playground: Playground, client: httpx.AsyncClient
-) -> None:
-    for name in ("Ana Silva", "Ben Okafor"):
-        await client.post("/api/rag/entities", json={"type": "person", "name": name, "aliases": [f"{name[:3]}."]})
-    await client.post("/api/rag/documents", json={"uri": "rope.md", "content": "Ana Silva spliced the rope."})
-    page = playground.page
-    await page.locator("nav a[href='#entities']").click()
-    await page.locator("#entities .row").nth(1).wait_for()
-    await page.locator("#entities-query").fill("ana silva")
-    assert "also Ana." in await page.locator("#entities .row", has_text="Ana Silva").first.inner_text()
-    async with page.expect_response("**/entities/search"):
-        await page.locator("#entities-query").press("Enter")
-    first = page.locator("#entities .row", has_text="by name, 1.00").first
-    await first.wait_for()
-    await first.locator("summary").click()
-    await first.get_by_text("rope.md").wait_for()
+    await playground.page.locator("#uploads-clear").click()
+    await client.delete(f"documents/{document['document_id']}")
 
 
 async def test_a_document_is_read_in_pages_around_a_passage(playground: Playground, client: httpx.AsyncClient) -> None:
     page = playground.page
     paragraph = "The tide gauge of pier {} was levelled again, and its readings were compared with the old staff. "
     content = "\n\n".join(f"# Part {number}\n\n{paragraph.format(number) * 4}" for number in range(100))
-    stored = (await client.post("/api/rag/documents", json={"uri": "long.md", "content": content})).json()
-    total, path = stored["chunk_count"], f"/api/rag/documents/{stored['document_id']}"
+    stored = (await client.post("documents", json={"uri": "long.md", "content": content})).json()
+    total, path = stored["chunk_count"], f"documents/{stored['document_id']}"
     (chunk,) = (await client.get(f"{path}/chunks", params={"offset": 60, "limit": 1})).json()["chunks"]
     at_passage = f"{playground.url}/#document?id={stored['document_id']}&chunk={chunk['chunk_id']}"
     await page.goto(f"{at_passage}&at=60")
@@ -253,14 +217,14 @@ async def test_a_document_is_read_in_pages_around_a_passage(playground: Playgrou
     await client.delete(path)
 
 
-async def test_a_document_is_edited_and_deleted_where_it_is_read(
+async def test_a_document_is_edited_and_deleted_where_it_is_read_and_the_page_says_so(
     playground: Playground, client: httpx.AsyncClient
 ) -> None:
     page = playground.page
     metadata = {"team": "tide", "draft": True, "site": {"pier": 4, "old": 1}}
     document = {"uri": "staff.md", "content": "# Staff\n\nThe staff was levelled.", "metadata": metadata}
-    stored = (await client.post("/api/rag/documents", json=document)).json()
-    path = f"/api/rag/documents/{stored['document_id']}"
+    stored = (await client.post("documents", json=document)).json()
+    path = f"documents/{stored['document_id']}"
     await page.goto(f"{playground.url}/#document?id={stored['document_id']}")
     await page.get_by_role("button", name="Edit").click()
     await page.get_by_label("Metadata as JSON").fill("[1]")
@@ -278,18 +242,23 @@ async def test_a_document_is_edited_and_deleted_where_it_is_read(
     assert (await client.get(path)).status_code == 200
     await page.get_by_role("button", name="Delete").click()
     await page.locator("#confirm").get_by_role("button", name="Delete").click()
-    await page.locator("#view-documents").wait_for()
+    await page.get_by_text("“Tide staff” and its chunks are deleted. All documents").wait_for()
+    assert await page.evaluate("document.activeElement.textContent") == "Document deleted"
+    assert await page.title() == "Document deleted · Stepwell"
     assert (await client.get(path)).status_code == 404
+    await page.get_by_role("link", name="All documents").click()
+    await page.locator("#documents .row").first.wait_for()
+    assert await page.title() == "Documents · Stepwell"
 
 
 async def test_texts_run_in_the_direction_of_their_script(playground: Playground, client: httpx.AsyncClient) -> None:
     page = playground.page
     document = {"uri": "wall.md", "title": "جدار المرفأ", "content": "جدار المرفأ مبني من الحجر الجيري quexby."}
-    stored = (await client.post("/api/rag/documents", json=document)).json()
+    stored = (await client.post("documents", json=document)).json()
     cards = await playground.search("quexby")
     assert await cards.first.locator("h3, .snippet").evaluate_all(DIRECTIONS) == ["rtl", "rtl"]
     await cards.first.locator("h3 a").click()
     await page.locator(".chunk").wait_for()
     assert await page.locator("#document-title, .chunk .passage").evaluate_all(DIRECTIONS) == ["rtl", "rtl"]
     assert await page.locator("#query").evaluate_all(DIRECTIONS) == ["ltr"]
-    await client.delete(f"/api/rag/documents/{stored['document_id']}")
+    await client.delete(f"documents/{stored['document_id']}")

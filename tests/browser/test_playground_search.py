@@ -3,44 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import io
 import json
 import re
-import sys
-from pathlib import Path
-from typing import Literal
 from urllib.parse import parse_qsl
 from uuid import uuid4
 
-import harness
 import httpx
 import pytest
-from playground_page import Playground
-from playwright.async_api import ViewportSize
+from playground_page import DESKTOP, PHONE, Playground
 
 from app.pipelines.running.services import Services
 from app.pipelines.search import feedback
-from app.providers.base import Embedder
-from app.store.connection.transactions import Database
 
-ROOT = Path(__file__).parents[2]
-PHONE = ViewportSize(width=390, height=844)
-DESKTOP = ViewportSize(width=1280, height=860)
 QUESTION = "How do I get my money back for a train fare and a hotel?"
 HOPS = "Which musical instrument does the author of the backfill guide play?"
 VALUE = "name => document.getElementById('search-form').elements[name].value"
 PERSON = "What has cliffclarke been working on?"
-
-
-@pytest.fixture(scope="session")
-def template(demo_template: str) -> str:
-    """The database holds the sample notes."""
-    return demo_template
-
-
-@pytest.fixture(scope="module")
-async def services(database: Database, offline_embedder: Embedder) -> Services:
-    """The service runs with the offline model, for which relevance is calibrated."""
-    return await harness.services(database, offline_embedder)
 
 
 async def answer_of(url: str, query: str, **fields: object) -> dict:
@@ -49,8 +29,8 @@ async def answer_of(url: str, query: str, **fields: object) -> dict:
         return response.raise_for_status().json()
 
 
-async def test_enter_searches_and_shows_hits_with_marked_snippets(playground: Playground, url: str) -> None:
-    cards = await playground.search(QUESTION)
+async def test_enter_searches_and_shows_hits_with_marked_snippets_and_then_more(notes: Playground, url: str) -> None:
+    cards = await notes.search(QUESTION)
     expected = (await answer_of(url, QUESTION, snippets=True))["results"]
     assert await cards.count() == len(expected) == 5
     first, hit = cards.first, expected[0]
@@ -62,25 +42,21 @@ async def test_enter_searches_and_shows_hits_with_marked_snippets(playground: Pl
         assert " ".join((await card.locator(".snippet").inner_text()).split()) == " ".join(snippet["text"].split())
         marks = [shown["content"][match["start"] : match["end"]] for match in snippet["matches"]]
         assert await card.locator(".snippet mark").all_inner_texts() == marks
-    assert await playground.page.locator("#status").inner_text() == "5 passages, answer uncertain"
-
-
-async def test_more_passages_follow_those_shown(playground: Playground) -> None:
-    await playground.search(QUESTION)
-    await playground.page.get_by_role("button", name="More passages").click()
-    await playground.page.locator("#hit-6").wait_for()
-    chunks = await playground.page.locator(".card").evaluate_all("cards => cards.map(card => card.dataset.chunk)")
+    assert await notes.page.locator("#status").inner_text() == "5 passages, answer uncertain"
+    await notes.page.get_by_role("button", name="More passages").click()
+    await notes.page.locator("#hit-6").wait_for()
+    chunks = await notes.page.locator(".card").evaluate_all("cards => cards.map(card => card.dataset.chunk)")
     assert len(chunks) == len(set(chunks)) == 10
-    assert await playground.texts(".place") == [str(place) for place in range(1, 11)]
+    assert await notes.texts(".place") == [str(place) for place in range(1, 11)]
 
 
-async def test_why_not_shows_where_a_document_stands_and_what_kept_it_out(playground: Playground, url: str) -> None:
+async def test_why_not_shows_where_a_document_stands_and_what_kept_it_out(notes: Playground, url: str) -> None:
     query, uri = "Why do the buoys not report every minute?", "sample/howto/reset-gannet.md"
-    await playground.search(query)
-    panel = playground.page.locator(".why-not")
+    await notes.search(query)
+    panel = notes.page.locator(".why-not")
     await panel.locator("summary").click()
     await panel.get_by_label("URI of a stored document").fill(uri)
-    await playground.page.keyboard.press("Enter")
+    await notes.page.keyboard.press("Enter")
     async with httpx.AsyncClient(base_url=url) as client:
         expected = (
             (
@@ -105,31 +81,31 @@ async def test_why_not_shows_where_a_document_stands_and_what_kept_it_out(playgr
     await panel.locator("[data-verdict=not_found]").wait_for()
 
 
-async def test_marks_are_placed_by_code_points(playground: Playground, url: str) -> None:
+async def test_marks_are_placed_by_code_points(notes: Playground, url: str) -> None:
     async with httpx.AsyncClient(base_url=url) as client:
         document = {"uri": "gulls.md", "content": "🐦🐦 gulls 🐦 nest on the 𝒞astle quexby wall 🐦."}
         assert (await client.post("/api/rag/documents", json=document)).status_code == 201
-        cards = await playground.search("quexby 𝒞astle")
+        cards = await notes.search("quexby 𝒞astle")
         assert await cards.first.locator("mark").all_inner_texts() == ["𝒞astle", "quexby"]
         await client.delete("/api/rag/documents", params={"uri": "gulls.md"})
 
 
-async def test_a_question_outside_the_notes_folds_away_what_is_no_likely_answer(playground: Playground) -> None:
-    cards = await playground.search("What is the capital of France?")
-    assert "No answer likely" in await playground.page.locator(".verdict").inner_text()
+async def test_a_question_outside_the_notes_folds_away_what_is_no_likely_answer(notes: Playground) -> None:
+    cards = await notes.search("What is the capital of France?")
+    assert "No answer likely" in await notes.page.locator(".verdict").inner_text()
     assert await cards.first.is_hidden()
-    await playground.page.get_by_text("Show the 5 nearest passages").click()
+    await notes.page.get_by_text("Show the 5 nearest passages").click()
     assert await cards.first.is_visible()
 
 
 async def test_a_thumb_stores_a_judgement_and_a_second_click_takes_it_back(
-    playground: Playground, services: Services
+    notes: Playground, services: Services
 ) -> None:
-    cards = await playground.search(QUESTION)
+    cards = await notes.search(QUESTION)
     chunk = await cards.first.get_attribute("data-chunk")
     states = []
     for name in ("Helpful", "Not helpful", "Not helpful"):
-        async with playground.page.expect_response("**/api/rag/feedback"):
+        async with notes.page.expect_response("**/api/rag/feedback"):
             await cards.first.get_by_role("button", name=name, exact=True).click()
         await cards.first.locator(".thumb:not([disabled])").first.wait_for()
         chosen = cards.first.locator(".thumb[aria-pressed=true]")
@@ -141,9 +117,10 @@ async def test_a_thumb_stores_a_judgement_and_a_second_click_takes_it_back(
 
 
 @pytest.mark.parametrize("controls", [{}, {"fusion": "rrf"}, {"rerank": "cosine"}, {"depth": "thorough"}])
-async def test_the_bars_of_why_add_up_to_the_score(playground: Playground, url: str, controls: dict[str, str]) -> None:
-    cards = await playground.search(PERSON, **controls)
-    scores = [hit["score"] for hit in (await answer_of(url, PERSON, **controls))["results"]]
+async def test_the_bars_of_why_add_up_to_the_score(notes: Playground, url: str, controls: dict[str, str]) -> None:
+    await notes.page.locator("[name=limit]").fill("3")
+    cards = await notes.search(PERSON, **controls)
+    scores = [hit["score"] for hit in (await answer_of(url, PERSON, limit=3, **controls))["results"]]
     for card, score in zip(await cards.all(), scores, strict=True):
         await card.locator(".why summary").click()
         await card.locator(".bar-sum").wait_for()
@@ -155,12 +132,15 @@ async def test_the_bars_of_why_add_up_to_the_score(playground: Playground, url: 
     assert max(boxes[1:]) > 10, "the bars are drawn"
 
 
-async def test_several_hops_are_drawn_from_the_question_over_names_to_passages(
-    playground: Playground, url: str
+async def test_an_offered_query_is_searched_and_its_hops_drawn_from_the_question_over_names_to_passages(
+    notes: Playground, url: str
 ) -> None:
-    await playground.search(HOPS, depth="thorough")
+    await notes.page.get_by_role("button", name="Which musical instrument").click()
+    await notes.page.locator(".graph").wait_for()
+    assert await notes.page.evaluate(VALUE, "query") == HOPS
+    assert await notes.page.evaluate(VALUE, "depth") == "thorough"
     results = (await answer_of(url, HOPS, depth="thorough"))["results"]
-    graph = playground.page.locator(".graph svg")
+    graph = notes.page.locator(".graph svg")
     names = {hit["via"]["name"] for hit in results if hit.get("via")}
     assert "Ines Brandauer" in names
     assert set(await graph.locator(".node-name title").all_text_contents()) == names
@@ -168,13 +148,13 @@ async def test_several_hops_are_drawn_from_the_question_over_names_to_passages(
     assert await graph.locator(".node-question title").all_text_contents() == [HOPS]
     nodes = await graph.locator(".node").count()
     assert await graph.locator(".edge").count() == nodes - 1, "each node but the question is reached once"
-    routes = await playground.texts(".route")
+    routes = await notes.texts(".route")
     assert len(routes) == sum("via" in hit for hit in results)
     assert "reached by Ines Brandauer in Backfill guide (title)" in " ".join(routes)
 
 
-async def test_the_controls_are_sent_and_counted(playground: Playground) -> None:
-    page = playground.page
+async def test_the_controls_are_sent_and_counted(notes: Playground) -> None:
+    page = notes.page
     await page.locator(".ranking").evaluate("panel => panel.open = true")
     await page.locator("[name=mmr]").check()
     await page.locator("[name=created_after]").fill("2025-06-01")
@@ -183,7 +163,7 @@ async def test_the_controls_are_sent_and_counted(playground: Playground) -> None
     await page.locator("[name=filters]").fill('{"metadata": {"tags": "people"}}')
     await page.locator("[name=limit]").fill("3")
     async with page.expect_request("**/api/rag/search") as sent:
-        cards = await playground.search(
+        cards = await notes.search(
             "who leads", depth="fast", mode="semantic", fusion="rrf", hierarchy="off", rerank="cosine"
         )
     request = await sent.value
@@ -208,10 +188,10 @@ async def test_the_controls_are_sent_and_counted(playground: Playground) -> None
     assert await page.locator("#options-changed").is_hidden()
 
 
-async def test_a_source_is_suggested_and_filters_a_search(playground: Playground) -> None:
-    page = playground.page
-    await playground.search("who leads")
-    playground.refused.clear()
+async def test_a_source_is_suggested_and_filters_a_search(notes: Playground) -> None:
+    page = notes.page
+    await notes.search("who leads")
+    notes.refused.clear()
     await page.route("**/api/rag/sources?*", lambda route: route.fulfill(json={"sources": [{"name": "Wiki"}]}))
     await page.locator("#view-search [name=source]").focus()
     await page.locator("#source-names option[value=Wiki]").wait_for(state="attached")
@@ -219,12 +199,12 @@ async def test_a_source_is_suggested_and_filters_a_search(playground: Playground
     async with page.expect_request("**/api/rag/search") as sent:
         await page.locator("#view-search [name=source]").press("Enter")
     assert (await sent.value).post_data_json["filters"] == {"source_names": ["Wiki"]}
-    assert playground.refused == [], "Enter changes the field and submits the form: one search"
+    assert notes.refused == [], "Enter changes the field and submits the form: one search"
     await page.get_by_text("The filters exclude everything").wait_for()
 
 
-async def test_the_controls_are_in_order_and_those_of_ranking_are_folded_away(playground: Playground) -> None:
-    page = playground.page
+async def test_the_controls_are_in_order_and_those_of_ranking_are_folded_away(notes: Playground) -> None:
+    page = notes.page
     await page.reload()
     order = (
         "panels => [...panels[0].querySelectorAll('[name]')].map(one => [one.name, one.closest('.ranking') !== null])"
@@ -240,42 +220,40 @@ async def test_the_controls_are_in_order_and_those_of_ranking_are_folded_away(pl
     assert await page.locator("[name=depth]:checked").get_attribute("value") == "auto"
 
 
-async def test_a_search_over_several_hops_is_called_multi_hop_everywhere(playground: Playground) -> None:
-    await playground.search(HOPS)
-    assert "multi-hop: it names things" in await playground.page.locator(".facts").first.inner_text()
-    await playground.search(HOPS, depth="thorough")
-    assert "Multi-hop" in await playground.texts(".segments span")
-    shown = (await playground.page.locator("main").inner_text()).casefold()
+async def test_a_search_over_several_hops_is_called_multi_hop_everywhere(notes: Playground) -> None:
+    await notes.search(HOPS)
+    assert "multi-hop: it names things" in await notes.page.locator(".facts").first.inner_text()
+    await notes.search(HOPS, depth="thorough")
+    assert "Multi-hop" in await notes.texts(".segments span")
+    shown = (await notes.page.locator("main").inner_text()).casefold()
     assert "multi-hop search" in shown
     assert not re.search(r"several hops|thorough", shown.partition("this request as code")[0])
 
 
-async def test_the_address_holds_query_and_options_for_reload_share_and_back(playground: Playground, open_page) -> None:
-    page = playground.page
-    await playground.search(QUESTION, depth="fast", mode="semantic")
-    first = await playground.texts(".card h3")
-    await playground.search('"lime" & mortar')
-    second = await playground.texts(".card h3")
+async def test_the_address_holds_query_and_options_for_back_and_for_another_page(notes: Playground) -> None:
+    page = notes.page
+    await notes.search(QUESTION, depth="fast", mode="semantic")
+    first = await notes.texts(".card h3")
+    await notes.search('"lime" & mortar')
+    second, shared = await notes.texts(".card h3"), page.url
     held = {"query": '"lime" & mortar', "depth": "fast", "mode": "semantic"}
-    assert dict(parse_qsl(page.url.partition("#search?")[2])) == held
-    shared = await open_page(page.url.removeprefix(playground.url))
-    assert await shared.texts(".card h3") == second
-    assert {name: await shared.page.evaluate(VALUE, name) for name in held} == held
-    await page.reload()
-    await page.locator(".card").first.wait_for()
-    assert await playground.texts(".card h3") == second
+    assert dict(parse_qsl(shared.partition("#search?")[2])) == held
+    assert await page.title() == '"lime" & mortar · Stepwell'
     async with page.expect_response("**/api/rag/search"):
         await page.go_back()
     await page.locator("#answer:not([aria-busy])").wait_for()
     assert await page.evaluate(VALUE, "query") == QUESTION
-    assert await playground.texts(".card h3") == first
+    assert await notes.texts(".card h3") == first
+    await page.goto("about:blank")
+    await page.goto(shared)
+    await page.locator(".card").first.wait_for()
+    assert await notes.texts(".card h3") == second
+    assert {name: await page.evaluate(VALUE, name) for name in held} == held
 
 
-async def test_facets_filter_a_search_by_values_of_metadata_with_their_numbers(
-    playground: Playground, url: str
-) -> None:
-    page = playground.page
-    await playground.search("who is on call", depth="fast")
+async def test_facets_filter_a_search_by_values_of_metadata_with_their_numbers(notes: Playground, url: str) -> None:
+    page = notes.page
+    await notes.search("who is on call", depth="fast")
     team = page.locator(".facet", has=page.get_by_text("team", exact=True))
     await team.locator("summary").click()
     async with httpx.AsyncClient(base_url=url) as client:
@@ -304,8 +282,8 @@ async def test_facets_filter_a_search_by_values_of_metadata_with_their_numbers(
     await author.locator("li").nth(1).wait_for(state="detached")
 
 
-async def test_a_card_has_one_scale_and_why_has_score_and_ranks(playground: Playground, url: str) -> None:
-    cards = await playground.search(QUESTION)
+async def test_a_card_has_one_scale_and_why_has_score_and_ranks(notes: Playground, url: str) -> None:
+    cards = await notes.search(QUESTION)
     hit = (await answer_of(url, QUESTION))["results"][0]
     card = cards.first
     measures = {f"score {hit['score']:.3f}", f"{hit['confidence'].replace('_', ' ')} confidence"}
@@ -317,8 +295,8 @@ async def test_a_card_has_one_scale_and_why_has_score_and_ranks(playground: Play
     assert set(await card.locator(".ranks span").all_inner_texts()) == measures
 
 
-async def test_a_slow_search_shows_its_progress_and_a_new_one_cancels_it(playground: Playground) -> None:
-    page = playground.page
+async def test_a_slow_search_shows_its_progress_and_a_new_one_cancels_it(notes: Playground) -> None:
+    page = notes.page
 
     async def hold(_route) -> None:
         pass
@@ -342,9 +320,9 @@ async def test_a_slow_search_shows_its_progress_and_a_new_one_cancels_it(playgro
     assert await page.locator("#progress progress").count() == 0
 
 
-async def test_every_hit_links_to_its_passage_in_its_document(playground: Playground, url: str, open_page) -> None:
-    page = playground.page
-    await playground.search(HOPS, depth="thorough")
+async def test_every_hit_links_to_its_passage_in_its_document(notes: Playground, url: str) -> None:
+    page = notes.page
+    await notes.search(HOPS, depth="thorough")
     hits = (await answer_of(url, HOPS, depth="thorough", snippets=True))["results"]
     links = await page.locator(".card h3 a").evaluate_all("links => links.map(link => link.hash)")
     assert links == [
@@ -364,58 +342,58 @@ async def test_every_hit_links_to_its_passage_in_its_document(playground: Playgr
     async with page.expect_event("framenavigated"):
         await page.go_back()
     await page.locator(".card").first.wait_for()
-    shared = await open_page(f"/#document?id={hit['document_id']}&chunk={hit['chunk_id']}")
-    await shared.page.locator(".chunk-wanted:focus").wait_for()
-    await shared.page.goto(f"{url}/#document?id={hit['document_id']}&chunk={uuid4()}")
-    await shared.page.get_by_text("The passage is no longer stored").wait_for()
-    await shared.page.goto(f"{url}/#document?id={uuid4()}")
-    await shared.page.get_by_text("No such document").wait_for()
+    await page.goto(f"{url}/#document?id={hit['document_id']}&chunk={hit['chunk_id']}")
+    await page.locator(".chunk-wanted:focus").wait_for()
+    await page.goto(f"{url}/#document?id={hit['document_id']}&chunk={uuid4()}")
+    await page.get_by_text("The passage is no longer stored").wait_for()
+    await page.goto(f"{url}/#document?id={uuid4()}")
+    await page.get_by_text("No such document").wait_for()
 
 
-async def test_a_refused_request_is_shown_in_words_with_its_field(playground: Playground) -> None:
-    page = playground.page
+async def test_a_refused_request_is_shown_in_words_with_its_field(notes: Playground) -> None:
+    page = notes.page
     await page.locator("[name=filters]").fill('{"metadata": 5}')
-    await playground.search("lime")
+    await notes.search("lime")
     assert await page.locator(".problem li").inner_text() == "filters.metadata: Must be a JSON object."
     assert await page.locator("[name=filters]").get_attribute("aria-invalid") == "true"
     await page.locator("[name=filters]").fill("{metadata")
     await page.locator("#query").press("Enter")
     await page.get_by_text("The filter must be a JSON object").wait_for()
     await page.locator("[name=filters]").fill("")
-    await playground.search("lime")
+    await notes.search("lime")
     assert await page.locator(".problem").count() == 0
     assert await page.locator("[aria-invalid]").count() == 0
 
 
-async def test_the_request_as_code_runs_and_finds_the_same(playground: Playground, url: str) -> None:
-    await playground.page.locator("[name=boost]").uncheck()
-    await playground.page.locator("[name=filters]").fill('{"metadata": {"team": "Firmware"}}')
-    cards = await playground.search('who\'s on "call"?', fusion="convex")
+async def test_the_request_as_code_runs_and_finds_the_same(notes: Playground, url: str) -> None:
+    await notes.page.locator("[name=boost]").uncheck()
+    await notes.page.locator("[name=filters]").fill('{"metadata": {"team": "Firmware"}}')
+    cards = await notes.search('who\'s on "call"?', fusion="convex")
     titles = await cards.locator("h3").all_inner_texts()
-    await playground.page.get_by_text("This request as code").click()
-    curl, python = await playground.texts(".code pre")
+    await notes.page.get_by_text("This request as code").click()
+    curl, python = await notes.texts(".code pre")
     assert "explain=True" in python
-    for command in (["bash", "-c", curl], [sys.executable, "-c", python]):
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdout=asyncio.subprocess.PIPE,
-            env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT / "client" / "src")},
-        )
-        out = (await process.communicate())[0].decode()
-        assert process.returncode == 0
-        assert [title for title in titles if title not in out] == []
+    for printed in (await ran(curl), await asyncio.to_thread(printed_by, python)):
+        assert [title for title in titles if title not in printed] == []
 
 
-async def test_a_newcomer_is_offered_queries_that_are_searched_with_a_click(open_page) -> None:
-    page = (await open_page()).page
-    await page.get_by_role("button", name="Which musical instrument").click()
-    await page.locator(".graph").wait_for()
-    assert await page.locator("#query").input_value() == HOPS
-    assert await page.locator("[name=depth]:checked").get_attribute("value") == "thorough"
+async def ran(command: str) -> str:
+    """The standard output of a command, which must succeed."""
+    process = await asyncio.create_subprocess_exec("bash", "-c", command, stdout=asyncio.subprocess.PIPE)
+    out, _ = await process.communicate()
+    assert process.returncode == 0
+    return out.decode()
 
 
-async def test_the_keyboard_alone_searches_opens_why_and_returns(playground: Playground) -> None:
-    page = playground.page
+def printed_by(code: str) -> str:
+    """What a program prints."""
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        exec(code, {})
+    return out.getvalue()
+
+
+async def test_the_keyboard_alone_searches_opens_why_and_returns(notes: Playground) -> None:
+    page = notes.page
     await page.keyboard.press("Tab")
     await page.keyboard.press("/")
     await page.locator("#query:focus").wait_for()
@@ -437,46 +415,41 @@ async def test_the_keyboard_alone_searches_opens_why_and_returns(playground: Pla
     await page.locator("#answer-title:focus").wait_for()
 
 
-async def test_an_answer_that_is_degraded_says_so(playground: Playground) -> None:
+async def test_an_answer_that_is_degraded_says_so(notes: Playground) -> None:
     async def degraded(route) -> None:
         response = await route.fetch()
         answer = {**await response.json(), "degraded": ["embedding_failed", "no_query_vector"], "relaxed": ["phrases"]}
         await route.fulfill(response=response, json=answer)
 
-    await playground.page.route("**/api/rag/search", degraded)
-    await playground.search(QUESTION)
-    assert await playground.texts(".notices li") == [
+    await notes.page.route("**/api/rag/search", degraded)
+    await notes.search(QUESTION)
+    assert await notes.texts(".notices li") == [
         "Degraded: the query could not be embedded.",
         "Degraded: only the text leg ran.",
         "Relaxed: phrases",
     ]
 
 
-async def test_axe_finds_no_violation_and_nothing_needs_sideways_scrolling(open_page) -> None:
-    opened = await open_page(viewport=PHONE, has_touch=True)
-    page = opened.page
-    await page.locator("#options > summary").click()
-    cards = await opened.search(HOPS, depth="thorough")
+async def test_axe_finds_no_violation_in_an_answer_and_a_document_and_the_graph_is_stacked_on_a_phone(
+    notes: Playground,
+) -> None:
+    page = notes.page
+    await page.locator("[name=limit]").fill("3")
+    cards = await notes.search(HOPS, depth="thorough")
     for summary in await page.locator("#hit-1 summary, .panel > summary, .facet:first-child summary").all():
         await summary.click()
     await cards.first.locator(".bar-sum").wait_for()
     await page.locator("#why-uri").fill("sample/people/mara-veit.md")
     await page.locator("#why-uri").press("Enter")
     await page.locator(".placement .steps").wait_for()
-    await clean(opened, PHONE, "light")
+    await notes.assert_accessible()
+    await page.set_viewport_size(PHONE)
     boxes = await page.locator(".graph .node").evaluate_all("nodes => nodes.map(node => node.getBoundingClientRect())")
     assert len({box["y"] for box in boxes}) == len(boxes), "the nodes are stacked"
     assert await page.locator(".graph-scroll").evaluate("area => area.scrollWidth <= area.clientWidth")
-    await clean(opened, DESKTOP, "dark", "color-contrast")
+    await page.set_viewport_size(DESKTOP)
     assert await page.locator(".graph .node-passage").first.evaluate("node => node.getBoundingClientRect().width") < 200
     await cards.first.locator("h3 a").click()
     await page.locator(".chunk-wanted").wait_for()
     await page.get_by_role("button", name="Edit").click()
-    await clean(opened, DESKTOP, "light")
-    await clean(opened, PHONE, "dark", "color-contrast")
-
-
-async def clean(opened: Playground, size: ViewportSize, color_scheme: Literal["light", "dark"], *rules: str) -> None:
-    await opened.page.set_viewport_size(size)
-    assert await opened.accessibility_violations(color_scheme, *rules) == ""
-    assert await opened.overflow() == 0
+    await notes.assert_accessible()
