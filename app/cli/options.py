@@ -52,8 +52,20 @@ HierarchyAlpha = Annotated[
     float | None,
     typer.Option(min=0, max=1, help="Weight of a passage's own score against the score of its entity."),
 ]
+
+
+def named_path(text: str) -> Path:
+    """The path that an argument names. Raises BadRequest for an empty one, which would be the working folder."""
+    if not text:
+        raise BadRequest("A path has a name: give . for the working folder.", field="path")
+    return Path(text)
+
+
 DataDir = Annotated[
-    Path | None, typer.Option("--data-dir", help="Data folder of the embedded Postgres.", show_default="per user")
+    Path | None,
+    typer.Option(
+        "--data-dir", help="Data folder of the embedded Postgres.", show_default="per user", parser=named_path
+    ),
 ]
 User = Annotated[str, typer.Option("--user", help="The user who owns the documents.")]
 Snippets = Annotated[

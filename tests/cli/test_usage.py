@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 import stamina
@@ -29,6 +31,52 @@ def without_retries() -> Iterator[None]:
     stamina.set_active(False)
     yield
     stamina.set_active(True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("db", "schema", "--write", "FOLDER"), "This is a folder"),
+        (("backup", "FOLDER"), "This is a folder"),
+        (("restore", "FOLDER"), "This is a folder"),
+        (("restore", "none.dump"), "No such file"),
+        (("ingest", ""), "A path has a name"),
+        (("sources", "add", ""), "A path has a name"),
+        (("stats", "--data-dir", ""), "A path has a name"),
+        (("users", "export", "a\nb", "out.zip"), "1 to 200 printable characters"),
+        (("users", "delete", "", "--yes"), "1 to 200 printable characters"),
+        (("repair", "--user", ""), "1 to 200 printable characters"),
+        (("doctor", "--user", ""), "1 to 200 printable characters"),
+        (("keys", "create", "ana", "--scope", "nope"), "Scopes are"),
+        (("jobs", "show", "none"), "neither the id of a job nor newest"),
+        (("calibrate", "FOLDER"), "The file is missing"),
+        (("eval", "FOLDER"), "The file is missing"),
+        (("calibrate", "--feedback", "--reset"), "Give a folder, or --feedback, or --reset."),
+    ],
+)
+def test_wrong_arguments_end_with_status_2_and_say_what_is_wrong(
+    stepwell: Stepwell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = stepwell(*(str(tmp_path) if one == "FOLDER" else one for one in arguments))
+    assert ran.code == 2
+    assert said in _plain(ran.err)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("keys", "revoke", "none"),
+        ("keys", "rotate", "none"),
+        ("users", "delete", "nobody", "--yes"),
+        ("jobs", "show", str(UUID(int=0))),
+        ("sources", "sync", "none"),
+        ("sources", "remove", "none", "--yes"),
+    ],
+)
+def test_what_is_not_found_ends_with_status_1(stepwell: Stepwell, arguments: tuple[str, ...]) -> None:
+    ran = stepwell(*arguments, "--json")
+    assert (ran.code, ran.json["error"]["code"]) == (1, "not_found")
 
 
 @pytest.mark.parametrize("command", ["search", "multihop"])

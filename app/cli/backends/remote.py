@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -50,7 +51,7 @@ class RemoteBackend:
             if not api_key.isascii() or not api_key.isprintable():
                 raise errors.BadRequest("A key has printable ASCII characters only.", field="--api-key")
             headers["Authorization"] = f"Bearer {api_key}"
-        self._http = httpx.Client(headers=headers, timeout=TIMEOUT)
+        self._http = httpx.Client(headers=headers, timeout=TIMEOUT, verify=_verify(self._url))
 
     def __enter__(self) -> Self:
         return self
@@ -186,12 +187,13 @@ class RemoteBackend:
         return self._object("POST", "/entities/bulk", content=lines, headers=headers)
 
     def ended_job(self, job_id: str, progress: Progress) -> Answer:
-        """A job once it is done, failed or cancelled."""
+        """A job once it is done, failed or cancelled, or has failed and waits to be tried again."""
         pause_s = FIRST_PAUSE_S
         while True:
             job = self.job(job_id)
             progress(job)
-            if job["status"] not in ("queued", "running"):
+            is_postponed = job["status"] == "queued" and job["error"]
+            if is_postponed or job["status"] not in ("queued", "running"):
                 return job
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
@@ -236,6 +238,11 @@ class RemoteBackend:
                 break
             time.sleep(pause_s)
         return response
+
+
+def _verify(url: str) -> ssl.SSLContext | bool:
+    """The certificates of authorities, which take longer to load than a request, only where an address needs them."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if url.startswith("http://") else True
 
 
 def _waits() -> Iterator[float]:

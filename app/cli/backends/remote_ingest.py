@@ -52,7 +52,7 @@ class Service(Protocol):
         ...
 
     def ended_job(self, job_id: str, progress: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
-        """A job once it is done, failed or cancelled."""
+        """A job once it is done, failed or cancelled, or has failed and waits to be tried again."""
         ...
 
 
@@ -80,6 +80,9 @@ class _Sending:
         if document["status"] != "queued":
             return document
         job = self.service.ended_job(document["job_id"], lambda _job: self._check())
+        if job["status"] == "queued":
+            ended = f"failed, and is tried again at {job['run_at'][:19]}"
+            return {**document, "status": ended, "error": job["error"]}
         if job["status"] != "done":
             return {**document, "status": job["status"], "error": job["error"] or "cancelled"}
         return {**document, **job["result"]}

@@ -53,7 +53,7 @@ def ingest(
     With --url the files are sent to the service, which reads them.
     """
     options.check_target(report, option="--report")
-    local = [Path(path) for path in paths if not _is_address(path)]
+    local = [options.named_path(path) for path in paths if not _is_address(path)]
     for path in local:
         backend.path_of(path)
     summary = Summary()

@@ -29,7 +29,10 @@ COUNTS = ("added", "replaced", "renamed", "removed", "unchanged", "failed")
 @connecting.connected
 def add(
     backend: Backend,
-    path: Annotated[Path, typer.Argument(help="A folder, or a file; with --url one of the service's machine.")],
+    path: Annotated[
+        Path,
+        typer.Argument(help="A folder, or a file; with --url one of the service's machine.", parser=options.named_path),
+    ],
     glob: Annotated[
         list[str] | None,
         typer.Option("--glob", help="Pattern of relative paths; may be repeated.", show_default=EVERYTHING),
@@ -137,6 +140,13 @@ def _progress() -> Iterator[Callable[[Answer], object]]:
 
 
 def _show(job: Answer) -> None:
+    if job["status"] == "queued":
+        options.err.print(
+            f"[red]The job failed[/]: {job['error']}. The service tries again at {job['run_at'][:19]}: "
+            f"`stepwell jobs show {job['job_id']}` tells how it went.",
+            soft_wrap=True,
+        )
+        return
     if job["status"] != "done":
         options.err.print(f"[red]The job is {job['status']}[/]: {job['error'] or 'cancelled'}.")
         return

@@ -43,12 +43,13 @@ def doctor(
     data_dir: options.DataDir = None,
 ) -> None:
     """Check the database, the model and the settings; the exit status is 1 if an error is found."""
+    others = [options.checked_user(one) for one in user or ()]
     try:
         settings = options.settings(data_dir)
     except pydantic.ValidationError as error:
         findings, shown = _unusable(error), {}
     else:
-        findings = options.run(_examined(settings, (options.LOCAL, *(user or ())), full=full))
+        findings = options.run(_examined(settings, (options.LOCAL, *others), full=full))
         shown = _settings(settings)
     if as_json:
         printed = [dataclasses.asdict(finding) for finding in findings]

@@ -38,6 +38,7 @@ def export(
     data_dir: options.DataDir = None,
 ) -> None:
     """Write a user's documents, entities, sources, feedback, keys (no secrets) and events to a ZIP of JSON lines."""
+    options.checked_user(user)
     written = owning.run(data_dir, lambda db: users.export(user, file.absolute(), db=db, actor=owning.actor()))
     if as_json:
         typer.echo(json.dumps(written))
@@ -53,6 +54,7 @@ def delete(
     data_dir: options.DataDir = None,
 ) -> None:
     """Delete a user's documents, entities and keys; the audit log records the deletion."""
+    options.checked_user(user)
     if not yes:
         held = owning.run(data_dir, lambda db: users.counts(user, db=db))
         if any(held.values()):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from app import errors, runtime
 from app.cli import options
@@ -100,7 +100,9 @@ async def _of_feedback(user_id: str, services: Services) -> Judgements:
 
 
 def _show(fitted: Fitted, is_stored: bool) -> None:
-    table = Table("", "number", "base rate", "Brier of it", "Brier before", "after", "ECE before", "after")
+    table = Table(
+        Column(no_wrap=True), "number", "base rate", "Brier of it", "Brier before", "after", "ECE before", "after"
+    )
     for name, effect in (("relevance", fitted.relevance), ("answerable", fitted.answerable)):
         if effect is not None:
             table.add_row(name, *_figures(effect))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import asyncpg
 import harness
 import pytest
 
@@ -22,6 +23,11 @@ from app.store.connection.transactions import Database
 
 ROOT = Path(__file__).parents[3]
 Command = Callable[..., Awaitable[Any]]
+POSTPONE = """
+    UPDATE stepwell.jobs
+    SET status = 'queued', error = 'provider_unavailable', finished_at = NULL, run_at = now() + interval '1 hour'
+    WHERE user_id = $1 AND kind = 'sync_source'
+"""
 ANA = {"type": "person", "name": "Ana Silva", "aliases": ["asilva"], "role": "mason"}
 
 
@@ -31,32 +37,48 @@ def template(wide_template: str) -> str:
     return wide_template
 
 
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder below which sources may be added."""
+    return tmp_path_factory.mktemp("root").resolve()
+
+
+@pytest.fixture(scope="module")
+async def address_of_service(database: Database, root: Path) -> AsyncIterator[str]:
+    """The address of a service with keys."""
+    roots = SourceRoots((root,), per_user=False)
+    services: Services = replace(await harness.services(database), source_roots=roots)
+    async with harness.running(Settings(auth="api_key"), services) as app, harness.listening(app) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder whose parent is the working folder."""
-    made = tmp_path.resolve() / "notes"
-    made.mkdir()
-    monkeypatch.chdir(tmp_path)
+def folder(root: Path, user: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder of the test whose parent is the working folder."""
+    made = root / user / "notes"
+    made.mkdir(parents=True)
+    monkeypatch.chdir(made.parent)
     return made
 
 
 @pytest.fixture
 async def remote(
-    run_command: Callable[..., Any], database: Database, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Command]:
-    """Runs a command by way of a service with keys, which may add the folder of the test as a source."""
-    roots = SourceRoots((folder,), per_user=False)
-    services: Services = replace(await harness.services(database), source_roots=roots)
-    key = await harness.create_key(database, harness.new_user())
-    async with harness.running(Settings(auth="api_key"), services) as app, harness.listening(app) as port:
-        monkeypatch.setenv("STEPWELL_URL", f"http://127.0.0.1:{port}")
-        monkeypatch.setenv("STEPWELL_API_KEY", key)
-        monkeypatch.setenv("COLUMNS", "300")
+    run_command: Callable[..., Any],
+    address_of_service: str,
+    database: Database,
+    user: str,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Command:
+    """Runs a command by way of the service, as a user of the test."""
+    monkeypatch.setenv("STEPWELL_URL", address_of_service)
+    monkeypatch.setenv("STEPWELL_API_KEY", await harness.create_key(database, user))
+    monkeypatch.setenv("COLUMNS", "300")
 
-        async def run(*arguments: object) -> Any:
-            return await asyncio.to_thread(run_command, *arguments)
+    async def run(*arguments: object) -> Any:
+        return await asyncio.to_thread(run_command, *arguments)
 
-        yield run
+    return run
 
 
 async def test_documents_are_ingested_found_explained_listed_and_deleted(remote: Command, folder: Path) -> None:
@@ -94,21 +116,24 @@ async def test_documents_are_ingested_found_explained_listed_and_deleted(remote:
     assert (await remote("documents", "list", "--json")).json == []
 
 
-async def test_sources_are_named_by_path_and_name_and_jobs_are_followed(
-    remote: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+async def test_sources_are_named_by_path_and_jobs_are_followed_until_they_end_or_are_postponed(
+    remote: Command, folder: Path, user: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "lime.md").write_text("We use lime.")
     added = await remote("sources", "add", folder, "--json")
     assert (added.code, added.json["job"]["result"]["added"]) == (0, 1), added.err
-    for named in (folder, "./notes"):
-        synced = await remote("sources", "sync", named)
-        assert (synced.code, "1 unchanged" in synced.out) == (0, True), named
+    synced = await remote("sources", "sync", "./notes")
+    assert (synced.code, "1 unchanged" in synced.out) == (0, True)
     assert added.json["source_id"] in (await remote("sources", "list")).out
     jobs = (await remote("jobs", "list", "--limit", 3, "--json")).json
     assert {job["kind"] for job in jobs} >= {"sync_source"}
     assert (await remote("jobs", "show", jobs[0]["job_id"], "--json")).json["job_id"] == jobs[0]["job_id"]
     assert "has ended" in (await remote("jobs", "cancel", jobs[0]["job_id"])).err
     assert (await remote("jobs", "show", "newest", "--json")).json["kind"] == "sync_source"
+    await owner.execute(POSTPONE, user)
+    postponed = await remote("sources", "sync", folder)
+    assert (postponed.code, postponed.out) == (1, "")
+    assert "The job failed: provider_unavailable. The service tries again at " in postponed.err
     outside = await remote("sources", "add", "/", "--json")
     assert (outside.code, outside.json["error"]["code"]) == (1, "folder_not_allowed")
     monkeypatch.chdir(folder)
@@ -162,24 +187,29 @@ async def test_errors_of_the_service_are_those_of_a_database(remote: Command, mo
     assert "is it running?" in " ".join((await remote("stats")).err.split())
 
 
+async def test_a_printed_configuration_has_a_placeholder_only_where_the_service_asks_for_a_key(
+    remote: Command, address_of_service: str, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("STEPWELL_API_KEY")
+    async with (
+        harness.running(Settings(auth="none"), await harness.services(database)) as app,
+        harness.listening(app) as port,
+    ):
+        for program in ("claude-desktop", "claude-code", "cursor", "vscode"):
+            printed = ("mcp", "--print-config", program, "--url")
+            assert "YOUR_API_KEY" not in (await remote(*printed, f"http://127.0.0.1:{port}")).out
+            assert "YOUR_API_KEY" in (await remote(*printed, address_of_service)).out
+
+
 def test_a_command_by_way_of_a_service_imports_neither_the_search_core_nor_the_settings() -> None:
     modules = ("search.search", "search.multihop", "search.why", "search.synonyms", "search.feedback")
     modules += ("documents.documents", "documents.sources", "documents.jobs", "documents.entities", "documents.stats")
-    imports = "; ".join(f"import app.cli.{name}" for name in (*modules, "documents.facets", "backends.remote", "root"))
-    report = f"import sys; {imports}; print(*sys.modules)"
+    modules += ("documents.facets", "backends.remote", "root", "mcp.mcp", "mcp.mcp_bridge")
+    report = f"import sys; {'; '.join(f'import app.cli.{name}' for name in modules)}; print(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", report], cwd=ROOT, capture_output=True, text=True, check=True)
     imported = set(ran.stdout.split())
-    heavy = {
-        "sqlalchemy",
-        "asyncpg",
-        "onnxruntime",
-        "numpy",
-        "fastapi",
-        "pydantic_settings",
-        "app.config",
-        "app.runtime",
-    }
-    assert not imported & heavy
+    libraries = {"sqlalchemy", "asyncpg", "onnxruntime", "numpy", "fastapi", "pydantic_settings", "mcp", "mcp_types"}
+    assert not imported & (libraries | {"app.config", "app.runtime"})
     assert not [
         name for name in imported if name.startswith(("app.store", "app.providers", "app.pipelines", "app.api"))
     ]

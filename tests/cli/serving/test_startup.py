@@ -42,3 +42,17 @@ def test_every_listed_command_has_a_help_page(name: str) -> None:
     page = CliRunner().invoke(root.app, [name, "--help"])
     assert page.exit_code == 0
     assert f"stepwell {name}" in page.output
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("stepwell sou", {"sources"}),
+        ("stepwell sources ", {"add", "list", "sync", "remove"}),
+        ("stepwell search --mod", {"--mode"}),
+        ("stepwell search --mode ", {"auto", "hybrid", "semantic", "lexical"}),
+    ],
+)
+def test_the_shell_completes_commands_options_and_values(words: str, completed: set[str]) -> None:
+    asked = {"_STEPWELL_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    assert set(CliRunner().invoke(root.app, [], env=asked, prog_name="stepwell").output.split()) == completed
