@@ -55,16 +55,16 @@ class EvaluationSet:
 
 def load(folder: Path) -> EvaluationSet:
     """Reads a set. Raises BadRequest with the file and line that cannot be read."""
-    uploads = [_upload(row) for row in _rows(folder / CORPUS)]
+    uploads = [_upload(row) for row in _rows(folder / CORPUS, "_id")]
     documents = tuple(upload for upload in uploads if upload is not None)
     judged = _judgements(_judgement_file(folder))
     questions = tuple(
         _question(row, judged[str(row["_id"])])
-        for row in _rows(folder / QUERIES)
+        for row in _rows(folder / QUERIES, "_id", "text")
         if any(grade > 0 for grade in judged.get(str(row["_id"]), {}).values())
     )
     path = folder / ENTITIES
-    entities = tuple(_rows(path, key="name")) if path.exists() else ()
+    entities = tuple(_rows(path, "name")) if path.exists() else ()
     return EvaluationSet(documents, questions, len(uploads) - len(documents), entities)
 
 
@@ -74,13 +74,13 @@ def judged_questions(folder: Path) -> list[JudgedQuestion]:
     Raises BadRequest with the file and line that cannot be read.
     """
     judged = _judgements(_judgement_file(folder))
-    ids = ((row, judged.get(str(row["_id"]))) for row in _rows(folder / QUERIES))
+    ids = ((row, judged.get(str(row["_id"]))) for row in _rows(folder / QUERIES, "_id", "text"))
     return [_question(row, grades) for row, grades in ids if grades]
 
 
 def questions(folder: Path) -> list[JudgedQuestion]:
     """Reads the questions of a folder without judgements. Raises BadRequest as `load` does."""
-    return [_question(row, {}) for row in _rows(folder / QUERIES)]
+    return [_question(row, {}) for row in _rows(folder / QUERIES, "_id", "text")]
 
 
 async def write(folder: Path, judged: Sequence[JudgedQuestion], documents: AsyncIterable[Upload]) -> int:
@@ -133,6 +133,8 @@ def _upload(row: dict[str, Any]) -> Upload | None:
 
 def _question(row: dict[str, Any], relevant: dict[str, int]) -> JudgedQuestion:
     kind, given = row.get("type"), row.get("filters") or {}
+    if not isinstance(given, dict):
+        raise errors.BadRequest(f"The filters of question {row['_id']} are no JSON object.", field=QUERIES)
     filters = Filters(
         metadata=given.get("metadata"),
         created_after=_instant(given.get("created_after"), QUERIES),
@@ -179,15 +181,14 @@ def _line(row: Json) -> str:
     return json.dumps(row, ensure_ascii=False) + "\n"
 
 
-def _rows(path: Path, key: str = "_id") -> Iterator[dict[str, Any]]:
+def _rows(path: Path, *keys: str) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(_lines(path), 1):
         try:
             row = json.loads(line)
-            row[key]
-        except (ValueError, TypeError, KeyError) as error:
-            raise errors.BadRequest(
-                f"Line {number} is not a JSON object with a field {key}.", field=path.name
-            ) from error
+        except ValueError:
+            row = None
+        if missing := [key for key in keys if not isinstance(row, dict) or key not in row]:
+            raise errors.BadRequest(f"Line {number} is not a JSON object with a field {missing[0]}.", field=path.name)
         yield row
 
 

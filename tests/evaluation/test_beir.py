@@ -37,3 +37,19 @@ def test_an_invalid_date_time_is_rejected_by_name(tmp_path: Path, given: str) ->
     (tmp_path / beir.CORPUS).write_text(f'{{"_id": "1", "text": "Lime.", "created_at": "{given}"}}\n', encoding="utf-8")
     with pytest.raises(errors.BadRequest, match=given):
         beir.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{", "a field _id"),
+        ("[1]", "a field _id"),
+        ('{"_id": "1"}', "a field text"),
+        ('{"_id": "1", "text": "Lime?", "filters": "x"}', "filters of question 1"),
+    ],
+)
+def test_a_question_that_cannot_be_read_is_named(tmp_path: Path, line: str, said: str) -> None:
+    (tmp_path / beir.QUERIES).write_text(line, encoding="utf-8")
+    with pytest.raises(errors.BadRequest, match=said) as refused:
+        beir.questions(tmp_path)
+    assert refused.value.field == beir.QUERIES
