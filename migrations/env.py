@@ -20,7 +20,7 @@ def run_on(connection: Connection) -> None:
     """Run the command on an open connection."""
     configure(connection)
     # Where Citus is not loaded, only a superuser may set its parameters for a function: `db distribute` sets this one.
-    context.script.get_revision("0015").module.LOCALLY = "SELECT"
+    vars(context.script.get_revision("0015").module)["LOCALLY"] = "SELECT"
     with context.begin_transaction():
         context.run_migrations()
 
