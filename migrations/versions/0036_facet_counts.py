@@ -83,6 +83,11 @@ STATEMENTS = (
     ON stepwell.facet_values (user_id, key, documents DESC, opening, hash)
     """,
     "DROP TABLE facet_pairs",
+    # As in 0018: a new user becomes known to the planner early.
+    """
+    ALTER TABLE stepwell.facet_values
+    SET (autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 2000)
+    """,
 )
 
 
