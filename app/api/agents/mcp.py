@@ -9,20 +9,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from app.api.access import auth, versions
-from app.api.agents import mcp_server, router
 from app.api.bodies import bodies
-from app.tools.context import ToolContext
+
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 PATH = "/mcp"
 LIMITS = bodies.ListsRoute.limits
+MAX_BYTES = LIMITS.max_bytes or 1
 _ANY_SCOPE = auth.Scope("search", "write")
 
 
@@ -33,33 +35,52 @@ def install(app: FastAPI) -> None:
 
 @asynccontextmanager
 async def serving(app: FastAPI) -> AsyncIterator[None]:
-    """Run the session manager during the block, in a task of its own: the task that opens its task group must close it.
-
-    A manager runs only once, so each start of the application has its own. Its failure to start is raised here.
-    """
-    manager = StreamableHTTPSessionManager(
-        mcp_server.build(_context), json_response=True, stateless=True, max_request_body_size=LIMITS.max_bytes or 1
-    )
-    started = asyncio.get_running_loop().create_future()
-
-    async def run() -> None:
-        try:
-            async with manager.run():
-                started.set_result(None)
-                await asyncio.Event().wait()
-        except Exception as failure:
-            if started.done():
-                raise
-            started.set_exception(failure)
-
-    running = asyncio.create_task(run())
+    """Accept requests during the block; each start has its own manager of sessions, which runs only once."""
+    sessions = _Sessions()
+    app.state.mcp_sessions = sessions
+    running = asyncio.create_task(sessions.run())
     try:
-        await started
-        app.state.mcp_sessions = manager
         yield
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
+
+
+class _Sessions:
+    """The session manager, which starts with the first request, in a task of its own.
+
+    The task that opens the manager's task group must close it. Importing the SDK in a thread lets other requests go on.
+    """
+
+    def __init__(self) -> None:
+        self._wanted = asyncio.Event()
+        self._started: asyncio.Future[StreamableHTTPSessionManager] = asyncio.get_running_loop().create_future()
+
+    async def manager(self) -> StreamableHTTPSessionManager:
+        """The running manager. Its failure to start is raised by every request."""
+        self._wanted.set()
+        return await asyncio.shield(self._started)
+
+    async def run(self) -> None:
+        """Run the manager from the first request until this is cancelled."""
+        await self._wanted.wait()
+        try:
+            opened = await asyncio.to_thread(_new_manager)
+            async with opened.run():
+                self._started.set_result(opened)
+                await asyncio.Event().wait()
+        except Exception as failure:
+            if self._started.done():
+                raise
+            self._started.set_exception(failure)
+        finally:
+            self._started.cancel()
+
+
+def _new_manager() -> StreamableHTTPSessionManager:
+    from app.api.agents import mcp_sessions
+
+    return mcp_sessions.manager(max_body_bytes=MAX_BYTES)
 
 
 class _Endpoint:
@@ -69,14 +90,7 @@ class _Endpoint:
         request = Request(scope, receive, send)
         await _ANY_SCOPE.authenticate(request)
         versions.required(request)
-        body = bodies.Body(request, LIMITS, max_bytes=LIMITS.max_bytes or 1)
+        body = bodies.Body(request, LIMITS, max_bytes=MAX_BYTES)
         body.check_declared_length()
-        sessions: StreamableHTTPSessionManager = request.app.state.mcp_sessions
+        sessions = await request.app.state.mcp_sessions.manager()
         await sessions.handle_request(scope, body.receive, send)
-
-
-def _context(message: mcp_server.Request) -> ToolContext:
-    assert message.request is not None
-    request: Request = message.request
-    caller: auth.Caller = request.state.caller
-    return router.context(request, caller.user_id)

@@ -6,8 +6,6 @@ import unicodedata
 from collections.abc import Mapping
 from types import MappingProxyType
 
-import langcodes
-
 MAX_LENGTH = 100
 """Characters of the longest language that is looked up."""
 UNSTEMMED = "simple"
@@ -65,6 +63,8 @@ def config_for(language: str) -> str | None:
     key = _key(language)
     if key in CONFIGS:
         return CONFIGS[key]
+    import langcodes  # its tables take a thirtieth of the service's start, and few languages need them
+
     if not langcodes.tag_is_valid(language.strip()):
         return None
     return CONFIGS.get(langcodes.Language.get(language.strip()).language or "", UNSTEMMED)
