@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import httpx
 import uvicorn
-from fastapi import FastAPI
+from fastapi import FastAPI, routing
 
 from app import errors
 from app.config import Settings
@@ -160,8 +160,25 @@ async def services(db: Database, embedder: Embedder | None = None) -> Services:
 async def running(settings: Settings, services: Services) -> AsyncIterator[FastAPI]:
     """The application between startup and shutdown; the database stays open."""
     app = create_app(settings, opened=(services, AsyncExitStack()))
+    _share_routes(app)
     async with app.router.lifespan_context(app):
         yield app
+
+
+def _share_routes(app: FastAPI) -> None:
+    """Give the application what the framework has built for the routes of an earlier one: it takes a third of a second.
+
+    It is the same for all: it depends on the routers, and on what `create_app` passes to each application alike.
+    """
+    for route in app.router.routes:
+        if isinstance(route, routing._IncludedRouter):
+            built = _built.setdefault(id(route.original_router), route)
+            route._effective_candidates = built.effective_candidates()
+            route._effective_candidates_version = built._effective_candidates_version
+
+
+_built: dict[int, routing._IncludedRouter] = {}
+"""The routers of the first application, by their ids; they live as long as the modules."""
 
 
 @asynccontextmanager
