@@ -28,8 +28,6 @@ from benchmarks.speed import (
 from benchmarks.speed import owner as owner_sql
 from benchmarks.speed.timings import Target, Timing
 
-PASSAGES = [f"{place} {text}" for place, text in enumerate(texts.chunks(60, np.random.default_rng(3)))]
-PARAMETERS = benchmark.Parameters(chunks=240, questions=12, passages=PASSAGES)
 DERIVED = {
     "postings": "SELECT user_id, lexeme, first_no, items FROM stepwell.postings ORDER BY 1, 2, 3",
     "lexemes": "SELECT user_id, lexeme, df, tail_no, tail_size FROM stepwell.lexemes ORDER BY 1, 2",
@@ -38,14 +36,25 @@ DERIVED = {
 
 
 @pytest.fixture(scope="module")
+def drawn() -> list[str]:
+    """Passages. Their vocabulary takes a second to draw."""
+    return [f"{place} {text}" for place, text in enumerate(texts.chunks(60, np.random.default_rng(3)))]
+
+
+@pytest.fixture(scope="module")
+def parameters(drawn: list[str]) -> benchmark.Parameters:
+    return benchmark.Parameters(chunks=240, questions=12, passages=drawn)
+
+
+@pytest.fixture(scope="module")
 async def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("bench")
 
 
 @pytest.fixture(scope="module")
-async def report(address, database, embedder, folder) -> benchmark.SpeedReport:
+async def report(parameters, address, database, embedder, folder) -> benchmark.SpeedReport:
     return await benchmark.run(
-        PARAMETERS, services=Services(database, embedder), owner_dsn=address.owner_dsn, folder=folder
+        parameters, services=Services(database, embedder), owner_dsn=address.owner_dsn, folder=folder
     )
 
 
@@ -93,13 +102,13 @@ async def test_a_tenth_a_hundredth_and_a_thousandth_of_the_buckets_pass_the_filt
     assert passing == {"tenth": 1_000, "hundredth": 100, "thousandth": 10}
 
 
-async def test_a_second_run_uses_the_corpus_of_the_first(report, address, database, folder):
+async def test_a_second_run_uses_the_corpus_of_the_first(parameters, drawn, report, address, database, folder):
     again = FakeEmbedder(dimension=64)
     second = await benchmark.run(
-        PARAMETERS, services=Services(database, again), owner_dsn=address.owner_dsn, folder=folder
+        parameters, services=Services(database, again), owner_dsn=address.owner_dsn, folder=folder
     )
     assert second.corpus == report.corpus
-    assert not set(again.documents) & set(passages.mixed(PASSAGES))
+    assert not set(again.documents) & set(passages.mixed(drawn))
 
 
 async def test_the_indexes_are_recreated_as_the_schema_defines_them(report, owner: asyncpg.Connection):
@@ -184,10 +193,10 @@ async def test_made_up_vectors_have_length_one_and_lie_as_far_apart_as_the_real_
     assert found == pytest.approx(wanted, rel=0.2)
 
 
-async def test_questions_ask_for_passages_that_were_not_mixed():
-    mixed, asked = passages.mixed(PASSAGES), passages.held_out(PASSAGES)
+async def test_questions_ask_for_passages_that_were_not_mixed(drawn):
+    mixed, asked = passages.mixed(drawn), passages.held_out(drawn)
     assert not set(mixed) & set(asked)
-    assert set(mixed) | set(asked) == set(PASSAGES)
+    assert set(mixed) | set(asked) == set(drawn)
 
 
 async def test_the_sample_notes_give_enough_passages_in_a_fixed_order():
@@ -262,19 +271,19 @@ def _batch(*, documents: int, chunks_each: int) -> owner_sql.Batch:
 
 
 async def test_synonyms_are_timed_with_groups_that_concern_the_questions_and_others(
-    report, address, database, embedder, folder
+    parameters, report, address, database, embedder, folder
 ):
     services = Services(database, embedder)
     found = await synonym_latency.run(
-        PARAMETERS, services=services, owner_dsn=address.owner_dsn, folder=folder, rounds=1
+        parameters, services=services, owner_dsn=address.owner_dsn, folder=folder, rounds=1
     )
     assert [one.expanded for one in found] == [0.0, 0.0, 1.0, 1.0]
     assert all(one.elapsed.p50 > 0 for one in found)
 
 
-async def test_entities_guide_the_questions_that_name_them(report, address, database, embedder, folder):
+async def test_entities_guide_the_questions_that_name_them(parameters, report, address, database, embedder, folder):
     services = Services(database, embedder)
-    found = await guided_latency.run(PARAMETERS, services=services, owner_dsn=address.owner_dsn, folder=folder)
+    found = await guided_latency.run(parameters, services=services, owner_dsn=address.owner_dsn, folder=folder)
     assert [one.kind for one in found] == list(guided_latency.MENTIONED)
     assert found[0].guided == 0.0
     assert found[1].guided > 0.5

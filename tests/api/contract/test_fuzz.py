@@ -7,6 +7,7 @@ environment (`make fuzz`) there are so many of them, and others each time.
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import os
@@ -62,7 +63,7 @@ def _cases(most: int) -> hypothesis.settings:
     )
 
 
-API = schemathesis.openapi.from_dict(json.loads(openapi_operations.TEXT))
+API = schemathesis.openapi.from_dict(copy.deepcopy(openapi_operations.DOCUMENT))
 OPERATIONS = {found.ok().definition.raw["operationId"]: found.ok() for found in API.get_all_operations()}
 WITH_INPUT = {name for name, operation in OPERATIONS.items() if [*operation.iter_parameters(), *operation.body]}
 SHARE = math.ceil(CASES / (2 * len(WITH_INPUT)))

@@ -6,7 +6,6 @@ With STEPWELL_WRITE_EXAMPLES=1 the examples are written instead (`make examples`
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 from jsonschema import Draft202012Validator
-from openapi_operations import DOCUMENT, OPERATIONS, bodies, filled, request, sample_service
+from openapi_operations import DOCUMENT, OPERATIONS, WRITING, bodies, filled, request, sample_service
 
 from app import samples
 from app.api.contract import success_examples
@@ -140,7 +139,7 @@ async def sent(
         async with sample_service(dsn, offline_embedder) as client:
             walk = Walk(client)
             await walk.run()
-    if os.environ.get("STEPWELL_WRITE_EXAMPLES"):
+    if WRITING:
         _write(walk.bodies, root)
         pytest.skip("The examples are written.")
     return walk.bodies
