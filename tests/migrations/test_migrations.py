@@ -100,7 +100,7 @@ async def test_a_filled_database_of_revision_0004_keeps_its_rows_and_keys_and_lo
             "attributes_hash, chunk_count) VALUES ('ana', gen_random_uuid(), 'a', 'A', 'english', 'Text', 'h', 'a', 0)"
         )
         columns = "moments,markdown,chunk_tokens,chunk_overlap,page_starts,cleaning_version,source_path,extracted"
-        columns += ",calibration,calibrated,synonyms,synonyms_version,filters,shows_entities,token_key,fetched"
+        columns += ",calibration,calibrated,synonyms,synonyms_version,filters,shows_entities,token_key,fetched,sketch"
         added = f"'{{{{{columns}}}}}'::text[]"
         everything = f"SELECT to_jsonb(t) - {added} FROM stepwell.{{}} AS t"
         before = [await owner.fetch(everything.format(name)) for name in ("api_keys", "tenants", "documents")]

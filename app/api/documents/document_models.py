@@ -288,8 +288,8 @@ class DuplicateDocument(Response):
     uri: str | None = Field(None, description="URI of the document.")
 
 
-class EqualDocuments(Response):
-    """Documents with the same text."""
+class RepeatedDocuments(Response):
+    """Documents with the same text, or nearly the same."""
 
     count: int = Field(description="Number of these documents.")
     documents: list[DuplicateDocument] = Field(
@@ -297,11 +297,25 @@ class EqualDocuments(Response):
     )
 
 
+class NearDuplicateStats(Response):
+    """Documents whose text nearly repeats that of another one, as a version with a few other words does."""
+
+    documents: int = Field(description="Number of documents that nearly repeat another one, and are not equal to it.")
+    sets: list[RepeatedDocuments] = Field(
+        description="The ten largest sets. Of equal documents, one is compared, counted and named."
+    )
+    uncompared: int = Field(
+        description="Number of documents that were not compared: those that an earlier version has stored, until "
+        "`stepwell reindex --all` is run, and the older ones of more than 250,000."
+    )
+
+
 class DuplicateStats(Response):
     """Documents that repeat the text of another one."""
 
     documents: int = Field(description="Number of documents whose text is that of an older one.")
-    sets: list[EqualDocuments] = Field(description="The ten largest sets of documents with the same text.")
+    sets: list[RepeatedDocuments] = Field(description="The ten largest sets of documents with the same text.")
+    near: NearDuplicateStats = Field(description="How many documents nearly repeat another one, and which.")
 
 
 class StorageStats(Response):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import typer
 from rich.markup import escape
@@ -15,7 +17,7 @@ from app.shapes import uris
 
 @connecting.connected
 def stats(backend: Backend, as_json: options.AsJson = False) -> None:
-    """Print the numbers of documents and chunks, the embedding model, and documents with equal texts."""
+    """Print the numbers of documents and chunks, the embedding model, and documents with equal or similar texts."""
     found = backend.stats()
     if as_json:
         typer.echo(json.dumps(found))
@@ -23,7 +25,17 @@ def stats(backend: Backend, as_json: options.AsJson = False) -> None:
     for name, value in found.items():
         if not isinstance(value, list | dict):
             options.out.print(f"[bold]{name}[/]: {escape(str(value))}", soft_wrap=True)
-    options.out.print(f"[bold]documents with the text of an older one[/]: {found['duplicates']['documents']}")
-    for equal in found["duplicates"]["sets"]:
-        named = ", ".join(uris.shown(one["uri"] or "") or one["title"] for one in equal["documents"])
-        options.out.print(f"[bold]equal texts[/]: {escape(named)}", soft_wrap=True)
+    equal, near = found["duplicates"], found["duplicates"]["near"]
+    options.out.print(f"[bold]documents with the text of an older one[/]: {equal['documents']}")
+    _print_sets("equal texts", equal["sets"])
+    options.out.print(f"[bold]documents with nearly the text of another one[/]: {near['documents']}")
+    _print_sets("nearly equal texts", near["sets"])
+    if near["uncompared"]:
+        options.out.print(f"{near['uncompared']} documents were not compared: `stepwell reindex --all` compares them.")
+
+
+def _print_sets(name: str, sets: Sequence[Mapping[str, Any]]) -> None:
+    for one in sets:
+        named = ", ".join(uris.shown(document["uri"] or "") or document["title"] for document in one["documents"])
+        more = ", …" if one["count"] > len(one["documents"]) else ""
+        options.out.print(f"[bold]{name}[/]: {escape(named)}{more}", soft_wrap=True)

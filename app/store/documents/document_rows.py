@@ -133,6 +133,7 @@ async def _insert(db: Writing, new: Sequence[DocumentWrite], names_version: int)
         "chunk_overlaps": [draft.chunk_overlap for draft in drafts],
         "page_starts": [json.dumps(draft.page_starts) for draft in drafts],
         "cleaning_versions": [draft.cleaning_version for draft in drafts],
+        "sketches": [draft.sketch for draft in drafts],
     }
     await db.execute(
         sql.statement("insert_documents"), {"user_id": db.user_id, "names_version": names_version, **binds}
@@ -179,7 +180,7 @@ def attributes(draft: DocumentDraft) -> dict[str, Any]:
 
 
 def cut(draft: DocumentDraft) -> dict[str, Any]:
-    """The columns of a document that its chunks determine."""
+    """The columns of a document that are computed when its text is cut into chunks."""
     return {
         "chunk_count": len(draft.chunks),
         "markdown": draft.markdown,
@@ -187,6 +188,7 @@ def cut(draft: DocumentDraft) -> dict[str, Any]:
         "chunk_overlap": draft.chunk_overlap,
         "page_starts": list(draft.page_starts),
         "cleaning_version": draft.cleaning_version,
+        "sketch": draft.sketch,
     }
 
 
