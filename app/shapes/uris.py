@@ -1,7 +1,7 @@
 """Converts between the URI of a file and its path, so that people can write and read either.
 
-The URI of a file is stored as RFC 8089 has it, with percent-encoding. It is shown as a path, and found by every
-spelling.
+The URI of a file is stored as it was first given: by the command line and sources as RFC 8089 has it, with
+percent-encoding. It is shown as a path, and every spelling means the same document.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ def shown(uri: str) -> str:
 def spellings(given: str) -> list[str]:
     """The URIs by which a document may be stored that somebody calls `given`, most probable first.
 
-    These are `given` itself, and the URI of a file if it is a path or an incompletely encoded URI of one.
+    These are `given` itself, the URI of a file if it is a path or an incompletely encoded URI of one, and the path of
+    the URI of a file.
     """
     if given.startswith(f"{_FILE}/"):
         path, mark, fragment = given.removeprefix(_FILE).partition("#")
         found = [given, _FILE + quote(unquote(path)) + mark + fragment, _FILE + quote(path) + mark + fragment]
+        found.append(shown(given))
     elif given.startswith("/"):
         path, mark, fragment = given.rpartition("#") if "#" in given else (given, "", "")
         found = [given, _FILE + quote(given), _FILE + quote(path) + mark + fragment]

@@ -28,6 +28,7 @@ from app.api.bodies import strict_json
 from app.api.contract import validation_errors
 from app.pipelines.documents import documents
 from app.pipelines.running import cursors
+from app.shapes import uris
 from app.tools import formats, registry, results
 from app.tools.context import ToolContext
 from app.tools.results import NOTICE
@@ -113,7 +114,7 @@ class _Handlers:
         resources = [
             types.Resource(
                 uri=f"{SCHEME}{document.document_id}",
-                name=document.uri or document.title or str(document.document_id),
+                name=uris.shown(document.uri or "") or document.title or str(document.document_id),
                 title=document.title or None,
                 mime_type="text/markdown",
             )

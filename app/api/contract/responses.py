@@ -6,6 +6,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
+from app.shapes import uris
+
 SCORE_DIGITS = 4
 """Decimals of a score in compact answers and in answers of ids."""
 
@@ -45,6 +47,9 @@ def _none_if_empty(value: Any) -> Any:
 
 RoundedScore = Annotated[float, AfterValidator(_rounded)]
 """A score rounded to `SCORE_DIGITS` decimals."""
+
+ShownUri = Annotated[str, AfterValidator(uris.shown)]
+"""A URI of a document as people write it; that of a file is its path. Whatever takes a URI takes it too."""
 
 NoneIfEmpty = BeforeValidator(_none_if_empty)
 """Reads an empty list or object as null."""

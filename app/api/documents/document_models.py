@@ -12,7 +12,7 @@ from pydantic import AliasGenerator, AliasPath, BaseModel, BeforeValidator, Conf
 from app import errors
 from app.api.contract import wire
 from app.api.contract.enums import CalibrationBasis, StoreStatus
-from app.api.contract.responses import Response
+from app.api.contract.responses import Response, ShownUri
 from app.shapes import Upload, limits
 from app.text.structure import plain_json
 
@@ -154,7 +154,7 @@ class DocumentResult(Response):
     status: StoreStatus = Field(
         description="What became of the document: `changed` by a PATCH, `queued` if a job stores it."
     )
-    uri: str | None = Field(description="URI of the document.")
+    uri: ShownUri | None = Field(description="URI of the document; of a file its path.")
     title: str = Field(description="Title of the document.")
     chunk_count: int = Field(description="Number of its chunks; 0 while it is queued.")
     embedded: int = Field(description="Number of chunks that were embedded; the others reuse stored vectors.")
@@ -166,7 +166,7 @@ class DocumentFailure(BaseModel):
     """A document of a list that was not stored."""
 
     index: int = Field(description="Index of the document, or of its file, in the request, from 0.")
-    uri: str | None = Field(description="URI of the document.")
+    uri: ShownUri | None = Field(description="URI of the document; of a file its path.")
     field: str | None = Field(description="Path of the wrong field in the document; null if no field is wrong.")
     code: str = Field(description="Stable code of the error.")
     detail: str = Field(description="What is wrong and how to fix it.")
@@ -194,7 +194,7 @@ class StoredDocument(Response):
 
     document_id: UUID = Field(description="Id of the document.")
     source_id: UUID | None = Field(description="Id of the source it was read from; null if it was uploaded.")
-    uri: str | None = Field(description="URI of the document.")
+    uri: ShownUri | None = Field(description="URI of the document; of a file its path.")
     title: str = Field(description="Title of the document.")
     metadata: dict[str, Any] = Field(description="Metadata of the document.")
     language: str = Field(description="Postgres text search configuration that indexes it.")
@@ -285,7 +285,7 @@ class DuplicateDocument(Response):
 
     document_id: UUID = Field(description="Id of the document.")
     title: str = Field(description="Title of the document.")
-    uri: str | None = Field(None, description="URI of the document.")
+    uri: ShownUri | None = Field(None, description="URI of the document; of a file its path.")
 
 
 class RepeatedDocuments(Response):

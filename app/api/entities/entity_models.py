@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from app.api.contract import wire
 from app.api.contract.enums import EntityOrigin, EntityStatus, MentionKind
-from app.api.contract.responses import Response
+from app.api.contract.responses import Response, ShownUri
 from app.pipelines.entities.entity_lines import Line
 from app.shapes import EntityDraft, limits
 from app.text.names import gazetteer, names
@@ -210,7 +210,7 @@ class EntityDocument(Response):
 
     document_id: UUID = Field(description="Id of the document.")
     title: str = Field(description="Title of the document.")
-    uri: str | None = Field(description="URI of the document.")
+    uri: ShownUri | None = Field(description="URI of the document; of a file its path.")
     created_at: datetime = Field(description="Creation time of the document.")
     mentions: dict[MentionKind, int] = Field(
         description="Number of mentions in its text, and 1 for each other kind of link."

@@ -10,7 +10,7 @@ from uuid import UUID
 from pydantic import AliasGenerator, AliasPath, BeforeValidator, ConfigDict, Field
 
 from app.api.contract.enums import Confidence, LinkKind, MatchKind
-from app.api.contract.responses import NoneIfEmpty, Response, RoundedScore, is_none
+from app.api.contract.responses import NoneIfEmpty, Response, RoundedScore, ShownUri, is_none
 from app.api.documents.document_models import DuplicateDocument
 from app.shapes import Candidate, limits
 
@@ -142,7 +142,7 @@ class SearchHit(HitResponse):
     source_id: UUID | None = Field(None, description="Id of the source of the document.")
     source: str | None = Field(None, description="Name of that source.", exclude_if=is_none)
     title: str = Field(description="Title of the document.")
-    uri: str | None = Field(None, description="URI of the document.")
+    uri: ShownUri | None = Field(None, description="URI of the document; of a file its path.")
     content: str = Field(description="Text of the passage, as far as `detail` includes it.")
     chunk_index: int = Field(description="Index of the chunk in its document, from 0.")
     start_offset: int = Field(description="Offset of the passage's first code point in the document's text.")
@@ -190,7 +190,7 @@ class CompactHit(HitResponse):
 
     chunk_id: UUID = Field(description="Id of the chunk.")
     title: str = Field(description="Title of the document.")
-    uri: str | None = Field(None, description="URI of the document.")
+    uri: ShownUri | None = Field(None, description="URI of the document; of a file its path.")
     page: int | None = Field(None, description=PAGE, exclude_if=is_none)
     heading_path: list[str] = Field(description="Headings above the passage, outermost first.")
     content: str = Field(description="Text of the passage.")

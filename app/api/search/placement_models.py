@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from app.api.contract.enums import PlacementVerdict, SearchLeg, SearchStep
-from app.api.contract.responses import Response
+from app.api.contract.responses import Response, ShownUri
 from app.api.documents.document_models import Uri
 from app.api.search import placement_fields, placement_sentences
 from app.api.search.hit_models import RELAXED, RELEVANCE
@@ -42,7 +42,7 @@ class PlacedChunk(Response):
     chunk_id: UUID = Field(description="Id of the chunk.")
     document_id: UUID = Field(description="Id of its document.")
     source_id: UUID | None = Field(None, description="Id of the source of the document.")
-    uri: str | None = Field(None, description="URI of the document.")
+    uri: ShownUri | None = Field(None, description="URI of the document; of a file its path.")
     title: str = Field(description="Title of the document.")
     heading_path: list[str] = Field(description="Headings above the passage, outermost first.")
     chunk_index: int = Field(description="Index of the chunk in its document, from 0.")

@@ -18,7 +18,7 @@ from app.pipelines.documents.document_drafts import CleanDocument
 from app.pipelines.linking import document_links, gazetteers
 from app.pipelines.running import cancellable, model_switch
 from app.pipelines.running.services import Services
-from app.shapes import Document, DocumentDraft, IngestResult, IngestStatus, Json, Upload
+from app.shapes import Document, DocumentDraft, IngestResult, IngestStatus, Json, Upload, uris
 from app.store.documents import documents
 from app.store.documents.documents import DocumentSource
 from app.text.structure import structure
@@ -129,7 +129,10 @@ def _patched(source: DocumentSource, patch: Json, language: str | None) -> Clean
         named = patch["language"] or language
         config = document_drafts.default_config(document.content, document.title, language=named)
         document = dataclasses.replace(document, config=config)
-    return dataclasses.replace(document, **{name: patch[name] for name in ("uri", "created_at") if name in patch})
+    changed = {name: patch[name] for name in ("uri", "created_at") if name in patch}
+    if document.uri is not None and changed.get("uri") and document.uri in uris.spellings(changed["uri"]):
+        del changed["uri"]
+    return dataclasses.replace(document, **changed)
 
 
 def _check_title(document: CleanDocument, patch: Json) -> None:

@@ -12,7 +12,16 @@ import dataclasses
 import logging
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,7 +37,7 @@ from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.running.pace import Pace
 from app.pipelines.running.services import Services
 from app.providers.base import EmbeddingModel
-from app.shapes import DocumentDraft, IngestResult, Upload
+from app.shapes import DocumentDraft, IngestResult, Upload, uris
 from app.store.documents import documents
 from app.store.documents.document_puts import PutDocument
 from app.store.documents.documents import StoredVersion
@@ -136,7 +145,7 @@ async def replace(document_id: UUID, upload: Upload, user_id: str, services: Ser
     async with services.db.reading(user_id) as reading:
         document = await documents.get(reading, document_id)
         await gazetteers.current(reading)
-    if upload.uri is None and document.uri is not None:
+    if document.uri is not None and (upload.uri is None or document.uri in uris.spellings(upload.uri)):
         upload = dataclasses.replace(upload, uri=document.uri)
     work = partial(_draft, upload, services.embedder.model, services.chunking_options)
     draft = await cancellable.run(len(upload.content), work)
@@ -222,9 +231,12 @@ class _Steps:
 
     async def look_up_versions(self, batch: Batch) -> Batch:
         """Look up the stored versions; unchanged documents are neither embedded nor written."""
-        if identities := [draft.identity for draft in batch.drafts()]:
+        if drafts := batch.drafts():
+            identities = [draft.identity for draft in drafts]
+            identities += [identity for draft in drafts for identity in _other_identities(draft)]
             with stage_times.stage("database"):
                 batch.stored = await retries.while_unavailable(self.retry_s, self._stored, identities)
+            batch.uploads = [(upload, _named_as_stored(draft, batch.stored)) for upload, draft in batch.uploads]
         batch.is_outdated = False
         return batch
 
@@ -319,6 +331,24 @@ class _Steps:
 
     async def _with_one_model(self, work: Callable[[], Awaitable[T]]) -> T:
         return await model_switch.run(self.services.embedder, self.services.db, work)
+
+
+def _other_identities(draft: DocumentDraft) -> dict[bytes, str]:
+    """The other spellings of the URI of a file, by identity; none for a file of a source, which knows its own."""
+    if draft.uri is None or draft.source is not None:
+        return {}
+    return {document_drafts.uri_identity(one): one for one in uris.spellings(draft.uri)[1:]}
+
+
+def _named_as_stored(
+    draft: DocumentDraft | errors.BadRequest, stored: Mapping[bytes, StoredVersion]
+) -> DocumentDraft | errors.BadRequest:
+    """A draft with the URI by which its document is stored, if that is another spelling of the same."""
+    if isinstance(draft, errors.BadRequest) or draft.identity in stored:
+        return draft
+    known = ((identity, uri) for identity, uri in _other_identities(draft).items() if identity in stored)
+    identity, uri = next(known, (draft.identity, draft.uri))
+    return dataclasses.replace(draft, identity=identity, uri=uri)
 
 
 def _draft_each(

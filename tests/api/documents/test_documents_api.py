@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -394,3 +395,36 @@ async def test_versions_of_a_document_are_named_apart_from_equal_ones(caller: Ca
         await writing.execute(change.values(sketch=None))
     near = (await caller.client.get("/api/rag/stats")).json()["duplicates"]["near"]
     assert near == {"documents": 0, "sets": [], "uncompared": 1}
+
+
+async def test_the_uri_of_a_file_is_shown_as_its_path_and_every_spelling_means_the_same_document(
+    caller: Caller,
+) -> None:
+    """`first` is how a document is stored: the URI of a file, as the command line sends it, or its path."""
+    for number, name in enumerate(
+        ("file:///home/ana/Meine%20Dokumente%20%C3%BC/{}.md", "/home/ana/Meine Dokumente ü/{}.md")
+    ):
+        first, path = name.format(number), f"/home/ana/Meine Dokumente ü/{number}.md"
+        stored = await caller.add(f"# Lime {number}\n\nWe use lime.", first)
+        at = f"{DOCUMENTS}/{stored['document_id']}"
+        assert stored["uri"] == path
+        spellings = (path, f"file://{path}", Path(path).as_uri())
+        for given in spellings:
+            again = await caller.add(f"# Lime {number}\n\nWe use lime.", given)
+            assert (again["status"], again["document_id"], again["uri"]) == ("unchanged", stored["document_id"], path)
+            found = (await caller.client.get(DOCUMENTS, params={"uri": given})).json()["documents"]
+            assert [one["uri"] for one in found] == [path]
+            folder = given.rpartition("/")[0]
+            for filters in ({"uri_prefix": given[:-4]}, {"folder": folder}):
+                hits = (await caller.search(f"lime {number}", filters=filters))["results"]
+                assert path in [hit["uri"] for hit in hits]
+            patched = await caller.client.patch(at, json={"uri": given, "metadata": {"read": given}})
+            put = await caller.client.put(at, json={"content": "# Lime\n\nWe use lime.", "uri": given})
+            assert [one.json()["uri"] for one in (patched, put)] == [path, path]
+            assert (await caller.add(f"# Lime {number}\n\nWe use lime.", first))["document_id"] == stored["document_id"]
+        several = [{"content": f"Version {given}", "uri": given} for given in spellings]
+        listed = (await caller.client.post(DOCUMENTS, json=several)).json()["documents"]
+        assert {one["document_id"] for one in listed} == {stored["document_id"]}
+        deleted = await caller.client.delete(DOCUMENTS, params={"uri": spellings[number]})
+        assert deleted.status_code == 200
+    assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []
