@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
 from app import __version__, config, runtime, telemetry
-from app.api.access import auth, versions
+from app.api.access import auth, schemes, versions
 from app.api.agents import dify_router, mcp
 from app.api.agents import router as agents
 from app.api.bodies import bodies
@@ -101,7 +101,7 @@ def create_app(
     bodies.install(app, max_bytes=chosen.max_body_bytes)
     for router in (*(module.router for module in ROUTERS), multihop.lists_router):
         app.include_router(router)
-    for installed in (docs, playground, traces, problems, success_examples):
+    for installed in (docs, playground, traces, schemes, problems, success_examples):
         installed.install(app)
     metrics.install(app, access=chosen.metrics, totals=totals)
     for installed in (standby_metrics, versions, request_ids):

@@ -6,7 +6,7 @@ import math
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -115,18 +115,10 @@ class Embedder(Protocol):
         ...
 
 
-@runtime_checkable
-class MultiUserEmbedder(Protocol):
-    """An embedder that keeps something for each user, such as a cache."""
-
-    def for_user(self, user_id: str) -> Embedder:
-        """The embedder for one user's queries."""
-        ...
-
-
 def for_user(embedder: Embedder, user_id: str) -> Embedder:
-    """The embedder to use for this user's queries."""
-    return embedder.for_user(user_id) if isinstance(embedder, MultiUserEmbedder) else embedder
+    """The embedder to use for this user's queries, if it keeps something for each user, such as a cache."""
+    of_user: Callable[[str], Embedder] | None = getattr(embedder, "for_user", None)
+    return embedder if of_user is None else of_user(user_id)
 
 
 def policy_of(model: object) -> CallPolicy | None:

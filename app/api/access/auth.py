@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from cachetools import LRUCache
-from fastapi import Depends, Header, Request, Security
-from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
+from fastapi import Depends, Header, Request
 
 from app import errors
-from app.api.access import auditing, grants, versions
+from app.api.access import auditing, grants, schemes, versions
 from app.api.access.single_flight import SingleFlight
 from app.pipelines.maintenance import keys, local_token, tokens
 from app.pipelines.running import user_threads
@@ -30,11 +29,6 @@ MAX_LOOKUPS = 4
 MAX_GUESSES = 2
 MAX_VALID_KEYS = 10_000
 LOOKUP_TIMEOUT_S = 5.0
-
-_bearer = HTTPBearer(auto_error=False, description="An API key, a token signed with one, or the local token.")
-_header = APIKeyHeader(
-    name="X-API-Key", auto_error=False, description="An API key, a token signed with one, or the local token."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +102,8 @@ class Scope:
     def __init__(self, *sufficient: str) -> None:
         self._sufficient = sufficient
 
-    async def __call__(
-        self,
-        request: Request,
-        bearer: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)] = None,
-        header: Annotated[str | None, Security(_header)] = None,
-    ) -> str:
-        """The caller's user id; the parameters declare the header fields in the OpenAPI document."""
+    async def __call__(self, request: Request) -> str:
+        """The caller's user id."""
         return await self.authenticate(request)
 
     async def authenticate(self, request: Request) -> str:
@@ -143,8 +132,6 @@ class WriteScope(Scope):
     async def __call__(
         self,
         request: Request,
-        bearer: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)] = None,
-        header: Annotated[str | None, Security(_header)] = None,
         idempotency_key: Annotated[
             str | None,
             Header(
@@ -154,7 +141,7 @@ class WriteScope(Scope):
             ),
         ] = None,
     ) -> str:
-        """The caller's user id; the parameters declare the header fields in the OpenAPI document."""
+        """The caller's user id; the parameter declares the header field in the OpenAPI document."""
         return await self.authenticate(request)
 
 
@@ -178,8 +165,8 @@ def require_search(request: Request) -> None:
 async def _identify(request: Request) -> Caller:
     if request.app.state.settings.auth == "none":
         return _LOCAL
-    bearer = await _bearer(request)
-    presented = bearer.credentials if bearer else await _header(request)
+    bearer = await schemes.BEARER(request)
+    presented = bearer.credentials if bearer else await schemes.API_KEY(request)
     if not presented:
         raise errors.Unauthorized("Send a key or the local token as `Authorization: Bearer …` or `X-API-Key`.")
     if request.app.state.settings.auth == "local_token":

@@ -24,7 +24,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive
 
 from app import errors
-from app.api.access import auth, idempotency
+from app.api.access import auth, idempotency, schemes
 from app.api.bodies import spooling, strict_json
 from app.api.bodies.received_requests import ModelField, ReceivedRequest
 from app.api.contract import query_strings
@@ -75,6 +75,8 @@ class StrictRoute(APIRoute):
         handle = super().get_route_handler()
         expects_json = self.body_field is not None and not isinstance(self.body_field.field_info, params.Form)
         scopes = list(_scopes(self.dependant))
+        if scopes:
+            self.openapi_extra = {**(self.openapi_extra or {}), "security": schemes.REQUIREMENT}
         parameters = {name: name for name in query_strings.parameters(self.dependant)}
         limits = self.limits
         writes = any(isinstance(scope, auth.WriteScope) for scope in scopes)

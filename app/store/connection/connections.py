@@ -106,7 +106,7 @@ class Connection:
         if self._pooled.is_valid and (self._driver.is_closed() or self._driver.is_in_transaction()):
             await self.invalidate()
         if self._pooled.is_valid:
-            await greenlet_spawn(self._pooled.close)
+            self._pooled.close()  # without awaiting: the pool resets nothing and has room for all it has opened
 
     async def invalidate(self, error: BaseException | None = None) -> None:
         """Close the connection instead of returning it to the pool."""

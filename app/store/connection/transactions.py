@@ -509,6 +509,8 @@ def connect(
     """A Database on `dsn`; no connection is opened yet.
 
     The pool is last in, first out, because the most recently used connection has cached plans and warm server caches.
+    It resets no connection that is returned: `Connection.close` closes one that is still in a transaction.
     """
     pool = {"pool_size": pool_size, "max_overflow": 0, "pool_timeout": pool_wait_s, "pool_use_lifo": True}
-    return Database(Pool(engines.create(dsn, isolation_level="AUTOCOMMIT", **pool), hooks), limits=limits)
+    options = {**pool, "pool_reset_on_return": None, "isolation_level": "AUTOCOMMIT"}
+    return Database(Pool(engines.create(dsn, **options), hooks), limits=limits)

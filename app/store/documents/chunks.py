@@ -10,7 +10,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from app.shapes import Candidate, HybridRequest, Vector
-from app.store.connection import sql, vectors
+from app.store.connection import sql
 from app.store.connection.transactions import Reading
 from app.store.documents import filters
 from app.store.schema import tables
@@ -22,8 +22,7 @@ async def by_id(
     db: Reading, chunk_ids: Sequence[UUID], *, vector: Vector | None
 ) -> dict[UUID, tuple[Candidate, float | None]]:
     """Chunks by id with their content, without scores, each with its similarity to the vector."""
-    embedding = None if vector is None else vectors.as_text(vector)
-    binds = {"user_id": db.user_id, "chunk_ids": list(chunk_ids), "embedding": embedding}
+    binds = {"user_id": db.user_id, "chunk_ids": list(chunk_ids), "embedding": vector}
     rows = await db.execute(sql.statement("chunks_by_id"), binds)
     return {row.chunk_id: _with_similarity(row) for row in rows}
 
@@ -40,7 +39,7 @@ async def best_of_documents(
         "user_id": request.user_id,
         "linked_ids": list(document_ids),
         "exclude_chunk_ids": list(request.exclude_chunk_ids),
-        "embedding": None if request.vector is None else vectors.as_text(request.vector),
+        "embedding": request.vector,
         "limit": limit,
         **filtering,
     }

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from app.shapes import EntityMatch, MatchedBy, Origin, Vector
-from app.store.connection import row_records, sql, vectors
+from app.store.connection import row_records, sql
 from app.store.connection.transactions import Reading
 from app.store.documents import visible_chunks
 from app.store.entities import entities as stored
@@ -69,7 +69,7 @@ async def matching(db: Reading, request: MatchRequest) -> list[Match]:
         "near_words": list(request.similar.values()),
         "roles": [stored.ROLE + role for role in request.roles],
         "words": request.words,
-        "embedding": None if request.vector is None else vectors.as_text(request.vector),
+        "embedding": request.vector,
         "most": MAX_MATCHES,
     }
     parts, seen = visible_chunks.wanted(db)
@@ -91,8 +91,7 @@ class Namesake:
 
 async def namesakes(db: Reading, entity_ids: Collection[UUID], vector: Vector | None) -> dict[UUID, Namesake]:
     """What tells entities of one name apart."""
-    embedding = None if vector is None else vectors.as_text(vector)
-    binds = {"entity_ids": list(entity_ids), "embedding": embedding, "most": MAX_MATCHES}
+    binds = {"entity_ids": list(entity_ids), "embedding": vector, "most": MAX_MATCHES}
     rows = await db.execute(sql.statement("namesakes"), {"user_id": db.user_id, **binds})
     found = [Namesake(r.entity_id, r.role, r.description, tuple(r.teams), r.similarity) for r in rows]
     shown = found if db.shows_entities else [replace(one, role=None, description=None) for one in found]

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from app.shapes import ChunkLink, ChunkName, LinkedChunk, LinkScope, LinkSource, signals
-from app.store.connection import row_records, sql, vectors
+from app.store.connection import row_records, sql
 from app.store.connection.transactions import Reading
 from app.store.documents import filters
 
@@ -104,7 +104,7 @@ def _query(scope: LinkScope) -> dict[str, Any]:
         "words": list(scope.words),
         "word_weights": list(scope.words.values()),
         "corpus": scope.corpus_chunks,
-        "embedding": None if scope.vector is None else vectors.as_text(scope.vector),
+        "embedding": scope.vector,
         "compared_ids": list(scope.compared),
     }
 

@@ -26,7 +26,7 @@ from app.shapes import (
     bm25,
     rrf,
 )
-from app.store.connection import sql, vectors
+from app.store.connection import sql
 from app.store.connection.transactions import Reading
 from app.store.documents import filters
 from app.store.search import conditions
@@ -206,7 +206,7 @@ def _binds(request: HybridRequest, stored: int) -> dict[str, Any]:
         "limit": request.limit,
         "convex": request.fusion == "convex",
         "exclude_chunk_ids": list(request.exclude_chunk_ids),
-        "embedding": vectors.as_text(request.vector) if request.vector is not None else None,
+        "embedding": request.vector,
         "weight_vector": weights.vector,
         "weight_text": weights.text,
         **_lexical_binds(request.lexical or LexicalQuery(IndexText("", ""))),

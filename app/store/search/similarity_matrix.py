@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from app.shapes import Vector
-from app.store.connection import sql, vectors
+from app.store.connection import sql
 from app.store.connection.transactions import Reading
 
 
@@ -24,7 +24,7 @@ async def of(db: Reading, chunk_ids: Sequence[UUID], *, vector: Vector | None, a
     binds = {
         "user_id": db.user_id,
         "chunk_ids": list(chunk_ids),
-        "embedding": None if vector is None else vectors.as_text(vector),
+        "embedding": vector,
     }
     rows = list(await db.execute(sql.statement("similarity_matrix", *(("matrix",) if among else ())), binds))
     ids = [row.chunk_id for row in rows]

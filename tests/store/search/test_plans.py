@@ -27,7 +27,7 @@ from app.shapes import (
     TextCondition,
     signals,
 )
-from app.store.connection import sql, transactions, vectors
+from app.store.connection import sql, transactions
 from app.store.connection.transactions import Database
 from app.store.documents import filters, visible_chunks
 from app.store.multihop import links
@@ -411,7 +411,7 @@ async def test_chunks_are_compared_by_their_keys_alone(database, big, embedder, 
     rows = await owner.fetch("SELECT chunk_id FROM stepwell.chunks WHERE user_id = $1 LIMIT 100", big)
     statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement('similarity_matrix', 'matrix').text}")
     vector = await embedder.embed_query("balt")
-    binds = {"user_id": big, "chunk_ids": [row["chunk_id"] for row in rows], "embedding": vectors.as_text(vector)}
+    binds = {"user_id": big, "chunk_ids": [row["chunk_id"] for row in rows], "embedding": vector}
     async with database.reading(big) as reading:
         found = (await reading.execute(statement, binds)).scalar_one()
     plan = (json.loads(found) if isinstance(found, str) else found)[0]
