@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import email
+import itertools
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from email.message import EmailMessage
@@ -17,9 +19,12 @@ from app.parsing.files import InputFile
 from app.shapes import ExtractedDocument
 
 _PEOPLE = ("from", "to", "cc")
+_MARK = re.compile(r'[()<>\[\]:;@\\,."]')
 MAX_HEADER, MAX_CONTENT_HEADER = 4_000, 1_000
 """Characters of a header that are read, and of one on the content: the library takes time that grows with their square.
 """
+MAX_MARKS = 800
+"""Punctuation marks of a list of addresses that are read, those of about 100: the time grows with their square."""
 MAX_PARAMETERS = 20
 """Parameters of a header on the content that are read."""
 KEPT_HEADERS = 8
@@ -36,10 +41,12 @@ class _BoundedHeaders(EmailPolicy):
         lowered = name.lower()
         if lowered.startswith("content-"):
             return name, ";".join(value[:MAX_CONTENT_HEADER].split(";", MAX_PARAMETERS + 1)[: MAX_PARAMETERS + 1])
-        if len(value) <= MAX_HEADER:
-            return name, value
         cut = value[:MAX_HEADER]
-        return name, (cut.rpartition(",")[0] or cut) if lowered in _PEOPLE else cut
+        if lowered not in _PEOPLE:
+            return name, cut
+        if mark := next(itertools.islice(_MARK.finditer(cut), MAX_MARKS, None), None):
+            cut = cut[: mark.start()]
+        return name, cut if len(cut) == len(value) else cut.rpartition(",")[0] or cut
 
     def header_fetch_parse(self, name: str, value: str) -> Any:
         """The parsed header."""

@@ -102,15 +102,6 @@ def test_a_message_without_text_has_its_subject(read: Read) -> None:
     ]
 
 
-def test_a_long_list_takes_no_longer_than_one_at_its_limit(read: Read) -> None:
-    def cpu_s(length: int) -> float:
-        began = time.process_time()
-        assert read(f"To: {'(a)' * (length // 3)}\n\nMortar.".encode(), "a.eml")[0].text == "Mortar."
-        return time.process_time() - began
-
-    assert cpu_s(8 * mail.MAX_HEADER) < 4 * cpu_s(mail.MAX_HEADER)
-
-
 def test_the_type_of_the_content_is_cut_and_parsed_once_a_message(read: Read) -> None:
     value = "text/plain; charset=utf-8; " + "(a)" * mail.MAX_CONTENT_HEADER
     began = time.process_time()
@@ -133,3 +124,14 @@ def test_a_message_without_text_and_subject_is_refused(read: Read, raw: bytes) -
     with pytest.raises(UnreadableFile) as refused:
         read(raw, "a.eml")
     assert refused.value.code == "no_text"
+
+
+def test_a_list_of_addresses_is_cut_at_its_punctuation_behind_a_whole_address() -> None:
+    """The library takes time that grows with the square of the number of marks, .4 s for 4,000."""
+    people = [f"Ana {number} <a{number}@example.org>" for number in range(90)]
+    _name, kept = mail.parsed(b"").policy.header_source_parse([f"To: {', '.join(people)}\n"])
+    assert kept.strip() == ", ".join(people)
+    for marks in ("(a)" * 1_300, '"' * 4_000, "a." * 2_000, "a@b.c," * 600):
+        _name, kept = mail.parsed(b"").policy.header_source_parse([f"From: {marks}\n"])
+        assert sum(not character.isalnum() for character in kept) <= mail.MAX_MARKS + 1
+    assert kept.endswith("a@b.c")
