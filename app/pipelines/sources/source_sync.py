@@ -66,6 +66,13 @@ class _Syncing:
     def folder(self) -> Path:
         return Path(self.source.draft.path)
 
+    async def begin(self, total: int) -> None:
+        """Show how many files there are before the first one is stored, which may be a long scan. Raises ClaimLost."""
+        self.total = self.counts.get("done", 0) + total
+        progress = {"step": "compare", "unit": "files", "done": 0, **self.counts, "formats": self.formats}
+        async with self.run.db.shared() as shared:
+            await self.run.advance(shared, **progress, total=self.total)
+
     async def commit(
         self,
         step: str,
@@ -108,7 +115,8 @@ async def _sync(run: Run) -> int:
     counts = {name: value for name, value in run.job.progress.items() if name in (*COUNTED, *STORED, "done")}
     syncing = _Syncing(run, source, known, counts, run.job.progress.get("formats", {}))
     plan = await _plan(syncing)
-    syncing.total = syncing.counts.get("done", 0) + plan.total
+    if plan.total:
+        await syncing.begin(plan.total)
     await _note(syncing, plan)
     await _rename(syncing, plan)
     await _store(syncing, plan.store)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
 import io
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
+import source_folder
 import sqlalchemy as sa
 from harness import Tenant, as_owner, new_user
 from PIL import Image, ImageDraw
@@ -16,10 +19,13 @@ from PIL import Image, ImageDraw
 from app.errors import UnreadableFile
 from app.pipelines.documents import documents, file_reading, ingest, picture_lines
 from app.pipelines.documents.file_reading import NamedFile, ParseLimits
+from app.pipelines.jobs import followed_jobs
 from app.pipelines.maintenance import users
-from app.pipelines.running import stage_times
+from app.pipelines.running import stage_times, workers
 from app.pipelines.running.services import Services
 from app.pipelines.running.stage_times import StageTimes
+from app.pipelines.sources import source_sync, sources
+from app.pipelines.sources.sources import SourceRequest
 from app.recognition.process import Recogniser, RecognitionFailed
 from app.shapes import Picture, RecognisedLine, Upload
 from app.store.connection.transactions import Database
@@ -114,3 +120,51 @@ async def test_pages_before_one_that_fails_are_kept_and_nothing_is_stored(databa
         assert await documents.page(tenant.user_id, db=tenant.db, limit=10, after=None) == []
         (upload,) = await read(_scan(4))
     assert (upload.content.count("buckets"), lines.count) == (4, 5)
+
+
+@dataclasses.dataclass(slots=True)
+class Hanging(Lines):
+    """Recognises the first page, and is busy with the second one until it is cancelled."""
+
+    reached: asyncio.Event = dataclasses.field(default_factory=asyncio.Event)
+    is_cancelled: bool = False
+
+    async def lines(self, picture: Picture, user_id: str) -> list[RecognisedLine]:
+        """A line for the first page."""
+        if picture.page == 2:
+            self.reached.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.is_cancelled = True
+        return await Lines.lines(self, picture, user_id)
+
+
+async def test_a_job_that_is_cancelled_amid_a_scan_stops_and_the_next_one_continues_with_the_pages(
+    tenant: Tenant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number of files is known as soon as the folder is listed, before anything of it is stored."""
+    monkeypatch.setattr(workers, "RENEW_S", 0.02)
+    folder = tmp_path
+    source_folder.write(folder, "scan.tif", _scan(3))
+    hanging = Hanging()
+    request = SourceRequest(str(folder))
+    added = await sources.add(request, tenant.user_id, _services(tenant, hanging), confined=False)
+    kinds = [source_sync.KIND]
+    running = asyncio.create_task(workers.run_next(_services(tenant, hanging), kinds, user_id=tenant.user_id))
+    await hanging.reached.wait()
+    state = None
+    while state is None or state.progress.get("page") != 2:
+        await asyncio.sleep(0.02)
+        state = await followed_jobs.get(added.job_id, tenant.user_id, db=tenant.db)
+    assert [state.progress[name] for name in ("done", "total", "unit", "page", "pages")] == [0, 1, "files", 2, 3]
+    await followed_jobs.cancel(added.job_id, tenant.user_id, db=tenant.db)
+    await asyncio.wait_for(running, 10)
+    assert hanging.is_cancelled
+    assert (await followed_jobs.get(added.job_id, tenant.user_id, db=tenant.db)).status == "cancelled"
+    assert await tenant.uris() == []
+    lines = Lines()
+    await sources.sync(added.source.source_id, tenant.user_id, db=tenant.db)
+    await workers.run_next(_services(tenant, lines), kinds, user_id=tenant.user_id)
+    assert lines.places == [(2, 3), (3, 3)], "the first page is kept"
+    assert len(await tenant.uris()) == 1
