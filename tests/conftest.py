@@ -69,6 +69,7 @@ def pytest_collection_finish() -> None:
     """Takes the collected tests and the imported modules out of garbage collection, which would scan them often."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 50)  # a test makes many objects and keeps few
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,10 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+
+import pytest
 
 import app
 from app import config
@@ -22,6 +25,19 @@ TEXTS = sorted(
 MAX_FUNCTION_LINES = 60
 MAX_PUBLIC_FUNCTIONS = 19
 MACHINE_PATH = re.compile(r"(?<![\w.])/(?:" + "|".join(("work", "root", "Users", "opt/conda")) + r")/[a-z]")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def trees() -> Iterator[None]:
+    """Forgets the parsed modules after the tests of this module."""
+    yield
+    parsed.cache_clear()
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    """Returns the tree of a module, which several tests read."""
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def relative(path: Path) -> str:
@@ -52,7 +68,7 @@ def test_functions_are_short_and_a_module_offers_few_of_them_and_begins_with_a_s
 
 
 def _faults(path: Path) -> Iterator[str]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path)
     for name, lines in _functions(tree):
         if lines > MAX_FUNCTION_LINES:
             yield f"{name} has {lines} lines"
@@ -106,7 +122,7 @@ def test_no_module_has_a_name_without_meaning() -> None:
 def test_no_class_name_is_defined_twice_in_app() -> None:
     defined: dict[str, list[str]] = {}
     for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ClassDef):
                 defined.setdefault(node.name, []).append(relative(path))
     assert {name: paths for name, paths in defined.items() if len(paths) > 1} == {}
@@ -115,7 +131,7 @@ def test_no_class_name_is_defined_twice_in_app() -> None:
 def test_private_modules_of_other_packages_are_imported_in_one_module_each() -> None:
     importing: dict[str, set[str]] = {}
     for path in PACKAGE.rglob("*.py"):
-        for name in _imported(ast.parse(path.read_text(encoding="utf-8"))):
+        for name in _imported(parsed(path)):
             package, *inner = name.split(".")
             is_private = any(part.startswith("_") and not part.startswith("__") for part in inner)
             if package != "app" and (is_private or name.startswith("uvicorn.protocols.")):
@@ -132,7 +148,7 @@ def test_no_test_module_imports_another_test_module() -> None:
     found = [
         f"{relative(path)}: {module}"
         for path in sorted((ROOT / "tests").rglob("*.py"))
-        for module in _imported(ast.parse(path.read_text(encoding="utf-8")))
+        for module in _imported(parsed(path))
         if module.split(".")[0] == "tests" and any(part.startswith("test_") for part in module.split("."))
     ]
     assert found == []
@@ -142,7 +158,7 @@ def test_no_module_imports_a_private_name_of_another() -> None:
     found = [
         f"{relative(path)}: {name}"
         for path in SOURCES
-        for name in _imported(ast.parse(path.read_text(encoding="utf-8")))
+        for name in _imported(parsed(path))
         if name.startswith(("app.", "benchmarks.")) and any(_is_private(part) for part in name.split("."))
     ]
     assert found == []

@@ -286,7 +286,7 @@ async def test_an_interrupted_ingest_keeps_what_it_stored_and_a_second_one_store
 ) -> None:
     user = harness.new_user()
     for n in range(DOCUMENTS):
-        (tmp_path / f"{n:02}.txt").write_text(f"Note {n}. " + f"Stone {n} lies on lime. " * 170, encoding="utf-8")
+        (tmp_path / f"{n:02}.txt").write_text(f"Note {n}. " + f"Stone {n} lies on lime. " * 80, encoding="utf-8")
     running = await _ingest(tmp_path, user, data_dir)
     while not await _stored(data_dir, user):
         assert running.returncode is None
