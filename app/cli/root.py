@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from app import __version__, errors
+from app.cli import imports
 
 
 class LazyCommand(NamedTuple):
@@ -175,7 +176,8 @@ def _imported(name: str) -> Any:
 
     command = COMMANDS[name]
     module, _, attribute = command.place.partition(":")
-    found = getattr(importlib.import_module(f"app.cli.{module}"), attribute)
+    with imports.without_collection():
+        found = getattr(importlib.import_module(f"app.cli.{module}"), attribute)
     if isinstance(found, typer.Typer):
         return typer.main.get_group(found)
     alone = typer.Typer(add_completion=False)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from app import config, telemetry
-from app.cli import options
+from app.cli import imports, options
 from app.cli.serving import listening
 from app.config import Settings
 from app.errors import StepwellError
@@ -46,7 +46,8 @@ def _run(settings: Settings) -> None:
 
         options.run(supervisor.run(settings))
     else:
-        from app.cli.serving import serving
+        with imports.without_collection():
+            from app.cli.serving import serving
 
         serving.run(settings)
 
