@@ -18,7 +18,9 @@ import server_folders
 from app.cli import options, root
 from app.providers.local import minilm, minilm_int8, onnx_model
 from app.store.embedded import postgres
+from app.store.maintenance import migration
 
+MIGRATED = "migrated"
 _open_session = onnx_model.open_session
 _verified = functools.cache(minilm._verify)
 _computed = functools.cache(minilm_int8.content)
@@ -53,15 +55,29 @@ async def cli_server() -> AsyncIterator[tuple[Path, postgres.EmbeddedPostgres]]:
             yield folder / "data", started
 
 
+@pytest.fixture(scope="session")
+async def migrated(cli_server: tuple[Path, postgres.EmbeddedPostgres]) -> str:
+    """The name of a database as the first command leaves it: a command takes half a second to migrate an empty one."""
+    _folder, server = cli_server
+    await migration.upgrade(server.owner_dsn, model=minilm.MODEL.name, dimension=minilm.MODEL.dimension)
+    await _copy(server, postgres.DATABASE, MIGRATED)
+    return MIGRATED
+
+
 @pytest.fixture(scope="module")
-async def data_dir(cli_server: tuple[Path, postgres.EmbeddedPostgres]) -> Path:
-    """The data folder, whose server has an empty database, which the first command migrates."""
+async def data_dir(cli_server: tuple[Path, postgres.EmbeddedPostgres], migrated: str) -> Path:
+    """The data folder, whose server has a database without documents."""
     folder, server = cli_server
-    owner = await asyncpg.connect(server.dsn(user=postgres.OWNER, database="postgres", driver="postgresql"))
-    await owner.execute(f"DROP DATABASE {postgres.DATABASE} WITH (FORCE)")
-    await owner.close()
-    await server.ensure_database_and_role()
+    await _copy(server, migrated, postgres.DATABASE)
     return folder
+
+
+async def _copy(server: postgres.EmbeddedPostgres, template: str, name: str) -> None:
+    """Replaces a database with a copy of another one."""
+    owner = await asyncpg.connect(server.dsn(user=postgres.OWNER, database="postgres", driver="postgresql"))
+    await owner.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+    await owner.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
+    await owner.close()
 
 
 @pytest.fixture(scope="module", autouse=True)
