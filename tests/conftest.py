@@ -34,7 +34,14 @@ settings.register_profile("steady", deadline=None, suppress_health_check=[Health
 settings.load_profile("steady")
 # The results are the same with and without the extra `ocr`; the tests of OCR switch it on.
 os.environ.setdefault("STEPWELL_OCR", "off")
-WHOLE_FOLDERS = ("tests/browser/",)
+TOGETHER = (
+    "tests/browser/",
+    "tests/test_examples_in_docs.py",
+    "tests/api/search/test_why_api.py",
+    "tests/api/contract/test_openapi_examples.py",
+    "tests/api/contract/test_success_examples.py",
+)
+"""Tests of one process: they share a browser and the sample notes, whose storing takes eight seconds."""
 SLOW_FOLDERS = ("faults", "cli", "pipelines", "browser")
 MODEL = "fake"
 DIMENSION = 64
@@ -47,11 +54,11 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 class ByFile(LoadFileScheduling):
-    """Runs a file in one process, and all files of a folder whose session fixtures take longer than its tests."""
+    """Runs a file in one process, and in one process all files whose session fixtures take longer than their tests."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
-        return next((folder for folder in WHOLE_FOLDERS if file.startswith(folder)), file)
+        return TOGETHER[0] if file.startswith(TOGETHER) else file
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
