@@ -412,12 +412,12 @@ CREATE UNIQUE INDEX uq_sources_user_id_name ON stepwell.sources USING btree (use
 alembic_version off 
 api_keys off 
 audit_log ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
-chunks ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING ( SELECT true FROM stepwell.documents d WHERE ((d.user_id = chunks.user_id) AND (d.document_id = chunks.document_id)) LIMIT 1) CHECK 
+chunks ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING  CASE WHEN ( SELECT (NULLIF(current_setting('stepwell.visible_documents'::text, true), ''::text) IS NOT NULL)) THEN (document_id IN ( SELECT unnest((NULLIF(current_setting('stepwell.visible_documents'::text, true), ''::text))::uuid[]) AS unnest)) ELSE ( SELECT true FROM stepwell.documents d WHERE ((d.user_id = chunks.user_id) AND (d.document_id = chunks.document_id)) LIMIT 1) END CHECK 
 documents ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING jsonb_path_exists(metadata, ( SELECT (NULLIF(current_setting('stepwell.visible'::text, true), ''::text))::jsonpath AS "nullif"), CASE WHEN ( SELECT (current_setting('stepwell.visible_needs_document'::text, true) = 'true'::text)) THEN (moments || jsonb_build_object('document', document_id, 'source', source_id, 'uri', uri, 'created', (EXTRACT(epoch FROM created_at) * (1000000)::numeric))) ELSE '{}'::jsonb END, true) CHECK 
 embedding_cache ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 embedding_identity off 
 embedding_target off 
-embeddings ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING ( SELECT true FROM stepwell.documents d WHERE ((d.user_id = embeddings.user_id) AND (d.document_id = embeddings.document_id)) LIMIT 1) CHECK 
+embeddings ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING  CASE WHEN ( SELECT (NULLIF(current_setting('stepwell.visible_documents'::text, true), ''::text) IS NOT NULL)) THEN (document_id IN ( SELECT unnest((NULLIF(current_setting('stepwell.visible_documents'::text, true), ''::text))::uuid[]) AS unnest)) ELSE ( SELECT true FROM stepwell.documents d WHERE ((d.user_id = embeddings.user_id) AND (d.document_id = embeddings.document_id)) LIMIT 1) END CHECK 
 entities ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING (( SELECT true FROM stepwell.mentions m WHERE ((m.user_id = entities.user_id) AND (m.entity_id = entities.entity_id)) LIMIT 1) OR ( SELECT true FROM stepwell.headings h WHERE ((h.user_id = entities.user_id) AND (h.entity_id = entities.entity_id)) LIMIT 1) OR ((origin = 'user'::text) AND stepwell.is_unlinked(user_id, entity_id))) CHECK 
 entity_changes ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 entity_members ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING (( SELECT true FROM stepwell.entities e WHERE ((e.user_id = entity_members.user_id) AND (e.entity_id = entity_members.entity_id)) LIMIT 1) AND ( SELECT true FROM stepwell.entities e WHERE ((e.user_id = entity_members.user_id) AND (e.entity_id = entity_members.member_id)) LIMIT 1)) CHECK 
@@ -427,13 +427,13 @@ entity_words ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('s
 facet_keys ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 facet_values ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 feedback ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
-headings ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING ( SELECT true FROM stepwell.documents d WHERE ((d.user_id = headings.user_id) AND (d.document_id = headings.document_id)) LIMIT 1) CHECK 
+headings ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING  CASE WHEN ( SELECT (NULLIF(current_setting('stepwell.visible_documents'::text, true), ''::text) IS NOT NULL)) THEN (document_id IN ( SELECT unnest((NULLIF(current_setting('stepwell.visible_documents'::text, true), ''::text))::uuid[]) AS unnest)) ELSE ( SELECT true FROM stepwell.documents d WHERE ((d.user_id = headings.user_id) AND (d.document_id = headings.document_id)) LIMIT 1) END CHECK 
 hidden_chunks ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 idempotency_keys ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 jobs off 
 key_uses off 
 lexemes ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
-mentions ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING ( SELECT true FROM stepwell.documents d WHERE ((d.user_id = mentions.user_id) AND (d.document_id = mentions.document_id)) LIMIT 1) CHECK 
+mentions ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING  CASE WHEN ( SELECT (NULLIF(current_setting('stepwell.visible_documents'::text, true), ''::text) IS NOT NULL)) THEN (document_id IN ( SELECT unnest((NULLIF(current_setting('stepwell.visible_documents'::text, true), ''::text))::uuid[]) AS unnest)) ELSE ( SELECT true FROM stepwell.documents d WHERE ((d.user_id = mentions.user_id) AND (d.document_id = mentions.document_id)) LIMIT 1) END CHECK 
 postings ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 recognised_pictures ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 source_files ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING ( SELECT true FROM stepwell.documents d WHERE ((d.user_id = source_files.user_id) AND (d.source_id = source_files.source_id) AND (d.source_path = source_files.path)) LIMIT 1) CHECK 
@@ -444,6 +444,26 @@ tenants ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwe
 text_statistics ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 
 -- functions
+CREATE OR REPLACE FUNCTION stepwell.changed_names(p_user text, p_after bigint, p_most bigint)
+ RETURNS TABLE(name_key bytea, name text, entity_id uuid)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+SELECT c.name_key, f.name, f.entity_id
+FROM (
+    SELECT o.name_key FROM stepwell.entity_changes AS o
+    WHERE p_user = NULLIF(current_setting('stepwell.user_id', true), '') AND o.user_id = p_user AND o.version > p_after
+    ORDER BY o.version LIMIT p_most
+) AS c
+LEFT JOIN LATERAL (
+    SELECT n.name, n.entity_id
+    FROM stepwell.entity_names AS n
+    JOIN stepwell.entities AS e ON e.user_id = n.user_id AND e.entity_id = n.entity_id
+    WHERE n.user_id = p_user AND n.name_key = c.name_key AND e.origin IN ('user', 'metadata')
+) AS f ON true
+$function$
+
 CREATE OR REPLACE FUNCTION stepwell.count_key_uses(p_key_ids text[], p_scopes text[], p_uses bigint[])
  RETURNS void
  LANGUAGE sql
@@ -597,6 +617,19 @@ CREATE OR REPLACE FUNCTION stepwell.moments(metadata jsonb)
  IMMUTABLE PARALLEL SAFE
 RETURN (SELECT jsonb_build_object('moments', COALESCE(jsonb_object_agg(k.key, k.moments), '{}'::jsonb)) AS jsonb_build_object FROM (SELECT e.key, jsonb_agg(stepwell.microseconds((v.value #>> '{}'::text[]))) AS moments FROM (jsonb_each(moments.metadata) e(key, value) CROSS JOIN LATERAL jsonb_array_elements(CASE jsonb_typeof(e.value) WHEN 'array'::text THEN e.value ELSE jsonb_build_array(e.value) END) v(value)) WHERE ((jsonb_typeof(v.value) = 'string'::text) AND (stepwell.microseconds((v.value #>> '{}'::text[])) IS NOT NULL)) GROUP BY e.key) k)
 
+CREATE OR REPLACE FUNCTION stepwell.names_to_match(p_user text)
+ RETURNS TABLE(name text, entity_id uuid)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+SELECT n.name, n.entity_id
+FROM stepwell.entity_names AS n
+JOIN stepwell.entities AS e ON e.user_id = n.user_id AND e.entity_id = n.entity_id
+WHERE p_user = NULLIF(current_setting('stepwell.user_id', true), '')
+  AND n.user_id = p_user AND e.origin IN ('user', 'metadata')
+$function$
+
 CREATE OR REPLACE FUNCTION stepwell.plan_each()
  RETURNS void
  LANGUAGE plpgsql
@@ -634,6 +667,13 @@ AS $function$
     WHERE k.key_id = p_key_id AND k.token_key IS NOT NULL
       AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
     $function$
+
+CREATE OR REPLACE FUNCTION stepwell.use_list(p_documents uuid[])
+ RETURNS text
+ LANGUAGE sql
+AS $function$
+SELECT set_config('stepwell.visible_documents', CAST(p_documents AS text), true)
+$function$
 
 CREATE OR REPLACE FUNCTION stepwell.vector_tables(p_writes boolean)
  RETURNS bigint[]
@@ -733,6 +773,7 @@ column audit_log.counts to stepwell_service: INSERT
 column audit_log.event_id to stepwell_service: INSERT
 column audit_log.target to stepwell_service: INSERT
 column audit_log.user_id to stepwell_service: INSERT
+function changed_names to stepwell_restricted: EXECUTE
 function count_key_uses to stepwell_service: EXECUTE
 function enter to stepwell_service: EXECUTE
 function enter_plain to stepwell_service: EXECUTE
@@ -746,10 +787,12 @@ function microseconds to stepwell_restricted: EXECUTE
 function microseconds to stepwell_service: EXECUTE
 function moments to stepwell_restricted: EXECUTE
 function moments to stepwell_service: EXECUTE
+function names_to_match to stepwell_restricted: EXECUTE
 function plan_each to stepwell_restricted: EXECUTE
 function plan_each to stepwell_service: EXECUTE
 function plan_writes to stepwell_service: EXECUTE
 function token_key to stepwell_service: EXECUTE
+function use_list to stepwell_restricted: EXECUTE
 function vector_tables to stepwell_service: EXECUTE
 function verify_key to stepwell_service: EXECUTE
 function visible_entities to stepwell_restricted: EXECUTE

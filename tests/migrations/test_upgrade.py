@@ -17,6 +17,7 @@ from alembic.script import ScriptDirectory
 
 from app.shapes import (
     FacetQuery,
+    Filters,
     HybridRequest,
     IndexText,
     LexicalQuery,
@@ -28,7 +29,7 @@ from app.shapes import (
 )
 from app.store.accounts import audit
 from app.store.connection import transactions
-from app.store.documents import facets, fetched_pages
+from app.store.documents import facets, fetched_pages, filters, visible_documents
 from app.store.entities import entities
 from app.store.maintenance import facet_repairs, migration, reembedding
 from app.store.multihop import links
@@ -235,7 +236,7 @@ async def test_sources_have_names_that_are_unique_for_their_user_from_revision_0
         await owner.close()
 
 
-async def test_pages_are_noted_from_revision_0035_on_and_stored_metadata_is_counted_from_0036_on(empty) -> None:
+async def test_0035_notes_pages_0036_counts_stored_metadata_and_0037_keeps_restrictions(empty) -> None:
     await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision="0032")
     owner, database = await empty.connect(), transactions.connect(empty.service_dsn, pool_size=1)
     try:
@@ -260,9 +261,25 @@ async def test_pages_are_noted_from_revision_0035_on_and_stored_metadata_is_coun
         assert found == fetched_pages.DocumentOfPage(HARBOUR, "Silent Harbour", 1, b"ha", {"etag": "7"})
         async with database.reading("bob") as reading:
             assert await fetched_pages.find(reading, identity=b"a") is None
+        await _assert_restricted_callers_find_what_they_see(database)
     finally:
         await database.close()
         await owner.close()
+
+
+async def _assert_restricted_callers_find_what_they_see(database: transactions.Database) -> None:
+    """By the policies of revision 0037: with a list of documents, without one, and with a list of none."""
+    for metadata, expected in (({"b": {"c": 1}}, {BRANDT}), ({"z": 1}, set())):
+        seen = database.restricted(filters.restriction(Filters(metadata=metadata)))
+        for is_listed in (False, True):
+            async with seen.reading("ana") as reading:
+                if is_listed:
+                    await visible_documents.prepare(reading)
+                    assert reading.listed is not None
+                    assert set(reading.listed.document_ids) == expected
+                for table in ("chunks", "embeddings", "mentions"):
+                    rows = await reading.execute(sa.text(f"SELECT DISTINCT document_id FROM stepwell.{table}"))
+                    assert set(rows.scalars()) == expected, (table, is_listed)
 
 
 async def test_documents_of_text_files_count_as_plain_text_from_revision_0007_on(empty) -> None:

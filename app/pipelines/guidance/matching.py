@@ -145,7 +145,7 @@ class _QueryNames:
 
 
 async def _names_in(db: SearchTransaction, text: str) -> _QueryNames:
-    user_names = await gazetteers.current(db, version=db.version.names)
+    user_names = await gazetteers.visible(db, text)
     query = query_words.read(text)
     if not len(user_names.gazetteer):
         return _QueryNames(query, {}, {})

@@ -12,6 +12,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from app.pipelines.running import offload
 from app.store.connection.transactions import Reading, Writing
@@ -26,6 +27,8 @@ MAX_CHANGES = 2_000
 """Changes that are applied one by one; for more, all names are read again."""
 MIN_PART_LENGTH = 3
 """Length of a first or last name that is matched alone: initials match too often."""
+MAX_NOMINATED = 50
+"""Names with a word of a query as their first or last one of which a restricted caller's are looked up."""
 COMPARISONS_PER_UNIT = 50
 """Names that numpy compares with a word in one unit of `offload.run`."""
 NAME_COST = 50
@@ -73,26 +76,22 @@ class UserNames:
         return UserNames(version, gazetteer, fuzzy)
 
 
-Owner = tuple[str, str | None]
-"""A user, and what its callers share who do not see everything (`Restriction.audience`)."""
-
-
 class _NameCache:
-    """The names that the most recent callers of one database see."""
+    """The names of the most recent users of one database."""
 
     def __init__(self) -> None:
-        self._names: OrderedDict[Owner, UserNames] = OrderedDict()
+        self._names: OrderedDict[str, UserNames] = OrderedDict()
 
-    def get(self, owner: Owner) -> UserNames | None:
-        if owner in self._names:
-            self._names.move_to_end(owner)
-        return self._names.get(owner)
+    def get(self, user_id: str) -> UserNames | None:
+        if user_id in self._names:
+            self._names.move_to_end(user_id)
+        return self._names.get(user_id)
 
-    def put(self, owner: Owner, current: UserNames) -> None:
-        cached = self._names.get(owner)
+    def put(self, user_id: str, current: UserNames) -> None:
+        cached = self._names.get(user_id)
         if cached is None or cached.version <= current.version:
-            self._names[owner] = current
-        self._names.move_to_end(owner)
+            self._names[user_id] = current
+        self._names.move_to_end(user_id)
         while len(self._names) > 1 and sum(len(n.gazetteer) + 1 for n in self._names.values()) > MAX_NAMES:
             self._names.popitem(last=False)
 
@@ -101,37 +100,43 @@ _caches: weakref.WeakKeyDictionary[object, _NameCache] = weakref.WeakKeyDictiona
 
 
 async def current(reading: Reading, *, version: int | None = None) -> UserNames:
-    """The user's names. They are cached, so the transaction must not have changed any of them.
+    """All of the user's names, those too that a restricted caller does not see; see `visible`.
 
-    `version` is the user's names_version, if the transaction has read it already.
+    They are cached, so the transaction must not have changed any of them. `version` is the user's names_version, if the
+    transaction has read it already.
     """
     cache = _caches.setdefault(reading.database_key, _NameCache())
-    cached = cache.get((reading.user_id, reading.audience))
-    if reading.restriction is not None:
-        return cached if cached and cached.version == reading.version.data else await _visible(reading, cache)
+    cached = cache.get(reading.user_id)
     if cached is not None and cached.version == version:
         return cached
     current_names = await _up_to_date(reading, cached)
     if current_names is not cached:
-        cache.put((reading.user_id, None), current_names)
+        cache.put(reading.user_id, current_names)
     return current_names
 
 
-async def _visible(reading: Reading, cache: _NameCache) -> UserNames:
-    """The names of what a restricted caller sees, which any change of documents may change: by the data's version.
+async def visible(reading: Reading, text: str) -> UserNames:
+    """The names that the caller sees, of which a restricted one sees those that a text may contain or resemble.
 
-    To find the visible ones, all documents are tested: not for a user without names.
+    All names of the user only nominate them: matching happens among the visible ones.
     """
-    entries = await name_changes.entries(reading) if reading.version.names else []
-    found = UserNames(reading.version.data, await offload.run(NAME_COST * len(entries), Gazetteer.build, entries))
-    cache.put((reading.user_id, reading.audience), found)
-    return found
+    all_names = await current(reading, version=reading.version.names)
+    if reading.restriction is None or not len(all_names.gazetteer):
+        return all_names
+    nominated = all_names.gazetteer.occurring(text)
+    fuzzy, words = await all_names.fuzzy_index(), names.words(text)
+    nominated.update(found.key for found in await offload.run(all_names.comparison_cost(words), fuzzy.within, text))
+    parts = await all_names.parts()
+    for word in words[: fuzzy_names.MAX_WORDS]:
+        nominated.update(parts.get(word, ())[:MAX_NOMINATED])
+    found = await name_changes.entries_of(reading, nominated)
+    return UserNames(all_names.version, Gazetteer.build(chain.from_iterable(found.values())))
 
 
 async def uncommitted(writing: Writing) -> UserNames:
     """The user's names with the changes of this transaction; they are not cached."""
     cache = _caches.setdefault(writing.database_key, _NameCache())
-    return await _up_to_date(writing, cache.get((writing.user_id, None)))
+    return await _up_to_date(writing, cache.get(writing.user_id))
 
 
 async def _up_to_date(reading: Reading, cached: UserNames | None) -> UserNames:
@@ -141,12 +146,10 @@ async def _up_to_date(reading: Reading, cached: UserNames | None) -> UserNames:
         return cached
     if cached is None or not cached.version < version < cached.version + name_changes.MAX_KEPT:
         return await _read(reading, version)
-    changed = await name_changes.since(reading, cached.version, limit=MAX_CHANGES + 1)
-    if len(changed) > MAX_CHANGES:
+    entries = await name_changes.changed_entries(reading, cached.version, limit=MAX_CHANGES + 1)
+    if len(entries) > MAX_CHANGES:
         return await _read(reading, version)
-    keys = {change.key for change in changed}
-    entries = await name_changes.entries_of(reading, keys)
-    size = len(cached.gazetteer) + NAME_COST * len(keys)
+    size = len(cached.gazetteer) + NAME_COST * len(entries)
     return await offload.run(size, _patched, cached, version, entries)
 
 

@@ -83,6 +83,8 @@ class Connection:
     """
 
     limit_s: float = bounded.REACH_S
+    marker: str = ""
+    """A comment before each statement: the driver prepares texts with different ones separately."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
@@ -146,7 +148,9 @@ class Connection:
                 return await self._wrapped().execute(statement, binds)
         text, values_of = written(statement, self._engine.dialect)
         try:
-            rows = await self._driver.fetch(text, *values_of(binds), timeout=self.limit_s, record_class=Row)
+            rows = await self._driver.fetch(
+                self.marker + text, *values_of(binds), timeout=self.limit_s, record_class=Row
+            )
         except BaseException as error:
             await self._after(error)
             raise

@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hasha
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar, TypeVarTuple, overload
+from uuid import UUID
 
 import sqlalchemy as sa
 from sqlalchemy.sql.selectable import TypedReturnsRows
@@ -31,6 +32,7 @@ from app.store.connection.vector_tables import VectorTables
 __all__ = [
     "DISPOSE_S",
     "Database",
+    "Listed",
     "Reading",
     "SearchTransaction",
     "ServerHooks",
@@ -62,6 +64,7 @@ _RESTRICT = (
     "stepwell.enter_restricted(CAST(:path AS text), CAST(:needs_document AS boolean), CAST(:shows_entities AS boolean))"
 )
 _RESTRICTED = {first: sa.text(f"{first.text}, {_RESTRICT}") for first in (_ENTER_SEARCH, _ENTER)}
+_MARKER = "/* restricted */ "
 _ENTER_WRITING = sa.text(
     f"SELECT stepwell.enter_plain{_ENTER_ARGUMENTS}, stepwell.plan_writes(), {_LOCK_TIMEOUT}, {_READ_ONLY}, "
     f"{vector_tables.WRITES}"
@@ -142,20 +145,33 @@ class SharedTransaction(Transaction):
         return Writing(self._entered, user_id)
 
 
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The ids of all documents that the caller of a transaction sees, and how many chunks they have."""
+
+    document_ids: tuple[UUID, ...]
+    chunks: int
+
+
 class Reading(Transaction):
     """A transaction that sees the rows of one user.
 
     `version`, `has_hidden`, `graph_rows`, `calibration`, `synonyms_version` and `vector_tables` are those of its
     snapshot; see `pools.Entered`. `restriction` is what its caller sees; None if that is everything of the user.
+    `listed` is set by `store.documents.visible_documents`, if the caller sees few documents.
     """
 
-    __slots__ = ("_entered", "restriction", "user_id")
+    __slots__ = ("_entered", "listed", "restriction", "user_id")
 
     def __init__(self, entered: Entered, user_id: str, restriction: Restriction | None = None) -> None:
         super().__init__(entered)
         self._entered = entered
         self.user_id = user_id
         self.restriction = restriction
+        self.listed: Listed | None = None
+        if restriction is not None:
+            # Postgres plans a prepared statement again whenever the role has changed since.
+            entered.connection.marker = _MARKER
 
     @property
     def audience(self) -> str | None:

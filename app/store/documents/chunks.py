@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from app.shapes import Candidate, HybridRequest, Vector
 from app.store.connection import sql
 from app.store.connection.transactions import Reading
-from app.store.documents import filters
+from app.store.documents import filters, visible_documents
 from app.store.schema import tables
 
 _c, _d = tables.chunks.c, tables.documents.c
@@ -34,6 +34,7 @@ async def best_of_documents(
 
     Documents that do not pass the filters and excluded chunks are left out.
     """
+    await visible_documents.prepare(db)
     filtering = filters.binds(filters.visible(db, request.filters))
     binds = {
         "user_id": request.user_id,

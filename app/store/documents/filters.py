@@ -87,8 +87,16 @@ def both(filters: Filters, others: Filters) -> Filters:
 
 
 def visible(db: Reading, filters: Filters) -> Filters:
-    """The filters that select among the documents that the caller of a transaction sees."""
-    return filters if db.restriction is None else both(filters, db.restriction.filters)
+    """The filters that select among the documents that the caller of a transaction sees; by their list, if any."""
+    if db.restriction is None:
+        return filters
+    if db.listed is None:
+        return both(filters, db.restriction.filters)
+    wanted = db.listed.document_ids
+    if filters.document_ids is not None:
+        asked = set(filters.document_ids)
+        wanted = tuple(document_id for document_id in wanted if document_id in asked)
+    return replace(filters, document_ids=wanted)
 
 
 def parts(filters: Filters) -> tuple[str, ...]:

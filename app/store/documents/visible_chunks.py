@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from app.shapes import Filters
 from app.store.connection.transactions import Reading
-from app.store.documents import filters
+from app.store.documents import filters, visible_documents
 
 MOST_VISIBLE = 2_000
 """Chunks up to which postings are compared with all chunks that the caller sees (docs/benchmarks.md)."""
 
 
-def wanted(db: Reading) -> tuple[tuple[str, ...], dict[str, Any]]:
+async def wanted(db: Reading) -> tuple[tuple[str, ...], dict[str, Any]]:
     """The parts and binds of a statement with the part `restricted`; none for a caller who sees everything."""
     if db.restriction is None:
         return (), {}
-    binds = filters.binds(db.restriction.filters)
+    await visible_documents.prepare(db)
+    binds = filters.binds(filters.visible(db, Filters()))
     return ("restricted", *binds), {"most_visible": MOST_VISIBLE, **binds}

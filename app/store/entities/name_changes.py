@@ -83,7 +83,7 @@ async def record(db: Writing, names: Mapping[str, str], *, automatic: bool = Fal
 
 
 async def entries(db: Reading) -> list[tuple[str, UUID]]:
-    """Every name and alias that is matched in texts, with its entity."""
+    """Every name and alias that is matched in texts, with its entity; a restricted caller does not see all of them."""
     parts = () if db.restriction is None else ("restricted",)
     rows = await db.execute(sql.statement("all_gazetteer_names", *parts), {"user_id": db.user_id})
     found: list[tuple[str, UUID]] = []
@@ -93,12 +93,36 @@ async def entries(db: Reading) -> list[tuple[str, UUID]]:
 
 
 async def entries_of(db: Reading, keys: Iterable[str]) -> dict[str, list[tuple[str, UUID]]]:
-    """The names and aliases with some keys; the list of an unknown key is empty."""
+    """The names and aliases with some keys that the caller sees; the list of an unknown key is empty."""
     found: dict[str, list[tuple[str, UUID]]] = {key: [] for key in keys}
     for start in range(0, len(wanted := list(found)), SLICE):
         binds = {"user_id": db.user_id, "keys": [key.encode() for key in wanted[start : start + SLICE]]}
         for row in await db.execute(sql.statement("gazetteer_names"), binds):
             found[row.name_key.decode()].append((row.name, row.entity_id))
+    return found
+
+
+_CHANGED_ENTRIES = sql.inline(
+    "SELECT c.name_key, c.name, c.entity_id FROM stepwell.changed_names(:user_id, :version, :limit) AS c",
+    user_id="text",
+    version="bigint",
+    limit="bigint",
+)
+
+
+async def changed_entries(db: Reading, version: int, *, limit: int) -> dict[str, list[tuple[str, UUID]]]:
+    """The names and aliases of up to `limit` keys that changed after a version, for a restricted caller too.
+
+    The list of a key that is gone is empty.
+    """
+    if db.restriction is None:
+        return await entries_of(db, {change.key for change in await since(db, version, limit=limit)})
+    found: dict[str, list[tuple[str, UUID]]] = {}
+    binds = {"user_id": db.user_id, "version": version, "limit": limit}
+    for row in await db.execute(_CHANGED_ENTRIES, binds):
+        entries = found.setdefault(row.name_key.decode(), [])
+        if row.entity_id is not None:
+            entries.append((row.name, row.entity_id))
     return found
 
 

@@ -72,7 +72,8 @@ async def matching(db: Reading, request: MatchRequest) -> list[Match]:
         "embedding": request.vector,
         "most": MAX_MATCHES,
     }
-    parts, seen = visible_chunks.wanted(db)
+    # Only the words of similar names are compared with those that the caller sees.
+    parts, seen = await visible_chunks.wanted(db) if request.similar else ((), {})
     rows = await db.execute(sql.statement("matching_entities", *parts), {**binds, **seen})
     found = row_records.of(Match, rows.all())
     return found if db.shows_entities else [replace(match, role=None) for match in found]

@@ -14,7 +14,7 @@ from uuid import UUID
 from app.shapes import ChunkLink, ChunkName, LinkedChunk, LinkScope, LinkSource, signals
 from app.store.connection import row_records, sql
 from app.store.connection.transactions import Reading
-from app.store.documents import filters
+from app.store.documents import filters, visible_documents
 
 MAX_SOURCES = 10
 MAX_NAMES = 12
@@ -43,6 +43,7 @@ _STARTS = frozenset({"leading_chunk_ids", "words", "identifiers"})
 
 async def follow(db: Reading, scope: LinkScope) -> list[LinkedChunk]:
     """The chunks to which links lead, once for each signal, and the compared chunks."""
+    await visible_documents.prepare(db)
     scope = replace(scope, filters=filters.visible(db, scope.filters))
     values, parts = binds(db.user_id, scope), filters.parts(scope.filters)
     restricted = {"restricted"} if db.restriction is not None else set()

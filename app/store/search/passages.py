@@ -66,7 +66,7 @@ async def chunk_ids(
 
 async def leg_ranks(db: Reading, request: HybridRequest, chunk_id: UUID) -> LegRanks:
     """The chunk's ranks among the chunks in the request's scope; the chunk itself need not be in it."""
-    request = recall.visible(db, request)
+    request = await recall.visible(db, request)
     hidden = ("hidden",) if db.has_hidden else ()
     compiled = await recall.compiled_conditions(db, request.lexical)
     statement, binds = recall.prepared(request, *hidden, stored=db.graph_rows, names=RANKS_OF_CHUNK, compiled=compiled)

@@ -28,7 +28,7 @@ from app.shapes import (
 )
 from app.store.connection import sql
 from app.store.connection.transactions import Reading
-from app.store.documents import filters
+from app.store.documents import filters, visible_documents
 from app.store.search import conditions
 from app.store.search.conditions import Compiled
 
@@ -84,20 +84,34 @@ async def hybrid(db: Reading, request: HybridRequest) -> HybridResult:
 
     Chunks that are not visible are skipped in a search transaction only.
     """
-    request = visible(db, request)
+    asked, request = request, await visible(db, request)
     hidden = ("hidden",) if db.has_hidden else ()
     compiled = await compiled_conditions(db, request.lexical)
-    if hidden or not PLAIN.issuperset(needed_parts(request)):
+    if hidden or not _plans_once(db, asked):
         await db.use_custom_plans(always=compiled is not None)
     restricted = ("restricted",) if db.restriction is not None else ()
     statement, binds = prepared(request, *hidden, *restricted, stored=db.graph_rows, compiled=compiled)
     return _result(list(await db.execute(statement, binds)), request, compiled)
 
 
-def visible(db: Reading, request: HybridRequest) -> HybridRequest:
+def _plans_once(db: Reading, asked: HybridRequest) -> bool:
+    """Whether one plan serves the request, before it is restricted: it is PLAIN, or a short list decides the plan.
+
+    All chunks of such a list are scanned exactly, and tested for the conditions of an expression one by one.
+    """
+    needed = PLAIN.issuperset(needed_parts(asked))
+    if db.restriction is None:
+        return needed
+    if db.listed is None or asked.filters:
+        return False
+    return db.listed.chunks <= (EXACT_FLOOR if needed else TESTED_CHUNKS)
+
+
+async def visible(db: Reading, request: HybridRequest) -> HybridRequest:
     """The request for what the caller of the transaction sees, so that both legs are cut among that."""
     if db.restriction is None:
         return request
+    await visible_documents.prepare(db)
     return dataclasses.replace(request, filters=filters.visible(db, request.filters))
 
 

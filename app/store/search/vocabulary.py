@@ -12,6 +12,8 @@ from app.store.documents import visible_chunks
 
 MAX_LEXEMES = 2_000
 PREFIX = 2
+MOST_READ = 200
+"""Chunks that a restricted caller sees up to which their texts are read for lexemes, instead of postings."""
 
 
 async def starting_like(db: Reading, words: Collection[str]) -> dict[str, list[str]]:
@@ -26,8 +28,15 @@ async def starting_like(db: Reading, words: Collection[str]) -> dict[str, list[s
 
 async def beginning_with(db: Reading, prefixes: Sequence[str], *, limit: int) -> dict[str, list[str]]:
     """For each prefix up to `limit` stored lexemes that begin with it, by descending document frequency."""
-    binds = {"user_id": db.user_id, "firsts": prefixes, "ends": [_after(first) for first in prefixes], "limit": limit}
-    parts, seen = visible_chunks.wanted(db)
+    binds = {
+        "user_id": db.user_id,
+        "firsts": prefixes,
+        "ends": [_after(first) for first in prefixes],
+        "queries": [f"{_quoted(first)}:*" for first in prefixes],
+        "most_read": MOST_READ,
+        "limit": limit,
+    }
+    parts, seen = await visible_chunks.wanted(db)
     rows = await db.execute(sql.statement("lexemes_by_prefix", *parts), {**binds, **seen})
     return {row.first: row.lexemes for row in rows}
 
@@ -55,9 +64,15 @@ async def corrections(db: Reading, words: Mapping[str, EditedWord], *, limit: in
         "edits_plain": [one.edits.plain for one in given],
         "limit": limit,
     }
-    parts, seen = visible_chunks.wanted(db)
+    parts, seen = await visible_chunks.wanted(db)
     rows = await db.execute(sql.statement("corrections_of_words", *parts), {**binds, **seen})
     return {row.word: row.lexemes for row in rows}
+
+
+def _quoted(lexeme: str) -> str:
+    """A lexeme in the syntax of tsquery."""
+    escaped = lexeme.replace("\\", "\\\\").replace("'", "''")
+    return f"'{escaped}'"
 
 
 def _after(start: str) -> str:

@@ -136,6 +136,12 @@ class Gazetteer:
         starts = [index for index, word in enumerate(words) if word in self._ids or word in self._joined]
         return list(self._find(_TextWords(text, words), starts)) if starts else []
 
+    def occurring(self, text: str) -> set[str]:
+        """Returns the keys of all names that may be in a text, those too that overlap or are part of others."""
+        source = _TextWords(text, names.words(text))
+        found = (self._candidates(source, start) for start in range(len(source.words)))
+        return {folded for candidates in found for _end, keys in candidates for folded in keys}
+
     def _find(self, source: _TextWords, starts: Sequence[int]) -> Iterator[NameMatch]:
         free = 0
         for start in starts:

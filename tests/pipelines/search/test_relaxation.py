@@ -146,7 +146,7 @@ async def test_a_caller_who_sees_a_part_corrects_words_but_no_query_on_something
     with counted_statements(bakery) as run:
         assert (await bakery.ask("croissnat delivry contract")).relaxed == ("similar_words",)
     assert sum("edited AS" in text for text in run) == 1
-    assert not any("visible_names" in text for text in run), "the user has no names to find the visible ones of"
+    assert not any("names_to_match" in text for text in run), "the user has no names to find the visible ones of"
     with counted_statements(bakery) as run:
         assert (await bakery.ask("harpsichord harbour ferry contract")).relaxed == ()
     assert not any("edited AS" in text for text in run)

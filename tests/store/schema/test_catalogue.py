@@ -161,6 +161,8 @@ AS_OWNER = {
     "is_unlinked",
     "live_key",
     "token_key",
+    "changed_names",
+    "names_to_match",
     "verify_key",
     "visible_entities",
     "visible_names",
@@ -172,12 +174,13 @@ FUNCTIONS = {
     "link_strength",
     "plan_each",
     "plan_writes",
+    "use_list",
     "vector_tables",
     "enter_restricted",
 } | AS_OWNER
 RESTRICTED = {
     *("is_unlinked", "link_strength", "microseconds", "moments", "plan_each", "visible_entities", "visible_names"),
-    "with_characters",
+    *("changed_names", "names_to_match", "use_list", "with_characters"),
 }
 FUNCTIONS |= {"microseconds", "moments", "with_characters"}
 GRANTED = """

@@ -29,7 +29,7 @@ from app.shapes import (
 )
 from app.store.connection import sql, transactions
 from app.store.connection.transactions import Database
-from app.store.documents import filters, visible_chunks
+from app.store.documents import filters, visible_chunks, visible_documents
 from app.store.multihop import links
 from app.store.schema import tables
 from app.store.search import recall
@@ -245,9 +245,8 @@ async def _explain_restricted(database: Database, user: str, shown: Filters, *re
     """The nodes that ran in the plan of the statement that recall runs for a restricted caller."""
     seen = database.restricted(filters.restriction(shown))
     async with seen.reading(user) as reading:
-        statement, binds = recall.prepared(
-            recall.visible(reading, hybrid.request(user, *request, **more)), "restricted"
-        )
+        asked = await recall.visible(reading, hybrid.request(user, *request, **more))
+        statement, binds = recall.prepared(asked, "restricted")
         return _ran((await reading.execute(sa.text(f"{EXPLAIN} {statement.text}"), binds)).scalar_one()[0])
 
 
@@ -281,6 +280,35 @@ async def test_a_word_outside_of_a_small_scope_is_not_looked_up_posting_by_posti
     assert max(node["Actual Loops"] for node in control if node.get("Relation Name") == "chunks") > CHUNKS // 2
 
 
+async def test_a_list_of_documents_spares_the_look_up_of_each_row_and_is_of_one_version(
+    database, big, embedder, owner
+) -> None:
+    seen = database.restricted(filters.restriction(KEYS["one document"]))
+    query = await embedder.embed_query("balt kax")
+    asked = hybrid.request(big, "balt kax", query)
+    looked_up = []
+    for is_listed in (False, True):
+        async with seen.reading(big) as reading:
+            shown = await recall.visible(reading, asked) if is_listed else replace(asked, filters=KEYS["one document"])
+            statement, binds = recall.prepared(shown, "restricted")
+            ran = _ran((await reading.execute(sa.text(f"{EXPLAIN} {statement.text}"), binds)).scalar_one()[0])
+        looked_up.append(sum(n["Actual Loops"] for n in ran if n.get("Index Name") == "pk_documents"))
+    assert looked_up[1] + 50 < looked_up[0]
+    async with seen.reading(big) as reading:
+        await visible_documents.prepare(reading)
+        assert reading.listed.chunks == 50
+    change = "UPDATE stepwell.documents SET metadata = metadata || $2 WHERE user_id = $1 AND document_id = $3"
+    (document_id,) = reading.listed.document_ids
+    await owner.execute(change, big, '{"kind": "common"}', document_id)
+    await owner.execute("UPDATE stepwell.tenants SET version = version + 1 WHERE user_id = $1", big)
+    try:
+        async with seen.searching(big) as reading:
+            assert (await recall.hybrid(reading, asked)).candidates == ()
+    finally:
+        await owner.execute(change, big, '{"kind": "rare"}', document_id)
+        await owner.execute("UPDATE stepwell.tenants SET version = version + 1 WHERE user_id = $1", big)
+
+
 async def test_words_are_compared_with_the_few_chunks_that_a_caller_sees(database, big, monkeypatch) -> None:
     seen = database.restricted(filters.restriction(KEYS["one document"]))
     word = IndexText("outsidx", "outsidx")
@@ -293,14 +321,14 @@ async def test_words_are_compared_with_the_few_chunks_that_a_caller_sees(databas
             "edits_folded": ["outside"],
             "edits_plain": ["outside"],
         },
-        "lexemes_by_prefix": {"firsts": ["out"], "ends": ["ouu"], "limit": 4},
+        "lexemes_by_prefix": {"firsts": ["out"], "ends": ["ouu"], "queries": ["'out':*"], "most_read": 0, "limit": 4},
     }
     for name, binds in requests.items():
         looked_up = []
         for most in (visible_chunks.MOST_VISIBLE, 0):
             monkeypatch.setattr(visible_chunks, "MOST_VISIBLE", most)
             async with seen.reading(big) as reading:
-                parts, own = visible_chunks.wanted(reading)
+                parts, own = await visible_chunks.wanted(reading)
                 statement = sa.text(f"{EXPLAIN} {sql.statement(name, *parts).text}")
                 values = {"user_id": big, **binds, **own}
                 ran = _ran((await reading.execute(statement, values)).scalar_one()[0])

@@ -163,3 +163,11 @@ def test_a_joined_name_matches_its_parts() -> None:
     ]
     gone = known.patched({"lihua": []})
     assert gone.find("Hi Li Hua") == []
+
+
+def test_all_names_that_may_be_in_a_text_are_those_that_occur_in_it_and_those_that_others_hide() -> None:
+    stored = ["Tide", "Tide Alpha", "Alpha Works", "LiHua", "C++", "Other"]
+    known = Gazetteer.build([(name, UUID(int=number)) for number, name in enumerate(stored)])
+    text = "tide alpha works on C++ with li hua"
+    assert {match.key for match in known.find(text)} <= known.occurring(text)
+    assert known.occurring(text) == {"tide", "tide alpha", "alpha works", "c++", "lihua"}

@@ -1,8 +1,11 @@
 -- Selects the terms that a chunk contains which the caller sees. The postings of all terms are compared with a small scope
--- at once; in another one, the chunks of each term's postings are looked up until one is visible.
+-- at once; in another one, the chunks of each term's postings are looked up until one is visible. Words that begin with a
+-- prefix were chosen among those that the caller sees.
 -- Columns: terms_in_scope: lexeme.
 -- part restricted  the frequency of a term is 0 if the caller sees no chunk that contains it; with filters
+-- part indexed  conditions of an expression
 -- :user_id text  owner of the rows
+-- :expansions text[]  lexemes that begin with a prefix of the query
 -- if restricted
 terms_in_scope AS MATERIALIZED (
     SELECT DISTINCT p.lexeme
@@ -11,11 +14,22 @@ terms_in_scope AS MATERIALIZED (
         FROM terms AS t
         JOIN stepwell.postings AS o ON o.user_id = :user_id AND o.lexeme = t.lexeme
         WHERE (SELECT small FROM scope)
+-- if indexed
+          AND t.lexeme <> ALL (:expansions)
+-- end
         OFFSET 0
     ) AS p
     WHERE {{posting_chunk p.item}} IN (SELECT a.chunk_no FROM filtered_chunks AS a)
+-- if indexed
     UNION ALL
-    SELECT t.lexeme FROM terms AS t WHERE NOT (SELECT small FROM scope) AND t.df > 0 AND (
+    SELECT x.lexeme FROM unnest(:expansions) AS x (lexeme)
+-- end
+    UNION ALL
+    SELECT t.lexeme FROM terms AS t WHERE NOT (SELECT small FROM scope) AND t.df > 0
+-- if indexed
+      AND t.lexeme <> ALL (:expansions)
+-- end
+      AND (
         SELECT true
         FROM stepwell.postings AS b
         CROSS JOIN LATERAL unnest(b.items) AS i (item)
