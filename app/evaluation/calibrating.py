@@ -25,6 +25,7 @@ from app.shapes import (
     LogitScale,
     RelevanceCalibration,
     StoredCalibration,
+    uris,
 )
 
 STRATEGIES = (Strategy("auto"), Strategy("multihop"))
@@ -130,8 +131,8 @@ class _Asking:
         scale = current.relevance if found.hops is None else current.hops
         pairs: list[Prediction] = []
         for hit in found.hits[:ASSESSED_HITS]:
-            by_id = grades.get(str(hit.candidate.document_id))
-            grade = grades.get(hit.candidate.uri or "", by_id)
+            names = (*uris.spellings(hit.candidate.uri or ""), str(hit.candidate.document_id))
+            grade = next((grades[name] for name in names if name in grades), None)
             if hit.relevance is not None and not (grade is None and self.only_judged):
                 pairs.append((logit_scales.removed(scale, hit.relevance), (grade or 0) > 0))
         return pairs
