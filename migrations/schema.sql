@@ -33,6 +33,9 @@ chunks.length integer NOT NULL
 chunks.start_offset integer NOT NULL
 chunks.tsv tsvector NOT NULL
 chunks.user_id text NOT NULL
+document_facets.document_id uuid NOT NULL
+document_facets.ids bytea NOT NULL STORAGE e
+document_facets.user_id text NOT NULL
 documents.attributes_hash bytea NOT NULL
 documents.chunk_count integer NOT NULL
 documents.chunk_overlap smallint NOT NULL DEFAULT 24
@@ -111,11 +114,13 @@ entity_words.lexeme text NOT NULL
 entity_words.user_id text NOT NULL
 facet_keys.distinct_values bigint NOT NULL
 facet_keys.documents bigint NOT NULL
+facet_keys.id integer
 facet_keys.key text NOT NULL
 facet_keys.type text NOT NULL
 facet_keys.user_id text NOT NULL
 facet_values.documents bigint NOT NULL
 facet_values.hash bigint NOT NULL
+facet_values.id integer
 facet_values.key text NOT NULL
 facet_values.opening text NOT NULL
 facet_values.user_id text NOT NULL
@@ -263,6 +268,9 @@ chunks ck_chunks_user_id CHECK ((user_id <> ''::text))
 chunks fk_chunks_documents FOREIGN KEY (user_id, document_id) REFERENCES stepwell.documents(user_id, document_id) ON DELETE CASCADE
 chunks pk_chunks PRIMARY KEY (user_id, chunk_id)
 chunks uq_chunks_user_id_document_id_chunk_index UNIQUE (user_id, document_id, chunk_index) DEFERRABLE
+document_facets ck_document_facets_user_id CHECK ((user_id <> ''::text))
+document_facets fk_document_facets_documents FOREIGN KEY (user_id, document_id) REFERENCES stepwell.documents(user_id, document_id) ON DELETE CASCADE
+document_facets pk_document_facets PRIMARY KEY (user_id, document_id)
 documents ck_documents_user_id CHECK ((user_id <> ''::text))
 documents fk_documents_sources FOREIGN KEY (user_id, source_id) REFERENCES stepwell.sources(user_id, source_id)
 documents pk_documents PRIMARY KEY (user_id, document_id)
@@ -371,9 +379,12 @@ CREATE INDEX ix_mentions_user_id_document_id ON stepwell.mentions USING btree (u
 CREATE INDEX ix_mentions_user_id_entity_id_kind_document_id ON stepwell.mentions USING btree (user_id, entity_id, kind, document_id) INCLUDE (count)
 CREATE INDEX ix_recognised_pictures_user_id_used_at ON stepwell.recognised_pictures USING btree (user_id, used_at)
 CREATE UNIQUE INDEX alembic_version_pkc ON stepwell.alembic_version USING btree (version_num)
+CREATE UNIQUE INDEX ix_facet_keys_id ON stepwell.facet_keys USING btree (user_id, id)
+CREATE UNIQUE INDEX ix_facet_values_id ON stepwell.facet_values USING btree (user_id, id)
 CREATE UNIQUE INDEX pk_api_keys ON stepwell.api_keys USING btree (key_id)
 CREATE UNIQUE INDEX pk_audit_log ON stepwell.audit_log USING btree (user_id, event_id)
 CREATE UNIQUE INDEX pk_chunks ON stepwell.chunks USING btree (user_id, chunk_id)
+CREATE UNIQUE INDEX pk_document_facets ON stepwell.document_facets USING btree (user_id, document_id)
 CREATE UNIQUE INDEX pk_documents ON stepwell.documents USING btree (user_id, document_id)
 CREATE UNIQUE INDEX pk_embedding_cache ON stepwell.embedding_cache USING btree (user_id, model, dimension, task, text_hash)
 CREATE UNIQUE INDEX pk_embedding_identity ON stepwell.embedding_identity USING btree (active)
@@ -413,6 +424,7 @@ alembic_version off
 api_keys off 
 audit_log ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 chunks ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING  CASE WHEN ( SELECT (NULLIF(current_setting('stepwell.visible_documents'::text, true), ''::text) IS NOT NULL)) THEN (document_id IN ( SELECT unnest((NULLIF(current_setting('stepwell.visible_documents'::text, true), ''::text))::uuid[]) AS unnest)) ELSE ( SELECT true FROM stepwell.documents d WHERE ((d.user_id = chunks.user_id) AND (d.document_id = chunks.document_id)) LIMIT 1) END CHECK 
+document_facets ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 documents ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING jsonb_path_exists(metadata, ( SELECT (NULLIF(current_setting('stepwell.visible'::text, true), ''::text))::jsonpath AS "nullif"), CASE WHEN ( SELECT (current_setting('stepwell.visible_needs_document'::text, true) = 'true'::text)) THEN (moments || jsonb_build_object('document', document_id, 'source', source_id, 'uri', uri, 'created', (EXTRACT(epoch FROM created_at) * (1000000)::numeric))) ELSE '{}'::jsonb END, true) CHECK 
 embedding_cache ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 embedding_identity off 
@@ -805,6 +817,7 @@ schema stepwell to stepwell_service: USAGE
 table alembic_version to stepwell_service: SELECT
 table chunks to stepwell_restricted: SELECT
 table chunks to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table document_facets to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table documents to stepwell_restricted: SELECT
 table documents to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table embedding_cache to stepwell_service: DELETE, INSERT, SELECT, UPDATE

@@ -7,10 +7,13 @@ import re
 from collections.abc import Iterator, Mapping
 
 from app.store.connection import sql
+from app.store.documents import facet_counts
+from app.store.maintenance import facet_repairs
 from app.store.multihop import links
 from app.store.search import passages, recall
 
-COMPOSED = (recall.HYBRID, passages.RANKS_OF_CHUNK, links.NAMES)
+COMPOSED_READS = (recall.HYBRID, passages.RANKS_OF_CHUNK, links.NAMES, facet_repairs.DIFFERING_IDS)
+COMPOSED = (*COMPOSED_READS, facet_counts.STORE_IDS)
 """The names of the files of each statement that is composed of CTEs; the last is that of the statement."""
 
 

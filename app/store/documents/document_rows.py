@@ -114,8 +114,9 @@ async def _insert(db: Writing, new: Sequence[DocumentWrite], names_version: int)
     if not new:
         return
     drafts = [one.draft for one in new]
+    document_ids = [one.document_id for one in new]
     binds = {
-        "document_ids": [one.document_id for one in new],
+        "document_ids": document_ids,
         "identities": [draft.identity for draft in drafts],
         "uris": [draft.uri for draft in drafts],
         "titles": [draft.title for draft in drafts],
@@ -138,7 +139,7 @@ async def _insert(db: Writing, new: Sequence[DocumentWrite], names_version: int)
     await db.execute(
         sql.statement("insert_documents"), {"user_id": db.user_id, "names_version": names_version, **binds}
     )
-    await facet_counts.count(db, added=[draft.metadata for draft in drafts])
+    await facet_counts.count(db, document_ids, added=[draft.metadata for draft in drafts])
 
 
 async def update(db: Writing, document_id: UUID, draft: DocumentDraft, values: Mapping[str, Any]) -> None:
@@ -157,7 +158,7 @@ async def update(db: Writing, document_id: UUID, draft: DocumentDraft, values: M
     change = sa.update(tables.documents).where(_d.user_id == db.user_id, _d.document_id == document_id)
     before = await facet_counts.metadata_of(db, document_id)
     await db.execute(change.values(**{"extracted": extracted, **values}, updated_at=changed_at))
-    await facet_counts.count(db, added=[draft.metadata], removed=[before])
+    await facet_counts.count(db, [document_id], added=[draft.metadata], removed=[before])
 
 
 def attributes(draft: DocumentDraft) -> dict[str, Any]:

@@ -14,6 +14,8 @@ from app.store.connection.transactions import Reading, Writing
 from app.store.schema import tables
 
 _d = tables.documents.c
+STORE_IDS = ("ids_of_documents", "store_ids_of_documents")
+"""The statement that stores the ids of the keys and values of documents."""
 
 
 async def metadata_of(db: Reading, document_id: UUID) -> Json:
@@ -22,12 +24,17 @@ async def metadata_of(db: Reading, document_id: UUID) -> Json:
     return await db.scalar(query) or {}
 
 
-async def count(db: Writing, *, added: Sequence[Json] = (), removed: Sequence[Json] = ()) -> None:
+async def count(
+    db: Writing, document_ids: Sequence[UUID] = (), *, added: Sequence[Json] = (), removed: Sequence[Json] = ()
+) -> None:
     """Count the metadata of new versions of documents, and no longer that of the versions that they replace."""
     binds = {"added": _texts(added), "removed": _texts(removed)}
     if binds["added"] == binds["removed"]:
         return
     await db.execute(sql.statement("count_facets"), {"user_id": db.user_id, **binds})
+    if document_ids:
+        statement = sql.statement(STORE_IDS, "some")
+        await db.execute(statement, {"user_id": db.user_id, "document_ids": list(document_ids)})
     if binds["removed"]:
         await forget(db, keys=list({key for one in removed for key in one}))
 

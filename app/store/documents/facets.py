@@ -1,7 +1,8 @@
 """Reads the facets of a user's metadata.
 
-Those of all documents come from counts that are stored in the transaction of each write (`facet_counts`), others are
-counted.
+Those of all documents come from counts that are stored in the transaction of each write (`facet_counts`), those with
+filters from ids that are stored with them (`filtered_facets`). A restricted caller has no privilege on either: the
+metadata of the documents that it sees is counted.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from app.shapes import Facet, FacetQuery, FacetValue
 from app.shapes.facets import MAX_KEYS
 from app.store.connection import sql
 from app.store.connection.transactions import Reading
-from app.store.documents import filters
+from app.store.documents import filtered_facets, filters
+from app.store.documents.filtered_facets import TYPE_NAMES, IdCache
 
-_NAMES = {"array": "list"}
 
-
-async def count(db: Reading, query: FacetQuery) -> list[Facet]:
+async def count(db: Reading, query: FacetQuery, cache: IdCache | None = None) -> list[Facet]:
     """The facets of the documents that pass the filters, those of most documents first."""
+    if query.filters and db.restriction is None:
+        return await filtered_facets.count(db, query, cache or IdCache())
     among = filters.visible(db, query.filters)
     filtering = filters.binds(among)
     parts = [*filtering]
@@ -32,7 +34,7 @@ async def count(db: Reading, query: FacetQuery) -> list[Facet]:
         Facet(
             row.key,
             int(row.documents),
-            {_NAMES.get(name, name): int(documents) for name, documents in row.types.items()},
+            {TYPE_NAMES.get(name, name): int(documents) for name, documents in row.types.items()},
             row.distinct_values,
             tuple(FacetValue(value, int(documents)) for value, documents in row.commonest),
         )

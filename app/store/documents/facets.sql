@@ -34,7 +34,7 @@ types AS (
 ),
 counted AS (
     SELECT v.key, v.value, v.opening, v.hash, sum(v.documents) AS documents
-    FROM ({{facet_values pairs}}) AS v
+    FROM ({{facet_values pairs, documents}}) AS v
 -- if of_values
     WHERE starts_with(lower(v.value #>> '{}'), lower(:prefix))
 -- end

@@ -10,12 +10,16 @@ from app.store.connection.transactions import Reading, Writing
 from app.store.documents import facet_counts
 
 _VALUES = ("key", "opening", "hash", "value", "documents")
+DIFFERING_IDS = ("ids_of_documents", "differing_ids_of_documents")
+"""The statement that counts the documents of which other ids are stored."""
 _KEYS = ("key", "type", "documents", "distinct_values")
 
 
 async def differences(db: Reading) -> int:
-    """How many counts of values, or else of keys, differ from the metadata of the documents."""
-    return len(await _rows(db, "repair_facet_values") or await _rows(db, "repair_facet_keys"))
+    """How many counts of values, or else of keys, or else ids of documents differ from the metadata."""
+    counts = await _rows(db, "repair_facet_values") or await _rows(db, "repair_facet_keys")
+    statement = sql.statement(DIFFERING_IDS)
+    return len(counts) or await db.scalar(statement, {"user_id": db.user_id})
 
 
 _ADD_VALUES = sql.inline(
@@ -48,6 +52,28 @@ _ADD_KEYS = sql.inline(
     distinct_values="bigint[]",
 )
 
+_NUMBER_VALUES = sql.inline(
+    """
+    UPDATE stepwell.facet_values AS f SET id = n.id
+    FROM (SELECT v.key, v.opening, v.hash, (SELECT coalesce(max(m.id), 0) FROM stepwell.facet_values AS m
+                                            WHERE m.user_id = :user_id) + row_number() OVER () AS id
+          FROM stepwell.facet_values AS v WHERE v.user_id = :user_id AND v.id IS NULL) AS n
+    WHERE f.user_id = :user_id AND f.key = n.key AND f.opening = n.opening AND f.hash = n.hash
+    """,
+    user_id="text",
+)
+
+_NUMBER_KEYS = sql.inline(
+    """
+    UPDATE stepwell.facet_keys AS f SET id = n.id
+    FROM (SELECT k.key, k.type, (SELECT coalesce(max(m.id), 0) FROM stepwell.facet_keys AS m
+                                 WHERE m.user_id = :user_id) + row_number() OVER () AS id
+          FROM stepwell.facet_keys AS k WHERE k.user_id = :user_id AND k.id IS NULL) AS n
+    WHERE f.user_id = :user_id AND f.key = n.key AND f.type = n.type
+    """,
+    user_id="text",
+)
+
 
 async def correct(db: Writing) -> None:
     """Add the differences to the counts. Under the user's lock."""
@@ -56,6 +82,8 @@ async def correct(db: Writing) -> None:
     keys = await _rows(db, "repair_facet_keys")
     await db.execute(_ADD_KEYS, {"user_id": db.user_id, **_columns(keys, _KEYS)})
     await facet_counts.forget(db, keys=list({row.key for row in (*values, *keys)}))
+    for statement in (_NUMBER_VALUES, _NUMBER_KEYS, sql.statement(facet_counts.STORE_IDS)):
+        await db.execute(statement, {"user_id": db.user_id})
 
 
 async def _rows(db: Reading, statement: str) -> Sequence[Any]:

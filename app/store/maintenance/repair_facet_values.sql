@@ -9,7 +9,7 @@ WITH pairs AS MATERIALIZED (
     GROUP BY e.key, e.value
 ),
 both_counts AS (
-    SELECT v.key, v.opening, v.hash, CAST(v.value AS text) AS value, v.documents FROM ({{facet_values pairs}}) AS v
+    SELECT v.key, v.opening, v.hash, CAST(v.value AS text) AS value, v.documents FROM ({{facet_values pairs, documents}}) AS v
     UNION ALL
     SELECT f.key, f.opening, f.hash, CAST(f.value AS text), -f.documents
     FROM stepwell.facet_values AS f WHERE f.user_id = :user_id

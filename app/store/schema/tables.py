@@ -450,7 +450,10 @@ facet_keys = Table(
     Column("documents", BigInteger, nullable=False),
     # Of this type, with the elements of lists.
     Column("distinct_values", BigInteger, nullable=False),
+    # Null where a process of a version before 0038 has counted it.
+    Column("id", Integer),
     PrimaryKeyConstraint("user_id", "key", "type"),
+    Index("ix_facet_keys_id", "user_id", "id", unique=True),
 )
 
 facet_values = Table(
@@ -463,8 +466,23 @@ facet_values = Table(
     Column("hash", BigInteger, nullable=False),
     Column("value", JSONB, nullable=False),
     Column("documents", BigInteger, nullable=False),
+    Column("id", Integer),
     PrimaryKeyConstraint("user_id", "key", "opening", "hash"),
     Index("ix_facet_values_documents", "user_id", "key", text("documents DESC"), "opening", "hash"),
+    Index("ix_facet_values_id", "user_id", "id", unique=True),
+)
+
+document_facets = Table(
+    "document_facets",
+    metadata,
+    *columns.tenant(),
+    Column("document_id", Uuid, nullable=False),
+    # Of its keys and values (`ids_of_documents.sql`).
+    Column("ids", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("user_id", "document_id"),
+    ForeignKeyConstraint(
+        ["user_id", "document_id"], [documents.c.user_id, documents.c.document_id], ondelete="CASCADE"
+    ),
 )
 
 feedback = Table(

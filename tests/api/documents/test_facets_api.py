@@ -14,6 +14,7 @@ from fastapi import FastAPI
 
 from app.config import Settings
 from app.store.connection.transactions import Database
+from app.store.documents import filtered_facets
 from benchmarks.fake_embedder import FakeEmbedder
 
 STORED: list[dict[str, Any]] = [
@@ -32,12 +33,18 @@ async def app(database: Database, embedder: FakeEmbedder) -> AsyncIterator[FastA
         yield running
 
 
-async def facets(caller: Caller, **parameters: Any) -> dict[str, Any]:
-    """The facets by key; the tool lists the same keys and values."""
+async def counted(caller: Caller, **parameters: Any) -> list[dict[str, Any]]:
+    """The facets."""
     given = {name: json.dumps(value) if name == "filters" else value for name, value in parameters.items()}
     response = await caller.client.get("/api/rag/facets", params=given)
     assert response.status_code == 200, response.text
-    found = response.json()["facets"]
+    found: list[dict[str, Any]] = response.json()["facets"]
+    return found
+
+
+async def facets(caller: Caller, **parameters: Any) -> dict[str, Any]:
+    """The facets by key; the tool lists the same keys and values."""
+    found = await counted(caller, **parameters)
     arguments = {**parameters, **parameters.get("filters", {})}
     arguments.pop("filters", None)
     listed = (await caller.client.post("/api/rag/tools/list_facets", json=arguments)).json()["facets"]
@@ -92,7 +99,27 @@ CHANGES: list[dict[str, Any]] = [
 ]
 
 
-async def test_counts_of_all_documents_are_those_of_counting_them_after_each_change(caller: Caller) -> None:
+FILTERS: list[dict[str, Any]] = [
+    *({"b": "x"}, {"b": {"in": [1, True, None]}}, {"a": 1}, {"b": "x", "a": 1.0}, {"c": None}),
+    *({"b": "gone"}, {"none": 1}, {"b": {"in": ["x", "X", "gone"]}, "": "empty"}),
+]
+
+
+async def check_filters(caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Documents are found by ids as by SQL, which selects them where few have a value or another condition is given."""
+    for place, metadata in enumerate(FILTERS):
+        more = ({}, {"limit": 1}, {"key": "b", "prefix": "x"}, {"prefix": "B"})[place % 4]
+        selected = await counted(caller, filters={"metadata": metadata | {"no": {"exists": False}}}, **more)
+        with monkeypatch.context() as patched:
+            patched.setattr(filtered_facets, "FEW", -1)
+            patched.setattr(filtered_facets, "PORTION", 2 if more else 10)
+            patched.setattr(filtered_facets, "SORTED", 0 if more else 10)
+            assert await counted(caller, filters={"metadata": metadata}, **more) == selected, (metadata, more)
+
+
+async def test_counts_of_all_documents_are_those_of_counting_them_after_each_change(
+    caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A filter that every document passes makes them counted; the ids of the documents are those of the changes."""
     every = {"metadata": {"none": {"exists": False}}}
     ids: list[str] = []
@@ -106,11 +133,12 @@ async def test_counts_of_all_documents_are_those_of_counting_them_after_each_cha
         else:
             change = {"metadata": CHANGES[number % len(CHANGES) - 1] | {"z": None}}
             await caller.client.patch(f"/api/rag/documents/{ids[number % 4]}", json=change)
-        counted = await facets(caller)
-        assert counted == await facets(caller, filters=every)
+        assert await facets(caller) == await facets(caller, filters=every)
         for prefix in ("x", "é"):
             shown = await facets(caller, key="b", prefix=prefix, limit=1)
             assert shown == await facets(caller, key="b", prefix=prefix, limit=1, filters=every)
+        if number == 2 * len(CHANGES) + 3:
+            await check_filters(caller, monkeypatch)
     for document_id in ids:
         await caller.client.delete(f"/api/rag/documents/{document_id}")
         assert await facets(caller) == await facets(caller, filters=every)

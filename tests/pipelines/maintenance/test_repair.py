@@ -51,13 +51,13 @@ class Repaired:
         return (await repair.check(self.tenant.user_id, db=self.owner, keys=tags.KEYS)).damage
 
     async def rows(self) -> dict[str, list[str]]:
-        """The derived rows as text, without what a rewrite may change: when an entity was first seen."""
+        """The derived rows as text, without what a rewrite may change: when an entity was first seen, and ids."""
         return {
             name: [
                 row[0]
                 for row in await self.connection.fetch(
                     f"SELECT (to_jsonb(t) - $1::text[])::text FROM {tables.SCHEMA}.{name} AS t ORDER BY 1",
-                    ["created_at", "updated_at", "tail_no", "tail_size", "first_no"],
+                    ["created_at", "updated_at", "tail_no", "tail_size", "first_no", "id"],
                 )
             ]
             for name in DERIVED
@@ -112,6 +112,8 @@ CORRUPTIONS = (
     "DELETE FROM stepwell.headings WHERE chunk_no % 4 = 1",
     "UPDATE stepwell.facet_values SET documents = documents + 1",
     "INSERT INTO stepwell.facet_values SELECT user_id, 'stray', 'a', 1, '\"a\"', 2 FROM stepwell.tenants",
+    "UPDATE stepwell.facet_values SET id = NULL WHERE hash % 2 = 0",
+    "UPDATE stepwell.document_facets SET ids = int4send(0)",
     "UPDATE stepwell.facet_keys SET distinct_values = 7, type = type || '-'",
 )
 
@@ -137,6 +139,8 @@ async def test_a_table_that_was_emptied_is_filled_again(repaired):
         await repaired.connection.execute(f"TRUNCATE stepwell.{table} CASCADE")
         assert await repaired.repair(), table
         assert (await repaired.rows())[table] == before[table]
+    await repaired.connection.execute("DELETE FROM stepwell.document_facets")
+    assert (await repaired.repair()).facets
     assert await repaired.check() == Damage()
 
 

@@ -1,0 +1,7 @@
+-- Counts the documents of which other ids of keys and values are stored than those of their metadata.
+-- Columns: documents.
+-- :user_id text  owner of the rows
+SELECT count(*) AS documents
+FROM ids_of_documents AS i
+    LEFT JOIN stepwell.document_facets AS f ON f.user_id = :user_id AND f.document_id = i.document_id
+WHERE coalesce(f.ids, int4send(0)) <> i.ids
