@@ -9,6 +9,8 @@ from rapidfuzz import fuzz, process
 
 NEAREST_SCORE = 75
 """Minimum ratio (rapidfuzz, 0 to 100) of an unknown name to the known one that is suggested."""
+NEAREST_OTHER, LONG = 85, 6
+"""Minimum ratio to a name in other products, and its minimum length."""
 MAX_LENGTH = 64
 
 _NAME = re.compile(rf"[A-Za-z_][A-Za-z0-9_-]{{0,{MAX_LENGTH - 1}}}")
@@ -110,7 +112,15 @@ def _nearest(unknown: str, known: Mapping[str, str]) -> str | None:
         if name in known and _plain(unknown) in other_names.split():
             return known[name]
     similar = process.extractOne(unknown, list(known), scorer=fuzz.ratio, score_cutoff=NEAREST_SCORE)
-    return known[similar[0]] if similar else None
+    return known[similar[0]] if similar else _nearest_other(_plain(unknown), known)
+
+
+def _nearest_other(unknown: str, known: Mapping[str, str]) -> str | None:
+    """The path of the known name of which another name is misspelt: `fliters` means `metadata` where that is known."""
+    others = {other: known[name] for name, listed in _OTHER_NAMES.items() if name in known for other in listed.split()}
+    long = [other for other in others if len(other) >= LONG]
+    similar = process.extractOne(unknown, long, scorer=fuzz.ratio, score_cutoff=NEAREST_OTHER)
+    return others[similar[0]] if similar else None
 
 
 def _plain(name: str) -> str:

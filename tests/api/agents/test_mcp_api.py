@@ -108,6 +108,11 @@ async def test_every_tool_returns_over_mcp_what_it_returns_over_rest(
         ("search_documents", {"query": "lime", "path": "notes"}, "path: Unknown field. Did you mean sources?"),
         ("search_documents", {"query": "lime", "year": 2024}, "Did you mean metadata.year?"),
         ("search_documents", {"query": "lime", "filter": {"year": 2024}}, "Did you mean metadata?"),
+        (
+            "search_documents",
+            {"query": "lime", "fliters": {"year": 2024}},
+            "fliters: Unknown field. Did you mean metadata?",
+        ),
         ("search_documents", {"query": "lime", "mode": "fts5"}, "or 'lexical'. Did you mean lexical?"),
         ("get_document", {"document_id": str(uuid4())}, "No such document"),
         ("search_document", {"query": "lime"}, "Did you mean search_documents?"),
