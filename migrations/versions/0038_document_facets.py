@@ -80,6 +80,8 @@ STATEMENTS = (
     IDS_OF_VALUES,
     IDS_OF_KEYS,
     "CREATE UNIQUE INDEX ix_facet_keys_id ON stepwell.facet_keys (user_id, id)",
+    # As in 0018, because it has two indexes by user now: a new user becomes known to the planner early.
+    "ALTER TABLE stepwell.facet_keys SET (autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 2000)",
     "CREATE UNIQUE INDEX ix_facet_values_id ON stepwell.facet_values (user_id, id)",
     DOCUMENT_FACETS,
     # All rows are read at once: ids in the row itself, not compressed.

@@ -28,8 +28,12 @@ END
 $$
 """
 _CONDITIONS = {
-    "embeddings": """(SELECT true FROM stepwell.documents AS d
-        WHERE d.user_id = {table}.user_id AND d.document_id = {table}.document_id LIMIT 1)""",
+    "embeddings": """CASE
+        WHEN (SELECT NULLIF(current_setting('stepwell.visible_documents', true), '') IS NOT NULL)
+        THEN document_id IN (
+            SELECT unnest(CAST(NULLIF(current_setting('stepwell.visible_documents', true), '') AS uuid[])))
+        ELSE (SELECT true FROM stepwell.documents AS d
+              WHERE d.user_id = {table}.user_id AND d.document_id = {table}.document_id LIMIT 1) END""",
     "entity_vectors": """(SELECT current_setting('stepwell.shows_entities', true) = 'true')
         AND (SELECT true FROM stepwell.entities AS e
         WHERE e.user_id = {table}.user_id AND e.entity_id = {table}.entity_id LIMIT 1)""",
