@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass
 from uuid import UUID
 
 import numpy as np
+from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from app.pipelines.running import offload
@@ -18,6 +20,12 @@ from app.text.words import sketches
 MOST = 250_000
 """Documents that are compared, the newest ones."""
 MAX_SETS = 10
+MAX_CALLERS = 1_000
+"""Callers whose sets a process keeps for each database, until their documents change."""
+
+_Owner = tuple[str, str | None]
+"""A user, and what its callers share who do not see everything (`Restriction.audience`)."""
+_kept: weakref.WeakKeyDictionary[object, LRUCache[_Owner, tuple[int, NearDuplicateUse]]] = weakref.WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +43,18 @@ async def use(user_id: str, *, db: Database) -> NearDuplicateUse:
     Of documents with the same text, one is compared. Linear in the number of documents but for sorting.
     """
     async with db.reading(user_id) as reading:
+        kept = _kept.setdefault(reading.database_key, LRUCache(MAX_CALLERS))
+        owner, version = (user_id, reading.audience), reading.version.data
+        if owner in kept and kept[owner][0] == version:
+            return kept[owner][1]
         read = await sketched_documents.read(reading, most=MOST, width=sketches.BYTES)
+    found = await _use(read, user_id, db)
+    if not found.uncompared:  # `stepwell reindex` adds sketches without raising the version
+        kept[owner] = version, found
+    return found
+
+
+async def _use(read: SketchedDocuments, user_id: str, db: Database) -> NearDuplicateUse:
     sets = await offload.run(len(read.sketches), _sets, read)
     if not sets:
         return NearDuplicateUse(uncompared=read.unread)

@@ -392,6 +392,7 @@ async def test_versions_of_a_document_are_named_apart_from_equal_ones(caller: Ca
     async with owning.writing(caller.user_id) as writing:
         d = tables.documents.c
         change = sa.update(tables.documents).where(d.user_id == caller.user_id, d.uri == "second")
+        await writing.lock()
         await writing.execute(change.values(sketch=None))
     near = (await caller.client.get("/api/rag/stats")).json()["duplicates"]["near"]
     assert near == {"documents": 0, "sets": [], "uncompared": 1}
