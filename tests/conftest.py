@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,6 +98,15 @@ class DatabaseAddress:
     async def connect(self, user: str = postgres.OWNER) -> asyncpg.Connection:
         """An asyncpg connection as `user`."""
         return await asyncpg.connect(self.server.dsn(user=user, database=self.name, driver="postgresql"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _default_logging() -> Iterator[None]:
+    """Leaves no level and no handler to the next module: a command in this process lets only errors pass."""
+    yield
+    root = logging.getLogger()
+    root.handlers = [handler for handler in root.handlers if handler.name != "stepwell"]
+    root.setLevel(logging.WARNING)
 
 
 @pytest.fixture

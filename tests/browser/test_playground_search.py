@@ -444,6 +444,7 @@ async def test_axe_finds_no_violation_in_an_answer_and_a_document_and_the_graph_
     await page.locator(".placement .steps").wait_for()
     await notes.assert_accessible()
     await page.set_viewport_size(PHONE)
+    await page.locator(".graph svg.stacked").wait_for()
     boxes = await page.locator(".graph .node").evaluate_all("nodes => nodes.map(node => node.getBoundingClientRect())")
     assert len({box["y"] for box in boxes}) == len(boxes), "the nodes are stacked"
     assert await page.locator(".graph-scroll").evaluate("area => area.scrollWidth <= area.clientWidth")

@@ -268,7 +268,7 @@ async def test_0035_notes_pages_0036_counts_stored_metadata_and_0037_keeps_restr
 
 
 async def _assert_restricted_callers_find_what_they_see(database: transactions.Database) -> None:
-    """By the policies of revision 0037: with a list of documents, without one, and with a list of none."""
+    """By the policies of revision 0038: with a list of documents, without one, and with a list of none."""
     for metadata, expected in (({"b": {"c": 1}}, {BRANDT}), ({"z": 1}, set())):
         seen = database.restricted(filters.restriction(Filters(metadata=metadata)))
         for is_listed in (False, True):

@@ -450,7 +450,7 @@ facet_keys = Table(
     Column("documents", BigInteger, nullable=False),
     # Of this type, with the elements of lists.
     Column("distinct_values", BigInteger, nullable=False),
-    # Null where a process of a version before 0038 has counted it.
+    # Null where a process of a version before 0039 has counted it.
     Column("id", Integer),
     PrimaryKeyConstraint("user_id", "key", "type"),
     Index("ix_facet_keys_id", "user_id", "id", unique=True),

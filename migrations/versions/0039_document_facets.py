@@ -1,13 +1,13 @@
 """Numbers the keys and values of metadata, and keeps their numbers by document, for facets with filters.
 
-Revision ID: 0038
-Revises: 0037
+Revision ID: 0039
+Revises: 0038
 """
 
 from alembic import op
 
-revision = "0038"
-down_revision = "0037"
+revision = "0039"
+down_revision = "0038"
 branch_labels = None
 depends_on = None
 

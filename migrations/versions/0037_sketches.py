@@ -2,13 +2,13 @@
 
 Documents that are stored already have none until they change or `stepwell reindex --all` is run.
 
-Revision ID: 0039
+Revision ID: 0037
 Revises: 0036
 """
 
 from alembic import op
 
-revision = "0039"
+revision = "0037"
 down_revision = "0036"
 branch_labels = None
 depends_on = None

@@ -5,14 +5,14 @@ sees few documents, the transaction has their ids in `stepwell.visible_documents
 all visible names; now a process keeps the user's names for all callers, and looks up which of those in a query are
 visible.
 
-Revision ID: 0037
-Revises: 0039
+Revision ID: 0038
+Revises: 0037
 """
 
 from alembic import op
 
-revision = "0037"
-down_revision = "0039"
+revision = "0038"
+down_revision = "0037"
 branch_labels = None
 depends_on = None
 
