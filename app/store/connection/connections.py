@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlalchemy.util import greenlet_spawn
 
 from app import errors
-from app.store.connection import bounded, driver_errors, failures
+from app.store.connection import bounded, driver_errors, engines, failures
 
 log = logging.getLogger(__name__)
 
@@ -104,11 +104,15 @@ class Connection:
         self._driver: asyncpg.Connection = self._pooled.driver_connection
 
     async def close(self) -> None:
-        """Return the connection to the pool, or close it if it is still in a transaction."""
-        if self._pooled.is_valid and (self._driver.is_closed() or self._driver.is_in_transaction()):
+        """Return the connection to the pool, or close it if it is still in a transaction or does not know vectors."""
+        if self._pooled.is_valid and not self._is_reusable():
             await self.invalidate()
         if self._pooled.is_valid:
             self._pooled.close()  # without awaiting: the pool resets nothing and has room for all it has opened
+
+    def _is_reusable(self) -> bool:
+        known = self._pooled.info.get(engines.KNOWS_VECTORS, False)
+        return known and not (self._driver.is_closed() or self._driver.is_in_transaction())
 
     async def invalidate(self, error: BaseException | None = None) -> None:
         """Close the connection instead of returning it to the pool."""

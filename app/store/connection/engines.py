@@ -11,9 +11,11 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from app import errors
-from app.store.connection import bounded
+from app.store.connection import bounded, vectors
 
 CONNECT_S = 5.0
+KNOWS_VECTORS = "knows vectors"
+"""Whether pgvector was installed when a connection was opened, in the `info` of the pool's entry."""
 _TLS_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 _TLS_FILES = frozenset({"sslrootcert", "sslcert", "sslkey", "sslcrl"})
 _INT64 = range(-(2**63), 2**63)
@@ -49,7 +51,13 @@ def create(dsn: str, **options: Any) -> AsyncEngine:
         "max_cached_statement_lifetime": 0,
         **tls,
     }
-    return create_async_engine(url, connect_args=connecting, json_deserializer=_JSON.decode, **options)
+    engine = create_async_engine(url, connect_args=connecting, json_deserializer=_JSON.decode, **options)
+    sa.event.listen(engine.sync_engine, "connect", _connected)
+    return engine
+
+
+def _connected(connection: Any, record: sa.pool.ConnectionPoolEntry) -> None:
+    record.info[KNOWS_VECTORS] = connection.run_async(vectors.register)
 
 
 def asyncpg_url(dsn: str) -> str:

@@ -2,7 +2,7 @@
 
 A file begins with comments: what the statement does, its columns, and one declaration a line.
 
-    -- :name type  meaning       a bind; each use becomes CAST(:name AS type), `real[]::vector` two casts
+    -- :name type  meaning       a bind; each use becomes CAST(:name AS type), `text::int8range` two casts
     -- part name  meaning        a part of the statement, left out unless it is asked for
     -- $name  meaning            an argument, in fragments only
 

@@ -3,7 +3,7 @@
 --   the query and of the role, description and facts; null without a vector).
 -- :user_id text  owner of the rows
 -- :entity_ids uuid[]  the entities
--- :embedding real[]::vector  query vector; null: none
+-- :embedding vector  query vector; null: none
 -- :most bigint  maximum number of teams of each entity
 WITH query_vector AS MATERIALIZED (
     {{query_vector}}

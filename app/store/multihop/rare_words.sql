@@ -21,7 +21,7 @@
 -- :commonest_word bigint  maximum number of chunks that contain a rare word
 -- :most_compared bigint  maximum number of pairs that are compared
 -- :most_chunks bigint  maximum number of chunks
--- :embedding real[]::vector  query vector; null: none
+-- :embedding vector  query vector; null: none
 -- :exclude_chunk_ids uuid[]  chunks to exclude
 WITH query_vector AS MATERIALIZED (
     {{query_vector}}

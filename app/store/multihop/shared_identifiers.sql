@@ -18,7 +18,7 @@
 -- :commonest bigint  maximum number of chunks that contain an identifier
 -- :most_compared bigint  maximum number of candidates that are read
 -- :most_chunks bigint  maximum number of chunks
--- :embedding real[]::vector  query vector; null: none
+-- :embedding vector  query vector; null: none
 -- :exclude_chunk_ids uuid[]  chunks to exclude
 WITH query_vector AS MATERIALIZED (
     {{query_vector}}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID
@@ -139,7 +138,7 @@ def prepared(
 
 VECTOR_OF_CHUNK = sql.inline(
     """
-    SELECT CAST(e.embedding AS text) AS embedding
+    SELECT CAST(e.embedding AS vector) AS embedding
     FROM stepwell.chunks AS c
     JOIN stepwell.embeddings AS e ON e.user_id = :user_id AND e.chunk_no = c.chunk_no
     WHERE c.user_id = :user_id AND c.chunk_id = :chunk_id
@@ -154,7 +153,8 @@ async def vector_of(db: Reading, chunk_id: UUID) -> Vector:
     row = (await db.execute(VECTOR_OF_CHUNK, {"user_id": db.user_id, "chunk_id": chunk_id})).one_or_none()
     if row is None:
         raise errors.NotFound("No such chunk, or it has no vector.", field="chunk_id")
-    return [float(number) for number in json.loads(row.embedding)]
+    found: Vector = row.embedding
+    return found
 
 
 async def failing_conditions(db: Reading, chunk_ids: Sequence[UUID], lexical: LexicalQuery) -> set[UUID]:

@@ -96,3 +96,26 @@ async def test_one_statement_alone_reads_what_no_transaction_settings_are_needed
     with pytest.raises(errors.DatabaseUnavailable):
         await alone.rows(sa.text("SELECT pg_sleep(60)"), {}, within_s=0.05)
     assert alone.in_use() == 0
+
+
+async def test_vectors_are_numbers_on_connections_that_were_opened_after_pgvector_was_installed(
+    new_database: Any,
+) -> None:
+    address = await new_database()
+    database = transactions.connect(address.owner_dsn, pool_size=1)
+    vector = [1.0, -0.5, 2.0**-20]
+    backends = []
+    try:
+        async with database.shared() as before:
+            backends.append(await before.scalar(BACKEND))
+        owner = await address.connect()
+        await owner.execute("CREATE SCHEMA kinds; CREATE EXTENSION vector SCHEMA kinds")
+        await owner.execute(f'ALTER DATABASE "{address.name}" SET search_path = public, kinds')
+        await owner.close()
+        for _ in range(2):
+            async with database.shared() as after:
+                backends.append(await after.scalar(BACKEND))
+                assert await after.scalar(sa.text("SELECT CAST(:vector AS vector)"), {"vector": vector}) == vector
+    finally:
+        await database.close()
+    assert backends[0] != backends[1] == backends[2]
