@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Callable, Collection, Coroutine
 from enum import StrEnum
@@ -18,7 +17,9 @@ from rich.text import Text
 
 from app.errors import BadRequest, StepwellError
 
-if TYPE_CHECKING:  # reading settings takes longer than a command by way of a service
+if TYPE_CHECKING:  # a command by way of a service needs neither settings nor an event loop
+    import asyncio
+
     from app.config import Settings
 
 
@@ -96,6 +97,8 @@ def settings(data_dir: Path | None = None, **overrides: Any) -> Settings:
 
 def run(work: Coroutine[Any, Any, Result], *, loop: Callable[[], asyncio.AbstractEventLoop] | None = None) -> Result:
     """Runs a coroutine on an event loop made by `loop`; Ctrl-C ends the command with status 130."""
+    import asyncio
+
     try:
         with asyncio.Runner(loop_factory=loop) as runner:
             return runner.run(work)

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator
 from pydantic_core import PydanticCustomError
 
-from app.shapes import BOUNDS, OPERANDS, OPERATORS, dates, is_operator_object
+from app.shapes import BOUNDS, OPERANDS, OPERATORS, dates
+from app.shapes.filters import is_operator_object
 from app.tools import fields
 
 KNOWN = ", ".join(OPERATORS)

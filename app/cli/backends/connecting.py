@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from app.cli import options
+from app.cli import imports, options
 from app.cli.backends.backend import Backend
 from app.errors import BadRequest
 
@@ -75,6 +75,7 @@ def opened(
         raise BadRequest("The service at --url knows its user by the key.", field="--user")
     if data_dir is not None:
         raise BadRequest("Give either --url or --data-dir.", field="--data-dir")
+    imports.leave_out_program_of_httpx()
     from app.cli.backends.remote import RemoteBackend
 
     return RemoteBackend(url, api_key)

@@ -14,7 +14,8 @@ from app import errors
 from app.cli import options
 from app.cli.backends import connecting
 from app.cli.backends.backend import Answer, Backend, Body
-from app.shapes import GivenFeedback, uris
+from app.shapes import uris
+from app.shapes.feedback import GivenFeedback
 
 if TYPE_CHECKING:  # `give` by way of a service needs none of it
     from app.config import Settings

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.tree import Tree
 
-from app.shapes import Json
+if TYPE_CHECKING:  # making the core types takes longer than showing a tree
+    from app.shapes import Json
 
 _LEGS = {"vector": "cosine", "text": "BM25"}
 

@@ -12,7 +12,8 @@ from app import errors
 from app.cli import options
 from app.cli.backends import connecting
 from app.cli.backends.backend import Backend
-from app.shapes import SynonymGroup, limits
+from app.shapes import limits
+from app.shapes.synonyms import SynonymGroup
 from app.text.queries import synonyms as lines
 
 app = typer.Typer(help="Synonyms: list, set, clear.", no_args_is_help=True)

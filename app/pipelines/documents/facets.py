@@ -11,7 +11,8 @@ from rapidfuzz import fuzz, process
 
 from app.pipelines.running import entity_cache
 from app.pipelines.running.services import Services
-from app.shapes import Answer, Facet, FacetQuery, Filters, MissedFilter, is_operator_object
+from app.shapes import Answer, Facet, FacetQuery, Filters, MissedFilter
+from app.shapes.filters import is_operator_object
 from app.store.connection.transactions import Database, retry_read
 from app.store.documents import facets
 

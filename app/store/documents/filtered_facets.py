@@ -16,8 +16,9 @@ from uuid import UUID
 
 from cachetools import LRUCache
 
-from app.shapes import Facet, FacetQuery, FacetValue, Filters, is_operator_object
+from app.shapes import Facet, FacetQuery, FacetValue, Filters
 from app.shapes.facets import MAX_KEYS
+from app.shapes.filters import is_operator_object
 from app.store.connection import sql
 from app.store.connection.transactions import Reading, Version
 from app.store.documents import filters

@@ -15,7 +15,8 @@ from itertools import chain
 from typing import Any
 
 from app import errors
-from app.shapes import BOUNDS, Filters, Json, Restriction, dates, is_operator_object, uris
+from app.shapes import BOUNDS, Filters, Json, Restriction, dates, uris
+from app.shapes.filters import is_operator_object
 from app.store.connection.transactions import Reading
 from app.store.documents import json_paths
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from app.shapes import SynonymGroup
+from app.shapes.synonyms import SynonymGroup
 
 ARROW = "=>"
 _PIECE = re.compile(r"\\(.)|(=>)|(,)|(.)", re.DOTALL)

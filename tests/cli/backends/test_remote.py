@@ -204,12 +204,14 @@ async def test_a_printed_configuration_has_a_placeholder_only_where_the_service_
 def test_a_command_by_way_of_a_service_imports_neither_the_search_core_nor_the_settings() -> None:
     modules = ("search.search", "search.multihop", "search.why", "search.synonyms", "search.feedback")
     modules += ("documents.documents", "documents.sources", "documents.jobs", "documents.entities", "documents.stats")
-    modules += ("documents.facets", "backends.remote", "root", "mcp.mcp", "mcp.mcp_bridge")
-    report = f"import sys; {'; '.join(f'import app.cli.{name}' for name in modules)}; print(*sys.modules)"
+    modules += ("documents.facets", "backends.remote", "root", "mcp.mcp")
+    opened = "from app.cli.backends import connecting; connecting.opened('http://127.0.0.1:9', None, None, None)"
+    report = f"{opened}; import sys; {'; '.join(f'import app.cli.{name}' for name in modules)}; print(*sys.modules)"
+    report += "; import app.cli.mcp.mcp_bridge; print(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", report], cwd=ROOT, capture_output=True, text=True, check=True)
-    imported = set(ran.stdout.split())
+    remote, with_bridge = (set(line.split()) for line in ran.stdout.splitlines())
     libraries = {"sqlalchemy", "asyncpg", "onnxruntime", "numpy", "fastapi", "pydantic_settings", "mcp", "mcp_types"}
-    assert not imported & (libraries | {"app.config", "app.runtime"})
-    assert not [
-        name for name in imported if name.startswith(("app.store", "app.providers", "app.pipelines", "app.api"))
-    ]
+    assert not with_bridge & (libraries | {"app.config", "app.runtime", "app.shapes.exports", "click", "pygments"})
+    assert "asyncio" not in remote
+    own = ("app.store", "app.providers", "app.pipelines", "app.api")
+    assert not [name for name in with_bridge if name.startswith(own)]
