@@ -33,8 +33,7 @@ _REPLACED = (
     (r"async def __exit__", "async def __aexit__"),
     (r"import copy\nimport time\n", "import asyncio\nimport copy\n"),
     (r"Callable, Iterable, Iterator, Mapping", "AsyncIterator, Callable, Iterable, Mapping"),
-    (r"from stepwell_client\.errors import JobTimeout\n",
-     "from stepwell_client.errors import JobTimeout\nfrom stepwell_client.loops import LoopClient\n"),
+    (r"(from stepwell_client\.errors import .+\n)", r"\1from stepwell_client.loops import LoopClient\n"),
 )  # fmt: skip
 
 

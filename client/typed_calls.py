@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from stepwell_client import AsyncClient, Client, anthropic_blocks
+from stepwell_client import AsyncClient, Client, StepwellError, anthropic_blocks, models
 from stepwell_client.filters import created_after, key
 
 
@@ -17,7 +17,11 @@ def calls(stepwell: Client) -> None:
     stepwell.search_multihop("lime", max_hops=3, filters=chosen, detail="ids")
     stepwell.similar("7f1e3c52-94a1-5b7e-9f0e-0d6a3b8f5c11", limit=2, cursor="c")
     stepwell.add("text", uri="a.md", metadata={"team": "masonry"})
-    stepwell.add_many(({"content": str(number)} for number in range(9)), batch_size=3, on_progress=print)
+    try:
+        stored = stepwell.add_many(({"content": str(number)} for number in range(9)), batch_size=3, on_progress=print)
+        print(stored.added, [(failure.index, failure.field, failure.detail) for failure in stored.failed])
+    except StepwellError as error:
+        print(error.results and error.results.documents)
     stepwell.add_page("https://docs.example.com/lime.html", metadata={"team": "masonry"})
     for document in stepwell.upload(["handbook.pdf"], metadata={"team": "masonry"}, on_progress=print).documents:
         if document.job_id:
@@ -35,7 +39,21 @@ def calls(stepwell: Client) -> None:
     print([(match.name, match.score) for match in stepwell.search_entities("the mason").entities])
     print(stepwell.with_options(timeout_s=5, retries=0).stats().documents)
     print(stepwell.add_entity("person", "Ana Silva", role="mason").entity_id, stepwell.entities(type="person"))
-    print(anthropic_blocks.search_results(answer.results), stepwell.ready())
+    print(anthropic_blocks.search_results(answer.results), stepwell.ready().database, stepwell.health().version)
+
+
+def typed_results(stepwell: Client, answer: models.Answer) -> None:
+    """Calls whose results are numbers, merged hits and judgements."""
+    for merged in stepwell.rerank([{"name": "ours", "hits": answer.results}], query="lime", detail="full").results:
+        print(merged.chunk_id, merged.ranks, stepwell.why("lime", chunk_id=merged.chunk_id).verdict)
+    print(stepwell.give_feedback("lime", True, chunk_id=answer.results[0].chunk_id).helpful)
+    for line in stepwell.upsert_entities([{"type": "person", "name": "Ana Silva"}]).lines:
+        print(line.line, line.status, line.entity_id and stepwell.delete_entity(line.entity_id).entities_deleted)
+    print(stepwell.set_synonyms([["lime", "quicklime"]]).groups, stepwell.delete_by_uri("a.md").documents_deleted)
+    print(
+        stepwell.delete_source("notes").remaining.documents,
+        stepwell.delete_matching({"uri": "a.md"}, dry_run=True).matched,
+    )
 
 
 async def asynchronous_calls(stepwell: AsyncClient) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar, Unpack
 import httpx
 
 from stepwell_client import batches, models, operations, retrying, transport, waiting
-from stepwell_client.errors import JobTimeout
+from stepwell_client.errors import ApiError, JobTimeout, StepwellError
 from stepwell_client.operations import Operation
 from stepwell_client.options import (
     ChunkOptions,
@@ -108,23 +108,26 @@ class Client:
         documents: Iterable[Mapping[str, Any]],
         *,
         batch_size: int = batches.SIZE,
-        on_progress: Callable[[int], object] = lambda _sent: None,
+        on_progress: Callable[[int], object] = lambda _done: None,
     ) -> models.DocumentResults:
         """Store any number of documents, each an object with `content` and the options of `add`.
 
         They are sent in batches of at most `batch_size` documents and 8 MB; `on_progress` is called with the number of
-        documents that were sent. The indexes in `failed` are those of all documents.
+        documents that were stored or refused. `failed` has those that were refused, with their indexes among all. An
+        error of the service or the connection has `results`: what was done before.
         """
-        stored: list[models.DocumentResult] = []
-        failed: list[models.DocumentFailure] = []
-        sent = 0
-        for batch in batches.of(documents, batch_size):
-            answer = self.run(operations.add_many(batch))
-            stored += answer.documents
-            failed += batches.moved(answer.failed, sent)
-            sent += len(batch)
-            on_progress(sent)
-        return models.DocumentResults(documents=stored, failed=failed)
+        batched = batches.Batches(documents, batch_size)
+        try:
+            for body in batched.bodies():
+                try:
+                    batched.stored(self.run(operations.add_many(body)))
+                except ApiError as error:
+                    batched.refused(error)
+                on_progress(batched.done)
+        except StepwellError as error:
+            error.results = batched.results
+            raise
+        return batched.results
 
     def upload(
         self,
@@ -197,7 +200,7 @@ class Client:
         """Describe a person, project or thing; one with the same type and name is changed."""
         return self.run(operations.add_entity(type, name, options))
 
-    def upsert_entities(self, entities: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    def upsert_entities(self, entities: Iterable[Mapping[str, Any]]) -> models.EntityUpserts:
         """Add or change many entities, each an object with `type`, `name` and the options of `add_entity`."""
         return self.run(operations.upsert_entities(entities))
 
@@ -217,7 +220,7 @@ class Client:
         """Let an entity take over the names, facts, members and teams of others, which are deleted."""
         return self.run(operations.merge_entities(entity_id, entity_ids))
 
-    def delete_entity(self, entity_id: DocumentId) -> dict[str, Any]:
+    def delete_entity(self, entity_id: DocumentId) -> models.EntityDeletion:
         """Delete an entity; the numbers of deleted rows."""
         return self.run(operations.delete_entity(entity_id))
 
@@ -225,11 +228,11 @@ class Client:
         """A page of the documents that are linked to an entity."""
         return self.run(operations.entity_documents(entity_id, options))
 
-    def give_feedback(self, query: str, helpful: bool | None, **passage: Unpack[Passage]) -> dict[str, Any]:
+    def give_feedback(self, query: str, helpful: bool | None, **passage: Unpack[Passage]) -> models.Judgement:
         """Say whether a passage helped to answer a query; None takes it back."""
         return self.run(operations.give_feedback(query, helpful, passage))
 
-    def rerank(self, lists: Sequence[Mapping[str, Any]], **options: Unpack[RerankOptions]) -> dict[str, Any]:
+    def rerank(self, lists: Sequence[Mapping[str, Any]], **options: Unpack[RerankOptions]) -> models.MergedAnswer:
         """Merge lists of hits into one order."""
         return self.run(operations.rerank(lists, options))
 
@@ -237,11 +240,11 @@ class Client:
         """Change fields of a document by a JSON merge patch, in which None removes a value."""
         return self.run(operations.change(document_id, changes))
 
-    def delete_by_uri(self, uri: str) -> dict[str, int]:
+    def delete_by_uri(self, uri: str) -> models.DocumentDeletion:
         """Delete the document with a uri; the numbers of deleted rows."""
         return self.run(operations.delete_by_uri(uri))
 
-    def delete(self, document_id: DocumentId) -> dict[str, int]:
+    def delete(self, document_id: DocumentId) -> models.DocumentDeletion:
         """Delete a document; the numbers of deleted rows."""
         return self.run(operations.delete(document_id))
 
@@ -249,7 +252,7 @@ class Client:
         """Delete the documents that pass the filters of a search; with `dry_run` they are only counted."""
         return self.run(operations.delete_matching(filters, dry_run=dry_run))
 
-    def add_source(self, path: str, **options: Unpack[SourceOptions]) -> models.Source:
+    def add_source(self, path: str, **options: Unpack[SourceOptions]) -> models.AddedSource:
         """Keep the documents of a folder of the service in step with it; the job of `job_id` stores them."""
         return self.run(operations.add_source(path, options))
 
@@ -279,7 +282,7 @@ class Client:
         """Queue a job that compares a source's folder with what is stored."""
         return self.run(operations.sync_source(source_id))
 
-    def delete_source(self, source_id: DocumentId) -> dict[str, Any]:
+    def delete_source(self, source_id: DocumentId) -> models.SourceDeletion:
         """Delete a source with its documents; the numbers of deleted rows."""
         return self.run(operations.delete_source(source_id))
 
@@ -343,7 +346,7 @@ class Client:
         """The groups of words and phrases that are searched for one another."""
         return self.run(operations.synonyms())
 
-    def set_synonyms(self, groups: Sequence[Sequence[str] | Mapping[str, Any]]) -> dict[str, int]:
+    def set_synonyms(self, groups: Sequence[Sequence[str] | Mapping[str, Any]]) -> models.SynonymCounts:
         """Replace all groups: each is a list of terms, or has `terms` and `expand_to`."""
         return self.run(operations.set_synonyms(groups))
 
@@ -367,11 +370,11 @@ class Client:
         """The tools as an OpenAPI document with one operation each."""
         return self.run(operations.tools_openapi())
 
-    def health(self) -> dict[str, Any]:
+    def health(self) -> models.Health:
         """Whether the process answers."""
         return self.run(operations.health())
 
-    def ready(self) -> dict[str, Any]:
+    def ready(self) -> models.Readiness:
         """Whether searches can be served."""
         return self.run(operations.ready())
 

@@ -7,9 +7,13 @@ from typing import Any
 
 import httpx
 
+from stepwell_client.models import DocumentResults
+
 
 class StepwellError(Exception):
-    """Base of all errors of this package."""
+    """Base of all errors of this package. `results` is what `add_many` had done when it failed, else None."""
+
+    results: DocumentResults | None = None
 
 
 class JobTimeout(StepwellError, TimeoutError):

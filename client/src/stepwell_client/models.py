@@ -17,20 +17,46 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True)
 
 
+class SnippetMatch(Model):
+    """Words of a snippet that match: `start` and `end` in the passage, `text_start` and `text_end` in the snippet."""
+
+    start: int
+    end: int
+    text_start: int
+    text_end: int
+    kind: str
+
+
 class Snippet(Model):
     """The sentences of a passage that match best; offsets are those of code points in the passage's whole text."""
 
     text: str
     start: int
     end: int
-    matches: list[dict[str, Any]]
+    matches: list[SnippetMatch]
+
+
+class DocumentName(Model):
+    """A document whose text, or a passage of it, repeats another one."""
+
+    document_id: UUID
+    title: str
+    uri: str | None = None
+
+
+class Via(Model):
+    """How a hit over several hops was reached."""
+
+    kind: str
+    name: str
+    source_chunk_id: UUID | None = None
+    chunks: int | None = None
+    heading: bool | None = None
+    steps: int | None = None
 
 
 class Hit(Model):
-    """A passage; which fields it has depends on `detail`, `compact` leaves out `document_id`.
-
-    The other fields of a full answer are extra attributes.
-    """
+    """A passage; which fields it has depends on `detail`, `compact` leaves out `document_id`."""
 
     chunk_id: UUID
     document_id: UUID | None = None
@@ -43,12 +69,27 @@ class Hit(Model):
     heading_path: list[str] = Field(default_factory=list)
     metadata: dict[str, Any] = Field(default_factory=dict)
     page: int | None = None
+    source: str | None = None
+    source_id: UUID | None = None
     score: float
     relevance: float | None = None
     confidence: Confidence | None = None
+    combined_score: float | None = None
+    convex_score: float | None = None
+    rrf_score: float | None = None
+    vector_score: float | None = None
+    vector_rank: int | None = None
+    text_score: float | None = None
+    text_rank: int | None = None
+    boost: dict[str, Any] | None = None
+    parent: dict[str, Any] | None = None
     strategies: list[str] = Field(default_factory=list)
     hop: int | None = None
+    via: Via | None = None
     snippet: Snippet | None = None
+    explain: dict[str, Any] | None = None
+    duplicates: int | None = None
+    duplicate_documents: list[DocumentName] | None = None
     more: list[Hit] | None = None
 
 
@@ -65,13 +106,50 @@ class Synonyms(Model):
     groups: list[SynonymGroup]
 
 
+class SynonymCounts(Model):
+    """The numbers of groups of synonyms, and of words and phrases in them."""
+
+    groups: int
+    terms: int
+
+
+class Hop(Model):
+    """A hop of a search over several hops."""
+
+    hop: int
+    query: str
+    result_count: int
+    extractor: str | None = None
+    expanded_terms: list[str] | None = None
+    questions: list[str] | None = None
+    error: str | None = None
+
+
+class EntityMatch(Model):
+    """An entity that a text names or describes."""
+
+    entity_id: UUID
+    name: str
+    type: str
+    score: float
+    matched_by: str
+    role: str | None = None
+    teams: list[str] = Field(default_factory=list)
+
+
 class Answer(Model):
-    """The answer of a search."""
+    """The answer of a search; which fields it has depends on `detail`."""
 
     results: list[Hit]
     confidence: Confidence | None = None
+    confidence_by: str | None = None
     answerable: float | None = None
+    total_results: int | None = None
+    approximate: bool = False
+    query_type: str | None = None
+    mode: str | None = None
     search_mode: str | None = None
+    fusion: str | None = None
     detail: str | None = None
     depth: str | None = None
     depth_reason: str | None = None
@@ -79,7 +157,27 @@ class Answer(Model):
     degraded: list[str] = Field(default_factory=list)
     relaxed: list[str] = Field(default_factory=list)
     hints: list[str] = Field(default_factory=list)
+    hops: list[Hop] | None = None
+    pass1_entities: list[EntityMatch] = Field(default_factory=list)
+    strategies_matched: list[str] = Field(default_factory=list)
+    explain: dict[str, Any] | None = None
     next_cursor: str | None = None
+    took_ms: float | None = None
+    timings: dict[str, float] = Field(default_factory=dict)
+
+
+class PlacedChunk(Model):
+    """The chunk whose place is explained."""
+
+    chunk_id: UUID
+    document_id: UUID
+    chunk_index: int
+    title: str
+    text: str
+    uri: str | None = None
+    source_id: UUID | None = None
+    heading_path: list[str] = Field(default_factory=list)
+    cosine: float | None = None
 
 
 class Placement(Model):
@@ -87,11 +185,48 @@ class Placement(Model):
 
     verdict: str
     summary: str
+    chunk: PlacedChunk | None = None
     rank: int | None = None
+    rank_after: int | None = None
     limit: int
+    score: float | None = None
+    relevance: float | None = None
     legs: list[dict[str, Any]]
     steps: list[dict[str, Any]]
     changes: list[dict[str, Any]] = Field(default_factory=list)
+    degraded: list[str] = Field(default_factory=list)
+    relaxed: list[str] = Field(default_factory=list)
+    timings: dict[str, float] = Field(default_factory=dict)
+
+
+class MergedHit(Model):
+    """A hit of several lists; `hit` is as it was sent, which fields the others have depends on `detail`."""
+
+    chunk_id: str
+    score: float
+    combined_score: float | None = None
+    hit: dict[str, Any] = Field(default_factory=dict)
+    hop: int | None = None
+    ranks: dict[str, int] = Field(default_factory=dict)
+    parts: dict[str, float] = Field(default_factory=dict)
+    explain: dict[str, Any] = Field(default_factory=dict)
+
+
+class MergedAnswer(Model):
+    """Lists of hits in one order."""
+
+    results: list[MergedHit]
+    total_results: int | None = None
+    merge: str | None = None
+    detail: str
+    degraded: list[str] = Field(default_factory=list)
+
+
+class Judgement(Model):
+    """What is stored of a judgement: `helpful` is None if it was taken back."""
+
+    document_id: UUID
+    helpful: bool | None = None
 
 
 class DocumentResult(Model):
@@ -112,6 +247,7 @@ class DocumentFailure(Model):
 
     index: int
     uri: str | None = None
+    field: str | None = None
     code: str
     detail: str
 
@@ -121,6 +257,10 @@ class DocumentResults(Model):
 
     documents: list[DocumentResult]
     failed: list[DocumentFailure] = Field(default_factory=list)
+    added: int = 0
+    replaced: int = 0
+    unchanged: int = 0
+    queued: int = 0
 
 
 class Document(Model):
@@ -130,8 +270,12 @@ class Document(Model):
     uri: str | None = None
     title: str
     metadata: dict[str, Any] = Field(default_factory=dict)
+    language: str = ""
+    source_id: UUID | None = None
+    content_hash: str = ""
     chunk_count: int
     created_at: datetime
+    updated_at: datetime | None = None
     content: str | None = None
 
 
@@ -142,30 +286,76 @@ class DocumentPage(Model):
     next_cursor: str | None = None
 
 
-class DocumentsDeletion(Model):
+class Rows(Model):
+    """Numbers of rows that belong to documents."""
+
+    documents: int
+    chunks: int
+    vectors: int
+    postings: int
+    mentions: int
+
+
+class DocumentDeletion(Model):
+    """The numbers of deleted rows."""
+
+    documents_deleted: int
+    chunks_deleted: int
+    vectors_deleted: int
+    postings_deleted: int
+    mentions_deleted: int
+
+
+class DocumentsDeletion(DocumentDeletion):
     """The numbers of deleted rows; `matched` are those of a dry run, `remaining` what the tables still have."""
 
     dry_run: bool
-    documents_deleted: int
-    chunks_deleted: int
-    matched: dict[str, int] | None = None
-    remaining: dict[str, int] | None = None
+    matched: Rows | None = None
+    remaining: Rows | None = None
 
 
-class Source(Model):
-    """A folder whose documents are kept in step with it; the numbers are absent right after it was added."""
+class SourceDeletion(DocumentDeletion):
+    """The numbers of deleted rows, and of what the tables still have of the source's documents."""
+
+    sources_deleted: int
+    remaining: Rows
+
+
+class SourceFailure(Model):
+    """A file that could not be stored as it is."""
+
+    path: str
+    reason: str
+
+
+class BareSource(Model):
+    """A folder whose documents are kept in step with it; the job of `job_id` synchronises it."""
 
     source_id: UUID
-    name: str | None = None
+    name: str
     path: str
     globs: list[str]
     watch: bool
+    text_field: str | None = None
+    created_at: datetime
     synced_at: datetime | None = None
-    job_id: UUID | None = None
+    job_id: UUID
     last_sync: dict[str, Any] | None = None
-    files: int | None = None
-    documents: int | None = None
-    failed: int | None = None
+
+
+class AddedSource(BareSource):
+    """A source that was added, or changed where its folder was one already."""
+
+    status: Literal["added", "changed", "unchanged"]
+
+
+class Source(BareSource):
+    """A source with the numbers of its files and documents; `failures` is None in a listing."""
+
+    files: int
+    documents: int
+    failed: int
+    failures: list[SourceFailure] | None = None
 
 
 class SourcePage(Model):
@@ -189,10 +379,13 @@ class Job(Model):
     kind: str
     status: Literal["queued", "running", "done", "failed", "cancelled"]
     document_id: UUID | None = None
+    source_id: UUID | None = None
+    attempts: int = 0
     progress: dict[str, Any] = Field(default_factory=dict)
     result: dict[str, Any] = Field(default_factory=dict)
     error: str | None = None
     created_at: datetime
+    run_at: datetime | None = None
     finished_at: datetime | None = None
 
     @property
@@ -208,13 +401,45 @@ class JobPage(Model):
     next_cursor: str | None = None
 
 
+class RepeatedDocuments(Model):
+    """Documents with the same text, or nearly the same: their number, and the first of them."""
+
+    count: int
+    documents: list[DocumentName]
+
+
+class NearDuplicates(Model):
+    """Documents whose text nearly repeats that of another one; `uncompared` ones were stored by an earlier version."""
+
+    documents: int
+    uncompared: int
+    sets: list[RepeatedDocuments]
+
+
+class Duplicates(Model):
+    """Documents whose text is that of an older one, or nearly."""
+
+    documents: int
+    sets: list[RepeatedDocuments]
+    near: NearDuplicates
+
+
 class Stats(Model):
     """Numbers of what is stored."""
 
     documents: int
     chunks: int
+    vectors: int
+    sources: int
+    tokens: int
+    lexemes: int
+    languages: dict[str, int]
     embedding_model: str
     embedding_dimension: int
+    cached_vectors: int
+    cache_hit_rate: float | None = None
+    duplicates: Duplicates
+    calibration: dict[str, Any] | None = None
 
 
 class Chunk(Model):
@@ -279,8 +504,11 @@ class Entity(Model):
     role: str | None = None
     description: str | None = None
     facts: list[str] = Field(default_factory=list)
+    members: list[UUID] = Field(default_factory=list)
     metadata: dict[str, Any] = Field(default_factory=dict)
     origin: str = ""
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
 
 
 class EntityPage(Model):
@@ -290,22 +518,40 @@ class EntityPage(Model):
     next_cursor: str | None = None
 
 
-class EntityMatch(Model):
-    """An entity that a text names or describes."""
+class EntityLine(Model):
+    """What became of an entity of several; `code`, `detail` and `field` say why it was refused."""
 
-    entity_id: UUID
-    name: str
-    type: str
-    score: float
-    matched_by: str
-    role: str | None = None
-    teams: list[Any] = Field(default_factory=list)
+    line: int
+    status: Literal["added", "updated", "unchanged", "refused"]
+    entity_id: UUID | None = None
+    code: str | None = None
+    detail: str | None = None
+    field: str | None = None
+
+
+class EntityUpserts(Model):
+    """What became of several entities, in their order."""
+
+    added: int
+    updated: int
+    unchanged: int
+    refused: int
+    lines: list[EntityLine]
+
+
+class EntityDeletion(Model):
+    """The numbers of deleted rows."""
+
+    entities_deleted: int
+    mentions_deleted: int
 
 
 class EntityAnswer(Model):
     """Entities that a text names or describes, best first."""
 
     entities: list[EntityMatch]
+    degraded: list[str] = Field(default_factory=list)
+    took_ms: float | None = None
 
 
 class LinkedDocument(Model):
@@ -334,3 +580,19 @@ class ToolDefinition(Model):
     description: str
     input_schema: dict[str, Any] = Field(alias="inputSchema")
     annotations: dict[str, Any] = Field(default_factory=dict)
+
+
+class Health(Model):
+    """The process answers."""
+
+    status: str
+    version: str = ""
+
+
+class Readiness(Model):
+    """Searches can be served; `providers` has the circuit breakers of remote models, `standby` is None without one."""
+
+    status: str
+    database: Literal["writable", "read_only", "unavailable"]
+    providers: dict[str, str] = Field(default_factory=dict)
+    standby: str | None = None

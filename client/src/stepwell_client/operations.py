@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -10,7 +9,7 @@ from uuid import UUID
 
 from pydantic import TypeAdapter
 
-from stepwell_client import models, uploading
+from stepwell_client import encoding, models, uploading
 from stepwell_client.uploading import File
 
 T = TypeVar("T")
@@ -19,9 +18,9 @@ API = "/api/rag"
 
 @dataclass(frozen=True, slots=True)
 class Operation(Generic[T]):
-    """A request and the type of its response. `body` is sent as JSON, `files` and `form` as a multipart form.
+    """A request and the type of its response. `body` is sent as JSON, `content` as it is, `files` and `form` as a form.
 
-    One that is `repeatable` changes nothing more if it is sent twice. `lines` are sent as JSON lines.
+    One that is `repeatable` changes nothing more if it is sent twice.
     """
 
     method: str
@@ -32,7 +31,8 @@ class Operation(Generic[T]):
     files: Sequence[tuple[str, tuple[str, uploading.UploadedFile]]] = ()
     form: Mapping[str, str] = field(default_factory=dict)
     repeatable: bool = False
-    lines: str | None = None
+    content: bytes | None = None
+    content_type: str = "application/json"
 
     @property
     def may_be_repeated(self) -> bool:
@@ -79,17 +79,20 @@ def add_page(url: str, options: Mapping[str, Any]) -> Operation[models.DocumentR
     return Operation("POST", f"{API}/documents", TypeAdapter(models.DocumentResults), body, repeatable=True)
 
 
-def add_many(documents: Sequence[Mapping[str, Any]]) -> Operation[models.DocumentResults]:
-    """Store several documents."""
-    body = list(map(dict, documents))
-    return Operation("POST", f"{API}/documents", TypeAdapter(models.DocumentResults), body, repeatable=True)
+def add_many(body: bytes) -> Operation[models.DocumentResults]:
+    """Store the documents of a JSON array."""
+    adapter = TypeAdapter(models.DocumentResults)
+    return Operation("POST", f"{API}/documents", adapter, content=body, repeatable=True)
 
 
 def upload(
     files: Sequence[File], options: Mapping[str, Any], report: uploading.Progress
 ) -> Operation[models.DocumentResults]:
     """Store files, which are read while they are sent. Raises OSError."""
-    form = {name: value if isinstance(value, str) else json.dumps(value) for name, value in _given(options).items()}
+    form = {
+        name: value if isinstance(value, str) else encoding.encoded(value).decode()
+        for name, value in _given(options).items()
+    }
     parts = uploading.parts(list(files), report)
     adapter = TypeAdapter(models.DocumentResults)
     return Operation("POST", f"{API}/documents/upload", adapter, files=parts, form=form, repeatable=True)
@@ -111,14 +114,14 @@ def change(document_id: UUID | str, changes: Mapping[str, Any]) -> Operation[mod
     return Operation("PATCH", f"{API}/documents/{document_id}", TypeAdapter(models.DocumentResult), dict(changes))
 
 
-def delete_by_uri(uri: str) -> Operation[dict[str, int]]:
+def delete_by_uri(uri: str) -> Operation[models.DocumentDeletion]:
     """Delete the document with a URI; the numbers of deleted rows."""
-    return Operation("DELETE", f"{API}/documents", TypeAdapter(dict[str, int]), parameters={"uri": uri})
+    return Operation("DELETE", f"{API}/documents", TypeAdapter(models.DocumentDeletion), parameters={"uri": uri})
 
 
-def delete(document_id: UUID | str) -> Operation[dict[str, int]]:
+def delete(document_id: UUID | str) -> Operation[models.DocumentDeletion]:
     """Delete a document; the numbers of deleted rows."""
-    return Operation("DELETE", f"{API}/documents/{document_id}", TypeAdapter(dict[str, int]))
+    return Operation("DELETE", f"{API}/documents/{document_id}", TypeAdapter(models.DocumentDeletion))
 
 
 def delete_matching(filters: Mapping[str, Any], *, dry_run: bool) -> Operation[models.DocumentsDeletion]:
@@ -127,9 +130,9 @@ def delete_matching(filters: Mapping[str, Any], *, dry_run: bool) -> Operation[m
     return Operation("POST", f"{API}/documents/delete", TypeAdapter(models.DocumentsDeletion), body)
 
 
-def add_source(path: str, options: Mapping[str, Any]) -> Operation[models.Source]:
+def add_source(path: str, options: Mapping[str, Any]) -> Operation[models.AddedSource]:
     """Keep the documents of a folder in step with it."""
-    return Operation("POST", f"{API}/sources", TypeAdapter(models.Source), {"path": path, **_given(options)})
+    return Operation("POST", f"{API}/sources", TypeAdapter(models.AddedSource), {"path": path, **_given(options)})
 
 
 def sources(parameters: Mapping[str, Any]) -> Operation[models.SourcePage]:
@@ -142,9 +145,9 @@ def sync_source(source_id: UUID | str) -> Operation[models.QueuedSync]:
     return Operation("POST", f"{API}/sources/{source_id}/sync", TypeAdapter(models.QueuedSync))
 
 
-def delete_source(source_id: UUID | str) -> Operation[dict[str, Any]]:
+def delete_source(source_id: UUID | str) -> Operation[models.SourceDeletion]:
     """Delete a source with its documents; the numbers of deleted rows."""
-    return Operation("DELETE", f"{API}/sources/{source_id}", TypeAdapter(dict[str, Any]))
+    return Operation("DELETE", f"{API}/sources/{source_id}", TypeAdapter(models.SourceDeletion))
 
 
 def synonyms() -> Operation[models.Synonyms]:
@@ -152,10 +155,10 @@ def synonyms() -> Operation[models.Synonyms]:
     return Operation("GET", f"{API}/synonyms", TypeAdapter(models.Synonyms))
 
 
-def set_synonyms(groups: Sequence[Sequence[str] | Mapping[str, Any]]) -> Operation[dict[str, int]]:
+def set_synonyms(groups: Sequence[Sequence[str] | Mapping[str, Any]]) -> Operation[models.SynonymCounts]:
     """Replace the groups of synonyms; how many groups and terms are stored."""
     given = [dict(group) if isinstance(group, Mapping) else {"terms": list(group)} for group in groups]
-    return Operation("PUT", f"{API}/synonyms", TypeAdapter(dict[str, int]), {"groups": given})
+    return Operation("PUT", f"{API}/synonyms", TypeAdapter(models.SynonymCounts), {"groups": given})
 
 
 def jobs(parameters: Mapping[str, Any]) -> Operation[models.JobPage]:
@@ -235,10 +238,11 @@ def add_entity(type: str, name: str, options: Mapping[str, Any]) -> Operation[mo
     return Operation("POST", f"{API}/entities", TypeAdapter(models.Entity), body)
 
 
-def upsert_entities(entities: Iterable[Mapping[str, Any]]) -> Operation[dict[str, Any]]:
+def upsert_entities(entities: Iterable[Mapping[str, Any]]) -> Operation[models.EntityUpserts]:
     """Add or change many entities."""
-    lines = "".join(json.dumps(dict(entity), ensure_ascii=False) + "\n" for entity in entities)
-    return Operation("POST", f"{API}/entities/bulk", TypeAdapter(dict[str, Any]), lines=lines, repeatable=True)
+    lines = b"".join(encoding.encoded(entity) + b"\n" for entity in entities)
+    adapter, kind = TypeAdapter(models.EntityUpserts), "application/x-ndjson"
+    return Operation("POST", f"{API}/entities/bulk", adapter, content=lines, content_type=kind, repeatable=True)
 
 
 def search_entities(query: str, options: Mapping[str, Any]) -> Operation[models.EntityAnswer]:
@@ -263,9 +267,9 @@ def merge_entities(entity_id: UUID | str, entity_ids: Iterable[UUID | str]) -> O
     return Operation("POST", f"{API}/entities/{entity_id}/merge", TypeAdapter(models.Entity), body)
 
 
-def delete_entity(entity_id: UUID | str) -> Operation[dict[str, Any]]:
+def delete_entity(entity_id: UUID | str) -> Operation[models.EntityDeletion]:
     """Delete an entity; the numbers of deleted rows."""
-    return Operation("DELETE", f"{API}/entities/{entity_id}", TypeAdapter(dict[str, Any]))
+    return Operation("DELETE", f"{API}/entities/{entity_id}", TypeAdapter(models.EntityDeletion))
 
 
 def entity_documents(entity_id: UUID | str, parameters: Mapping[str, Any]) -> Operation[models.LinkedDocumentPage]:
@@ -274,16 +278,16 @@ def entity_documents(entity_id: UUID | str, parameters: Mapping[str, Any]) -> Op
     return Operation("GET", path, TypeAdapter(models.LinkedDocumentPage), parameters=_given(parameters))
 
 
-def give_feedback(query: str, helpful: bool | None, passage: Mapping[str, Any]) -> Operation[dict[str, Any]]:
+def give_feedback(query: str, helpful: bool | None, passage: Mapping[str, Any]) -> Operation[models.Judgement]:
     """Say whether a passage helped."""
     body = {"query": query, "helpful": helpful, **_given(passage)}
-    return Operation("POST", f"{API}/feedback", TypeAdapter(dict[str, Any]), body, repeatable=True)
+    return Operation("POST", f"{API}/feedback", TypeAdapter(models.Judgement), body, repeatable=True)
 
 
-def rerank(lists: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> Operation[dict[str, Any]]:
+def rerank(lists: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> Operation[models.MergedAnswer]:
     """Merge lists of hits."""
     body = {"lists": list(map(dict, lists)), **_given(options)}
-    return Operation("POST", f"{API}/rerank", TypeAdapter(dict[str, Any]), body, repeatable=True)
+    return Operation("POST", f"{API}/rerank", TypeAdapter(models.MergedAnswer), body, repeatable=True)
 
 
 def source(source_id: UUID | str) -> Operation[models.Source]:
@@ -301,14 +305,14 @@ def tools_openapi() -> Operation[dict[str, Any]]:
     return Operation("GET", f"{API}/tools/openapi.json", TypeAdapter(dict[str, Any]))
 
 
-def health() -> Operation[dict[str, Any]]:
+def health() -> Operation[models.Health]:
     """Whether the process answers."""
-    return Operation("GET", "/healthz", TypeAdapter(dict[str, Any]))
+    return Operation("GET", "/healthz", TypeAdapter(models.Health))
 
 
-def ready() -> Operation[dict[str, Any]]:
+def ready() -> Operation[models.Readiness]:
     """Whether searches can be served."""
-    return Operation("GET", "/readyz", TypeAdapter(dict[str, Any]))
+    return Operation("GET", "/readyz", TypeAdapter(models.Readiness))
 
 
 def _search(path: str, query: str, options: Mapping[str, Any]) -> Operation[models.Answer]:
@@ -317,7 +321,7 @@ def _search(path: str, query: str, options: Mapping[str, Any]) -> Operation[mode
 
 
 def _filtered(filters: Mapping[str, Any] | None, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    return {**_given(parameters), **({} if filters is None else {"filters": json.dumps(filters)})}
+    return {**_given(parameters), **({} if filters is None else {"filters": encoding.encoded(filters).decode()})}
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:

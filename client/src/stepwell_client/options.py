@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Any, Literal, TypedDict
 from uuid import UUID
 
@@ -21,13 +22,12 @@ class Recency(TypedDict, total=False):
     only_if_asked: bool
 
 
-class SimilarOptions(TypedDict, total=False):
-    """Options of a search for similar passages."""
+class HitOptions(TypedDict, total=False):
+    """Options of every search."""
 
     limit: int
     filters: Filters
-    exclude_chunk_ids: list[str]
-    vector: list[float]
+    exclude_chunk_ids: Sequence[UUID | str]
     detail: Detail
     cursor: str
     group_by: Literal["document"]
@@ -35,7 +35,13 @@ class SimilarOptions(TypedDict, total=False):
     collapse: Literal["duplicates"]
 
 
-class MultihopOptions(SimilarOptions, total=False):
+class SimilarOptions(HitOptions, total=False):
+    """Options of a search for similar passages."""
+
+    vector: list[float]
+
+
+class MultihopOptions(HitOptions, total=False):
     """Options of a search over several hops."""
 
     mode: Mode
@@ -86,7 +92,7 @@ class DocumentOptions(TypedDict, total=False):
     uri: str
     metadata: dict[str, Any]
     language: str
-    created_at: str
+    created_at: str | date
 
 
 class PageFields(TypedDict, total=False):
@@ -120,8 +126,8 @@ class SourceOptions(TypedDict, total=False):
 class WhyOptions(SearchOptions, total=False):
     """The passage to explain, by one of its keys, and the options of the search."""
 
-    chunk_id: str
-    document_id: str
+    chunk_id: UUID | str
+    document_id: UUID | str
     uri: str
 
 
@@ -166,12 +172,12 @@ class EntityListOptions(PageOptions, total=False):
 class EntityOptions(TypedDict, total=False):
     """What an entity has besides its type and name."""
 
-    entity_id: str
+    entity_id: UUID | str
     aliases: list[str]
     role: str
     description: str
     facts: list[str]
-    members: list[str]
+    members: Sequence[UUID | str]
     metadata: dict[str, Any]
 
 
@@ -188,6 +194,7 @@ class RerankOptions(TypedDict, total=False):
 
     query: str
     limit: int
+    detail: Literal["full", "compact", "ids"]
     merge: str
     k: int
     rerank: Literal["none", "cosine", "provider"]
@@ -199,8 +206,8 @@ class RerankOptions(TypedDict, total=False):
 class Passage(TypedDict, total=False):
     """A passage, by the id of its chunk or of its document."""
 
-    chunk_id: str
-    document_id: str
+    chunk_id: UUID | str
+    document_id: UUID | str
 
 
 class JobOptions(PageOptions, total=False):

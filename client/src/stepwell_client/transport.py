@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar
 import httpx
 from pydantic import ValidationError
 
+from stepwell_client import encoding
 from stepwell_client.errors import ApiError, ConnectionFailed
 from stepwell_client.models import Job
 from stepwell_client.operations import Operation
@@ -74,16 +75,18 @@ class SeenVersion:
 
 def request(operation: Operation[Any], seen: SeenVersion, target: Target) -> dict[str, Any]:
     """The arguments of a request."""
-    lines = {} if operation.lines is None else {"content": operation.lines.encode()}
-    of_lines = {"Content-Type": "application/x-ndjson"} if lines else {}
+    content = operation.content if operation.body is None else encoding.encoded(operation.body)
     return {
-        "headers": {**target.headers, **seen.headers(), **of_lines},
+        "headers": {
+            **target.headers,
+            **seen.headers(),
+            **({} if content is None else {"Content-Type": operation.content_type}),
+        },
         "method": operation.method,
         "url": target.address(operation.path),
         **({} if target.timeout_s is None else {"timeout": target.timeout_s}),
-        **lines,
+        "content": content,
         "params": operation.parameters,
-        **({} if operation.body is None else {"json": operation.body}),
         **({"files": operation.files, "data": operation.form} if operation.files else {}),
     }
 
