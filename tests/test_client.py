@@ -259,10 +259,13 @@ async def test_a_request_is_not_repeated_after_a_long_wait_or_another_error(resp
     ("status", "message"), [(400, "400 http_error: Bad Request"), (200, "200 unexpected_response")]
 )
 async def test_a_page_of_a_proxy_is_an_api_error_too(status: int, message: str) -> None:
-    http, _paths = answering(PlainTextResponse("<html>", status))
+    page = PlainTextResponse("<html>", status)
+    http, _paths = answering(page, page)
     async with http, AsyncClient(http=http) as client:
         with pytest.raises(ApiError, match=message):
             await client.stats()
+        with pytest.raises(ApiError, match=message):
+            [job async for job in client.follow_job("-")]
 
 
 async def test_only_a_request_that_changes_nothing_more_is_repeated_after_a_gateway_failed() -> None:

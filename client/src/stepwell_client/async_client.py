@@ -204,7 +204,7 @@ class AsyncClient:
             given["cursor"] = page.next_cursor
 
     async def add_entity(self, type: str, name: str, **options: Unpack[EntityOptions]) -> models.Entity:
-        """Describe a person, project or thing; one with the same type and name is changed."""
+        """Describe a person, project or thing. A namesake of the same type needs an `entity_id` of its own."""
         return await self.run(operations.add_entity(type, name, options))
 
     async def upsert_entities(self, entities: Iterable[Mapping[str, Any]]) -> models.EntityUpserts:
@@ -324,9 +324,9 @@ class AsyncClient:
         followed = operations.follow_job(job_id)
         try:
             async with self._http.stream(**transport.request(followed, self._seen, self._target)) as response:
-                if response.is_error:
+                if not transport.is_stream(response):
                     await response.aread()
-                    transport.result(followed, response)
+                    raise transport.refusal(response)
                 async for line in response.aiter_lines():
                     if job := transport.job_of(line):
                         yield job

@@ -197,7 +197,7 @@ class Client:
             given["cursor"] = page.next_cursor
 
     def add_entity(self, type: str, name: str, **options: Unpack[EntityOptions]) -> models.Entity:
-        """Describe a person, project or thing; one with the same type and name is changed."""
+        """Describe a person, project or thing. A namesake of the same type needs an `entity_id` of its own."""
         return self.run(operations.add_entity(type, name, options))
 
     def upsert_entities(self, entities: Iterable[Mapping[str, Any]]) -> models.EntityUpserts:
@@ -313,9 +313,9 @@ class Client:
         followed = operations.follow_job(job_id)
         try:
             with self._http.stream(**transport.request(followed, self._seen, self._target)) as response:
-                if response.is_error:
+                if not transport.is_stream(response):
                     response.read()
-                    transport.result(followed, response)
+                    raise transport.refusal(response)
                 yield from filter(None, map(transport.job_of, response.iter_lines()))
         except httpx.HTTPError as error:
             raise transport.failed(self._target, error) from error

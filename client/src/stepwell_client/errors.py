@@ -54,6 +54,6 @@ class ApiError(StepwellError):
             status=response.status_code,
             code=str(problem.get("code", "http_error")),
             detail=str(problem.get("detail") or response.reason_phrase or f"HTTP status {response.status_code}"),
-            errors=problem.get("errors") or [],
+            errors=[one for one in problem.get("errors") or () if isinstance(one, dict)],
             request_id=problem.get("request_id") or response.headers.get("x-request-id"),
         )

@@ -92,14 +92,26 @@ def request(operation: Operation[Any], seen: SeenVersion, target: Target) -> dic
 
 
 def result(operation: Operation[T], response: httpx.Response) -> T:
-    """The result of an operation. Raises ApiError, also if a proxy answered with a page of its own."""
+    """The result of an operation. Raises ApiError."""
     if not response.is_success:
-        raise ApiError.of(response)
+        raise refusal(response)
     try:
         return operation.response.validate_json(response.content)
     except ValidationError as error:
-        detail = "The answer is not the service's: a proxy may have sent it, or the versions differ."
-        raise ApiError(response.status_code, "unexpected_response", detail, []) from error
+        raise refusal(response) from error
+
+
+def is_stream(response: httpx.Response) -> bool:
+    """Whether a response has server-sent events."""
+    return response.is_success and response.headers.get("content-type", "").startswith("text/event-stream")
+
+
+def refusal(response: httpx.Response) -> ApiError:
+    """The error for a response that is not the result of an operation, also if a proxy sent a page of its own."""
+    if not response.is_success:
+        return ApiError.of(response)
+    detail = "The answer is not the service's: a proxy may have sent it, or the versions differ."
+    return ApiError(response.status_code, "unexpected_response", detail, [])
 
 
 def failed(target: Target, error: httpx.HTTPError) -> ConnectionFailed:
