@@ -203,7 +203,8 @@ def print_table(filled: Table) -> None:
     others = [column for column in filled.columns if column.min_width is None]
     for column in of_ids:
         column.min_width = max((cell_len(_last_line(one)) for one in column.cells), default=1)
-    needed = sum(PADDING + (column.min_width or NARROWEST) for column in filled.columns) + 1
+    narrow = {id(column): min(NARROWEST, _natural(column)) for column in others}
+    needed = sum(PADDING + (column.min_width or narrow[id(column)]) for column in filled.columns) + 1
     if needed > out.width:
         filled.width = needed
     free = (filled.width or out.width) - 1 - sum(PADDING + _natural(column) for column in others)

@@ -46,7 +46,7 @@ async def _named(uri: str, user_id: str, db: Database) -> Document:
     for named in (uri, options.absolute_path(uri)):
         with suppress(errors.NotFound):
             return await documents.with_uri(named, user_id, db=db)
-    raise errors.NotFound("The user has no document with this id or uri.")
+    raise errors.NotFound("There is no document with this id or uri.")
 
 
 async def delete(document_id: str, user_id: str, db: Database) -> Answer:
