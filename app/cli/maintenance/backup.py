@@ -20,9 +20,16 @@ from app.store.maintenance.backups import Access, Archive
 File = Annotated[Path, typer.Argument(help="The backup file, in the custom format of pg_dump.")]
 
 
-def backup(file: File, as_json: options.AsJson = False, data_dir: options.DataDir = None) -> None:
+def backup(
+    file: File,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace a file that exists; without it, the name must be free.")
+    ] = False,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
     """Write a backup of the whole database to FILE (mode 0600); the service may run. A failed backup leaves no file."""
-    archive = options.run(_backup(options.settings(data_dir), file.absolute()))
+    archive = options.run(_backup(options.settings(data_dir), file.absolute(), replace=replace))
     if as_json:
         typer.echo(json.dumps({"file": str(file), **_as_json(archive)}))
     else:
@@ -52,9 +59,9 @@ def restore(
         options.out.print("stepwell_service has no password yet: run `stepwell db upgrade --set-service-password`.")
 
 
-async def _backup(settings: Settings, file: Path) -> Archive:
+async def _backup(settings: Settings, file: Path, *, replace: bool) -> Archive:
     async with runtime.open_owner_dsn(settings) as dsn:
-        return await backups.create(file, access=Access(dsn, config.environment()))
+        return await backups.create(file, access=Access(dsn, config.environment()), replace=replace)
 
 
 async def _restore(settings: Settings, file: Path, *, replace: bool) -> tuple[Restored, str]:

@@ -22,13 +22,14 @@ class Restored:
     role_created: bool
 
 
-async def create(file: Path, *, access: Access) -> Archive:
+async def create(file: Path, *, access: Access, replace: bool = False) -> Archive:
     """Write a backup of a whole database to `file`, while a service may read and write.
 
-    Raises BadRequest, before anything is dumped, if `file` cannot be written; SchemaMismatch if there is nothing to
-    back up or the role is not the owner; BackupFailed; DatabaseUnavailable. The file is then as it was before.
+    Raises BadRequest, before anything is dumped, if `file` cannot be written, or exists and may not be replaced;
+    SchemaMismatch if there is nothing to back up or the role is not the owner; BackupFailed; DatabaseUnavailable. The
+    file is then as it was before.
     """
-    backups.check_target(file)
+    backups.check_target(file, replace=replace)
     async with _opened(access) as owner:
         server = await health.server(owner)
     if not server.migrated:

@@ -89,11 +89,13 @@ class RestoreTarget:
         return not (self.users or self.keys)
 
 
-def check_target(file: Path) -> None:
-    """Raise BadRequest unless a backup can be written to `file`: a new file, or one that it replaces, in a folder."""
+def check_target(file: Path, *, replace: bool) -> None:
+    """Raise BadRequest unless a backup can be written to `file`: a new one, or one that it may replace, in a folder."""
     _refuse_folder(file)
     if file.exists() and not file.is_file():
         raise errors.BadRequest("This is not an ordinary file, and would be replaced by one.", field="FILE")
+    if file.exists() and not replace:
+        raise errors.BadRequest("This file exists: add --replace to replace it.", field="FILE")
     with _draft_of(file):
         return
 

@@ -16,6 +16,9 @@ def test_a_database_is_backed_up_restored_and_checked(stepwell, tmp_path):
     written = stepwell("backup", file)
     assert written.code == 0, written.err
     assert "revision" in written.out
+    again = stepwell("backup", file)
+    assert (again.code, "add --replace" in again.err) == (2, True)
+    assert stepwell("backup", file, "--replace").code == 0
     note.write_text("# Lime\nCement sets fast.")
     assert stepwell("ingest", note).code == 0
     refused = stepwell("restore", file)

@@ -169,9 +169,9 @@ async def test_a_backup_that_fails_leaves_the_file_as_it_was(address, new_databa
     file = tmp_path / "a.dump"
     file.write_text("yesterday's")
     with pytest.raises(errors.SchemaMismatch, match="nothing to back up"):
-        await backups.create(file, access=access(await new_database()))
+        await backups.create(file, access=access(await new_database()), replace=True)
     with pytest.raises(errors.SchemaMismatch, match="STEPWELL_MIGRATION_URL"):
-        await backups.create(file, access=Access(address.service_dsn, {}))
+        await backups.create(file, access=Access(address.service_dsn, {}), replace=True)
     with pytest.raises(errors.BackupFailed, match="pg_dump"):
         await storage.dump(Access(address.service_dsn, {}), file, server_major=18)
     assert (os.listdir(tmp_path), file.read_text()) == (["a.dump"], "yesterday's")
