@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rapidfuzz import fuzz, process
 
@@ -11,7 +12,7 @@ NEAREST_SCORE = 75
 """Minimum ratio (rapidfuzz, 0 to 100) of an unknown name to the known one that is suggested."""
 NEAREST_OTHER, LONG = 85, 6
 """Minimum ratio to a name in other products, and its minimum length."""
-MAX_LENGTH = 64
+MAX_LENGTH, MAX_NAMES = 64, 50
 
 _NAME = re.compile(rf"[A-Za-z_][A-Za-z0-9_-]{{0,{MAX_LENGTH - 1}}}")
 # Names in other products and in natural language, without underscores.
@@ -86,6 +87,14 @@ def advice(unknown: str, known: Mapping[str, str]) -> dict[str, str]:
     if _plain(unknown) in _PARTITIONS:
         return {"remark": _PARTITION}
     return {"nearest": f"metadata.{unknown}"} if known.get("metadata") == "metadata" else {}
+
+
+def are_objects_with(required: Sequence[str], value: object) -> bool:
+    """Returns whether a value is a list whose first item is an object with these fields, under these or other names."""
+    if not isinstance(value, list) or not value or not isinstance(value[0], dict):
+        return False
+    given = [name for name in itertools.islice(value[0], MAX_NAMES) if isinstance(name, str)]
+    return all(any(advice(name, {field: field}) == {"nearest": field} for name in given) for field in required)
 
 
 def is_search_option(name: str) -> bool:

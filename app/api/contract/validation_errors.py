@@ -196,6 +196,11 @@ def unknown_field(name: str, known: Mapping[str, str]) -> PydanticCustomError:
     return PydanticCustomError("extra_forbidden", "Unknown field.", field_names.advice(name, known))
 
 
+def listed_in_field() -> PydanticCustomError:
+    """The error of an unknown field that holds what the body itself may be, a list."""
+    return PydanticCustomError("extra_forbidden", "Unknown field.", {"remark": "Send its list itself as the body."})
+
+
 def _unknown(path: Sequence[str | int], place: object, context: Mapping[str, Any]) -> str:
     kind = "Unknown query parameter" if place == "query" else "Unknown field"
     if nearest := context.get("nearest"):

@@ -27,7 +27,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from app import errors
-from app.api.contract import validation_errors
+from app.api.contract import field_names, validation_errors
 from app.tools import fields
 
 MAX_IDS = 1_000
@@ -41,6 +41,8 @@ class WireModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
     null_is_default: ClassVar[bool] = True
     """False in models of changes, where null removes a value."""
+    body_may_be_list: ClassVar[bool] = False
+    """True in models of a body that may also be a list of such objects."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -85,11 +87,15 @@ def _reject(
         validate({name: value for name, value in given.items() if name not in unknown})
     except ValidationError as error:
         lines = [_line(raised) for raised in error.errors(include_url=False, include_input=False)]
-    paths = _paths(model)
-    lines += [
-        InitErrorDetails(type=validation_errors.unknown_field(name, paths), loc=(name,), input=None) for name in unknown
-    ]
+    lines += [InitErrorDetails(type=_unknown(model, name, given[name]), loc=(name,), input=None) for name in unknown]
     raise ValidationError.from_exception_data(model.__name__, lines, hide_input=True)
+
+
+def _unknown(model: type[WireModel], name: str, value: object) -> PydanticCustomError:
+    required = [field for field, is_required in _required(model).items() if is_required]
+    if model.body_may_be_list and field_names.are_objects_with(required, value):
+        return validation_errors.listed_in_field()
+    return validation_errors.unknown_field(name, _paths(model))
 
 
 def _line(raised: ErrorDetails) -> InitErrorDetails:

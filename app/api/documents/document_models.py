@@ -28,6 +28,8 @@ Language = Annotated[str, Field(max_length=40)]
 class DocumentInput(wire.WireModel):
     """A document to store: plain text or Markdown, optionally with YAML frontmatter."""
 
+    body_may_be_list = True
+
     content: str = Field(
         description="Text of the document; blank if it is a title alone.",
         examples=["# Lime mortar\n\nBelow the third landing we use lime, never cement."],

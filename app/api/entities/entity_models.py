@@ -80,6 +80,8 @@ class EntityFields(wire.WireModel):
 class EntityInput(EntityFields):
     """An entity to store: a person, project, team, vendor, product or place that documents mention."""
 
+    body_may_be_list = True
+
     entity_id: UUID | None = Field(None, description=_NEW_ID)
     members: MemberNames = Field(
         default_factory=list, description=f"{_MEMBERS} Names may be those of other entities of the request."

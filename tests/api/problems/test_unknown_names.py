@@ -59,6 +59,24 @@ async def test_an_unknown_field_is_refused_with_the_known_one_that_is_meant(
     assert problem["errors"][0]["message"] == f"Unknown field. Did you mean {meant}?"
 
 
+@pytest.mark.parametrize(
+    ("path", "more"),
+    [
+        (DOCUMENTS, {"documents": [{"content": "Lime."}]}),
+        (DOCUMENTS, {"docs": [{"text": "Lime.", "id": "a.md"}]}),
+        (ENTITIES, {"entities": [{"type": "person", "name": "Ana"}]}),
+    ],
+)
+async def test_a_field_with_what_may_be_the_body_is_refused_with_the_advice_to_send_its_list(
+    caller: Caller, path: str, more: dict[str, Any]
+) -> None:
+    problem = assert_problem(await caller.client.post(path, json=BODIES[path] | more), 422, "invalid_request", *more)
+    assert problem["errors"][0]["message"] == "Unknown field. Send its list itself as the body."
+    authors = BODIES[DOCUMENTS] | {"authors": [{"name": "Ana"}]}
+    problem = assert_problem(await caller.client.post(DOCUMENTS, json=authors), 422, "invalid_request", "authors")
+    assert problem["errors"][0]["message"] == "Unknown field. Did you mean metadata.authors?"
+
+
 async def test_the_name_of_a_mode_in_other_products_is_refused_with_the_mode_that_is_meant(caller: Caller) -> None:
     response = await caller.client.post(SEARCH, json={"query": "lime", "mode": "FTS5"})
     problem = assert_problem(response, 422, "invalid_request", "mode")
