@@ -7,7 +7,7 @@ import itertools
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from email.message import EmailMessage
+from email.message import EmailMessage, MIMEPart
 from email.policy import EmailPolicy
 from email.utils import getaddresses
 from functools import lru_cache
@@ -49,7 +49,7 @@ class _BoundedHeaders(EmailPolicy):
         return name, cut if len(cut) == len(value) else cut.rpartition(",")[0] or cut
 
     def header_fetch_parse(self, name: str, value: str) -> Any:
-        """The parsed header."""
+        """The parsed header, an empty one if it is malformed."""
         return _parsed_header(name, value)
 
 
@@ -58,7 +58,12 @@ _POLICY = _BoundedHeaders()
 
 @lru_cache(KEPT_HEADERS)
 def _parsed_header(name: str, value: str) -> Any:
-    return EmailPolicy.header_fetch_parse(_POLICY, name, value)
+    try:
+        return EmailPolicy.header_fetch_parse(_POLICY, name, value)
+    except MemoryError:
+        raise
+    except Exception:  # such as IndexError and, for parentheses in hundreds of others, RecursionError
+        return EmailPolicy.header_fetch_parse(_POLICY, name, "")
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
@@ -98,9 +103,20 @@ def _body(message: EmailMessage) -> str:
     part = message.get_body(("plain", "html"))
     if part is None:
         return ""
-    content = part.get_content()
-    text = content if isinstance(content, str) else content.decode("utf-8", "replace")
+    try:
+        text = part.get_content()
+    except (LookupError, ValueError):  # it names an encoding that does not exist
+        text = _decoded(part)
     return html_text.chapter(text.encode()) if part.get_content_type() == "text/html" else text
+
+
+def _decoded(part: MIMEPart) -> str:
+    raw = part.get_payload(decode=True)
+    assert isinstance(raw, bytes)
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode("cp1252", "replace")
 
 
 def _metadata(message: EmailMessage) -> dict[str, Any]:

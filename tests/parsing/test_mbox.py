@@ -25,10 +25,10 @@ Subject: Clay
 
 {FROM}Subject:
 
-{FROM}To: {"(" * 5_000}
+{FROM}Content-Type: text/html
 Subject: Broken
 
-x
+{"<div>" * 5_000}x
 
 {FROM}Subject: Last
 

@@ -119,6 +119,29 @@ def test_a_long_list_of_people_ends_behind_a_whole_address(read: Read) -> None:
     assert known == [f"bo{number}@example.org" for number in range(len(known))]
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        f"From: Ana <ana@example.org> {'(' * 700}{')' * 700}",
+        'From: "',
+        f"Content-Disposition: inline {'(' * 700}",
+        "Content-Type: text/plain; a*",
+    ],
+)
+def test_a_message_with_a_malformed_header_is_read_without_it(read: Read, header: str) -> None:
+    (document,) = read(f"Subject: Lime\n{header}\nTo: bo@example.org\n\nMortar.".encode(), "a.eml")
+    known = {"to": ["bo@example.org"], "participants": ["bo@example.org"]}
+    assert (document.title, document.metadata, document.text) == ("Lime", known, "Mortar.")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
+def test_a_message_in_an_encoding_that_does_not_exist_is_read_as_utf_8_or_windows_1252(
+    read: Read, encoding: str
+) -> None:
+    (document,) = read("Content-Type: text/plain; charset=none\n\nMörtel.".encode(encoding), "a.eml")
+    assert document.text == "Mörtel."
+
+
 @pytest.mark.parametrize("raw", [b"Subject: \n\n", b"From: a\nContent-Type: multipart/mixed; boundary=b\n\n--b--"])
 def test_a_message_without_text_and_subject_is_refused(read: Read, raw: bytes) -> None:
     with pytest.raises(UnreadableFile) as refused:
