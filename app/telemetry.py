@@ -44,8 +44,8 @@ def configure(level: str = "info", json: bool | None = None) -> None:
     handler.setFormatter(formatter(json=writes_json(json)))
     root.handlers = [*(other for other in root.handlers if other.name != _HANDLER), handler]
     stamina.instrumentation.set_on_retry_hooks([_retrying])
-    # httpx logs the address of every call to a provider at info.
-    for library in ("httpx", "httpx2", "mcp"):
+    # httpx logs the address of every call to a provider at info, Alembic each of its plugins.
+    for library in ("httpx", "httpx2", "mcp", "alembic.runtime.plugins"):
         logging.getLogger(library).setLevel(logging.DEBUG if root.level <= logging.DEBUG else logging.WARNING)
 
 

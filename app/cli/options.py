@@ -192,6 +192,11 @@ def cell(*lines: str | None, identity: object = None) -> Text:
     return shown
 
 
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, in the singular for one."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def moment(at: str | None) -> str:
     """A time of the API as a date and a time of day below it."""
     return "" if at is None else at[:16].replace("T", "\n")

@@ -86,7 +86,7 @@ def delete(
     if as_json:
         typer.echo(json.dumps(deleted))
     else:
-        options.out.print(f"Deleted a document with {deleted['chunks_deleted']} chunks.")
+        options.out.print(f"Deleted a document with {options.counted(deleted['chunks_deleted'], 'chunk')}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,4 +116,4 @@ def _delete_selected(backend: Backend, selected: Answer, asked: Asked) -> None:
 
 
 def _numbers(counts: Answer) -> str:
-    return f"{counts['documents']} documents with {counts['chunks']} chunks"
+    return f"{options.counted(counts['documents'], 'document')} with {options.counted(counts['chunks'], 'chunk')}"

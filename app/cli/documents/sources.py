@@ -104,13 +104,14 @@ def remove(
     if not yes:
         found = _by_key(source, backend.source)
         named = f"{found['name']} ({found['path']})"
-        typer.confirm(f"Remove the source {named} with {found['documents']} documents?", abort=True, err=True)
+        documents = options.counted(found["documents"], "document")
+        typer.confirm(f"Remove the source {named} with {documents}?", abort=True, err=True)
     removed = _by_key(source, backend.delete_source)
     if as_json:
         typer.echo(json.dumps(removed))
     else:
-        numbers = (removed[f"{name}_deleted"] for name in ("documents", "chunks", "vectors"))
-        options.out.print("Removed the source, {} documents, {} chunks and {} vectors.".format(*numbers))
+        numbers = (options.counted(removed[f"{noun}s_deleted"], noun) for noun in ("document", "chunk", "vector"))
+        options.out.print("Removed the source, {}, {} and {}.".format(*numbers))
 
 
 def _by_key(source: str, work: Callable[[str], Answer]) -> Answer:

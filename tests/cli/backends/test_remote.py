@@ -110,8 +110,8 @@ async def test_documents_are_ingested_found_explained_listed_and_deleted(remote:
     (team,) = (await remote("facets", "team", "--json")).json["facets"]
     assert team["values"] == [{"value": "masons", "documents": 1}]
     masons = ("documents", "delete", "--filters", '{"metadata": {"team": "masons"}}')
-    assert (await remote(*masons, "--dry-run")).out == "1 documents with 1 chunks would be deleted.\n"
-    assert (await remote(*masons, "--yes")).out == "Deleted 1 documents with 1 chunks.\n"
+    assert (await remote(*masons, "--dry-run")).out == "1 document with 1 chunk would be deleted.\n"
+    assert (await remote(*masons, "--yes")).out == "Deleted 1 document with 1 chunk.\n"
     assert (await remote("documents", "delete", notes / "tide.txt", "--yes")).code == 0
     assert (await remote("documents", "list", "--json")).json == []
 
@@ -137,7 +137,7 @@ async def test_sources_are_named_by_path_and_jobs_are_followed_until_they_end_or
     outside = await remote("sources", "add", "/", "--json")
     assert (outside.code, outside.json["error"]["code"]) == (1, "folder_not_allowed")
     monkeypatch.chdir(folder)
-    assert (await remote("sources", "remove", ".", "--yes")).out.startswith("Removed the source, 1 documents, 1 chunk")
+    assert (await remote("sources", "remove", ".", "--yes")).out.startswith("Removed the source, 1 document, 1 chunk")
 
 
 async def test_entities_synonyms_and_feedback_are_stored_and_read(remote: Command, tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_documents_are_deleted_by_filter(stepwell: Stepwell, user: str) -> None:
     deleted = stepwell("documents", "delete", *masons, "--yes", "--json").json
     assert (deleted["documents_deleted"], deleted["remaining"]["postings"]) == (1, 0)
     assert [left["title"] for left in stepwell("documents", "list", "--user", user, "--json").json] == ["Boje ü.txt"]
-    assert stepwell("documents", "delete", "--all", "--user", user, "--yes").out.startswith("Deleted 1 documents")
+    assert stepwell("documents", "delete", "--all", "--user", user, "--yes").out.startswith("Deleted 1 document ")
 
 
 @pytest.mark.parametrize("wrong", [(), ("--filters", "{}"), ("--filters", '{"document_ids": []}', "--all")])

@@ -28,7 +28,7 @@ def test_a_folder_is_added_synchronised_listed_and_removed(stepwell: Any, tmp_pa
     assert [line for line in synced.err.splitlines() if "bad.md" in line]
     assert listed["name"] == folder.name
     removed = stepwell("sources", "remove", folder.name.upper(), "--yes", *user)
-    assert removed.out == "Removed the source, 1 documents, 1 chunks and 1 vectors.\n"
+    assert removed.out == "Removed the source, 1 document, 1 chunk and 1 vector.\n"
     assert stepwell("documents", "list", "--json", *user).json == []
     assert stepwell("sources", "sync", listed["source_id"], *user).code == 1
     assert (folder / "lime.md").exists()
