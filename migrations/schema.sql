@@ -112,6 +112,11 @@ entity_vectors.user_id text NOT NULL
 entity_words.entity_id uuid NOT NULL
 entity_words.lexeme text NOT NULL
 entity_words.user_id text NOT NULL
+facet_changes.added bytea NOT NULL STORAGE e
+facet_changes.change_id uuid NOT NULL
+facet_changes.place bigint NOT NULL
+facet_changes.removed bytea NOT NULL STORAGE e
+facet_changes.user_id text NOT NULL
 facet_keys.distinct_values bigint NOT NULL
 facet_keys.documents bigint NOT NULL
 facet_keys.id integer
@@ -122,6 +127,12 @@ facet_values.documents bigint NOT NULL
 facet_values.hash bigint NOT NULL
 facet_values.id integer
 facet_values.key text NOT NULL
+facet_values.magnitude numeric GENERATED 
+CASE jsonb_typeof(value)
+    WHEN 'number'::text THEN (value)::numeric
+    WHEN 'string'::text THEN (stepwell.microseconds((value #>> '{}'::text[])))::numeric
+    ELSE NULL::numeric
+END
 facet_values.opening text NOT NULL
 facet_values.user_id text NOT NULL
 facet_values.value jsonb NOT NULL
@@ -302,6 +313,8 @@ entity_vectors pk_entity_vectors PRIMARY KEY (user_id, entity_id)
 entity_words ck_entity_words_user_id CHECK ((user_id <> ''::text))
 entity_words fk_entity_words_entities FOREIGN KEY (user_id, entity_id) REFERENCES stepwell.entities(user_id, entity_id) ON DELETE CASCADE
 entity_words pk_entity_words PRIMARY KEY (user_id, lexeme, entity_id)
+facet_changes ck_facet_changes_user_id CHECK ((user_id <> ''::text))
+facet_changes pk_facet_changes PRIMARY KEY (user_id, place)
 facet_keys ck_facet_keys_user_id CHECK ((user_id <> ''::text))
 facet_keys pk_facet_keys PRIMARY KEY (user_id, key, type)
 facet_values ck_facet_values_user_id CHECK ((user_id <> ''::text))
@@ -396,6 +409,7 @@ CREATE UNIQUE INDEX pk_entity_members ON stepwell.entity_members USING btree (us
 CREATE UNIQUE INDEX pk_entity_names ON stepwell.entity_names USING btree (user_id, name_key, entity_id)
 CREATE UNIQUE INDEX pk_entity_vectors ON stepwell.entity_vectors USING btree (user_id, entity_id)
 CREATE UNIQUE INDEX pk_entity_words ON stepwell.entity_words USING btree (user_id, lexeme, entity_id)
+CREATE UNIQUE INDEX pk_facet_changes ON stepwell.facet_changes USING btree (user_id, place)
 CREATE UNIQUE INDEX pk_facet_keys ON stepwell.facet_keys USING btree (user_id, key, type)
 CREATE UNIQUE INDEX pk_facet_values ON stepwell.facet_values USING btree (user_id, key, opening, hash)
 CREATE UNIQUE INDEX pk_feedback ON stepwell.feedback USING btree (user_id, feedback_id)
@@ -436,6 +450,7 @@ entity_members ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting(
 entity_names ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING ( SELECT true FROM stepwell.entities e WHERE ((e.user_id = entity_names.user_id) AND (e.entity_id = entity_names.entity_id)) LIMIT 1) CHECK 
 entity_vectors ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING (( SELECT (current_setting('stepwell.shows_entities'::text, true) = 'true'::text)) AND ( SELECT true FROM stepwell.entities e WHERE ((e.user_id = entity_vectors.user_id) AND (e.entity_id = entity_vectors.entity_id)) LIMIT 1)) CHECK 
 entity_words ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING (( SELECT (current_setting('stepwell.shows_entities'::text, true) = 'true'::text)) AND ( SELECT true FROM stepwell.entities e WHERE ((e.user_id = entity_words.user_id) AND (e.entity_id = entity_words.entity_id)) LIMIT 1)) CHECK 
+facet_changes ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 facet_keys ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 facet_values ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 feedback ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
@@ -838,6 +853,7 @@ table entity_vectors to stepwell_restricted: SELECT
 table entity_vectors to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table entity_words to stepwell_restricted: SELECT
 table entity_words to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table facet_changes to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table facet_keys to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table facet_values to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table feedback to stepwell_service: DELETE, INSERT, SELECT, UPDATE

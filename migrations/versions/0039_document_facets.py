@@ -1,4 +1,4 @@
-"""Numbers the keys and values of metadata, and keeps their numbers by document, for facets with filters.
+"""Numbers the keys and values of metadata, and keeps their numbers by document and by change, for facets with filters.
 
 Revision ID: 0039
 Revises: 0038
@@ -20,6 +20,18 @@ CREATE TABLE stepwell.document_facets (
     CONSTRAINT ck_document_facets_user_id CHECK (user_id <> ''),
     CONSTRAINT fk_document_facets_documents FOREIGN KEY (user_id, document_id)
         REFERENCES stepwell.documents (user_id, document_id) ON DELETE CASCADE
+)
+"""
+
+FACET_CHANGES = """
+CREATE TABLE stepwell.facet_changes (
+    user_id TEXT NOT NULL,
+    place BIGINT NOT NULL,
+    change_id UUID NOT NULL,
+    added BYTEA NOT NULL,
+    removed BYTEA NOT NULL,
+    CONSTRAINT pk_facet_changes PRIMARY KEY (user_id, place),
+    CONSTRAINT ck_facet_changes_user_id CHECK (user_id <> '')
 )
 """
 
@@ -77,6 +89,12 @@ STATEMENTS = (
     # Null where a process of an earlier version has counted the value.
     "ALTER TABLE stepwell.facet_keys ADD COLUMN id INTEGER",
     "ALTER TABLE stepwell.facet_values ADD COLUMN id INTEGER",
+    """
+    ALTER TABLE stepwell.facet_values
+    ADD COLUMN magnitude NUMERIC GENERATED ALWAYS AS (
+        CASE jsonb_typeof(value) WHEN 'number' THEN CAST(value AS numeric)
+                                 WHEN 'string' THEN stepwell.microseconds(value #>> '{}') END) STORED
+    """,
     IDS_OF_VALUES,
     IDS_OF_KEYS,
     "CREATE UNIQUE INDEX ix_facet_keys_id ON stepwell.facet_keys (user_id, id)",
@@ -86,6 +104,9 @@ STATEMENTS = (
     DOCUMENT_FACETS,
     # All rows are read at once: ids in the row itself, not compressed.
     "ALTER TABLE stepwell.document_facets ALTER COLUMN ids SET STORAGE EXTERNAL",
+    FACET_CHANGES,
+    "ALTER TABLE stepwell.facet_changes ALTER COLUMN added SET STORAGE EXTERNAL",
+    "ALTER TABLE stepwell.facet_changes ALTER COLUMN removed SET STORAGE EXTERNAL",
     PAIRS,
     VALUES_OF_PAIRS,
     IDS_OF_DOCUMENTS,
@@ -94,15 +115,16 @@ STATEMENTS = (
 
 
 def upgrade() -> None:
-    """Number what is stored, and add the table with row-level security."""
+    """Number what is stored, and add the tables with row-level security."""
     op.execute("SET LOCAL lock_timeout = '5s'")
     op.execute("SET LOCAL citus.multi_shard_modify_mode TO 'sequential'")
     for statement in STATEMENTS:
         op.execute(statement)
     own = "user_id = NULLIF(current_setting('stepwell.user_id', true), '')"
-    op.execute("ALTER TABLE stepwell.document_facets ENABLE ROW LEVEL SECURITY")
-    op.execute(f"CREATE POLICY own_rows ON stepwell.document_facets USING ({own}) WITH CHECK ({own})")
-    op.execute("GRANT SELECT, INSERT, UPDATE, DELETE ON stepwell.document_facets TO stepwell_service")
+    for table in ("document_facets", "facet_changes"):
+        op.execute(f"ALTER TABLE stepwell.{table} ENABLE ROW LEVEL SECURITY")
+        op.execute(f"CREATE POLICY own_rows ON stepwell.{table} USING ({own}) WITH CHECK ({own})")
+        op.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON stepwell.{table} TO stepwell_service")
 
 
 def downgrade() -> None:

@@ -15,7 +15,7 @@ import statements
 
 from app.store.connection import sql
 
-NAMES = "lexemes|postings|text_statistics|hidden_chunks|facet_keys|facet_values|document_facets"
+NAMES = "lexemes|postings|text_statistics|hidden_chunks|facet_keys|facet_values|document_facets|facet_changes"
 MIXED = re.compile(rf"\bstepwell\.({NAMES})\b")
 WRITES = re.compile(r"\b(INSERT|UPDATE|DELETE)\b")
 SCORES = "yields shares of idf, with which matches are scored; statistics of all documents may change scores"
@@ -31,6 +31,9 @@ EXEMPT = {
     "count_postings_of_chunks": "counts the postings of chunks that the caller has deleted",
     "covered_words": SCORES,
     "differing_ids_of_documents": "repairs the database for its owner",
+    "facet_changes": FACETS,
+    "facet_ids_in_range": FACETS,
+    "facet_ids_of_keys": FACETS,
     "facet_ids_of_values": FACETS,
     "facet_ids_with_prefix": FACETS,
     "facet_key_ids": FACETS,
@@ -39,6 +42,7 @@ EXEMPT = {
     "health_lexemes": "checks the database for its owner",
     "health_sample": "checks the database for its owner",
     "ids_of_passing_documents": FACETS,
+    "last_facet_change": FACETS,
     "mentions._DOTTED_NUMBERS": JOBS,
     "reembedding._CORPUS": JOBS,
     "repair_facet_keys": "repairs the database for its owner",
@@ -52,6 +56,7 @@ EXEMPT = {
 READING_IN_CORE = {
     "documents.py": "counts lexemes; for a restricted caller _VISIBLE_LEXEMES does",
     "facet_counts.py": "deletes counts in writing transactions, which see everything",
+    "facet_repairs.py": "repairs the database for its owner",
     "hidden_chunks.py": JOBS,
     "repairs.py": "repairs the database for its owner",
     "stale_mentions.py": JOBS,

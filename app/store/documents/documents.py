@@ -231,6 +231,7 @@ async def delete(db: Writing, document_id: UUID) -> tuple[RowCounts, str]:
     linked = await document_rows.clear(db, document_id)
     await mentions.prune(db, linked)
     metadata = await facet_counts.metadata_of(db, document_id)
+    await facet_counts.remove_ids(db, document_id)
     await db.execute(sa.delete(tables.documents).where(_d.user_id == db.user_id, _d.document_id == document_id))
     await facet_counts.count(db, removed=[metadata])
     return found, numbers

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from uuid import UUID
+from typing import Any
+from uuid import UUID, uuid4
 
 import sqlalchemy as sa
 
@@ -14,8 +15,11 @@ from app.store.connection.transactions import Reading, Writing
 from app.store.schema import tables
 
 _d = tables.documents.c
-STORE_IDS = ("ids_of_documents", "store_ids_of_documents")
-"""The statement that stores the ids of the keys and values of documents."""
+STORE_IDS = ("ids_of_documents", "stored_ids", "last_facet_change", "note_facet_change")
+"""The statement that stores the ids of the keys and values of documents, and notes what it has changed."""
+REMOVE_IDS = ("removed_ids", "last_facet_change", "note_facet_change")
+KEPT_CHANGES = 500
+"""Noted changes of a user: a process that has read fewer of them reads the ids of all documents again."""
 
 
 async def metadata_of(db: Reading, document_id: UUID) -> Json:
@@ -34,9 +38,19 @@ async def count(
     await db.execute(sql.statement("count_facets"), {"user_id": db.user_id, **binds})
     if document_ids:
         statement = sql.statement(STORE_IDS, "some")
-        await db.execute(statement, {"user_id": db.user_id, "document_ids": list(document_ids)})
+        await db.execute(statement, {**noted(db), "document_ids": list(document_ids)})
     if binds["removed"]:
         await forget(db, keys=list({key for one in removed for key in one}))
+
+
+async def remove_ids(db: Writing, document_id: UUID) -> None:
+    """Delete the ids of the keys and values of a document that is about to be deleted."""
+    await db.execute(sql.statement(REMOVE_IDS), {**noted(db), "document_id": document_id})
+
+
+def noted(db: Writing) -> dict[str, Any]:
+    """The binds of a statement that notes a change of ids of documents."""
+    return {"user_id": db.user_id, "change_id": uuid4(), "kept": KEPT_CHANGES}
 
 
 async def forget(db: Writing, *, keys: Sequence[str]) -> None:

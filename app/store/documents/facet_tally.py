@@ -1,7 +1,8 @@
 """Counts the ids of keys and values of documents.
 
 The ids of a document are 0, then for each key the negative id of the key with the type of its value, followed by the
-ids of its values (`ids_of_documents.sql`).
+ids of its values (`ids_of_documents.sql`). In memory they are codes: twice the id of a value, and one more than twice
+the id of a key.
 """
 
 from __future__ import annotations
@@ -9,141 +10,186 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from app.store.documents.facet_conditions import Conditions
+
+Ids = NDArray[np.int32]
+
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Keys by type, in parallel and in their order, and the largest ids of a key and of a value of the user."""
+    """Keys by type, in parallel and in their order, and the largest ids of a key and of a value of the user.
+
+    `documents` are the numbers of all documents that have them.
+    """
 
     keys: Sequence[str]
     types: Sequence[str]
     ids: Sequence[int]
+    documents: Sequence[int]
     last_key: int
     last_value: int
 
 
-def ids_in(stored: bytes) -> NDArray[np.int32]:
+def ids_in(stored: bytes) -> Ids:
     """Ids as they are stored."""
     return np.frombuffer(stored, ">i4").astype(np.int32)
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentIds:
-    """The ids of the values and keys of documents, in parallel with the number of the document that has each.
+    """The codes of documents, one document after the other, each of which begins with 0, and where each begins.
 
-    `key_of` is the id of the key of each value, by the id of the value.
+    `key_of` is the id of the key of each value, by the id of the value, and `totals` the number of documents that have
+    a code.
     """
 
-    values: NDArray[np.int32]
-    document_of_value: NDArray[np.int32]
-    keys: NDArray[np.int32]
-    document_of_key: NDArray[np.int32]
-    key_of: NDArray[np.int32]
+    codes: Ids
+    starts: NDArray[np.int64]
+    key_of: Ids
+    totals: Ids
 
     @classmethod
     def read(cls, stored: bytes) -> DocumentIds:
         """Ids as they are stored, one document after the other."""
         ids = ids_in(stored)
-        document, before = (np.cumsum(each, dtype=np.int32) for each in (ids == 0, ids < 0))
         # Taking places is several times faster than a mask.
-        of_values, of_keys = np.flatnonzero(ids > 0), np.flatnonzero(ids < 0)
-        values, keys = ids.take(of_values), -ids.take(of_keys)
-        key_of = np.zeros(int(values.max(initial=0)) + 1, np.int32)
-        key_of[values] = keys.take(before.take(of_values) - 1)
-        return cls(values, document.take(of_values), keys, document.take(of_keys), key_of)
+        of_keys, of_values = np.flatnonzero(ids < 0), np.flatnonzero(ids > 0)
+        keys = -ids.take(of_keys)
+        key_of = np.zeros(int(ids.max(initial=0)) + 1, np.int32)
+        if of_values.size:
+            # The key before each place, from the first key on.
+            before = np.repeat(keys, np.diff(of_keys, append=ids.size))
+            key_of[ids.take(of_values)] = before.take(of_values - of_keys[0])
+        codes = np.abs(ids)
+        codes <<= 1
+        codes |= ids < 0
+        return cls(codes, np.flatnonzero(ids == 0), key_of, np.bincount(codes).astype(np.int32))
+
+    @classmethod
+    def joined(cls, first: DocumentIds, second: DocumentIds) -> DocumentIds:
+        """The ids of the documents of both; of values with one id, `key_of` is that of the second."""
+        key_of, totals = (
+            np.zeros(max(len(one), len(other)), np.int32)
+            for one, other in ((first.key_of, second.key_of), (first.totals, second.totals))
+        )
+        for ids in (first, second):
+            known = np.flatnonzero(ids.key_of)
+            key_of[known] = ids.key_of[known]
+            totals[: len(ids.totals)] += ids.totals
+        codes = np.concatenate([first.codes, second.codes])
+        return cls(codes, np.concatenate([first.starts, second.starts + len(first.codes)]), key_of, totals)
+
+    def documents_with(self, key: int) -> int:
+        """The number of documents that have a key."""
+        return int(self.totals[2 * key + 1]) if 2 * key + 1 < len(self.totals) else 0
 
     @property
     def size(self) -> int:
         """Bytes of memory."""
         return sum(getattr(self, column.name).nbytes for column in fields(self))
 
-    def meeting(self, conditions: Sequence[Sequence[int]]) -> NDArray[np.bool_]:
-        """Which documents have, for each condition, one of its values."""
-        documents = int(self.document_of_key.max(initial=0)) + 1
-        meets_all = np.ones(documents, bool)
-        for wanted in conditions:
-            allowed, meets = np.zeros(self.key_of.size, bool), np.zeros(documents, bool)
-            allowed[[id_ for id_ in wanted if id_ < allowed.size]] = True
-            meets[self.document_of_value.take(np.flatnonzero(allowed.take(self.values)))] = True
-            meets_all &= meets
-        return meets_all
+    def counts(self, conditions: Conditions | None) -> NDArray[np.integer[Any]]:
+        """The number of documents that have a code, by the code, among those that meet the conditions."""
+        if conditions is None:
+            return self.totals
+        meets = conditions.root.meets(self._having(conditions.codes))
+        is_most = 2 * np.count_nonzero(meets) > meets.size
+        lengths = np.diff(self.starts, append=self.codes.size)
+        fewer = np.bincount(self.codes[np.repeat(meets ^ is_most, lengths)], minlength=self.totals.size)
+        return self.totals - fewer if is_most else fewer
+
+    def _having(self, lists: Sequence[Ids]) -> list[NDArray[np.bool_]]:
+        """Which documents have one of the codes of each list. Eight lists are looked for at once."""
+        found = []
+        for first in range(0, len(lists), 8):
+            bits = np.zeros(self.totals.size, np.uint8)
+            for place, wanted in enumerate(lists[first : first + 8]):
+                bits[wanted[wanted < bits.size]] |= 1 << place
+            having = np.bitwise_or.reduceat(bits.take(self.codes), self.starts)
+            found += [(having & 1 << place).astype(bool) for place in range(len(lists[first : first + 8]))]
+        return found
+
+
+SignedIds = tuple[DocumentIds, int]
+"""Ids of documents, and 1; or -1 if the documents no longer have them."""
 
 
 class Tally:
-    """The numbers of documents by key and value, among those that meet all conditions.
+    """The numbers of documents by key and value, among those that meet the conditions, if there are any.
 
-    A condition lists the ids of values of which a document must have one. With `only`, other values are not counted.
+    With `only`, other values are not counted.
     """
 
-    def __init__(self, keys: Keys, conditions: Sequence[Sequence[int]], only: NDArray[np.int32] | None = None) -> None:
+    def __init__(self, keys: Keys, conditions: Conditions | None, only: Ids | None = None) -> None:
         self._keys = keys
         self._conditions = conditions
         self._only = only
-        self._counts = np.zeros(keys.last_value + 1, np.int64)
-        self._of_keys = np.zeros(keys.last_key + 1, np.int64)
+        self._counts = np.zeros(2 * max(keys.last_key, keys.last_value) + 2, np.int64)
         self._key_of = np.zeros(keys.last_value + 1, np.int32)
 
-    def add(self, ids: DocumentIds) -> None:
-        """Count the documents that have these ids."""
-        values, keys = ids.values, ids.keys
-        if self._conditions:
-            meets = ids.meeting(self._conditions)
-            values = values.take(np.flatnonzero(meets.take(ids.document_of_value)))
-            keys = keys.take(np.flatnonzero(meets.take(ids.document_of_key)))
-        self._counts += np.bincount(values, minlength=self._counts.size)
-        self._of_keys += np.bincount(keys, minlength=self._of_keys.size)
-        known = self._key_of[: ids.key_of.size]
-        np.maximum(known, ids.key_of, out=known)
+    def add(self, ids: DocumentIds, sign: int = 1) -> None:
+        """Count the documents that have these ids; with -1 no longer."""
+        if not ids.starts.size:
+            return
+        found = ids.counts(self._conditions)
+        # A value that no document has any more may have had a larger id.
+        self._counts = np.pad(self._counts, (0, max(0, found.size - self._counts.size)))
+        self._counts[: found.size] += sign * found
+        if sign > 0:
+            known = np.flatnonzero(ids.key_of[: self._key_of.size])
+            self._key_of[known] = ids.key_of[known]
 
     def keys_of_most(self, most: int) -> dict[str, dict[str, int]]:
         """The numbers of documents by type, of so many keys: those that most documents have, then in their order."""
         found: dict[str, dict[str, int]] = {}
         for key, type_, id_ in zip(self._keys.keys, self._keys.types, self._keys.ids, strict=True):
-            if documents := int(self._of_keys[id_]):
+            if documents := int(self._counts[2 * id_ + 1]):
                 found.setdefault(key, {})[type_] = documents
         return dict(sorted(found.items(), key=lambda item: -sum(item[1].values()))[:most])
 
     def documents(self, value: int) -> int:
         """The number of documents that have a value."""
-        return int(self._counts[value])
+        return int(self._counts[2 * value])
 
     def distinct(self, key: str) -> int:
         """The number of values of a key."""
         return int(self._of(key).size)
 
-    def commonest(self, key: str, limit: int) -> tuple[list[int], NDArray[np.int32], int]:
+    def commonest(self, key: str, limit: int) -> tuple[list[int], Ids, int]:
         """The values of a key that are surely among its commonest, those equally frequent, and how many of them are."""
         values = self._of(key)
-        counts = self._counts[values]
+        counts = self._counts[2 * values]
         if values.size <= limit or not limit:
             return values[:limit].tolist(), values[:0], 0
         least = np.partition(counts, -limit)[-limit]
         surely = values[counts > least]
         return surely.tolist(), values[counts == least], limit - surely.size
 
-    def bits(self, *values: NDArray[np.int32]) -> bytes:
+    def bits(self, *values: Ids) -> bytes:
         """A bit for each id of a value, as `get_bit` reads them: 1 for these values."""
-        marked = np.zeros(self._counts.size, bool)
+        marked = np.zeros(self._key_of.size, bool)
         for some in values:
             marked[some] = True
         return np.packbits(marked, bitorder="little").tobytes()
 
-    def _of(self, key: str) -> NDArray[np.int32]:
+    def _of(self, key: str) -> Ids:
         """The values of a key that documents have."""
         return self._values_by_key.get(key, np.empty(0, np.int32))
 
     @cached_property
-    def _values_by_key(self) -> dict[str, NDArray[np.int32]]:
+    def _values_by_key(self) -> dict[str, Ids]:
         """The values that documents have, by key. Read when all documents are counted."""
         names = {id_: key for key, id_ in zip(self._keys.keys, self._keys.ids, strict=True)}
-        counted = np.flatnonzero(self._counts)
+        counted = np.flatnonzero(self._counts[::2])[1:]
         if self._only is not None:
             counted = np.intersect1d(counted, self._only)
         of_keys = self._key_of[counted]
-        found: dict[str, list[NDArray[np.int32]]] = {}
+        found: dict[str, list[Ids]] = {}
         for id_ in np.unique(of_keys).tolist():
             if id_ in names:
                 found.setdefault(names[id_], []).append(counted[of_keys == id_].astype(np.int32))

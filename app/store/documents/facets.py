@@ -12,7 +12,8 @@ from app.shapes.facets import MAX_KEYS
 from app.store.connection import sql
 from app.store.connection.transactions import Reading
 from app.store.documents import filtered_facets, filters
-from app.store.documents.filtered_facets import TYPE_NAMES, IdCache
+from app.store.documents.document_ids import IdCache
+from app.store.documents.filtered_facets import TYPE_NAMES
 
 
 async def count(db: Reading, query: FacetQuery, cache: IdCache | None = None) -> list[Facet]:

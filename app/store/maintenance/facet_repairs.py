@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import sqlalchemy as sa
+
 from app.store.connection import sql
 from app.store.connection.transactions import Reading, Writing
 from app.store.documents import facet_counts
+from app.store.schema import tables
 
 _VALUES = ("key", "opening", "hash", "value", "documents")
 DIFFERING_IDS = ("ids_of_documents", "differing_ids_of_documents")
@@ -82,8 +85,11 @@ async def correct(db: Writing) -> None:
     keys = await _rows(db, "repair_facet_keys")
     await db.execute(_ADD_KEYS, {"user_id": db.user_id, **_columns(keys, _KEYS)})
     await facet_counts.forget(db, keys=list({row.key for row in (*values, *keys)}))
-    for statement in (_NUMBER_VALUES, _NUMBER_KEYS, sql.statement(facet_counts.STORE_IDS)):
+    for statement in (_NUMBER_VALUES, _NUMBER_KEYS):
         await db.execute(statement, {"user_id": db.user_id})
+    # Processes that keep ids of documents read all of them again.
+    await db.execute(sa.delete(tables.facet_changes).where(tables.facet_changes.c.user_id == db.user_id))
+    await db.execute(sql.statement(facet_counts.STORE_IDS), facet_counts.noted(db))
 
 
 async def _rows(db: Reading, statement: str) -> Sequence[Any]:

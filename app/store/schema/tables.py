@@ -21,6 +21,7 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
+    Numeric,
     PrimaryKeyConstraint,
     SmallInteger,
     Table,
@@ -467,6 +468,16 @@ facet_values = Table(
     Column("value", JSONB, nullable=False),
     Column("documents", BigInteger, nullable=False),
     Column("id", Integer),
+    # What ranges compare: the number, or the date or time in microseconds since 1970.
+    Column(
+        "magnitude",
+        Numeric,
+        Computed(
+            "CASE jsonb_typeof(value) WHEN 'number' THEN CAST(value AS numeric) "
+            "WHEN 'string' THEN stepwell.microseconds(value #>> '{}') END",
+            persisted=True,
+        ),
+    ),
     PrimaryKeyConstraint("user_id", "key", "opening", "hash"),
     Index("ix_facet_values_documents", "user_id", "key", text("documents DESC"), "opening", "hash"),
     Index("ix_facet_values_id", "user_id", "id", unique=True),
@@ -483,6 +494,20 @@ document_facets = Table(
     ForeignKeyConstraint(
         ["user_id", "document_id"], [documents.c.user_id, documents.c.document_id], ondelete="CASCADE"
     ),
+)
+
+facet_changes = Table(
+    "facet_changes",
+    metadata,
+    *columns.tenant(),
+    # Its place among the user's changes; the oldest are deleted.
+    Column("place", BigInteger, nullable=False),
+    # Tells it from a change that has the same place in another history of the database.
+    Column("change_id", Uuid, nullable=False),
+    # The ids of documents as they are stored now, and as they were stored before (`ids_of_documents.sql`).
+    Column("added", LargeBinary, nullable=False),
+    Column("removed", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("user_id", "place"),
 )
 
 feedback = Table(

@@ -14,7 +14,7 @@ from fastapi import FastAPI
 
 from app.config import Settings
 from app.store.connection.transactions import Database
-from app.store.documents import filtered_facets
+from app.store.documents import document_ids, filtered_facets
 from benchmarks.fake_embedder import FakeEmbedder
 
 STORED: list[dict[str, Any]] = [
@@ -95,26 +95,34 @@ CHANGES: list[dict[str, Any]] = [
     {"a": 1.0, "b": "x", "c": [[1], {"d": 2}], "k" * 300: "too long to ask for"},
     {"a": True, "b": [1.0, True], "c": "x"},
     {"b": ["x"], "c": None},
+    {"b": ["2026-01-31", "2026-02-01T12:00Z"], "a": "2026-01-31"},
     {},
 ]
-
-
 FILTERS: list[dict[str, Any]] = [
     *({"b": "x"}, {"b": {"in": [1, True, None]}}, {"a": 1}, {"b": "x", "a": 1.0}, {"c": None}),
-    *({"b": "gone"}, {"none": 1}, {"b": {"in": ["x", "X", "gone"]}, "": "empty"}),
+    *({"b": "gone"}, {"none": 1}, {"b": {"in": ["x", "X", "gone"]}, "": "empty"}, {"b": {"in": []}}),
+    *({"b": {"gte": 1}}, {"a": {"gt": 0.5, "lt": 1.5}}, {"a": {"lt": 1}}, {"b": {"gte": "2026-01-31T00:00+01"}}),
+    *({"b": {"ne": "x"}}, {"b": {"exists": True, "ne": 1}}, {"c": {"exists": False}}, {"none": {"exists": True}}),
+    *({"b": ["x", 1]}, {"b": []}, {"c": []}, {"c": [[1]]}, {"b": {"lte": "2026-02-01", "gt": "2026-01-30"}}),
+]
+GROUPS: list[dict[str, Any]] = [
+    {"any": [{"metadata": {"b": {"gte": 1}}}, {"metadata": {"c": "x"}}], "not": {"metadata": {"a": 1}}},
+    {"metadata": {"b": "x"}, "all": [{"metadata": {"a": {"exists": True}}}, {"not": {"metadata": {"": "empty"}}}]},
+    {"not": {"any": [{"metadata": {"a": {"gte": 0}}}, {"metadata": {"none": 1}}]}},
+    {"any": [{"metadata": {f"none {number}": number}} for number in range(9)] + [{"metadata": {"b": 1}}]},
 ]
 
 
 async def check_filters(caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     """Documents are found by ids as by SQL, which selects them where few have a value or another condition is given."""
-    for place, metadata in enumerate(FILTERS):
+    for place, filters in enumerate([*({"metadata": metadata} for metadata in FILTERS), *GROUPS]):
         more = ({}, {"limit": 1}, {"key": "b", "prefix": "x"}, {"prefix": "B"})[place % 4]
-        selected = await counted(caller, filters={"metadata": metadata | {"no": {"exists": False}}}, **more)
+        selected = await counted(caller, filters=filters | {"created_after": "1970-01-01"}, **more)
         with monkeypatch.context() as patched:
             patched.setattr(filtered_facets, "FEW", -1)
-            patched.setattr(filtered_facets, "PORTION", 2 if more else 10)
+            patched.setattr(document_ids, "PORTION", 2 if more else 10)
             patched.setattr(filtered_facets, "SORTED", 0 if more else 10)
-            assert await counted(caller, filters={"metadata": metadata}, **more) == selected, (metadata, more)
+            assert await counted(caller, filters=filters, **more) == selected, (filters, more)
 
 
 async def test_counts_of_all_documents_are_those_of_counting_them_after_each_change(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from uuid import uuid4
 
 import asyncpg
@@ -11,11 +12,13 @@ import filter_oracle
 import pytest
 from filter_oracle import StoredDocument
 
-from app.shapes import BOUNDS, OPERANDS, Filters, dates
+from app.shapes import BOUNDS, OPERANDS, FacetQuery, Filters, dates
 from app.store.connection import sql
 from app.store.connection.transactions import Database
+from app.store.documents import facet_conditions, filtered_facets, json_paths
 from app.store.documents import filters as translation
-from app.store.documents import json_paths
+from app.store.documents.document_ids import IdCache
+from app.store.maintenance import facet_repairs
 
 DOCUMENTS, FILTERS, TEXTS = 60, 250, 5_000
 PASSING = (
@@ -31,7 +34,8 @@ async def stored(owner: asyncpg.Connection) -> tuple[str, list[StoredDocument]]:
     sources = [uuid4(), uuid4()]
     insert = "INSERT INTO stepwell.sources (user_id, source_id, path, glob) VALUES ($1, $2, $3, '*')"
     await owner.executemany(insert, [(user, source, str(source)) for source in sources])
-    documents = [filter_oracle.draw_document(dice, uuid4(), sources) for _ in range(DOCUMENTS)]
+    drawn = [filter_oracle.draw_document(dice, uuid4(), sources) for _ in range(DOCUMENTS)]
+    documents = [replace(one, metadata={**one.metadata, "n": number}) for number, one in enumerate(drawn)]
     columns = (
         "user_id, document_id, source_id, created_at, metadata, uri, title, config, content, identity, content_hash"
     )
@@ -58,6 +62,35 @@ async def test_sql_and_oracle_agree_on_which_documents_pass_random_filters(datab
             assert {row.document_id for row in rows} == expected, filters
             selective += 0 < len(expected) < DOCUMENTS
     assert selective > FILTERS / 3
+
+
+async def test_ids_and_oracle_agree_on_which_documents_pass_random_filters(
+    database: Database, stored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user, documents = stored
+    monkeypatch.setattr(filtered_facets, "FEW", -1)
+    async with database.writing(user) as writing:
+        await writing.lock()
+        await facet_repairs.correct(writing)
+    dice, cache, on_ids = random.Random(14), IdCache(), 0
+    async with database.reading(user) as reading:
+        for _ in range(FILTERS):
+            filters = _of_metadata(filter_oracle.draw_filters(dice, documents))
+            found = await filtered_facets.count(reading, FacetQuery(filters, key="n", limit=DOCUMENTS), cache)
+            expected = {d.metadata["n"] for d in documents if filter_oracle.passes(filters, d)}
+            assert {value.value for facet in found for value in facet.values} == expected, filters
+            on_ids += 0 < len(expected) < DOCUMENTS and await facet_conditions.read(reading, filters) is not None
+    assert on_ids > FILTERS / 6
+
+
+def _of_metadata(filters: Filters) -> Filters:
+    """The conditions of filters on metadata."""
+    groups = {name: getattr(filters, name) for name in ("any_of", "all_of")}
+    return Filters(
+        metadata=filters.metadata,
+        negated=filters.negated and _of_metadata(filters.negated),
+        **{name: group and tuple(map(_of_metadata, group)) for name, group in groups.items()},
+    )
 
 
 async def test_python_and_sql_read_the_same_dates(owner: asyncpg.Connection) -> None:

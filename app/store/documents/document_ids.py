@@ -1,0 +1,139 @@
+"""Reads the ids of the keys and values of all documents of a user, and keeps them in memory.
+
+Each write notes which ids it has changed (`note_facet_change.sql`), so that what is kept becomes current by reading the
+changes since, and not all documents again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+from uuid import UUID
+
+from cachetools import LRUCache
+
+from app.shapes import Filters
+from app.store.connection import sql
+from app.store.connection.transactions import Reading, Version
+from app.store.documents import filters
+from app.store.documents.facet_tally import DocumentIds, Keys, SignedIds
+
+PORTION = 200_000
+"""Documents whose ids are read at once: about 13 MB."""
+KEPT_BYTES = 100_000_000
+"""Memory for ids of documents in a process; those of 100,000 documents with seven keys take 8 MB."""
+MOST_CHANGED, CHANGED_SHARE = 1_000, 0.1
+"""Changed documents, and the share of all by which they may be more, before all documents are read again."""
+_LARGEST_ID = (1 << 128) - 1
+_ALL: Mapping[str, UUID] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class KeptIds:
+    """The ids of all documents of a user at a version: as they were read, and what was added and removed since.
+
+    `change` is the place and the id of the last change that is contained, if any was noted.
+    """
+
+    version: Version
+    change: tuple[int, UUID] | None
+    read: Sequence[DocumentIds]
+    added: DocumentIds
+    removed: DocumentIds
+
+    @property
+    def signed(self) -> list[SignedIds]:
+        """The ids to count, those of removed documents with -1."""
+        return [*((ids, 1) for ids in (*self.read, self.added)), (self.removed, -1)]
+
+    @property
+    def size(self) -> int:
+        """Bytes of memory."""
+        return sum(ids.size for ids, _ in self.signed)
+
+    def changed(self, version: Version, changes: Sequence[Any]) -> KeptIds | None:
+        """The ids after changes, of which the first is contained; None if it is not, or too much has changed."""
+        if self.change is None or not changes or self.change != (changes[0].place, changes[0].change_id):
+            return None
+        added, removed = (
+            DocumentIds.joined(before, DocumentIds.read(b"".join(getattr(change, column) for change in changes[1:])))
+            for before, column in ((self.added, "added"), (self.removed, "removed"))
+        )
+        documents = sum(len(ids.starts) for ids in self.read)
+        if len(added.starts) + len(removed.starts) > MOST_CHANGED + CHANGED_SHARE * documents:
+            return None
+        return KeptIds(version, (changes[-1].place, changes[-1].change_id), self.read, added, removed)
+
+    def agrees(self, keys: Keys) -> bool:
+        """Whether as many documents have each key as is counted of it.
+
+        A process of a version before 0039 deletes documents without noting it.
+        """
+        return all(
+            sum(sign * ids.documents_with(key) for ids, sign in self.signed) == documents
+            for key, documents in zip(keys.ids, keys.documents, strict=True)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class IdCache:
+    """The ids of all documents of users."""
+
+    kept: LRUCache[str, KeptIds] = field(default_factory=lambda: LRUCache(KEPT_BYTES, getsizeof=lambda ids: ids.size))
+
+
+async def of_all(db: Reading, cache: IdCache, keys: Keys) -> AsyncIterator[SignedIds]:
+    """The ids of all documents: those that are kept, if they are or become current, or else in portions."""
+    kept = await _current(db, cache.kept.get(db.user_id), keys)
+    if kept is not None:
+        cache.kept[db.user_id] = kept
+        for signed in kept.signed:
+            yield signed
+        return
+    cache.kept.pop(db.user_id, None)
+    change = (await db.execute(sql.statement("last_facet_change"), {"user_id": db.user_id})).one_or_none()
+    read: list[DocumentIds] = []
+    room = cache.kept.maxsize
+    for portion in _portions(max(keys.documents)):
+        ids = await of_passing(db, Filters(), portion)
+        room -= ids.size
+        read = [*read, ids] if room > 0 else []
+        yield ids, 1
+    if room > 0:
+        last, nothing = (change.place, change.change_id) if change else None, DocumentIds.read(b"")
+        kept = KeptIds(db.version, last, read, nothing, nothing)
+        if kept.size <= cache.kept.maxsize:
+            cache.kept[db.user_id] = kept
+
+
+async def of_passing(db: Reading, among: Filters, portion: Mapping[str, UUID] = _ALL) -> DocumentIds:
+    """The ids of the documents that pass; with empty filters of all."""
+    filtering = filters.binds(among)
+    parts = [*(["filtered"] if filtering else []), *filtering, *(["portion"] if portion else [])]
+    binds = {"user_id": db.user_id, **filtering, **portion}
+    stored = await db.scalar(sql.statement("ids_of_passing_documents", *parts), binds)
+    return await asyncio.to_thread(DocumentIds.read, stored)
+
+
+async def _current(db: Reading, kept: KeptIds | None, keys: Keys) -> KeptIds | None:
+    """What is kept, with the changes until the version of the transaction; None if that is impossible."""
+    if kept is None or kept.version == db.version:
+        return kept
+    if kept.change is None:
+        return None
+    binds = {"user_id": db.user_id, "place": kept.change[0]}
+    changes = (await db.execute(sql.statement("facet_changes"), binds)).all()
+    current = await asyncio.to_thread(kept.changed, db.version, changes)
+    return current if current is not None and current.agrees(keys) else None
+
+
+def _portions(documents: int) -> Iterator[Mapping[str, UUID]]:
+    """Ranges of ids of documents, which are evenly distributed."""
+    number = 1 + documents // PORTION
+    bounds = [_LARGEST_ID * place // number for place in range(number + 1)]
+    for first, last in itertools.pairwise(bounds):
+        yield {"first": UUID(int=first + (first > 0)), "last": UUID(int=last)} if number > 1 else _ALL
