@@ -9,10 +9,11 @@ from app import __version__
 from app.tools import schemas
 from app.tools.tool import Tool
 
-_PROBLEM = {
+_REFUSED = {
     "description": "The call was refused: `detail` names the argument and the fix, `errors` lists all wrong arguments.",
     "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
 }
+_LEFT_OUT = frozenset({"description", "default"})
 _PROBLEM_SCHEMA = {
     "type": "object",
     "properties": {
@@ -44,6 +45,7 @@ def document(tools: Iterable[Tool], *, server: str) -> dict[str, Any]:
         "paths": {f"/api/rag/tools/{tool.name}": {"post": _operation(tool)} for tool in listed},
         "components": {
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+            "responses": {"Refused": _REFUSED},
             "schemas": {"Problem": _PROBLEM_SCHEMA, **{tool.result.__name__: _result(tool) for tool in listed}},
         },
     }
@@ -60,24 +62,25 @@ def _operation(tool: Tool) -> dict[str, Any]:
                 "description": "The result.",
                 "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{tool.result.__name__}"}}},
             },
-            "422": _PROBLEM,
+            "422": {"$ref": "#/components/responses/Refused"},
         },
     }
 
 
 def _result(tool: Tool) -> dict[str, Any]:
-    """The schema of a result without descriptions, because platforms pass the whole document to a model."""
-    undescribed: dict[str, Any] = _without_descriptions(schemas.flat(tool.result, mode="serialization"))
-    return undescribed
+    """The names and types of a result's fields: platforms pass the whole document to a model."""
+    types: dict[str, Any] = _types(schemas.flat(tool.result, mode="serialization"))
+    return types
 
 
-def _without_descriptions(node: Any) -> Any:
-    if isinstance(node, list):
-        return [_without_descriptions(item) for item in node]
-    if not isinstance(node, dict):
-        return node
-    return {
-        name: _without_descriptions(value)
-        for name, value in node.items()
-        if name != "description" or not isinstance(value, str)
-    }
+def _types(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema without what a caller of the tool does not need: descriptions, defaults and that objects are closed."""
+    kept = {name: value for name, value in schema.items() if name not in _LEFT_OUT}
+    if "properties" in kept:
+        kept["properties"] = {name: _types(value) for name, value in kept["properties"].items()}
+    for name in ("items", "additionalProperties"):
+        if isinstance(kept.get(name), dict):
+            kept[name] = _types(kept[name])
+        elif name == "additionalProperties":
+            kept.pop(name, None)
+    return kept

