@@ -125,7 +125,7 @@ async def add_document(given: AddDocumentArguments, context: ToolContext) -> Doc
     """Store a document; one with the same uri is replaced."""
     uri = given.uri and await documents.stored_uri(given.uri, context.user_id, db=context.services.db)
     upload = Upload(given.content, title=given.title, uri=uri, metadata=given.metadata)
-    store = partial(ingest.run, upload, context.user_id, context.services, retry_s=ingest.REQUEST_RETRY_S)
+    store = partial(ingest.run, upload, context.user_id, context.services, ingest.IN_TOOL)
     stored = await context.admission.upload(store)
     return DocumentStored(
         document_id=stored.document_id,

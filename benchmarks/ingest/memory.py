@@ -113,7 +113,7 @@ async def of_document(megabytes: int, target: MemoryTarget) -> MemoryRun:
     user_id = f"memory-{uuid4()}"
     text = _text(megabytes * 1_000_000, random.Random(1))
     async with _sampled(target) as run:
-        await ingest.run(Upload(text, uri="large"), user_id, target.services, wait=False)
+        await ingest.run(Upload(text, uri="large"), user_id, target.services, ingest.IN_JOB)
         del text
         await _run_jobs(user_id, target.services)
     return run

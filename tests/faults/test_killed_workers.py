@@ -45,7 +45,7 @@ async def test_a_job_of_killed_workers_is_finished_and_nothing_is_lost_or_double
     monkeypatch.setattr(large_documents, "LARGE", 10_000)
     tenant = Tenant(database)
     before = await tenant.add("The stair before.", "stair")
-    queued = await ingest.run(Upload(TEXT, uri="stair"), tenant.user_id, tenant.services(), wait=False)
+    queued = await ingest.run(Upload(TEXT, uri="stair"), tenant.user_id, tenant.services(), ingest.IN_JOB)
     assert queued.job_id is not None
     steps = []
     for _ in range(KILLS):

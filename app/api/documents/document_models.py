@@ -188,7 +188,7 @@ class DocumentResultList(BaseModel):
     added: int = Field(description="Number of new documents.")
     replaced: int = Field(description="Number of documents that replaced an earlier version.")
     unchanged: int = Field(description="Number of documents that were stored already.")
-    queued: int = Field(description="Number of large documents that jobs store.")
+    queued: int = Field(description="Number of documents that jobs store.")
 
 
 class StoredDocument(Response):

@@ -62,7 +62,8 @@ async def add(
 ) -> DocumentResult | DocumentResultList:
     """Store one document, a list of them, files of a form, or a page. They are searchable once the response is sent.
 
-    A document of more than 1,000,000 characters is queued (202): a job stores it, and `Location` names the job.
+    A document of more than 1,000,000 characters or 3,000 chunks is queued (202): a job stores it, and `Location` names
+    the job. So are those documents of a list or a form that exceed 3,000 chunks together.
     A document with a stored URI replaces that document atomically; with the same text nothing changes (200). The URI of
     a file is its name. Documents of a list or a form are stored or refused independently (see `failed`); if none can be
     stored, the status is 422, or 403 if all are outside of the key. A `url` is fetched and stored as a file with that
@@ -99,7 +100,7 @@ def _store(
     responses={
         **problems.WRITE,
         200: {"model": DocumentResultList, "description": "Nothing was added or replaced."},
-        202: {"model": DocumentResultList, "description": "Jobs store the large documents among them."},
+        202: {"model": DocumentResultList, "description": "Jobs store some of them."},
     },
     response_model=DocumentResultList,
     openapi_extra={"requestBody": {"required": True, "content": {uploads.FORM: uploads.SCHEMA_WITH_EXAMPLE}}},

@@ -19,7 +19,7 @@ from app.shapes import IngestResult, Upload
 
 async def add_one(upload: Upload, request: Request, response: Response, user_id: str, use: Services) -> DocumentResult:
     """Store the document of a request."""
-    stored = await ingest.run(upload, user_id, use, retry_s=ingest.REQUEST_RETRY_S, wait=False)
+    stored = await ingest.run(upload, user_id, use, ingest.IN_REQUEST)
     response.status_code = 200 if stored.status == "unchanged" else 201
     return result(stored, request, response)
 
@@ -66,7 +66,7 @@ async def add_several(
                 indices[id(item)] = index
                 yield item
 
-    async for outcome in ingest.many(readable(), user_id, use, retry_s=ingest.REQUEST_RETRY_S, wait=False):
+    async for outcome in ingest.many(readable(), user_id, use, ingest.IN_REQUEST):
         index = indices.pop(id(outcome.upload))
         if outcome.stored is not None:
             done.append(outcome.stored)

@@ -191,10 +191,10 @@ async def _store_text(
     source: DocumentSource, uncut: DocumentDraft, user_id: str, services: Services
 ) -> IngestResult | None:
     large_documents.check_length(len(uncut.content))
-    if large_documents.is_large(uncut):
-        return await large_documents.queue_change(uncut, user_id, services, source=source)
-    cut = partial(document_drafts.cut, uncut, model=services.embedder.model, options=services.chunking_options)
+    cut = partial(large_documents.cut, uncut, model=services.embedder.model, options=services.chunking_options)
     draft = await cancellable.run(len(uncut.content), cut)
+    if large_documents.is_large(draft):
+        return await large_documents.queue_change(draft, user_id, services, source=source)
     await services.db.check_writable()
     found = await chunk_vectors.find(chunk_vectors.texts([draft]), user_id, services)
     async with services.db.writing(user_id, checked=True) as writing:

@@ -60,10 +60,26 @@ FIRST_WRITTEN, FEWEST_WRITTEN, MOST_WRITTEN = 16, 8, 128
 """Documents that the first transaction writes, and the bounds of their number in later ones."""
 MOST_CHUNKS = 128
 """Chunks of several documents that are written by one transaction."""
-BULK_RETRY_S = 15.0
-"""How long a step is repeated while the database is unavailable, by default."""
-REQUEST_RETRY_S = 1.0
-"""The same while a caller waits for the response."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoringOptions:
+    """How documents are stored.
+
+    Attributes:
+        retry_s: How long each step is repeated while the database is unavailable.
+        wait: Whether the result of a large document is that of its job; otherwise the job is only queued.
+        most_chunks: Chunks that the documents of one call have together; those that exceed them are queued as well.
+    """
+
+    retry_s: float = 15.0
+    wait: bool = True
+    most_chunks: int | None = None
+
+
+IN_BULK, IN_JOB = StoringOptions(), StoringOptions(wait=False)
+IN_TOOL = StoringOptions(retry_s=1.0)
+IN_REQUEST = StoringOptions(retry_s=1.0, wait=False, most_chunks=large_documents.MANY_CHUNKS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +98,12 @@ class IngestOutcome:
         return self.stored
 
 
-async def run(
-    upload: Upload, user_id: str, services: Services, *, retry_s: float = BULK_RETRY_S, wait: bool = True
-) -> IngestResult:
-    """Store one document, unless the same is stored already.
+async def run(upload: Upload, user_id: str, services: Services, options: StoringOptions = IN_BULK) -> IngestResult:
+    """Store one document, unless the same is stored already; a large one by a job.
 
-    While the database is unavailable, each step is repeated for `retry_s` seconds. A large document is stored by a job;
-    without `wait` it is only queued.
     Raises BadRequest naming the field, ProviderError, DatabaseUnavailable; then nothing is stored.
     """
-    steps = _Steps(user_id, services, retry_s, wait)
+    steps = _Steps(user_id, services, options)
     batch = await steps.draft([upload])
     await steps.look_up_versions(batch)
     await steps.look_up_vectors(batch)
@@ -104,9 +116,7 @@ async def many(
     uploads: Iterable[Upload] | AsyncIterable[Upload],
     user_id: str,
     services: Services,
-    *,
-    retry_s: float = BULK_RETRY_S,
-    wait: bool = True,
+    options: StoringOptions = IN_BULK,
 ) -> AsyncGenerator[IngestOutcome, None]:
     """Store several documents in their order, each stored or rejected on its own.
 
@@ -115,11 +125,10 @@ async def many(
 
     The result is the same as that of storing them one by one, also if a document comes several times, once new names in
     metadata have been matched in the texts before them, which a job does.
-    While the database is unavailable, each step is repeated for `retry_s` seconds. Large documents are stored by jobs;
-    without `wait` they are only queued. Raises errors that concern all documents: ProviderError, DatabaseUnavailable.
+    Large documents are stored by jobs. Raises errors that concern all documents: ProviderError, DatabaseUnavailable.
     Outcomes that were yielded before stay stored.
     """
-    steps = _Steps(user_id, services, retry_s, wait)
+    steps = _Steps(user_id, services, options)
     read = _groups(_each(uploads))
     drafted = overlap.each(read, steps.draft)
     compared = overlap.each(drafted, steps.look_up_versions)
@@ -151,7 +160,7 @@ async def replace(document_id: UUID, upload: Upload, user_id: str, services: Ser
     draft = await cancellable.run(len(upload.content), work)
     if large_documents.is_large(draft):
         return await large_documents.queue(draft, user_id, services, document_id=document_id)
-    vectors = DraftVectors(user_id, services, REQUEST_RETRY_S)
+    vectors = DraftVectors(user_id, services, IN_REQUEST.retry_s)
     found = await vectors.find([draft])
     async with services.db.writing(user_id, checked=True) as writing:
         status = await document_writes.replace(writing, document_id, draft, found, services.chunking_options)
@@ -188,6 +197,14 @@ class Batch:
         known = self.stored.get(draft.identity)
         return known if known and known.same_as(draft) else None
 
+    def leave_to_jobs(self, drafts: Sequence[DocumentDraft]) -> None:
+        """Mark drafts as large documents, which jobs store."""
+        left = {id(draft) for draft in drafts}
+        self.uploads = [
+            (upload, large_documents.uncut(draft) if isinstance(draft, DocumentDraft) and id(draft) in left else draft)
+            for upload, draft in self.uploads
+        ]
+
     def new_from(self, place: int, most: int) -> list[DocumentDraft]:
         """The consecutive new documents from a place on that one transaction writes."""
         found: dict[bytes, DocumentDraft] = {}
@@ -212,22 +229,27 @@ class Batch:
         return IngestResult.of(draft, put.document_id, put.status, chunk_count=chunk_count, embedded=embedded)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Steps:
-    """The steps of storing a batch. `pace` is the number of documents that the next transaction writes."""
+    """The steps of storing a batch.
+
+    Attributes:
+        pace: The number of documents that the next transaction writes.
+        chunks: The number of chunks of the documents so far that differ from the stored ones and are not queued.
+    """
 
     user_id: str
     services: Services
-    retry_s: float
-    wait: bool
+    options: StoringOptions
     pace: Pace = field(default_factory=lambda: Pace(FIRST_WRITTEN, FEWEST_WRITTEN, MOST_WRITTEN))
+    chunks: int = 0
 
     async def draft(self, uploads: Sequence[Upload]) -> Batch:
         """Clean, hash and cut some uploads; one that is rejected keeps its error."""
         work = partial(_draft_each, uploads, self.services.embedder.model, self.services.chunking_options)
         with stage_times.stage("cutting"):
             drafted = await cancellable.run(sum(len(upload.content) for upload in uploads), work)
-        return Batch(drafted, DraftVectors(self.user_id, self.services, self.retry_s))
+        return Batch(drafted, DraftVectors(self.user_id, self.services, self.options.retry_s))
 
     async def look_up_versions(self, batch: Batch) -> Batch:
         """Look up the stored versions; unchanged documents are neither embedded nor written."""
@@ -235,7 +257,7 @@ class _Steps:
             identities = [draft.identity for draft in drafts]
             identities += [identity for draft in drafts for identity in _other_identities(draft)]
             with stage_times.stage("database"):
-                batch.stored = await retries.while_unavailable(self.retry_s, self._stored, identities)
+                batch.stored = await retries.while_unavailable(self.options.retry_s, self._stored, identities)
             batch.uploads = [(upload, _named_as_stored(draft, batch.stored)) for upload, draft in batch.uploads]
         batch.is_outdated = False
         return batch
@@ -247,9 +269,18 @@ class _Steps:
 
     async def look_up_vectors(self, batch: Batch) -> Batch:
         """Look up the vectors that need not be computed, so that the model does not wait for the database."""
+        batch.leave_to_jobs([draft for draft in batch.to_embed() if self._exceeds(draft)])
         with stage_times.stage("database"):
             await batch.vectors.look_up(batch.to_embed())
         return batch
+
+    def _exceeds(self, draft: DocumentDraft) -> bool:
+        """Whether the chunks of a document are too many for one call, with those counted before; else they count."""
+        chunks = self.chunks + len(draft.chunks)
+        if self.options.most_chunks is not None and chunks > self.options.most_chunks:
+            return True
+        self.chunks = chunks
+        return False
 
     async def find_vectors(self, batch: Batch) -> Batch:
         """Compute the other vectors."""
@@ -311,14 +342,14 @@ class _Steps:
     async def _store_large(self, draft: DocumentDraft, batch: Batch) -> IngestResult:
         batch.is_outdated = True
         queued = await retries.while_unavailable(
-            self.retry_s, large_documents.queue, draft, self.user_id, self.services
+            self.options.retry_s, large_documents.queue, draft, self.user_id, self.services
         )
-        return await large_documents.settle(queued, self.user_id, self.services) if self.wait else queued
+        return await large_documents.settle(queued, self.user_id, self.services) if self.options.wait else queued
 
     async def _write(self, drafts: Sequence[DocumentDraft], batch: Batch) -> list[IngestResult]:
         found = await batch.vectors.find(drafts)
         with stage_times.stage("database"):
-            stored = await retries.while_unavailable(self.retry_s, self._put, drafts, found)
+            stored = await retries.while_unavailable(self.options.retry_s, self._put, drafts, found)
         return [batch.note(put) for put in stored]
 
     async def _put(self, drafts: Sequence[DocumentDraft], found: ChunkVectors) -> list[PutDocument]:
@@ -367,9 +398,7 @@ def _draft(upload: Upload, model: EmbeddingModel, options: ChunkingOptions) -> D
     """The draft of an upload; that of a large one has no chunks. Raises BadRequest."""
     large_documents.check_length(len(upload.content))
     draft = document_drafts.hashed(document_drafts.clean(upload, language=options.language))
-    if large_documents.is_large(draft):
-        return draft
-    return document_drafts.cut(draft, model=model, options=options)
+    return large_documents.cut(draft, model=model, options=options)
 
 
 async def _each(uploads: Iterable[Upload] | AsyncIterable[Upload]) -> AsyncIterator[Upload]:

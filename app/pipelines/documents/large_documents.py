@@ -35,6 +35,8 @@ from app.text.names import names
 
 LARGE = 1_000_000
 """Characters of text from which a document is stored by a job."""
+MANY_CHUNKS = 3_000
+"""Chunks from which a document, and the documents of a request together, are stored by jobs."""
 MOST_CHARACTERS = 50_000_000
 CHUNKS = 250
 """Chunks that are staged, or published, by one statement."""
@@ -55,9 +57,22 @@ def check_length(characters: int) -> None:
         raise errors.BadRequest(f"Must have at most {MOST_CHARACTERS:,} characters: split the text.", field="content")
 
 
+def cut(draft: DocumentDraft, *, model: EmbeddingModel, options: ChunkingOptions) -> DocumentDraft:
+    """A document with its chunks; a large one without, since its job cuts it. Raises what interrupts it."""
+    if len(draft.content) > LARGE:
+        return draft
+    whole = document_drafts.cut(draft, model=model, options=options)
+    return uncut(whole) if is_large(whole) else whole
+
+
+def uncut(draft: DocumentDraft) -> DocumentDraft:
+    """A document without its chunks, which a job stores."""
+    return dataclasses.replace(draft, chunks=())
+
+
 def is_large(draft: DocumentDraft) -> bool:
-    """Whether a job stores the document."""
-    return len(draft.content) > LARGE
+    """Whether a job stores the document, which was cut."""
+    return not draft.chunks or len(draft.content) > LARGE or len(draft.chunks) > MANY_CHUNKS
 
 
 async def queue(

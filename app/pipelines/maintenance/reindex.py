@@ -210,7 +210,7 @@ async def _store(recut: _Recut, user_id: str, services: Services, found: ChunkVe
 
 
 async def _store_large(source: DocumentSource, draft: DocumentDraft, user_id: str, services: Services) -> bool:
-    uncut = dataclasses.replace(draft, chunks=())
+    uncut = large_documents.uncut(draft)
     queued = await large_documents.queue_change(uncut, user_id, services, source=source)
     if queued is None:
         return False

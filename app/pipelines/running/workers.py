@@ -34,6 +34,8 @@ READ_ONLY_POLL_S = 2.0
 """Pause between two looks whether a database accepts writes again."""
 RETRY_S, MAX_RETRY_S = 5.0, 300.0
 """Pause before the second attempt, which is doubled for each further one, and the longest pause."""
+MOST_SERVED = 64
+"""Users whose turn a worker remembers."""
 OUTAGE_RETRY_S = 60.0
 """The longest pause while a remote model is not available."""
 
@@ -126,12 +128,28 @@ class Run:
 Handler = Callable[[Run], Awaitable[int]]
 
 
+@dataclass(slots=True)
+class ServedUsers:
+    """The users whose jobs a worker has run, the last one at the end, so that they take turns."""
+
+    names: list[str] = field(default_factory=list)
+
+    def note(self, user_id: str) -> None:
+        """Note that a job of a user is run."""
+        others = [name for name in self.names if name != user_id]
+        self.names = [*others[1 - MOST_SERVED :], user_id]
+
+
 async def run_forever(services: Services, kinds: Sequence[JobKind], *, done: Callable[[str, int], None]) -> None:
-    """Run the jobs of all users until cancelled; `done` is called after each with its kind and what it returned."""
+    """Run the jobs of all users in turn until cancelled.
+
+    `done` is called after each with its kind and what it returned.
+    """
+    served = ServedUsers()
     while True:
         await asyncio.sleep(IDLE_S)
         try:
-            while (ran := await run_next(services, kinds)) is not None:
+            while (ran := await run_next(services, kinds, served=served)) is not None:
                 done(*ran)
         except errors.ReadOnly:
             await until_writable(services.db)
@@ -155,18 +173,22 @@ async def _is_read_only(db: Database) -> bool:
 
 
 async def run_next(
-    services: Services, kinds: Sequence[JobKind], *, user_id: str | None = None
+    services: Services, kinds: Sequence[JobKind], *, user_id: str | None = None, served: ServedUsers | None = None
 ) -> tuple[str, int] | None:
-    """Run the job that has waited longest; returns its kind and what was done, None if no job waits.
+    """Run the job that has waited longest, of the user `served` least recently; None if no job waits.
 
-    A job that fails is queued again for a later attempt, and its exception is raised.
+    Returns its kind and what was done. A job that fails is queued again for a later attempt, and its exception is
+    raised.
     """
     services = services.whole
     by_name = {kind.name: kind for kind in kinds if kind.runs_with(services)}
     async with services.db.shared() as shared:
-        job = await jobs.claim(shared, kinds=list(by_name), lease_s=LEASE_S, user_id=user_id)
+        names = served.names if served else ()
+        job = await jobs.claim(shared, kinds=list(by_name), lease_s=LEASE_S, user_id=user_id, served=names)
     if job is None:
         return None
+    if served is not None:
+        served.note(job.user_id)
     run = Run(services, by_name[job.kind], job)
     user_threads.work_for(job.user_id)
     try:

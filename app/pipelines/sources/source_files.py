@@ -147,7 +147,7 @@ async def store(
     async with opened(source, user_id, services) as reader:
         async with (
             aclosing(_uploads(reader, files, versions)) as uploads,
-            aclosing(ingest.many(uploads, user_id, services, wait=False)) as outcomes,
+            aclosing(ingest.many(uploads, user_id, services, ingest.IN_JOB)) as outcomes,
         ):
             async for outcome in outcomes:
                 _take(versions, outcome)
@@ -184,7 +184,7 @@ async def _move(reader: SourceReader, old: KnownFile, upload: Upload, user_id: s
         known = await documents.find(reading, identity=identity)
         taken = await documents.find(reading, identity=document_drafts.uri_identity(upload.uri or ""))
     if known is None or taken is not None:
-        return await ingest.run(upload, user_id, services, wait=False)
+        return await ingest.run(upload, user_id, services, ingest.IN_JOB)
     return await document_changes.move(known.document_id, upload, user_id, services)
 
 

@@ -128,10 +128,18 @@ async def cancel(db: Writing, job_id: UUID) -> bool:
 
 
 async def claim(
-    db: SharedTransaction, *, kinds: Sequence[str], lease_s: float, user_id: str | None = None
+    db: SharedTransaction,
+    *,
+    kinds: Sequence[str],
+    lease_s: float,
+    user_id: str | None = None,
+    served: Sequence[str] = (),
 ) -> Job | None:
-    """Claim the job with the earliest run_at, of one user if given; a job with an expired lease counts as waiting."""
-    binds = {"kinds": list(kinds), "lease_s": lease_s, "of_user": user_id}
+    """Claim the job with the earliest run_at, of one user if given; a job with an expired lease counts as waiting.
+
+    Jobs of the users `served`, the last one at the end, come after those of others.
+    """
+    binds = {"kinds": list(kinds), "lease_s": lease_s, "of_user": user_id, "served": list(served)}
     row = (await db.execute(sql.statement("claim_job"), binds)).one_or_none()
     if row is None:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from api_caller import Caller
 from example_app import assert_problem
 
-from app.pipelines.documents import large_documents
+from app.pipelines.documents import ingest, large_documents
 
 DOCUMENTS = "/api/rag/documents"
 TEXT = "# Long\n\n" + "\n\n".join(f"Paragraph {n} on lime mortar and stone." for n in range(100))
@@ -63,6 +64,30 @@ async def test_large_items_of_a_list_and_large_files_are_queued_and_small_ones_s
         job_id = answer.json()["documents"][-1]["job_id"]
         assert (await _done(caller, f"/api/rag/jobs/{job_id}"))["status"] == "done"
     assert len((await caller.client.get(DOCUMENTS)).json()["documents"]) == 3
+
+
+async def test_documents_whose_chunks_are_too_many_for_one_request_are_queued_and_the_others_stored(
+    caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = ",".join(f"a value of lime {n}" for n in range(60))
+    table = ",".join(f"column {n}" for n in range(60)) + f"\n{row}" * 4
+    whole = await caller.client.post(DOCUMENTS, files=[("files", ("whole.csv", table))])
+    chunks = whole.json()["documents"][0]["chunk_count"]
+    assert (whole.status_code, whole.json()["added"], chunks > 1) == (201, 4, True), whole.text
+    monkeypatch.setattr(ingest, "IN_REQUEST", dataclasses.replace(ingest.IN_REQUEST, most_chunks=2 * chunks))
+    form = await caller.client.post(DOCUMENTS, files=[("files", ("whole.csv", table)), ("files", ("new.csv", table))])
+    assert form.status_code == 202, form.text
+    results = form.json()["documents"]
+    assert [one["status"] for one in results] == ["unchanged"] * 4 + ["added"] * 2 + ["queued"] * 2
+    for queued in results[6:]:
+        assert (await _done(caller, f"/api/rag/jobs/{queued['job_id']}"))["result"]["chunk_count"] == chunks
+    monkeypatch.setattr(large_documents, "MANY_CHUNKS", 2)
+    one = {"content": "Lime mortar and stone. " * 80, "uri": "one"}
+    assert len(one["content"]) < large_documents.LARGE
+    job = await _done(caller, (await caller.client.post(DOCUMENTS, json=one)).headers["location"])
+    assert job["result"]["chunk_count"] > 2
+    patched = await caller.client.patch(f"{DOCUMENTS}/{job['document_id']}", json={"title": "Mortar"})
+    assert (await _done(caller, patched.headers["location"]))["result"]["status"] == "replaced"
 
 
 async def test_a_text_that_is_too_long_is_422_and_a_conflict_409(

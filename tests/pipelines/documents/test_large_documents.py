@@ -54,7 +54,7 @@ def _small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def _queue(tenant: Tenant, content: str, uri: str = "stair", **fields: Any) -> IngestResult:
-    return await ingest.run(Upload(content, uri=uri, **fields), tenant.user_id, tenant.services(), wait=False)
+    return await ingest.run(Upload(content, uri=uri, **fields), tenant.user_id, tenant.services(), ingest.IN_JOB)
 
 
 async def _work(tenant: Tenant) -> None:

@@ -254,7 +254,7 @@ async def test_a_large_document_that_is_stored_while_the_model_is_replaced_gets_
     monkeypatch.setattr(large_documents, "LARGE", 50)
     tenant = await _tenant(database)
     text = "# Lime\n\n" + "\n\n".join(f"## Part {n}\n\n" + f"Stone {n} lies in lime mortar. " * 20 for n in range(9))
-    queued = await ingest.run(Upload(text, uri="large"), tenant.user_id, tenant.services(), wait=False)
+    queued = await ingest.run(Upload(text, uri="large"), tenant.user_id, tenant.services(), ingest.IN_JOB)
     publish = publishing.begin
     stopped: list[bool] = []
 

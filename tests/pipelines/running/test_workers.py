@@ -51,6 +51,22 @@ async def test_jobs_run_in_the_order_in_which_they_were_queued(tenant: Tenant) -
     assert [state.job_id for state in listed] == ids[::-1]
 
 
+async def test_users_take_turns_however_many_jobs_one_has_queued(tenant: Tenant, database: Database) -> None:
+    users, served, ran = (tenant.user_id, f"{tenant.user_id}-2", f"{tenant.user_id}-3"), workers.ServedUsers(), []
+    for user_id in (*[users[0]] * 3, *[users[1]] * 2, users[2]):
+        async with database.writing(user_id) as writing:
+            await store.add(writing, "turns", {})
+
+    async def noted(run: Run) -> int:
+        ran.append(run.user_id)
+        return await _finish(run)
+
+    kinds = [JobKind("turns", noted, queue="turns")]
+    while await workers.run_next(tenant.services(), kinds, served=served):
+        pass
+    assert ran == [*users, *users[:2], users[0]]
+
+
 async def test_a_user_has_one_running_job_of_a_kind(tenant: Tenant, database: Database) -> None:
     await _queue(tenant)
     await _queue(tenant)
