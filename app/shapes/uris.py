@@ -24,11 +24,14 @@ def spellings(given: str) -> list[str]:
     """The URIs by which a document may be stored that somebody calls `given`, most probable first.
 
     These are `given` itself, the URI of a file if it is a path or an incompletely encoded URI of one, and the path of
-    the URI of a file.
+    the URI of a file. A percent sign in a completely encoded URI is no character of the path.
     """
     if given.startswith(f"{_FILE}/"):
         path, mark, fragment = given.removeprefix(_FILE).partition("#")
-        found = [given, _FILE + quote(unquote(path)) + mark + fragment, _FILE + quote(path) + mark + fragment]
+        encoded = quote(unquote(path))
+        found = [given, _FILE + encoded + mark + fragment]
+        if path != encoded:
+            found.append(_FILE + quote(path) + mark + fragment)
         found.append(shown(given))
     elif given.startswith("/"):
         path, mark, fragment = given.rpartition("#") if "#" in given else (given, "", "")

@@ -27,3 +27,8 @@ def test_a_row_keeps_its_fragment_and_other_uris_stay() -> None:
         assert uris.shown(other) == other
         assert uris.spellings(other)[0] == other
     assert uris.spellings("notes/lime.md") == ["notes/lime.md"]
+
+
+def test_two_files_have_no_spelling_in_common_whose_names_differ_by_an_escape() -> None:
+    one, other = (set(uris.spellings(Path(path).as_uri())) for path in ("/x/a b.md", "/x/a%20b.md"))
+    assert not one & other

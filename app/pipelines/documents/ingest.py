@@ -18,6 +18,7 @@ from collections.abc import (
     AsyncIterator,
     Awaitable,
     Callable,
+    Container,
     Iterable,
     Mapping,
     Sequence,
@@ -168,6 +169,9 @@ async def replace(document_id: UUID, upload: Upload, user_id: str, services: Ser
     return IngestResult.of(draft, document_id, status, chunk_count=len(draft.chunks), embedded=embedded)
 
 
+_Drafted = tuple[Upload, DocumentDraft | errors.BadRequest]
+
+
 @dataclass(slots=True)
 class Batch:
     """Uploads that are stored together, each with its draft or the error by which it was rejected.
@@ -178,7 +182,7 @@ class Batch:
         is_outdated: Whether a document was written since `stored` was read.
     """
 
-    uploads: Sequence[tuple[Upload, DocumentDraft | errors.BadRequest]]
+    uploads: Sequence[_Drafted]
     vectors: DraftVectors
     stored: dict[bytes, StoredVersion] = field(default_factory=dict)
     is_outdated: bool = False
@@ -258,7 +262,7 @@ class _Steps:
             identities += [identity for draft in drafts for identity in _other_identities(draft)]
             with stage_times.stage("database"):
                 batch.stored = await retries.while_unavailable(self.options.retry_s, self._stored, identities)
-            batch.uploads = [(upload, _named_as_stored(draft, batch.stored)) for upload, draft in batch.uploads]
+            batch.uploads = _named_as_known(batch.uploads, batch.stored)
         batch.is_outdated = False
         return batch
 
@@ -371,21 +375,32 @@ def _other_identities(draft: DocumentDraft) -> dict[bytes, str]:
     return {document_drafts.uri_identity(one): one for one in uris.spellings(draft.uri)[1:]}
 
 
-def _named_as_stored(
-    draft: DocumentDraft | errors.BadRequest, stored: Mapping[bytes, StoredVersion]
-) -> DocumentDraft | errors.BadRequest:
-    """A draft with the URI by which its document is stored, if that is another spelling of the same."""
-    if isinstance(draft, errors.BadRequest) or draft.identity in stored:
+def _named_as_known(uploads: Sequence[_Drafted], stored: Mapping[bytes, StoredVersion]) -> list[_Drafted]:
+    """Uploads of which each draft has the URI by which its document is stored, or else named first among these.
+
+    Another spelling of the same URI is replaced by it.
+    """
+    found: list[_Drafted] = []
+    first: set[bytes] = set()
+    for upload, draft in uploads:
+        if isinstance(draft, DocumentDraft):
+            draft = _named_as(draft, stored) or _named_as(draft, first) or draft
+            first.add(draft.identity)
+        found.append((upload, draft))
+    return found
+
+
+def _named_as(draft: DocumentDraft, known: Container[bytes]) -> DocumentDraft | None:
+    """A draft with that spelling of its URI whose identity is known; None if none is."""
+    if draft.identity in known:
         return draft
-    known = ((identity, uri) for identity, uri in _other_identities(draft).items() if identity in stored)
-    identity, uri = next(known, (draft.identity, draft.uri))
-    return dataclasses.replace(draft, identity=identity, uri=uri)
+    others = _other_identities(draft)
+    identity = next((one for one in others if one in known), None)
+    return None if identity is None else dataclasses.replace(draft, identity=identity, uri=others[identity])
 
 
-def _draft_each(
-    uploads: Sequence[Upload], model: EmbeddingModel, options: ChunkingOptions
-) -> list[tuple[Upload, DocumentDraft | errors.BadRequest]]:
-    drafted: list[tuple[Upload, DocumentDraft | errors.BadRequest]] = []
+def _draft_each(uploads: Sequence[Upload], model: EmbeddingModel, options: ChunkingOptions) -> list[_Drafted]:
+    drafted: list[_Drafted] = []
     for upload in uploads:
         try:
             drafted.append((upload, _draft(upload, model, options)))

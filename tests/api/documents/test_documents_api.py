@@ -428,4 +428,8 @@ async def test_the_uri_of_a_file_is_shown_as_its_path_and_every_spelling_means_t
         assert {one["document_id"] for one in listed} == {stored["document_id"]}
         deleted = await caller.client.delete(DOCUMENTS, params={"uri": spellings[number]})
         assert deleted.status_code == 200
+        new = (await caller.client.post(DOCUMENTS, json=several)).json()["documents"]
+        assert [one["status"] for one in new] == ["added", "replaced", "replaced"]
+        assert len({one["document_id"] for one in new}) == 1
+        assert (await caller.client.delete(DOCUMENTS, params={"uri": path})).status_code == 200
     assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []
