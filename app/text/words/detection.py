@@ -1,4 +1,4 @@
-"""Detects the language of a text by its script and its frequent words (docs/decisions/0033-language-detection.md).
+"""Detects the language of a text by script, alphabet and frequent words (docs/decisions/0033-language-detection.md).
 
 The frequent words of a language come from jusText's lists, which are sorted by frequency. A different word of a text
 speaks for a language with the logarithm of LISTED divided by its rank there, because by Zipf's law the frequency of a
@@ -55,6 +55,20 @@ _SHARED = {
     "hindi": {"Hindi", "Nepali", "Marathi"},
 }
 """The lists of the languages that share a script, among which words decide."""
+_CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяёђѓєѕіїјљњћќўџґғқңүұһәө"
+_ALPHABETS = {
+    "Belarusian": "абвгдежзйклмнопрстуфхцчшыьэюяёіў",
+    "Bulgarian": "абвгдежзийклмнопрстуфхцчшщъьюя",
+    "Kazakh": "абвгдежзийклмнопрстуфхцчшщъыьэюяёіғқңүұһәө",
+    "Kyrgyz": "абвгдежзийклмнопрстуфхцчшщъыьэюяёңүө",
+    "Macedonian": "абвгдежзиклмнопрстуфхцчшѓѕјљњќџ",
+    "Russian": "абвгдежзийклмнопрстуфхцчшщъыьэюяё",
+    "Serbian": "абвгдежзиклмнопрстуфхцчшђјљњћџ",
+    "Ukrainian": "абвгдежзийклмнопрстуфхцчшщьюяєіїґ",
+}
+"""They tell short texts apart, of which the frequent words are short and shared."""
+MOST_FOREIGN = 0.01
+"""Share of a text's letters from which those outside of a language's alphabet exclude it, unlike a foreign name."""
 _SCRIPTS = {
     "greek": "\u0370-\u03ff\u1f00-\u1fff",
     "armenian": "\u0530-\u058f",
@@ -82,12 +96,24 @@ def config_of(text: str) -> str | None:
     script = _script(sample) if not sample.isascii() else None
     if script is not None and script not in _SHARED:
         return script
-    words = dict.fromkeys(_WORD.findall(sample.lower()))  # in their order, so that the sums are always the same
+    lowered = sample.lower()
+    words = dict.fromkeys(_WORD.findall(lowered))  # in their order, so that the sums are always the same
     evidence = _evidence(words)
     if script is not None:
-        evidence = {name: found for name, found in evidence.items() if name in _SHARED[script]}
-        return _BY_WORDS[max(evidence, key=lambda name: sum(evidence[name]))] if evidence else script
+        possible = _in_alphabet(_SHARED[script], lowered)
+        evidence = {name: found for name, found in evidence.items() if name in possible}
+        if not evidence:
+            return script if script.title() in possible else languages.UNSTEMMED
+        return _BY_WORDS[max(evidence, key=lambda name: sum(evidence[name]))]
     return _latin(evidence, len(words))
+
+
+def _in_alphabet(names: Iterable[str], sample: str) -> set[str]:
+    """Returns those lists whose language has the letters of a text, as far as its alphabet is known."""
+    counts = {letter: sample.count(letter) for letter in _CYRILLIC}
+    most = MOST_FOREIGN * len(_LETTER.findall(sample))
+    foreign = {name: counts.keys() - set(_ALPHABETS.get(name, _CYRILLIC)) for name in names}
+    return {name for name in names if sum(counts[letter] for letter in foreign[name]) <= most}
 
 
 def _latin(evidence: Mapping[str, Sequence[float]], words: int) -> str | None:

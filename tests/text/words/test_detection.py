@@ -19,7 +19,7 @@ TEXTS = {
     "finnish": "Irtisanomisaika on kolme kuukautta, ja se alkaa kuukauden lopusta, mutta siitä ei ole vielä sovittu.",
     "turkish": "Masrafları paylaşacağız ama bu daha kesin değil; her şey için bir ay sonra yeniden konuşacağız.",
     "romanian": "Termenul de preaviz este de trei luni înainte de sfârșitul trimestrului și nu poate fi mai scurt.",
-    "russian": "Срок уведомления о расторжении договора составляет три месяца.",
+    "russian": "Ледоход на реке начался раньше обычного, и переправа закрыта до конца апреля.",
     "arabic": "مدة الإشعار ثلاثة أشهر قبل نهاية العقد، ويجب أن يكون الإخطار مكتوبا.",
     "hindi": "अनुबंध समाप्त करने की सूचना अवधि तीन महीने है और यह लिखित में होनी चाहिए।",
     "greek": "Η προθεσμία καταγγελίας είναι τρεις μήνες.",
@@ -33,6 +33,7 @@ UNSTEMMED = {
     "Hebrew": "תקופת ההודעה המוקדמת היא שלושה חודשים לפני סוף החוזה.",
     "Thai": "ระยะเวลาแจ้งล่วงหน้าคือสามเดือน",
     "Polish": "Okres wypowiedzenia wynosi trzy miesiące i kończy się z końcem kwartału, a pismo musi być podpisane.",
+    "Belarusian": "Рэчка замёрзла, паром не ходзіць.",
     "Ukrainian": "Строк повідомлення про розірвання договору становить три місяці, і лист має бути підписаний.",
 }
 WITHOUT = {
