@@ -103,8 +103,8 @@ class FileFields(wire.WireModel):
         """A document of the file with these fields."""
         metadata, problems = plain_json.joined(upload.metadata, self.metadata or {})
         warnings = (*upload.warnings, *problems)
-        language = self.language or upload.language
-        return dataclasses.replace(upload, title=self.title, metadata=metadata, language=language, warnings=warnings)
+        title, language = self.title or upload.title, self.language or upload.language
+        return dataclasses.replace(upload, title=title, metadata=metadata, language=language, warnings=warnings)
 
 
 class DocumentForm(FileFields):

@@ -53,11 +53,11 @@ class Recognised(ProgressColumn):
 
 
 class Remaining(TimeRemainingColumn):
-    """The time left, in words that stand alone in a line."""
+    """The time left, in words that stand alone in a line; nothing while it is not known."""
 
     def render(self, task: Task) -> Text:
         """The estimate of Rich."""
-        return super().render(task).append(" left")
+        return Text() if task.time_remaining is None else super().render(task).append(" left")
 
 
 def bar() -> Progress:

@@ -61,8 +61,8 @@ class RemoteBackend:
     ) -> None:
         self._http.close()
 
-    reads_pictures = False
-    """Pictures in folders are left out: whether the service reads them is not known. Named ones are sent."""
+    reads_pictures = True
+    """Pictures in folders are sent: a service that does not read them says so, and they are left out."""
 
     def search(self, request: Body) -> Answer:
         return self._object("POST", "/search", json=request)

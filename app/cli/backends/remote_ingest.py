@@ -16,10 +16,14 @@ from app import errors
 from app.cli import options
 from app.cli.backends.ingesting import Files, ListedFile, Summary
 from app.cli.progress import Progress
+from app.pipelines.documents.file_reading import PICTURE
+from app.shapes import LeftOutReason, uris
 
 CONCURRENT = 4
 REFUSALS = frozenset({400, 413, 415, 422})
 """Statuses of requests whose file cannot be stored; others end the command."""
+_UNREAD_PICTURES: dict[str, LeftOutReason] = {"unsupported_format": "binary", "no_text": "empty"}
+"""Why pictures are left out that are refused with one of these codes: without OCR, and without text on them."""
 PAGE_REFUSALS = frozenset({"site_unavailable", "fetch_not_allowed"})
 """Codes of requests whose page cannot be fetched."""
 
@@ -36,8 +40,8 @@ class _Rates(ProgressColumn):
 
 class _Remaining(TimeRemainingColumn):
     def render(self, task: Task) -> Text:
-        """The time left, in words that stand alone in a line."""
-        return super().render(task).append(" left")
+        """The time left, in words that stand alone in a line; nothing while it is not known."""
+        return Text() if task.time_remaining is None else super().render(task).append(" left")
 
 
 class Service(Protocol):
@@ -140,7 +144,11 @@ def _count(file: ListedFile, sent: Future[dict[str, Any] | None], summary: Summa
     except errors.StepwellError as error:
         if error.status not in REFUSALS:
             raise
-        summary.fail(file.path, error.message)
+        left_out = _UNREAD_PICTURES.get(error.code) if file.is_found and file.format == PICTURE else None
+        if left_out is not None:
+            summary.left_out.add(left_out, file.path.name)
+        else:
+            summary.fail(file.path, error.message)
         return
     path = str(file.path.resolve())
     for stored in answer["documents"] if answer else ():
@@ -149,4 +157,8 @@ def _count(file: ListedFile, sent: Future[dict[str, Any] | None], summary: Summa
         else:
             summary.store(path, stored["status"], stored["chunk_count"])
     for refused in answer["failed"] if answer else ():
-        summary.refuse(path, refused["detail"])
+        member = uris.shown(refused["uri"] or "")
+        if member.startswith(f"{path}/"):  # a file of an archive
+            summary.fail(member, refused["detail"])
+        else:
+            summary.refuse(path, refused["detail"])

@@ -67,7 +67,7 @@ def format_name(head: bytes, name: str) -> str:
         format = formats.sniff(head, name)
     except UnreadableFile:
         return "unsupported"
-    if format != formats.ARCHIVE:
+    if format not in (formats.ARCHIVE, formats.OLD_OFFICE):
         return format.name
     named = formats.by_suffix(name)
     return named.name if named.content == "binary" else format.name

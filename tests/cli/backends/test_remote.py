@@ -14,6 +14,7 @@ from uuid import UUID
 
 import asyncpg
 import harness
+import made_files
 import pytest
 
 from app.config import Settings
@@ -86,9 +87,17 @@ async def test_documents_are_ingested_found_explained_listed_and_deleted(remote:
     (notes / "lime.md").write_text("---\ntitle: Mortar\nteam: masons\n---\n# Mortar\n\nBelow the landing we use lime.")
     (notes / "tide.txt").write_text("The Gannet reports every eleven minutes.")
     (notes / "blank.rtf").write_text(r"{\rtf1 }")
+    (notes / "Call the roofer.md").touch()
+    (notes / "photo.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    (notes / "packed.zip").write_bytes(
+        made_files.archive({"sand.md": "Sand is washed.", "inner.zip": made_files.archive({})})
+    )
     first = await remote("ingest", notes, "--json")
-    assert (first.code, first.json["added"], first.json["failed"]) == (1, 2, 1)
-    assert [Path(one["path"]).name for one in first.json["failures"]] == ["blank.rtf"]
+    assert (first.code, first.json["added"], first.json["failed"]) == (1, 4, 2)
+    assert [one["path"] for one in first.json["failures"]] == [f"{notes}/blank.rtf", f"{notes}/packed.zip/inner.zip"]
+    assert first.json["left_out"]["binary"] == {"count": 1, "examples": ["photo.png"]}, "the service has no OCR"
+    for name in ("Call the roofer.md", "packed.zip/sand.md"):
+        assert (await remote("documents", "delete", notes / name, "--yes")).code == 0
     again = await remote("ingest", notes / "lime.md")
     assert again.out == "0 added, 0 replaced, 1 unchanged, 0 failed; 1 chunks.\n"
     assert (await remote("ingest", notes, "--dry-run", "--json")).json["estimated_minutes"] is None
