@@ -1,13 +1,15 @@
-"""Stores the code and the documentation of this repository, and asks 60 questions about them.
+"""Stores the code and the documentation of this repository, and asks 60 questions about them; or 50 about libraries.
 
-40 questions are about code and 20 about tables. Besides the file that answers it, a question has a text that the
+Of the 60 questions, 40 are about code and 20 about tables; those about libraries are about code that is not ours, two
+installed packages. Besides the file that answers it, a question has a text that the
 passage with the answer contains: a passage counts as found if it is of that file and contains the text.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +22,8 @@ from app.pipelines.running.services import Services
 from app.pipelines.search import search
 from app.shapes import Hit, Query, Upload, limits
 
-ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
 USER = "repository"
 FOLDERS = (
     *("app/ranking", "app/text", "app/shapes", "app/parsing", "app/pipelines/search", "app/pipelines/multihop"),
@@ -34,6 +37,8 @@ FOLDERS = (
     *("app/web/playground", "client/src"),
 )
 """Folders whose code is stored; the pages of `docs` are stored too, but for those with results of benchmarks."""
+LIBRARIES = ("httpx", "starlette")
+"""Packages about which the questions of `libraries.tsv` are."""
 SUFFIXES = (".py", ".sql", ".js")
 LEFT_OUT = ("benchmarks.md",)
 
@@ -49,6 +54,21 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class Corpus:
+    """Files by their path below a folder, and questions about them."""
+
+    folder: Path
+    files: Sequence[Path]
+    questions: Sequence[Asked]
+
+    def check(self) -> None:
+        """Raises ValueError for a question whose text its file lacks."""
+        for one in self.questions:
+            if one.contains not in (self.folder / one.path).read_text(encoding="utf-8"):
+                raise ValueError(f"{one.path} does not contain the answer to {one.text!r} any more: {one.contains!r}")
+
+
+@dataclass(frozen=True, slots=True)
 class KindFigures:
     """Means over the questions of a kind: of files, and of the passages with the answer."""
 
@@ -60,44 +80,59 @@ class KindFigures:
     passage_mrr: float
 
 
-def questions() -> list[Asked]:
-    """The questions, with the file and the text of each. Raises ValueError for a text that its file lacks."""
-    here = Path(__file__).parent
-    rows = (line.split("\t") for line in (here / "qrels.tsv").read_text(encoding="utf-8").splitlines()[1:])
-    paths = {row[0]: row[1] for row in rows}
-    asked = map(json.loads, (here / "queries.jsonl").read_text(encoding="utf-8").splitlines())
-    found = [
+def repository() -> Corpus:
+    """This repository and the 60 questions about it."""
+    paths = {row[0]: row[1] for row in _rows("qrels.tsv")}
+    asked = map(json.loads, (HERE / "queries.jsonl").read_text(encoding="utf-8").splitlines())
+    questions = [
         Asked(one["text"], one["metadata"]["type"], paths[one["_id"]], one["metadata"]["contains"]) for one in asked
     ]
-    for one in found:
-        if one.contains not in (ROOT / one.path).read_text(encoding="utf-8"):
-            raise ValueError(f"{one.path} does not contain the answer to {one.text!r} any more: {one.contains!r}")
-    return found
+    return Corpus(ROOT, list(_files()), questions)
 
 
-def files() -> Iterator[Path]:
-    """The files that are stored."""
+def libraries() -> Corpus:
+    """The installed packages LIBRARIES, whose versions are those of the lock, and the 50 questions about them."""
+    spec = importlib.util.find_spec(LIBRARIES[0])
+    assert spec is not None
+    assert spec.origin is not None
+    folder = Path(spec.origin).parents[1]
+    files = [path for name in LIBRARIES for path in sorted((folder / name).rglob("*.py"))]
+    return Corpus(folder, files, [Asked(text, "libraries", path, part) for path, text, part in _rows("libraries.tsv")])
+
+
+def _rows(name: str) -> list[list[str]]:
+    return [line.split("\t") for line in (HERE / name).read_text(encoding="utf-8").splitlines()[1:]]
+
+
+def _files() -> Iterator[Path]:
+    """The files of the repository that are stored."""
     for folder in FOLDERS:
         yield from (path for path in sorted((ROOT / folder).rglob("*")) if path.suffix in SUFFIXES)
     yield from (path for path in sorted((ROOT / "docs").glob("*.md")) if path.name not in LEFT_OUT)
 
 
-async def run(services: Services) -> list[KindFigures]:
-    """Store the files, ask the questions, and return the figures of each kind."""
-    async for outcome in ingest.many(await _uploads(services), USER, services):
+async def run(corpus: Corpus, services: Services, *, as_prose: bool) -> list[KindFigures]:
+    """Store the files, ask the questions, and return the figures of each kind.
+
+    `as_prose`: code is cut as plain text is. Raises ValueError for a question whose text its file lacks.
+    """
+    corpus.check()
+    async for outcome in ingest.many(await _uploads(corpus, services, as_prose=as_prose), USER, services):
         if outcome.error is not None:
             raise outcome.error
     await mention_refresh.settle(USER, services)
-    hits = {asked: await _hits(asked, services) for asked in questions()}
+    hits = {asked: await _hits(asked, services) for asked in corpus.questions}
     kinds = dict.fromkeys(asked.kind for asked in hits)
     return [_figures(kind, {asked: found for asked, found in hits.items() if asked.kind == kind}) for kind in kinds]
 
 
-async def _uploads(services: Services) -> list[Upload]:
+async def _uploads(corpus: Corpus, services: Services, *, as_prose: bool) -> list[Upload]:
     found: list[Upload] = []
     async with file_reading.opened(services.parse_limits) as reader:
-        for path in files():
-            file = NamedFile(path.read_bytes(), path.name, uri=path.relative_to(ROOT).as_posix())
+        for path in corpus.files:
+            is_renamed = as_prose and path.suffix in SUFFIXES
+            name = f"{path.stem}.txt" if is_renamed else path.name
+            file = NamedFile(path.read_bytes(), name, uri=path.relative_to(corpus.folder).as_posix())
             try:
                 found += [one async for one in reader.uploads(file) if isinstance(one, Upload)]
             except UnreadableFile:  # an empty file

@@ -37,7 +37,9 @@ def test_a_mistake_is_one_sentence_and_status_2(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_the_files_of_the_repository_contain_the_answers_to_the_questions_about_it() -> None:
-    assert len(measure.questions()) == 60
+    corpus = measure.repository()
+    corpus.check()
+    assert len(corpus.questions) == 60
 
 
 def test_every_document_becomes_one_section_of_one_volume(tmp_path: Path) -> None:
