@@ -59,8 +59,9 @@ class UploadRow {
     this.#ended("done");
   }
 
-  failed(text) {
-    this.says(`Not stored: ${text}`);
+  failed(text, stored = 0) {
+    const others = stored === 1 ? "1 document is stored. " : `${stored.toLocaleString("en")} documents are stored. `;
+    this.says(`${stored ? others : ""}Not stored: ${text}`);
     this.#ended("failed");
   }
 

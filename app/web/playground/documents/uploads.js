@@ -92,7 +92,7 @@ async function store(file, name, row, summary) {
     if (file.size > MAX_BYTES - FORM_BYTES) throw new Problem({ detail: tooLarge(file) });
     const { answer, stages } = await upload(file, name, (share) => row.at(share, share < 1 ? "Sending" : "Storing"));
     summary.took(stages);
-    for (const failure of answer.failed) reasons.push(failure.detail);
+    for (const failure of answer.failed) reasons.push(refusal(failure, name));
     for (const document of answer.documents) {
       const stored = document.job_id ? await queued(document, row) : document;
       counts = { documents: counts.documents + 1, chunks: counts.chunks + (stored.chunk_count ?? 0) };
@@ -102,8 +102,13 @@ async function store(file, name, row, summary) {
     if (!(error instanceof Problem)) throw error;
     reasons.push(problemText(error));
   }
-  if (reasons.length) row.failed(reasons.join(" "));
+  if (reasons.length) row.failed(reasons.join(" "), counts.documents);
   summary.stored(file, name, counts, reasons);
+}
+
+/** Why a document was refused; a file of an archive is named. */
+function refusal({ uri, detail }, name) {
+  return uri?.startsWith(`${name}/`) ? `${uri.slice(name.length + 1)}: ${detail}` : detail;
 }
 
 function tooLarge(file) {
