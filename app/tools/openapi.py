@@ -52,11 +52,13 @@ def document(tools: Iterable[Tool], *, server: str) -> dict[str, Any]:
 
 
 def _operation(tool: Tool) -> dict[str, Any]:
+    arguments = schemas.flat(tool.arguments)
+    body = {"content": {"application/json": {"schema": arguments}}}
     return {
         "operationId": tool.name,
         "summary": tool.title,
         "description": tool.description,
-        "requestBody": {"required": True, "content": {"application/json": {"schema": schemas.flat(tool.arguments)}}},
+        "requestBody": {"required": True, **body} if "required" in arguments else body,
         "responses": {
             "200": {
                 "description": "The result.",

@@ -117,11 +117,11 @@ async def described(request: Request, user_id: AnyUser) -> dict[str, Any]:
 )
 async def call(
     name: Annotated[str, Path(description="Name of the tool.", max_length=64, openapi_examples=_NAMES)],
-    arguments: Annotated[dict[str, Any], Body(openapi_examples=_EXAMPLES)],
     request: Request,
     user_id: ToolUser,
+    arguments: Annotated[dict[str, Any], Body(default_factory=dict, openapi_examples=_EXAMPLES)],
 ) -> dict[str, Any]:
-    """Run a tool with the arguments that a model chose, and return its result."""
+    """Run a tool with the arguments that a model chose, and return its result. No body means no arguments."""
     tool = _tool(name, request)
     try:
         return await registry.call(tool, arguments, context(request, user_id))

@@ -21,6 +21,9 @@ async def test_the_document_has_one_typed_operation_a_tool_that_can_be_called(ca
     assert document["servers"] == [{"url": "http://localhost"}]
     answer = await caller.client.post(operations["search_documents"], json={"query": "lime"})
     assert answer.json()["results"] == []
+    assert (await caller.client.post(operations["knowledge_stats"])).json()["documents"] == 0
+    refused = await caller.client.post(operations["search_documents"])
+    assert [error["field"] for error in refused.json()["errors"]] == ["query"]
 
 
 def test_the_document_of_all_tools_is_small() -> None:
