@@ -85,29 +85,32 @@ class IdCache:
 
     kept: LRUCache[str, KeptIds] = field(default_factory=lambda: LRUCache(KEPT_BYTES, getsizeof=lambda ids: ids.size))
 
+    def keep(self, user_id: str, ids: KeptIds) -> None:
+        """Keep the ids of a user instead of earlier ones, unless they are too many."""
+        self.kept.pop(user_id, None)
+        if ids.size <= self.kept.maxsize:
+            self.kept[user_id] = ids
+
 
 async def of_all(db: Reading, cache: IdCache, keys: Keys) -> AsyncIterator[SignedIds]:
     """The ids of all documents: those that are kept, if they are or become current, or else in portions."""
     kept = await _current(db, cache.kept.get(db.user_id), keys)
     if kept is not None:
-        cache.kept[db.user_id] = kept
+        cache.keep(db.user_id, kept)
         for signed in kept.signed:
             yield signed
         return
-    cache.kept.pop(db.user_id, None)
     change = (await db.execute(sql.statement("last_facet_change"), {"user_id": db.user_id})).one_or_none()
     read: list[DocumentIds] = []
     room = cache.kept.maxsize
-    for portion in _portions(max(keys.documents)):
+    for portion in _portions(keys.most_documents):
         ids = await of_passing(db, Filters(), portion)
         room -= ids.size
         read = [*read, ids] if room > 0 else []
         yield ids, 1
     if room > 0:
         last, nothing = (change.place, change.change_id) if change else None, DocumentIds.read(b"")
-        kept = KeptIds(db.version, last, read, nothing, nothing)
-        if kept.size <= cache.kept.maxsize:
-            cache.kept[db.user_id] = kept
+        cache.keep(db.user_id, KeptIds(db.version, last, read, nothing, nothing))
 
 
 async def of_passing(db: Reading, among: Filters, portion: Mapping[str, UUID] = _ALL) -> DocumentIds:

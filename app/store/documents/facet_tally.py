@@ -22,9 +22,10 @@ Ids = NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Keys by type, in parallel and in their order, and the largest ids of a key and of a value of the user.
+    """Keys by type, in parallel and in their order, with the numbers of all documents that have them.
 
-    `documents` are the numbers of all documents that have them.
+    `last_key` and `last_value` are the largest ids of a key and of a value of the user, `most_documents` is the largest
+    number of documents that have any key.
     """
 
     keys: Sequence[str]
@@ -33,6 +34,7 @@ class Keys:
     documents: Sequence[int]
     last_key: int
     last_value: int
+    most_documents: int
 
 
 def ids_in(stored: bytes) -> Ids:

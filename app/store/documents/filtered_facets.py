@@ -33,7 +33,7 @@ async def count(db: Reading, query: FacetQuery, cache: IdCache) -> list[Facet]:
     if not rows or (conditions is not None and not conditions.most):
         return []
     names, types, ids, numbers = ([getattr(row, name) for row in rows] for name in ("key", "type", "id", "documents"))
-    keys = Keys(names, types, ids, numbers, rows[0].last_key, rows[0].last_value)
+    keys = Keys(names, types, ids, numbers, rows[0].last_key, rows[0].last_value, rows[0].most_documents)
     only = await _with_prefix(db, query) if query.key is not None and query.prefix else None
     if conditions is None or conditions.most <= FEW:
         tally = Tally(keys, None, only)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import harness
 import pytest
 import sqlalchemy as sa
+from cachetools import LRUCache
 
 from app.pipelines.documents import documents
 from app.shapes import FacetQuery, Filters
@@ -69,3 +70,22 @@ async def test_changes_are_read_and_all_documents_only_where_changes_are_unknown
     monkeypatch.setattr(document_ids, "MOST_CHANGED", 0)
     await add(9, number=9)
     assert (await counted()).read is not fifth.read
+
+
+async def test_ids_that_need_more_memory_than_there_is_are_not_kept(tenant: harness.Tenant) -> None:
+    cache = IdCache()
+
+    async def counted() -> int:
+        async with tenant.db.reading(tenant.user_id) as reading:
+            await facets.count(reading, FacetQuery(FILTERS), cache)
+            (facet,) = await facets.count(reading, FacetQuery(FILTERS, key="state"), cache)
+        return facet.documents
+
+    await tenant.add("Note 1", metadata={"state": "new"})
+    assert await counted() == 1
+    for stored, room in ((2, cache.kept[tenant.user_id].size), (3, 1)):
+        cache = IdCache(LRUCache(room, getsizeof=lambda ids: ids.size))
+        assert await counted() == stored - 1
+        await tenant.add(f"Note {stored}", metadata={"state": "new", "number": stored})
+        assert await counted() == stored
+        assert not cache.kept
