@@ -39,7 +39,7 @@ from app.pipelines.running.pace import Pace
 from app.pipelines.running.services import Services
 from app.providers.base import EmbeddingModel
 from app.shapes import DocumentDraft, IngestResult, Upload, uris
-from app.store.documents import documents
+from app.store.documents import documents, pending_versions
 from app.store.documents.document_puts import PutDocument
 from app.store.documents.documents import StoredVersion
 
@@ -199,7 +199,7 @@ class Batch:
     def same(self, draft: DocumentDraft) -> StoredVersion | None:
         """The stored version of a document if storing the draft would not change it."""
         known = self.stored.get(draft.identity)
-        return known if known and known.same_as(draft) else None
+        return known if known and known.same_as(draft) and not known.is_pending else None
 
     def leave_to_jobs(self, drafts: Sequence[DocumentDraft]) -> None:
         """Mark drafts as large documents, which jobs store."""
@@ -269,7 +269,13 @@ class _Steps:
     async def _stored(self, identities: Sequence[bytes]) -> dict[bytes, StoredVersion]:
         async with self.services.db.reading(self.user_id) as reading:
             await gazetteers.current(reading)
-            return await documents.find_many(reading, identities=identities)
+            found = await documents.find_many(reading, identities=identities)
+            ids = [version.document_id for version in found.values()]
+            pending = {version.document_id for version in await pending_versions.of(reading, document_ids=ids)}
+        return {
+            identity: dataclasses.replace(version, is_pending=version.document_id in pending)
+            for identity, version in found.items()
+        }
 
     async def look_up_vectors(self, batch: Batch) -> Batch:
         """Look up the vectors that need not be computed, so that the model does not wait for the database."""

@@ -91,6 +91,7 @@ async def queue(
             await key_bounds.check_seen(writing, [document_id])
             await _check_target(writing, document_id, known.document_id if known else None)
         if known and known.same_as(draft):
+            await pending_versions.supersede(writing, document_ids=[known.document_id])
             return IngestResult.of(draft, known.document_id, "unchanged", chunk_count=known.chunk_count)
         if pending := await _pending(writing, draft):
             return pending

@@ -43,8 +43,8 @@ async def put(
 ) -> list[PutDocument]:
     """Store drafts with different identities, each replacing the document with its identity; returns one result each.
 
-    An identical document is left unchanged. `vectors_by_key` must contain the embedding key of every chunk, and
-    `names_version` is that of `document_rows.write`.
+    An identical document is left unchanged; jobs that are to store other versions are cancelled. `vectors_by_key` must
+    contain the embedding key of every chunk, and `names_version` is that of `document_rows.write`.
     """
     first_no = await db.lock(chunks=sum(len(draft.chunks) for draft in drafts))
     stored = await documents.find_many(db, identities=[draft.identity for draft in drafts])
@@ -52,7 +52,9 @@ async def put(
     changed = [draft for draft in drafts if not _is_stored(draft, stored)]
     old_ids = {draft.identity: stored[draft.identity].document_id for draft in changed if draft.identity in stored}
     await pending_versions.supersede(
-        db, identities=[draft.identity for draft in changed], document_ids=list(old_ids.values())
+        db,
+        identities=[draft.identity for draft in drafts],
+        document_ids=[version.document_id for version in stored.values()],
     )
     replaced = {identity: await document_rows.clear(db, document_id) for identity, document_id in old_ids.items()}
     ids = old_ids | await unused_ids(db, [draft for draft in changed if draft.identity not in old_ids])

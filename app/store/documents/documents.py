@@ -63,12 +63,13 @@ _LISTED = (
 
 @dataclass(frozen=True, slots=True)
 class StoredVersion:
-    """The id, hashes and size of a stored document."""
+    """The id, hashes and size of a stored document, and whether a job is to store another version of it."""
 
     document_id: UUID
     content_hash: bytes
     attributes_hash: bytes
     chunk_count: int
+    is_pending: bool = False
 
     def same_as(self, draft: DocumentDraft) -> bool:
         """Whether storing `draft` would change nothing."""
@@ -139,9 +140,9 @@ async def replace(
     other = await find(db, identity=draft.identity)
     if other and other.document_id != document_id:
         raise errors.Conflict("Another document already has this uri or this content.", field="uri")
+    await pending_versions.supersede(db, identities=[draft.identity], document_ids=[document_id])
     if other and other.same_as(draft):
         return None
-    await pending_versions.supersede(db, identities=[draft.identity], document_ids=[document_id])
     linked = await document_rows.clear(db, document_id)
     write = DocumentWrite(document_id, draft, first_no, is_new=False)
     await document_rows.write(db, [write], vectors_by_key=vectors_by_key)

@@ -125,6 +125,21 @@ async def test_a_large_document_replaces_another_and_a_small_one_replaces_it(ten
     await _assert_sound(tenant)
 
 
+@pytest.mark.parametrize("content", ["Short stair.", OLD])
+async def test_the_stored_version_that_is_sent_again_stays_although_a_job_was_to_replace_it(
+    tenant: Tenant, content: str
+) -> None:
+    first = await tenant.add(content, "stair")
+    queued = await _queue(tenant, NEW, uri="stair")
+    again = await _queue(tenant, content, uri="stair")
+    await _work(tenant)
+    assert (again.status, again.document_id) == ("unchanged", first.document_id)
+    assert queued.job_id is not None
+    assert (await followed_jobs.get(queued.job_id, tenant.user_id, db=tenant.db)).status == "cancelled"
+    await _assert_as_stored_whole(tenant, again, content)
+    await _assert_sound(tenant)
+
+
 async def test_readers_see_the_old_version_or_the_new_one_and_small_writes_succeed_meanwhile(
     tenant: Tenant,
 ) -> None:
