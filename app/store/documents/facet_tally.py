@@ -139,9 +139,13 @@ class Tally:
         if not ids.starts.size:
             return
         found = ids.counts(self._conditions)
-        # A value that no document has any more may have had a larger id.
-        self._counts = np.pad(self._counts, (0, max(0, found.size - self._counts.size)))
-        self._counts[: found.size] += sign * found
+        if found.size > self._counts.size:  # a value that no document has any more had a larger id
+            self._counts = np.pad(self._counts, (0, found.size - self._counts.size))
+        counts = self._counts[: found.size]
+        if sign > 0:
+            counts += found
+        else:
+            counts -= found
         if sign > 0:
             known = np.flatnonzero(ids.key_of[: self._key_of.size])
             self._key_of[known] = ids.key_of[known]
