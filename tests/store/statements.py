@@ -13,7 +13,7 @@ from app.store.multihop import links
 from app.store.search import passages, recall
 
 COMPOSED_READS = (recall.HYBRID, passages.RANKS_OF_CHUNK, links.NAMES, facet_repairs.DIFFERING_IDS)
-COMPOSED = (*COMPOSED_READS, facet_counts.STORE_IDS)
+COMPOSED = (*COMPOSED_READS, facet_counts.STORE_IDS, facet_counts.REMOVE_IDS)
 """The names of the files of each statement that is composed of CTEs; the last is that of the statement."""
 
 
@@ -44,6 +44,7 @@ INLINE: Mapping[str, sql.StatementSource] = dict(_inline())
 SOURCES: Mapping[str, sql.StatementSource] = {
     **{name: sql.load(name) for name in sql.files()},
     **{names[-1]: sql.load(names) for names in COMPOSED},
+    facet_counts.REMOVE_IDS[0]: sql.load(facet_counts.REMOVE_IDS),
     **INLINE,
 }
 """The sources of all statements by name."""

@@ -20,7 +20,7 @@ WITH running AS MATERIALIZED (
     FOR UPDATE SKIP LOCKED
 ), of_served AS MATERIALIZED (
     SELECT w.job_id FROM stepwell.jobs AS w
-    WHERE NOT EXISTS (SELECT FROM not_served)
+    WHERE cardinality(:served) > 0 AND NOT EXISTS (SELECT FROM not_served)
       AND w.kind = ANY (:kinds) AND (:of_user IS NULL OR w.user_id = :of_user) AND w.user_id = ANY (:served)
       AND ((w.status = 'queued' AND w.run_at <= now()) OR (w.status = 'running' AND w.leased_until < now()))
       AND (w.user_id, w.kind) NOT IN (SELECT r.user_id, r.kind FROM running AS r)
