@@ -28,7 +28,7 @@ LARGEST_SUM = sum(one.weight * one.largest for one in signals.SIGNALS if not one
 
 def of(values: Mapping[str, float]) -> Scored:
     """Returns the weighted sum of the signals of a chunk; absent and negative values count 0."""
-    parts = {name: signals.WEIGHTS[name] * max(value, 0.0) for name, value in values.items() if value}
+    parts = {name: signals.WEIGHTS[name] * value for name, value in values.items() if value > 0.0}
     return Scored(sum(parts.values()), parts)
 
 

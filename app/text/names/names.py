@@ -133,6 +133,11 @@ def title_name(text: str) -> Name | None:
     return Name(named, bare[:MAX_CHARACTERS]) if named else None
 
 
+def spaced(words: Iterable[str]) -> str:
+    """Returns words with a space around each: a key occurs in a text if it does so in this form of the text's words."""
+    return f" {' '.join(words)} "
+
+
 def sequences(text: str) -> Counter[str]:
     """Returns the key of every word sequence that could be a name, with its number of occurrences in the text."""
     found = words(text)

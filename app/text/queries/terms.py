@@ -60,12 +60,15 @@ def _idf(df: int, total: int) -> float:
 
 def distinct(terms: Iterable[str]) -> list[str]:
     """Returns the first MAX_TERMS terms, without those whose words an earlier one contains."""
-    kept: list[str] = []
+    kept: dict[str, str] = {}
     for term in terms:
-        words = " ".join(names.words(term))
-        if words and not any(f" {words} " in f" {' '.join(names.words(other))} " for other in kept):
-            kept.append(term)
-    return kept[:MAX_TERMS]
+        words = names.words(term)
+        spaced = names.spaced(words)
+        if words and not any(spaced in other for other in kept):
+            kept[spaced] = term
+            if len(kept) == MAX_TERMS:
+                break
+    return list(kept.values())
 
 
 def usable(proposed: object, passages: Sequence[str], query: str) -> list[str]:
@@ -75,16 +78,17 @@ def usable(proposed: object, passages: Sequence[str], query: str) -> list[str]:
     """
     if not isinstance(proposed, list):
         return []
-    texts = [names.sequences(passage) for passage in passages]
-    query_keys = names.sequences(query)
+    texts = [names.spaced(names.words(passage)) for passage in passages]
+    question = names.spaced(names.words(query))
     kept = []
     for term in proposed[: 4 * MAX_TERMS]:
         if not isinstance(term, str) or not 2 <= len(term.strip()) <= MAX_TERM_LENGTH:
             continue
         term = " ".join(term.split())
         key = names.key(term)
-        if not term.isprintable() or _UNUSABLE.search(term) or key is None or key in query_keys:
+        if not term.isprintable() or _UNUSABLE.search(term) or key is None:
             continue
-        if any(key in text for text in texts):
+        spaced = names.spaced([key])
+        if spaced not in question and any(spaced in text for text in texts):
             kept.append(term)
     return distinct(kept)
