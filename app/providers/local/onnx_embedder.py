@@ -121,15 +121,16 @@ class OnnxEmbedder:
 
     def _vectors(self, encodings: Sequence[Encoding]) -> list[Vector]:
         groups = [[encoding] for encoding in encodings] if self._queries.one_by_one else [encodings]
-        return [vector for group in groups for vector in self._inferred(group)]
+        pooled = np.concatenate([self._pooled(group) for group in groups])
+        result: list[Vector] = unit(pooled[:, : self._model.dimension]).tolist()
+        return result
 
-    def _inferred(self, encodings: Sequence[Encoding]) -> list[Vector]:
+    def _pooled(self, encodings: Sequence[Encoding]) -> Floats:
+        """One vector per text, in a row each."""
         values, mask = self._queries.infer(encodings, self._steps.output)
         if values.ndim not in (2, 3):
             raise ProviderError(f"{self._queries.name} returns no vectors.", fault="model")
-        pooled = pooled_by(self._steps.pooling, values, mask) if values.ndim == 3 else values
-        result: list[Vector] = unit(pooled[:, : self._model.dimension]).tolist()
-        return result
+        return pooled_by(self._steps.pooling, values, mask) if values.ndim == 3 else values
 
 
 def _lowered(text: str) -> str:
