@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +20,14 @@ from benchmarks.peers import catalogue, comparison, postgres
 from benchmarks.peers.comparison import NamedSet, PeerOptions, PeerReport, Workplace
 from benchmarks.peers.own import RememberingEmbedder
 
-COLUMNS = {"answers_s": "answers/s", "p95_ms": "p95 ms", "cpu_ms": "CPU ms", "mb": "MB", "ingest_s": "ingest s"}
+COLUMNS = {
+    "answers_s": "answers/s",
+    "embedded_s": "with embedding",
+    "p95_ms": "p95 ms",
+    "cpu_ms": "CPU ms",
+    "mb": "MB",
+    "ingest_s": "ingest s",
+}
 
 
 def peers(
@@ -37,24 +45,27 @@ def peers(
     only: Annotated[str, typer.Option(help="Peers, separated by commas.", show_default="all")] = "",
     limit: Annotated[int, typer.Option(help="Chunks in an answer.", min=10, max=20)] = 20,
     rounds: Annotated[int, typer.Option(help="Times that each question is asked after the warm-up.", min=1)] = 2,
+    turns: Annotated[int, typer.Option(help="Turns of each peer, with all of the above in each.", min=1)] = 1,
     data_dir: Annotated[Path | None, typer.Option("--data-dir", show_default="temporary")] = None,
     markdown: Annotated[Path | None, typer.Option(help="File for the table in Markdown.")] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Ask Stepwell and its peers the same questions over the same chunks and vectors."""
-    chosen = PeerOptions(limit, rounds=rounds, environments=environments and environments.absolute(), only=_keys(only))
+    folder = environments and environments.absolute()
+    chosen = PeerOptions(limit, rounds=rounds, turns=turns, environments=folder, only=_keys(only))
     asked_both = [folder.absolute() for folder in multihop or []]
     every = dict.fromkeys([*(folder.absolute() for folder in sets or []), *asked_both])
     named = [NamedSet(folder.name, beir.load(folder), multihop=folder in asked_both) for folder in every]
     if not named:
         raise errors.BadRequest("Name a folder with an evaluation set.", field="FOLDER")
     with folders.data_dir(data_dir) as data, folders.temporary() as exchanged:
-        reports, versions = options.run(_run(named, options.settings(data), chosen, exchanged))
-    header, rows, notes = _header(named), list(_rows(reports, named)), list(_notes(reports, versions))
+        reports, versions, embedding_ms = options.run(_run(named, options.settings(data), chosen, exchanged))
+    header, rows = _header(named), list(_rows(reports, named, embedding_ms))
+    notes = [*_notes(reports, versions), f"The vector of a question takes {embedding_ms:.1f} ms."]
     if markdown is not None:
         markdown.write_text(_markdown(header, rows, notes), encoding="utf-8")
     if as_json:
-        typer.echo(comparison.as_json(reports))
+        typer.echo(comparison.as_json(reports, embedding_ms))
         return
     table = options.table(*header)
     for row in rows:
@@ -74,7 +85,7 @@ def _keys(only: str) -> tuple[str, ...]:
 
 async def _run(
     named: Sequence[NamedSet], settings: Settings, chosen: PeerOptions, folder: Path
-) -> tuple[list[PeerReport], str]:
+) -> tuple[list[PeerReport], str, float]:
     server = EmbeddedPostgres(locations.data_dir(settings))
     async with runtime.open_services(settings) as services, server:
         embedder = RememberingEmbedder.of(services)
@@ -85,7 +96,7 @@ async def _run(
                 "SELECT 'Postgres ' || split_part(current_setting('server_version'), ' ', 1) || ', pgvector ' || "
                 "extversion FROM pg_extension WHERE extname = 'vector'"
             )
-    return reports, str(versions)
+    return reports, str(versions), statistics.fmean(embedder.took_ms)
 
 
 def _show(line: str) -> None:
@@ -97,13 +108,13 @@ def _header(named: Sequence[NamedSet]) -> list[str]:
     return ["", *quality, *(f"R@5 {each.name}" for each in named if each.multihop), *COLUMNS.values()]
 
 
-def _rows(reports: Sequence[PeerReport], named: Sequence[NamedSet]) -> Iterator[list[str]]:
+def _rows(reports: Sequence[PeerReport], named: Sequence[NamedSet], embedding_ms: float) -> Iterator[list[str]]:
     """Yields a row for each peer that answered."""
     wanted = [(each, "ndcg@10") for each in named] + [(each, "recall@5") for each in named if each.multihop]
     for report in reports:
         if report.failure is None:
             cells = [_cell(report, each, measure) for each, measure in wanted]
-            figures = report.figures()
+            figures = report.figures(embedding_ms)
             yield [report.name, *cells, *(f"{figures[key]:,.1f}" for key in COLUMNS)]
 
 

@@ -87,6 +87,11 @@ class Result:
     took_ms: list[float]
     cpu_s: float
 
+    def joined(self, later: Result) -> Result:
+        """Returns the answers of a later turn, with the times of both and the shorter ingest."""
+        took_ms, ingest_s = [*self.took_ms, *later.took_ms], min(self.ingest_s, later.ingest_s)
+        return dataclasses.replace(later, took_ms=took_ms, ingest_s=ingest_s, cpu_s=self.cpu_s + later.cpu_s)
+
     def save(self, path: Path) -> None:
         """Writes the result as JSON."""
         path.write_text(json.dumps(dataclasses.asdict(self)), encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -23,10 +24,11 @@ USER = "peers"
 
 @dataclass(slots=True)
 class RememberingEmbedder:
-    """An embedder that computes the vector of a text once."""
+    """An embedder that computes the vector of a text once. `took_ms` has the times of `time_queries`."""
 
     inner: Embedder
     known: dict[str, Vector] = field(default_factory=dict)
+    took_ms: list[float] = field(default_factory=list)
 
     @classmethod
     def of(cls, services: Services) -> RememberingEmbedder:
@@ -51,6 +53,13 @@ class RememberingEmbedder:
         if missing:
             self.known |= dict(zip(missing, await self.inner.embed_documents(missing), strict=True))
         return [self.known[text] for text in documents]
+
+    async def time_queries(self, texts: Sequence[str]) -> None:
+        """Computes the vectors of queries again, one after another."""
+        for text in texts:
+            start = time.perf_counter()
+            await self.inner.embed_query(text)
+            self.took_ms.append((time.perf_counter() - start) * 1000)
 
 
 async def material(loaded: beir.EvaluationSet, embedder: RememberingEmbedder, services: Services) -> Material:

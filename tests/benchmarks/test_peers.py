@@ -41,12 +41,13 @@ async def reports(
     opened = await opened_services(database)
     folder = tmp_path_factory.mktemp("peers")
     workplace = Workplace(
-        server, opened, RememberingEmbedder.of(opened), folder, PeerOptions(limit=10, rounds=1, only=NAMED)
+        server, opened, RememberingEmbedder.of(opened), folder, PeerOptions(limit=10, rounds=1, turns=2, only=NAMED)
     )
     lines: list[str] = []
     found = await comparison.compare([named], workplace, progress=lines.append)
     assert lines[0] == "notes: 4 chunks, 2 questions"
-    assert all(line.startswith(f"notes: {report.name}: ") for line, report in zip(lines[1:], found, strict=True))
+    assert all(line.startswith(f"notes: {report.name}: ") for line, report in zip(lines[1:], found * 2, strict=True))
+    assert len(workplace.embedder.took_ms) == 4
     material = Material.load(folder / "0" / "material")
     assert material.documents == ["d0", "d1", "d2", "d3"]
     assert material.chunks[0] == f"Note 0\n{TEXTS[0]}"
@@ -61,14 +62,16 @@ def test_every_peer_that_runs_finds_the_documents(reports: dict[str, PeerReport]
 
 def test_a_peer_that_is_not_installed_has_a_reason_and_no_row(reports: dict[str, PeerReport], named: NamedSet) -> None:
     assert "--environments" in str(reports["Chroma, vectors only"].failure)
-    rows = list(command._rows(list(reports.values()), [named]))
+    rows = list(command._rows(list(reports.values()), [named], 2.0))
     assert "Chroma, vectors only" not in {row[0] for row in rows}
     assert {len(row) for row in rows} == {len(command._header([named]))}
 
 
 def test_the_figures_count_every_timed_answer_and_the_bytes_of_the_tables(reports: dict[str, PeerReport]) -> None:
     result = reports["R2R's hybrid query"].results["notes"]
-    assert len(result.took_ms) == 2
+    assert len(result.took_ms) == 4
+    without, embedded = (reports["R2R's hybrid query"].figures(embedding_ms) for embedding_ms in (0.0, 1_000.0))
+    assert without["answers_s"] == without["embedded_s"] > 1 >= embedded["embedded_s"] > 0.5
     assert result.cpu_s > 0
     assert result.size_bytes >= 8192
     assert result.versions.keys() == {"asyncpg"}
