@@ -15,7 +15,6 @@ import harness
 import httpx
 import openapi_operations
 import pytest
-import sqlalchemy as sa
 from api_caller import Caller
 from example_app import assert_problem
 from fastapi import FastAPI
@@ -27,7 +26,6 @@ from app.pipelines.sources import source_sync
 from app.shapes import KnownFile, SourceDraft
 from app.store.connection.transactions import Database
 from app.store.jobs import jobs
-from app.store.schema import tables
 from app.store.sources import sources
 from app.tools import registry
 from benchmarks.fake_embedder import FakeEmbedder
@@ -70,6 +68,12 @@ class Stored:
 
 
 @pytest.fixture(scope="module")
+def database(own_database: Database) -> Database:
+    """A database of which no application runs the jobs."""
+    return own_database
+
+
+@pytest.fixture(scope="module")
 async def app(database: Database, embedder: FakeEmbedder) -> AsyncIterator[FastAPI]:
     """The application without a worker, so that jobs stay as they are queued."""
     services = await harness.services(database, embedder)
@@ -101,9 +105,6 @@ async def stored(
             return await stack.enter_async_context(harness.client(app, Authorization=f"Bearer {key}"))
 
         yield Stored({name: str(value) for name, value in ids.items()}, client)
-    # The worker of another module would run what is left.
-    async with database.writing(caller.user_id) as writing:
-        await writing.execute(sa.delete(tables.jobs).where(tables.jobs.c.user_id == caller.user_id))
 
 
 def test_the_matrix_has_every_operation_on_data_of_users() -> None:
