@@ -270,6 +270,10 @@ class _Steps:
         async with self.services.db.reading(self.user_id) as reading:
             await gazetteers.current(reading)
             found = await documents.find_many(reading, identities=identities)
+        if not found:
+            return found
+        # A restricted caller has no privilege on what jobs are to store, which says only how a document is written.
+        async with self.services.db.whole.reading(self.user_id) as reading:
             ids = [version.document_id for version in found.values()]
             pending = {version.document_id for version in await pending_versions.of(reading, document_ids=ids)}
         return {

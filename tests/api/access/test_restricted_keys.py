@@ -397,6 +397,8 @@ async def test_a_write_concerns_only_documents_that_pass_before_and_after(caller
     mixed = [{"content": "One.", "uri": "one", **tide}, {"content": "Two.", "uri": "two", **reef}]
     several = (await key.client.post("/api/rag/documents", json=mixed)).json()
     assert (several["added"], [failed["code"] for failed in several["failed"]]) == (1, ["outside_of_key"])
+    again = (await key.client.post("/api/rag/documents", json=mixed)).json()
+    assert (again["unchanged"], [failed["code"] for failed in again["failed"]]) == (1, ["outside_of_key"])
     refused = await key.client.post("/api/rag/documents", json=mixed[-1:])
     assert (refused.status_code, refused.json()["code"]) == (403, "outside_of_key")
     assert (await key.client.patch(f"/api/rag/{known}", json={"title": "Lamp"})).status_code == 200
