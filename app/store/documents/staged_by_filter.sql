@@ -6,7 +6,7 @@
 -- :created timestamptz[]  when each of them was created
 SELECT d.job_id
 FROM (
-    SELECT s.job_id, s.document_id, s.source_id, s.metadata, stepwell.moments(s.metadata) AS moments,
+    SELECT s.job_id, s.document_id, s.source_id, s.uri, s.metadata, stepwell.moments(s.metadata) AS moments,
            coalesce(s.created_at, j.created_at) AS created_at
     FROM stepwell.staged_documents AS s
     JOIN unnest(:job_ids, :created) AS j (job_id, created_at) ON j.job_id = s.job_id

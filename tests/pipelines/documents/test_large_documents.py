@@ -271,7 +271,8 @@ async def test_a_deleted_document_that_is_still_queued_does_not_appear_later(ten
     assert queued.job_id is not None
     assert renewed.document_id == replaced.document_id
     user_id, services = tenant.user_id, tenant.services()
-    due = Filters(metadata={"team": "red", "due": {"lt": "2026-01-03"}}, document_ids=(queued.document_id,))
+    metadata = {"team": "red", "due": {"lt": "2026-01-03"}}
+    due = Filters(metadata=metadata, document_ids=(queued.document_id,), uri_prefix="stai")
     if by == "id":
         assert await documents.delete(queued.document_id, user_id, db=tenant.db) == RowCounts()
     elif by == "uri":
