@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from stepwell_client import AsyncClient, Client, StepwellError, anthropic_blocks, models
-from stepwell_client.filters import created_after, key
+from stepwell_client.filters import created_after, file_types, folder, key
 
 
 def calls(stepwell: Client) -> None:
@@ -52,7 +52,7 @@ def typed_results(stepwell: Client, answer: models.Answer) -> None:
     print(stepwell.set_synonyms([["lime", "quicklime"]]).groups, stepwell.delete_by_uri("a.md").documents_deleted)
     print(
         stepwell.delete_source("notes").remaining.documents,
-        stepwell.delete_matching({"uri": "a.md"}, dry_run=True).matched,
+        stepwell.delete_matching(folder("notes") & file_types(["md"]), dry_run=True).matched,
     )
 
 

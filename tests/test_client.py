@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import harness
 import httpx
@@ -485,6 +486,14 @@ def test_filters_are_those_of_the_api() -> None:
         ]
     }
     assert SearchFilters.model_validate(made).shape()
+    built = {
+        **filters.key("team").exists(),
+        **filters.documents([uuid4()]), **filters.sources([uuid4()]), **filters.source_names(["notes"]),
+        **filters.folder("/notes"), **filters.uri_prefix("/no"), **filters.file_types(["md"]),
+        **filters.created_after("2026-01-01"), **filters.created_before("2026-02-01"),
+        "any": [filters.key("team").exists()], **(made & made), **~made,
+    }  # fmt: skip
+    assert SearchFilters.model_validate(built).model_fields_set == SearchFilters.model_fields.keys()
 
 
 def test_the_client_does_not_import_the_server() -> None:

@@ -88,6 +88,26 @@ def sources(ids: Sequence[UUID | str]) -> Filter:
     return Filter({"source_ids": list(map(str, ids))})
 
 
+def source_names(names: Sequence[str]) -> Filter:
+    """Only documents of sources with these names, in any case."""
+    return Filter({"source_names": list(names)})
+
+
+def folder(path: str) -> Filter:
+    """Only documents in this folder, at any depth; a path or a URI."""
+    return Filter({"folder": path})
+
+
+def uri_prefix(beginning: str) -> Filter:
+    """Only documents whose URI begins so."""
+    return Filter({"uri_prefix": beginning})
+
+
+def file_types(suffixes: Sequence[str]) -> Filter:
+    """Only documents from files with one of these suffixes, such as pdf."""
+    return Filter({"file_types": list(suffixes)})
+
+
 def created_after(moment: date | datetime | str) -> Filter:
     """Only documents that were created then or later."""
     return Filter({"created_after": _bound(moment)})
