@@ -9,12 +9,12 @@ from uuid import UUID
 from pydantic import Field
 
 from app import errors
-from app.pipelines.documents import documents, ingest
+from app.pipelines.documents import documents, facets, ingest
 from app.pipelines.entities import entities, entity_search
 from app.pipelines.entities.entity_search import EntityQuery
 from app.pipelines.running import cursors
 from app.shapes import DocumentFilter, EntityFilter, Filters, Upload, limits
-from app.tools import fields, metadata_filters
+from app.tools import fields, metadata_filters, missed_filters
 from app.tools.arguments import ToolArguments, clamped
 from app.tools.context import ToolContext
 from app.tools.results import (
@@ -103,7 +103,12 @@ async def list_documents(given: ListDocumentsArguments, context: ToolContext) ->
     rows = await documents.page(context.user_id, db=context.services.db, limit=given.limit + 1, after=after, only=only)
     shown = rows[: given.limit]
     more = cursors.make(shown[-1].created_at, shown[-1].document_id) if len(rows) > given.limit else None
-    return DocumentList(documents=[ToolDocument.of(document) for document in shown], next_cursor=more)
+    missed = [] if rows or after else await facets.missed(only.filters, context.user_id, db=context.services.db)
+    return DocumentList(
+        documents=[ToolDocument.of(document) for document in shown],
+        next_cursor=more,
+        no_results_because=" ".join(missed_filters.sentences(missed)) or None,
+    )
 
 
 async def get_document(given: GetDocumentArguments, context: ToolContext) -> DocumentText:

@@ -1,4 +1,7 @@
-"""Describes the tools as an OpenAPI document with one typed operation each, for platforms that import one."""
+"""Describes the tools as an OpenAPI document with one typed operation each, for platforms that import one.
+
+The tools of other platforms' contracts are left out: they are called over MCP, and do what other tools do.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from app import __version__
+from app.shapes.optional_tools import COMPAT_TOOLS
 from app.tools import schemas
 from app.tools.tool import Tool
 
@@ -32,7 +36,7 @@ _PROBLEM_SCHEMA = {
 
 def document(tools: Iterable[Tool], *, server: str) -> dict[str, Any]:
     """The document; `server` is the address of the service. Calls of tools go to the paths of the REST API."""
-    listed = list(tools)
+    listed = [tool for tool in tools if tool.name not in COMPAT_TOOLS]
     return {
         "openapi": "3.1.0",
         "info": {
@@ -56,7 +60,6 @@ def _operation(tool: Tool) -> dict[str, Any]:
     body = {"content": {"application/json": {"schema": arguments}}}
     return {
         "operationId": tool.name,
-        "summary": tool.title,
         "description": tool.description,
         "requestBody": {"required": True, **body} if "required" in arguments else body,
         "responses": {

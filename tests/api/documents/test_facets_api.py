@@ -83,10 +83,9 @@ async def test_keys_and_values_are_counted_exactly_and_near_ones_suggested(calle
             answer = (await caller.client.post(f"/api/rag/{path}", json=body)).json()
             assert answer["results"] == []
             assert answer["hints"][0].startswith(words), answer
-        result = await caller.client.post(
-            "/api/rag/tools/search_documents", json={"query": "note", "metadata": metadata}
-        )
-        assert words in result.json()["no_results_because"]
+        for tool, arguments in (("search_documents", {"query": "note"}), ("list_documents", {})):
+            result = await caller.client.post(f"/api/rag/tools/{tool}", json={**arguments, "metadata": metadata})
+            assert words in result.json()["no_results_because"]
     assert "hints" not in (await caller.client.post("/api/rag/search", json={"query": "note"})).json()
 
 
