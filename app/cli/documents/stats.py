@@ -24,7 +24,7 @@ def stats(backend: Backend, as_json: options.AsJson = False) -> None:
         return
     for name, value in found.items():
         if not isinstance(value, list | dict):
-            options.out.print(f"[bold]{name}[/]: {escape(str(value))}", soft_wrap=True)
+            options.out.print(f"[bold]{name}[/]: {'–' if value is None else escape(str(value))}", soft_wrap=True)
     equal, near = found["duplicates"], found["duplicates"]["near"]
     options.out.print(f"[bold]documents with the text of an older one[/]: {equal['documents']}")
     _print_sets("equal texts", equal["sets"])

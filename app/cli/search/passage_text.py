@@ -11,6 +11,7 @@ from app.shapes import uris
 
 _WORD = re.compile(r"\w{3,}")
 _HEADING = re.compile(r"\s*#{1,6}\s+(.+?)\s*#*\s*(?:\n|$)")
+_NOT_LETTERS = re.compile(r"[\W_]+")
 _BLANKS = str.maketrans("\n\r\t", "   ")
 
 
@@ -58,14 +59,20 @@ def _sentences(snippet: Answer) -> Text:
 
 
 def _below(content: str, names: list[str]) -> str:
-    """A passage without the headings at its beginning that are shown above it."""
-    while (heading := _HEADING.match(content)) and heading[1] in names and content[heading.end() :].strip():
+    """A passage without the headings at its beginning that are shown above it, where they have no emphasis."""
+    known = {_NOT_LETTERS.sub(" ", name).strip() for name in names}
+    while (heading := _HEADING.match(content)) and content[heading.end() :].strip():
+        if _NOT_LETTERS.sub(" ", heading[1]).strip() not in known:
+            break
         content = content[heading.end() :]
     return content
 
 
 def _beginning(content: str, query: str, length: int) -> Text:
-    body = Text(" ".join(content.split())[:length], style="not bold")
+    whole = " ".join(content.split())
+    # The cut is at the end of a word, unless that is longer.
+    cut = whole if len(whole) <= length else (whole[:length].rpartition(" ")[0] or whole[:length]) + " …"
+    body = Text(cut, style="not bold")
     stems = sorted({word[: max(4, len(word) - 2)] for word in _WORD.findall(query)}, key=len, reverse=True)
     if stems:
         body.highlight_regex(rf"(?i)\b(?:{'|'.join(map(re.escape, stems))})\w*", "bold yellow")

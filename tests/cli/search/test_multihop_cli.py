@@ -8,7 +8,7 @@ from typing import Any
 
 import harness
 
-from app.cli.search import multihop
+from app.cli.search import multihop, passage_text
 
 QUESTION = "Where was the director of Silent Harbour born?"
 NOTES = {
@@ -69,6 +69,12 @@ def test_the_tree_shows_that_nothing_was_found_and_what_failed(stepwell: Callabl
     drawn = stepwell("multihop", "nothing [red]here[/]", "--user", harness.new_user()).out
     assert "nothing [red]here[/]" in drawn
     assert "Nothing found (no_documents)." in drawn
+
+
+def test_a_passage_is_cut_between_words_below_the_title_that_is_shown_above_it() -> None:
+    hit = {"title": "The sync_interval stays", "uri": "a.md", "heading_path": []}
+    hit["content"] = "# The `sync_interval` *stays*\n\nNothing below a minute is supported."
+    assert passage_text.shown(hit, "minute", length=24).plain == "Nothing below a minute …"
 
 
 def test_the_tree_shows_a_failed_hop_and_the_degradation() -> None:
