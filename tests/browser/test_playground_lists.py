@@ -166,7 +166,7 @@ async def test_entities_are_added_changed_merged_found_with_their_documents_and_
     await page.locator("#entities .row", has_text="by name, 1.00").first.wait_for()
     assert await page.locator("#entities strong").all_inner_texts() == ["Ben Okafor"]
     await page.locator("#entities .row summary").click()
-    await page.locator("#entities .row").get_by_text("rope.md").wait_for()
+    await page.locator("#entities .row").get_by_role("link", name="rope.md", exact=True).wait_for()
     await page.get_by_role("button", name="Delete Ben Okafor").click()
     await page.get_by_role("button", name="Delete", exact=True).click()
     await page.get_by_text("Deleted Ben Okafor.").wait_for()

@@ -280,6 +280,9 @@ async def test_facets_filter_a_search_by_values_of_metadata_with_their_numbers(n
     await author.get_by_label("Find a value of author").fill("ines")
     await author.locator("li", has_text="Ines Brandauer").wait_for()
     await author.locator("li").nth(1).wait_for(state="detached")
+    await page.locator("[name=filters]").fill('{"metadata": {"team": "firmware"}}')
+    await notes.search("who is on call", depth="fast")
+    await page.locator("#answer .message", has_text="did you mean Firmware?").wait_for()
 
 
 async def test_a_card_has_one_scale_and_why_has_score_and_ranks(notes: Playground, url: str) -> None:

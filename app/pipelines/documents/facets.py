@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -40,11 +40,11 @@ async def run(query: FacetQuery, user_id: str, services: Services) -> Sequence[F
 async def missed(filters: Filters, user_id: str, *, db: Database) -> list[MissedFilter]:
     """The conditions on metadata that no document meets by themselves, with the nearest key or value.
 
-    Conditions in groups are left out.
+    Conditions in groups are left out, but for those of `all`.
     """
     found = []
     async with db.reading(user_id) as reading:
-        for key, wanted in list((filters.metadata or {}).items())[:MAX_CHECKED]:
+        for key, wanted in list(_conditions(filters))[:MAX_CHECKED]:
             [*of_key] = await facets.count(reading, FacetQuery(key=key, limit=COMPARED_VALUES))
             if not of_key:
                 known = [facet.key for facet in await facets.count(reading, FacetQuery(limit=0))]
@@ -56,9 +56,16 @@ async def missed(filters: Filters, user_id: str, *, db: Database) -> list[Missed
 
 async def explained(answer: Answer, filters: Filters, user_id: str, *, db: Database) -> Answer:
     """The answer, with the conditions on metadata that no document meets if the filters exclude everything."""
-    if answer.fallback_reason != "filters_exclude_all" or not filters.metadata:
+    if answer.fallback_reason != "filters_exclude_all":
         return answer
     return replace(answer, missed=tuple(await missed(filters, user_id, db=db)))
+
+
+def _conditions(filters: Filters) -> Iterator[tuple[str, Any]]:
+    """The keys and conditions on metadata that every document must meet."""
+    yield from (filters.metadata or {}).items()
+    for group in filters.all_of or ():
+        yield from _conditions(group)
 
 
 def _text(wanted: Any) -> str | None:

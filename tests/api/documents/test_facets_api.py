@@ -86,6 +86,9 @@ async def test_keys_and_values_are_counted_exactly_and_near_ones_suggested(calle
         for tool, arguments in (("search_documents", {"query": "note"}), ("list_documents", {})):
             result = await caller.client.post(f"/api/rag/tools/{tool}", json={**arguments, "metadata": metadata})
             assert words in result.json()["no_results_because"]
+    grouped = {"all": [{"folder": "notes"}, {"metadata": {"team": "firmware"}}]}
+    answer = (await caller.client.post("/api/rag/search", json={"query": "note", "filters": grouped})).json()
+    assert answer["hints"] == ["team: did you mean Firmware? Values are case-sensitive."]
     assert "hints" not in (await caller.client.post("/api/rag/search", json={"query": "note"})).json()
 
 

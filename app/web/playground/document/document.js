@@ -4,7 +4,7 @@ import { address } from "../page/address.js";
 import { Problem, call, hasKey } from "../page/api.js";
 import { confirmed } from "../page/confirm.js";
 import { editForm } from "./document_edit.js";
-import { byId, el, fill, shownUri } from "../page/dom.js";
+import { byId, documentName, el, fill, uriBesideName } from "../page/dom.js";
 import { metadataList } from "../page/metadata.js";
 import { chunkList } from "./passages.js";
 import { keyMessage, problemMessage } from "../page/problems.js";
@@ -28,7 +28,7 @@ export async function showDocument(parameters) {
     const found = await stored(parameters.get("id"));
     if (own !== wanted) return;
     const isShown = !byId("view-document").hidden;
-    if (isShown) entitle(found ? named(found) : MISSING);
+    if (isShown) entitle(found ? documentName(found) : MISSING);
     if (!found) return showAlone(MISSING, "It was deleted, or replaced by a document with another id.");
     const place = el("div", { class: "chunks" });
     fill(byId("document"), head(found), place);
@@ -50,12 +50,8 @@ function showAlone(heading, text) {
   fill(byId("document"), el("h1", { id: "document-title", class: "lead", tabindex: "-1" }, heading), message);
 }
 
-function named({ title, uri, document_id: id }) {
-  return title || shownUri(uri ?? "") || id;
-}
-
 function head(found) {
-  const name = named(found);
+  const name = documentName(found);
   const place = el("div", { class: "document-edit" });
   const edit = el("button", { type: "button", "aria-expanded": "false", "aria-controls": "document-edit" }, "Edit");
   place.id = "document-edit";
@@ -79,12 +75,12 @@ function head(found) {
 function facts(found) {
   const day = (moment) => moment.slice(0, 10);
   return [
-    found.uri ? el("span", { class: "uri" }, shownUri(found.uri)) : "no URI",
+    found.uri ? uriBesideName(found) : "no URI",
     found.chunk_count === 1 ? "1 chunk" : `${found.chunk_count.toLocaleString("en")} chunks`,
     found.language,
     `created ${day(found.created_at)}`,
     `changed ${day(found.updated_at)}`,
-  ];
+  ].filter(Boolean);
 }
 
 async function saved(result) {

@@ -6,7 +6,7 @@ import { deleteMany } from "./bulk_delete.js";
 import { valueChips } from "../page/chips.js";
 import { confirmed } from "../page/confirm.js";
 import { chooseValue, isNarrowed, listed, offerChoices, offerValues, selected, showSelected } from "./document_filters.js";
-import { byId, el, fill, shownUri } from "../page/dom.js";
+import { byId, documentName, el, fill, shownUri, uriBesideName } from "../page/dom.js";
 import { Pages } from "../page/pages.js";
 import { guarded } from "../page/problems.js";
 import { Selection } from "../page/selection.js";
@@ -102,10 +102,9 @@ function repeatedDocuments({ documents, sets }, title) {
 }
 
 function row(document) {
-  const name = document.title || shownUri(document.uri ?? "") || document.document_id;
+  const name = documentName(document);
   const chunks = document.chunk_count === 1 ? "1 chunk" : `${document.chunk_count.toLocaleString("en")} chunks`;
-  const uri = document.uri ? el("span", { class: "uri", dir: "auto" }, shownUri(document.uri)) : null;
-  const facts = el("span", { class: "where" }, uri, el("span", {}, chunks), el("span", {}, document.created_at.slice(0, 10)));
+  const facts = el("span", { class: "where" }, uriBesideName(document), el("span", {}, chunks), el("span", {}, document.created_at.slice(0, 10)));
   const title = el("a", { href: address("document", { id: document.document_id }), dir: "auto" }, name);
   const remove = el("button", { type: "button", class: "quiet", "aria-label": `Delete ${name}`, click: () => removeOne(document, name) }, "Delete");
   return el("li", { class: "row row-chosen" }, selection.box(document.document_id, name), el("div", { class: "row-text" }, el("strong", {}, title), facts), remove);

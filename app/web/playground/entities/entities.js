@@ -3,7 +3,7 @@
 import { address, replaceAddress } from "../page/address.js";
 import { call } from "../page/api.js";
 import { confirmed } from "../page/confirm.js";
-import { byId, el, fill, shownUri } from "../page/dom.js";
+import { byId, documentName, el, fill, uriBesideName } from "../page/dom.js";
 import { editEntity, newEntity } from "./entity_form.js";
 import { mergeEntities } from "./entity_merge.js";
 import { Pages } from "../page/pages.js";
@@ -108,7 +108,7 @@ function documents(entity) {
 
 async function linked(entity, body) {
   const page = await call("GET", `entities/${entity.entity_id}/documents?limit=20`);
-  const items = page.documents.map((document) => el("li", {}, el("a", { href: address("document", { id: document.document_id }), dir: "auto" }, document.title), " ", el("span", { class: "uri", dir: "auto" }, shownUri(document.uri ?? ""))));
+  const items = page.documents.map((document) => el("li", {}, el("a", { href: address("document", { id: document.document_id }), dir: "auto" }, documentName(document)), " ", uriBesideName(document)));
   const more = page.next_cursor ? el("p", { class: "note" }, "The 20 with the strongest links are shown.") : null;
   fill(body, items.length ? el("ul", { class: "plain" }, items) : el("p", { class: "note" }, "None yet."), more);
 }

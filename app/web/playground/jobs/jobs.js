@@ -114,8 +114,8 @@ function draw(row, job) {
 
 function target(job) {
   if (job.document_id) return el("a", { href: address("document", { id: job.document_id }) }, "document");
-  if (job.source_id) return el("a", { href: address("documents", { source: sources.get(job.source_id) }), dir: "auto" }, sources.get(job.source_id) ?? "source");
-  return null;
+  const source = sources.get(job.source_id);
+  return source ? el("a", { href: address("documents", { source }), dir: "auto" }, source) : null;
 }
 
 function details(job, name) {

@@ -74,3 +74,13 @@ export function shownUri(uri) {
     return uri;
   }
 }
+
+/** What a document is called: its title, or else its URI. */
+export function documentName({ title, uri, document_id: id }) {
+  return title || shownUri(uri ?? "") || id;
+}
+
+/** The URI of a document beside its name, or null if there is none or it is the name. */
+export function uriBesideName({ title, uri }) {
+  return title && uri ? el("span", { class: "uri", dir: "auto" }, shownUri(uri)) : null;
+}

@@ -1,7 +1,7 @@
 // Draws a hit as a card: place, snippet, relevance, what led to it, score and passage.
 
 import { documentAddress } from "../document/document.js";
-import { el, extent, shownUri } from "../page/dom.js";
+import { documentName, el, extent, uriBesideName } from "../page/dom.js";
 import { scoreBars } from "./explain.js";
 import { thumbs } from "./feedback.js";
 import { metadataList } from "../page/metadata.js";
@@ -28,7 +28,7 @@ export function inWords(level) {
 }
 
 function heading(hit) {
-  const title = hit.title || shownUri(hit.uri ?? "") || "Untitled";
+  const title = documentName(hit);
   const path = hit.heading_path.filter((name, index) => index > 0 || name !== title);
   return el(
     "div",
@@ -37,7 +37,7 @@ function heading(hit) {
     el(
       "p",
       { class: "where" },
-      hit.uri ? el("span", { class: "uri" }, shownUri(hit.uri)) : null,
+      uriBesideName(hit),
       path.length ? el("span", { class: "path", dir: "auto" }, path.join(" › ")) : null,
       hit.page == null ? null : el("span", {}, `page ${hit.page}`),
       hit.source ? el("span", {}, `source ${hit.source}`) : null,
@@ -112,7 +112,7 @@ function more(hit) {
 function duplicates(hit) {
   if (!hit.duplicates) return [];
   const named = hit.duplicate_documents ?? [];
-  const items = named.map((document) => el("li", { class: "where" }, el("a", { href: documentAddress(document.document_id), dir: "auto" }, document.title), document.uri ? el("span", { class: "uri" }, shownUri(document.uri)) : null));
+  const items = named.map((document) => el("li", { class: "where" }, el("a", { href: documentAddress(document.document_id), dir: "auto" }, documentName(document)), uriBesideName(document)));
   const body = el("div", { class: "fold-body" });
   const write = () => body.append(el("ul", { class: "plain" }, items.length ? items : el("li", {}, "In the same document.")));
   return [fold(hit.duplicates === 1 ? "1 passage repeats it" : `${hit.duplicates} passages repeat it`, body, write, "duplicates-fold")];

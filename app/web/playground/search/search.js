@@ -113,7 +113,8 @@ function folded(list, more) {
 }
 
 function nothing(found) {
-  return el("p", { class: "message" }, EMPTY[found.fallback_reason] ?? EMPTY.nothing_found);
+  const text = EMPTY[found.fallback_reason] ?? EMPTY.nothing_found;
+  return el("div", { class: "message" }, [text, ...(found.hints ?? [])].map((line) => el("p", { dir: "auto" }, line)));
 }
 
 function showFailure(error, form) {
