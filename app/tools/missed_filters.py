@@ -19,4 +19,6 @@ def sentence(missed: MissedFilter) -> str:
     if missed.nearest_value is not None:
         case = " Values are case-sensitive." if missed.same_letters else ""
         return f"{missed.key}: did you mean {missed.nearest_value}?{case}"
-    return f"{missed.key}: no document has this key or value; GET /api/rag/facets and list_facets show what there is."
+    missing = "this value" if missed.has_key else "this key"
+    named = f" There is {', '.join(missed.present)}." if missed.present else ""
+    return f"{missed.key}: no document has {missing}.{named}"

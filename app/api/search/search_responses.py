@@ -27,7 +27,7 @@ from app.shapes import Answer
 from app.tools import missed_filters
 
 Hints = Annotated[list[str], BeforeValidator(missed_filters.sentences)]
-HINTS = "If the filters exclude every document: the nearest key or value of each condition that no document meets."
+HINTS = "If the filters exclude every document: near or common keys or values for each condition that none meets."
 DEPTH = "One search, or several hops; absent from endpoints that offer no choice."
 ANSWERABLE = "Probability, 0 to 1, that any hit answers the query; 0 without hits, null if hits have no relevance."
 NEXT_CURSOR = "`cursor` of the next page; null if no results follow."

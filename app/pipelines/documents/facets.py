@@ -20,6 +20,8 @@ NEAREST_SCORE = 70
 """Least similarity, of 100, of a key or value and the stored one that is suggested for it."""
 MAX_CHECKED = 5
 """Conditions that are compared with what is stored."""
+NAMED = 5
+"""Stored keys or values that are named where none is near."""
 COMPARED_VALUES = 1_000
 """Values of a key with which one is compared: the commonest."""
 
@@ -48,7 +50,7 @@ async def missed(filters: Filters, user_id: str, *, db: Database) -> list[Missed
             [*of_key] = await facets.count(reading, FacetQuery(key=key, limit=COMPARED_VALUES))
             if not of_key:
                 known = [facet.key for facet in await facets.count(reading, FacetQuery(limit=0))]
-                found.append(MissedFilter(key, nearest_key=_nearest(key, known)))
+                found.append(MissedFilter(key, False, tuple(known[:NAMED]), nearest_key=_nearest(key, known)))
             elif (text := _text(wanted)) is not None:
                 found += _missed_value(key, text, of_key[0])
     return found
@@ -82,7 +84,8 @@ def _missed_value(key: str, text: str, facet: Facet) -> Iterable[MissedFilter]:
         return
     nearest = _nearest(text, list(texts))
     same = nearest is not None and nearest.casefold() == text.casefold()
-    yield MissedFilter(key, nearest_value=None if nearest is None else texts[nearest], same_letters=same)
+    value = None if nearest is None else texts[nearest]
+    yield MissedFilter(key, True, tuple(texts)[:NAMED], nearest_value=value, same_letters=same)
 
 
 def _nearest(text: str, known: list[str]) -> str | None:

@@ -76,7 +76,8 @@ async def test_keys_and_values_are_counted_exactly_and_near_ones_suggested(calle
         ({"team": "firmware"}, "team: did you mean Firmware? Values are case-sensitive."),
         ({"teem": "Firmware"}, "metadata.teem: no document has this key. Did you mean team?"),
         ({"team": {"in": ["Fild"]}}, "team: did you mean Field?"),
-        ({"team": "Masonry"}, "team: no document has this key or value"),
+        ({"team": "Masonry"}, "team: no document has this value. There is Firmware, Field."),
+        ({"zzz": 1}, "zzz: no document has this key. There is team, year, tags, Tone, draft."),
     ):
         for path in ("search", "search/multihop"):
             body = {"query": "note", "filters": {"metadata": metadata}}
