@@ -85,6 +85,8 @@ async def test_google_adk(url: str, searches: Searches) -> None:
     from google.adk.models.base_llm import BaseLlm
     from google.adk.models.llm_response import LlmResponse
     from google.adk.runners import InMemoryRunner
+    from google.adk.tools.openapi_tool import OpenAPIToolset
+    from google.adk.tools.openapi_tool.auth.auth_helpers import token_to_scheme_credential
     from google.genai import types
     from stepwell_client import adk
 
@@ -100,11 +102,17 @@ async def test_google_adk(url: str, searches: Searches) -> None:
             yield LlmResponse(content=types.Content(role="model", parts=[part]))
 
     async with AsyncClient(url) as client:
-        agent = LlmAgent(name="reader", model=Scripted(model="scripted"), tools=await adk.tools(client))
-        runner = InMemoryRunner(agent)
-        for name, (_arguments, hits) in searches.items():
-            events = await runner.run_debug(name, quiet=True, session_id=name)
-            assert ids(events[-1].content.parts[-1].text) == hits
+        scheme, credential = token_to_scheme_credential("apikey", "header", "X-API-Key", "none")
+        document = await client.tools_openapi()
+        of_document = OpenAPIToolset(
+            spec_dict=document, auth_scheme=scheme, auth_credential=credential, allow_private_network_access=True
+        )
+        for tools in (await adk.tools(client), [of_document]):
+            agent = LlmAgent(name="reader", model=Scripted(model="scripted"), tools=tools)
+            runner = InMemoryRunner(agent)
+            for name, (_arguments, hits) in searches.items():
+                events = await runner.run_debug(name, quiet=True, session_id=name)
+                assert ids(events[-1].content.parts[-1].text) == hits
 
 
 async def test_openai_agents(url: str, searches: Searches) -> None:

@@ -42,6 +42,16 @@ async def test_a_framework_lists_the_tools_and_calls_one(name: str, url: str, of
     assert "batch 3 hardened in 5 days" in str(given["answer"])
 
 
+async def test_fastmcp_makes_tools_of_the_openapi_document(client: Client, url: str, offered: set[str]) -> None:
+    fastmcp, httpx2 = pytest.importorskip("fastmcp"), pytest.importorskip("httpx2")
+    async with httpx2.AsyncClient(base_url=url) as http:
+        server = fastmcp.FastMCP.from_openapi(openapi_spec=client.tools_openapi(), client=http)
+        async with fastmcp.Client(server) as tools:
+            assert {tool.name for tool in await tools.list_tools()} == offered
+            answer = await tools.call_tool("search_documents", {"query": QUESTION})
+    assert "batch 3 hardened in 5 days" in str(answer)
+
+
 def test_the_vercel_ai_sdk_lists_the_tools_and_calls_one(url: str, offered: set[str]) -> None:
     if not NODE.is_dir():
         pytest.skip("the Vercel AI SDK is not installed")
