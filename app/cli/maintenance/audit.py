@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping
-from datetime import date, datetime
+from datetime import datetime
 from typing import Annotated
 
 import typer
@@ -37,7 +37,7 @@ def audit(
     shown = [{"at": found.at, **dataclasses.asdict(found.event)} for found in events]
     used = [dataclasses.asdict(use) for use in uses]
     if as_json:
-        typer.echo(json.dumps({"events": shown, "key_uses": used}, default=date.isoformat))
+        typer.echo(json.dumps({"events": shown, "key_uses": used}, default=lambda at: at.isoformat()))
         return
     table = options.table("at", "user", "event", ids=("event",))
     for row in shown:

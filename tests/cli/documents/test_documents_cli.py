@@ -39,7 +39,7 @@ def test_documents_are_listed_with_whole_ids_and_shown_by_id_or_uri(stepwell: St
     mortar = next(document for document in listed if document["title"] == "Mortar [lime]")
     shown = stepwell("documents", "show", mortar["document_id"], "--user", user)
     assert "Lime sets slowly." in shown.out
-    assert "masons" in shown.out
+    assert '"masons"' in shown.out
     assert stepwell("documents", "show", mortar["uri"], "--user", user, "--json").json["content"] == "Lime sets slowly."
 
 

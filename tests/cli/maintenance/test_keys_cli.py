@@ -8,7 +8,7 @@ import json
 import stat
 import zipfile
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +201,7 @@ def test_a_deleted_user_remains_only_in_the_audit_log_and_other_users_are_kept(
     assert _keys(stepwell, other)
     (event, *_) = stepwell("audit", "--user", filled, "--json").json["events"]
     assert (event["action"], event["counts"]) == ("user.deleted", result["deleted"])
+    assert datetime.now(UTC) - datetime.fromisoformat(event["at"]) < timedelta(minutes=10)
     assert stepwell("users", "delete", filled, "--yes").code == 1
 
 
