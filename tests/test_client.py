@@ -374,8 +374,15 @@ def test_hits_become_search_results_that_a_model_cites_and_refusals_name_every_a
     assert agent_tools.refusal(ApiError(422, "c", "d", wrong)) == "top_k: Did you mean limit?\nlimit: Must be a number."
 
 
-def test_a_service_that_does_not_listen_is_named() -> None:
-    with Client("http://127.0.0.1:9") as client, pytest.raises(ConnectionFailed, match=r"127\.0\.0\.1:9"):
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("http://127.0.0.1:9", r"127\.0\.0\.1:9 did not answer: ConnectError: .*refused"),
+        ("localhost:9", "missing an 'http://'"),
+    ],
+)
+def test_a_service_that_does_not_listen_is_named_with_the_reason(url: str, message: str) -> None:
+    with Client(url) as client, pytest.raises(ConnectionFailed, match=message):
         client.stats()
 
 

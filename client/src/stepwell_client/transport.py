@@ -116,7 +116,8 @@ def refusal(response: httpx.Response) -> ApiError:
 
 def failed(target: Target, error: httpx.HTTPError) -> ConnectionFailed:
     """The error for a request without a response."""
-    return ConnectionFailed(f"{target.url} did not answer: {type(error).__name__}.")
+    reason = ": ".join(filter(None, (type(error).__name__, str(error).rstrip("."))))
+    return ConnectionFailed(f"{target.url} did not answer: {reason}.")
 
 
 def job_of(line: str) -> Job | None:

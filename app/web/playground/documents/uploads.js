@@ -16,6 +16,8 @@ import { MAX_BYTES } from "../upload_rules.js";
 const DONE = { added: "Stored", replaced: "Replaced the earlier version", unchanged: "Stored already", changed: "Changed" };
 // The form around a file takes some of the bytes that a request may have.
 const FORM_BYTES = 4_000;
+// A request takes about as long as it takes to store so many bytes more: small files are not counted by their sizes alone.
+const REQUEST_BYTES = 50_000;
 let queue = [];
 let running = null;
 
@@ -70,7 +72,8 @@ async function sendAll(run) {
 function pace({ summary, bytes, started }) {
   const seconds = (performance.now() - started) / 1000;
   const total = summary.files + queue.length;
-  const parts = [inRates({ ...summary, seconds }), busiest(summary.stages, seconds), timeLeft(summary.bytes, bytes, seconds)];
+  const left = timeLeft(summary.bytes + REQUEST_BYTES * summary.files, bytes + REQUEST_BYTES * total, seconds);
+  const parts = [inRates({ ...summary, seconds }), busiest(summary.stages, seconds), left];
   return `${summary.files} of ${total} files: ${parts.filter(Boolean).join(", ")}.`;
 }
 
