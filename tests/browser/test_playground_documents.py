@@ -160,6 +160,7 @@ async def test_an_uploaded_file_is_listed_found_and_deleted(playground: Playgrou
     await listed.get_by_role("button", name="Delete Harbour log").click()
     await playground.page.get_by_role("button", name="Delete", exact=True).click()
     await listed.wait_for(state="detached")
+    await playground.page.locator("#documents .row:first-child button:focus").wait_for()
     await playground.page.locator("#uploads-clear").click()
 
 

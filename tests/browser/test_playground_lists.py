@@ -33,6 +33,10 @@ async def test_documents_are_walked_page_by_page_with_a_constant_number_of_rows(
             await page.locator("#documents-pages").get_by_role("button", name="Next").click()
     assert seen == [f"Note {number:03}" for number in range(1, STORED + 1)]
     assert await page.locator("#documents-pages").get_by_role("button", name="Next").is_disabled()
+    await page.locator("#documents a").last.click()
+    await page.locator(".chunk").first.wait_for()
+    await page.go_back()
+    await page.locator("#documents a", has_text=seen[-1]).wait_for()
     await page.locator("#documents-pages").get_by_role("button", name="Previous").click()
     link = page.locator("#documents a", has_text="Note 001")
     await link.wait_for()
@@ -117,6 +121,7 @@ async def test_selected_documents_of_all_pages_are_deleted_and_what_fails_is_sai
         "49 of 60 deleted. 1 was gone already. 10 are still stored and still selected."
     )
     assert await page.locator("#documents-deletion li").all_inner_texts() == ["10 not deleted: Too much at once."]
+    await page.locator("#documents-deletion > :focus").wait_for()
     await page.get_by_role("button", name="Delete selected").click()
     await page.get_by_role("button", name="Delete 10 documents").click()
     await page.get_by_text("10 of 10 deleted.").wait_for()

@@ -48,7 +48,7 @@ function outcome({ total, deleted, left, reasons }) {
   if (left) sentences.push(`${number(left)} ${left === 1 ? "is" : "are"} still stored and still selected.`);
   const items = [...reasons].map(([reason, documents]) => el("li", {}, `${number(documents)} not deleted: ${reason}`));
   const kind = items.length ? "message problem" : "message";
-  return el("div", { class: kind, role: items.length ? "alert" : null }, el("p", {}, sentences.join(" ")), items.length ? el("ul", {}, items) : null);
+  return el("div", { class: kind, role: items.length ? "alert" : null, tabindex: "-1" }, el("p", {}, sentences.join(" ")), items.length ? el("ul", {}, items) : null);
 }
 
 class DeletionBar {

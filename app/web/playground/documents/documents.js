@@ -20,14 +20,14 @@ const pages = new Pages(byId("documents-pages"), { load, show, guard });
 const selection = new Selection({ bar: byId("documents-bulk"), list: byId("documents"), choose: chooseAll, remove: removeSelected });
 let typing = null;
 
-/** Shows what is stored, from the first page of what the address selects on. */
+/** Shows what the address selects of what is stored. */
 export async function listDocuments(parameters = new URLSearchParams(selected(form))) {
   showSelected(form, parameters);
   selection.ids.clear();
   const filters = byId("documents-filters");
   if (filters.open) guard(() => offerChoices(form));
   if (showFilters()) filters.open = true;
-  await Promise.all([pages.first(), guard(showStats)]);
+  await Promise.all([pages.open(selected(form)), guard(showStats)]);
 }
 
 /** Loads the shown page again, and the counts. */
@@ -57,7 +57,7 @@ function changed() {
   replaceAddress("documents", selected(form));
   selection.ids.clear();
   showFilters();
-  return pages.first();
+  return pages.open(selected(form));
 }
 
 /** Shows how many filters are set, and returns that. */
@@ -106,19 +106,22 @@ function row(document) {
   const chunks = document.chunk_count === 1 ? "1 chunk" : `${document.chunk_count.toLocaleString("en")} chunks`;
   const facts = el("span", { class: "where" }, uriBesideName(document), el("span", {}, chunks), el("span", {}, document.created_at.slice(0, 10)));
   const title = el("a", { href: address("document", { id: document.document_id }), dir: "auto" }, name);
-  const remove = el("button", { type: "button", class: "quiet", "aria-label": `Delete ${name}`, click: () => removeOne(document, name) }, "Delete");
+  const remove = el("button", { type: "button", class: "quiet", "aria-label": `Delete ${name}`, click: (event) => removeOne(document, name, event.target) }, "Delete");
   return el("li", { class: "row row-chosen" }, selection.box(document.document_id, name), el("div", { class: "row-text" }, el("strong", {}, title), facts), remove);
 }
 
-async function removeOne(document, name) {
+async function removeOne(document, name, button) {
   const text = `“${name}” and its chunks are removed for good.`;
   if (!(await confirmed({ title: "Delete this document?", text, action: "Delete" }))) return;
+  const at = [...byId("documents").children].indexOf(button.closest("li"));
   await guard(async () => {
     await call("DELETE", `documents/${document.document_id}`);
     selection.ids.delete(document.document_id);
     await refreshDocuments();
     byId("documents-message").textContent = `Deleted ${name}.`;
-    byId("documents-title").focus();
+    // The row that is in its place, so that the page does not scroll away.
+    const rows = byId("documents").children;
+    (rows[Math.min(at, rows.length - 1)]?.querySelector("button") ?? byId("documents-title")).focus();
   });
 }
 
@@ -134,7 +137,8 @@ function chooseAll() {
 }
 
 async function removeSelected() {
-  if (!(await deleteMany(selection.ids, byId("documents-deletion")))) return;
+  const outcome = byId("documents-deletion");
+  if (!(await deleteMany(selection.ids, outcome))) return;
   await refreshDocuments();
-  byId("documents-title").focus();
+  outcome.firstElementChild.focus();
 }

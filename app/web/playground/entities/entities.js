@@ -51,7 +51,7 @@ function wanted() {
 
 function listed() {
   chosen.clear();
-  return pages.first();
+  return pages.open(wanted());
 }
 
 function load(cursor) {

@@ -35,13 +35,13 @@ export async function listJobs(parameters = new URLSearchParams()) {
   status.value = parameters.get("status") ?? "";
   rows.clear();
   await guard(async () => (sources = new Map((await call("GET", "sources?limit=200")).sources.map(({ source_id: id, name }) => [id, name]))));
-  await pages.first();
+  await pages.open(status.value);
 }
 
 status.addEventListener("change", () => {
   replaceAddress("jobs", { status: status.value });
   rows.clear();
-  pages.first();
+  pages.open(status.value);
 });
 
 function load(cursor) {

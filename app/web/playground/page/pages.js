@@ -7,6 +7,7 @@ export class Pages {
   #cursors = [null];
   #at = 0;
   #asked = 0;
+  #of = null;
 
   constructor(nav, { load, show, guard }) {
     Object.assign(this, { nav, load, show, guard });
@@ -16,10 +17,14 @@ export class Pages {
     fill(nav, this.back, this.number, this.ahead);
   }
 
-  /** Shows the first page of what is to be listed now. */
-  first() {
+  /** Shows what is listed with these parameters: the page that was shown if they are those of before, else the first. */
+  open(parameters) {
+    const of = JSON.stringify(parameters);
+    if (of === this.#of) return this.again();
+    this.#of = of;
     this.#cursors = [null];
-    return this.#go(0);
+    this.#at = 0;
+    return this.again();
   }
 
   /** Loads the page that is shown again. */
