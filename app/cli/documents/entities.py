@@ -112,11 +112,14 @@ def _show(entity: Answer, documents: Sequence[Answer]) -> None:
         ("role", entity["role"]),
         ("is", entity["description"]),
         *(("fact", fact) for fact in entity["facts"]),
-        ("contains", len(entity["members"]) or None),
+        ("members", len(entity["members"])),
     ]
     for label, value in rows:
         if value:
             options.out.print(f"{label}: {escape(str(value))}")
+    if not documents:
+        options.out.print("No document is linked to it.")
+        return
     table = Table("strength", "document", "mentions")
     for document in documents:
         counts = ", ".join(f"{kind} {count}" for kind, count in sorted(document["mentions"].items()))
