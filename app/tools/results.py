@@ -153,7 +153,7 @@ class PassageList(ToolResult):
         rounds = answer.hops if answer.hops and len(answer.hops) > 1 else ()
         passages = [ToolPassage.of(hit, with_hop=bool(rounds)) for hit in answer.hits]
         kept = fit(passages, max_tokens)
-        advice = [NO_ENTITY] if of_entity and answer.search_mode == "flat" else []
+        advice = [NO_ENTITY] if kept and of_entity and answer.search_mode == "flat" else []
         advice += [NO_ANSWER] if kept and answerability.is_unlikely(answer.answerable) else []
         return cls(
             results=kept,

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from pydantic import Field
 
+from app import errors
 from app.pipelines.documents import facets
 from app.pipelines.multihop import depth, multihop
 from app.pipelines.running.turns import SearchTurn
@@ -69,7 +70,10 @@ class FilterArguments(ToolArguments):
     async def _source_ids(self, context: ToolContext) -> tuple[UUID, ...] | None:
         if self.sources is None:
             return None
-        return tuple(await sources.find(self.sources, context.user_id, db=context.services.db))
+        try:
+            return tuple(await sources.find(self.sources, context.user_id, db=context.services.db))
+        except errors.NotFound as error:
+            raise errors.NotFound(f"{error} list_sources names them.", field="sources") from error
 
 
 class QueryArguments(FilterArguments, Question):

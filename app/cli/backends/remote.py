@@ -165,7 +165,7 @@ class RemoteBackend:
         for one in self.sources():
             if path in (one["path"], one["name"]):
                 return str(one["source_id"])
-        raise errors.NotFound("No such source.")
+        raise errors.NotFound(f"No such source: {key}.")
 
     def entities(self, parameters: Body, limit: int) -> list[Answer]:
         if parameters.get("q") is None:

@@ -125,7 +125,7 @@ def _one_of(drafts: Mapping[UUID, SourceDraft], key: str) -> UUID:
     if len(found) > 1:
         raise errors.Conflict("Several sources have this name or folder: use the id of one.")
     if not found:
-        raise errors.NotFound("No such source.")
+        raise errors.NotFound(f"No such source: {key}.")
     return found[0]
 
 

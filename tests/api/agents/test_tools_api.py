@@ -187,6 +187,7 @@ async def test_pages_of_documents_neither_skip_nor_repeat(caller: Caller) -> Non
         ("search_documents", {}, 422, "query: Required"),
         ("search_documents", {"query": "lime", "limit": "five"}, 422, "limit: Must be a whole number"),
         ("search_documents", {"query": "lime", "mode": "fuzzy"}, 422, "mode: Must be one of"),
+        ("search_documents", {"query": "lime", "sources": ["nope"]}, 404, "source: nope. list_sources names them."),
         ("get_document", {"document_id": "notes/lime.md"}, 422, "document_id: Must be a UUID"),
         ("get_document", {"document_id": str(uuid4())}, 404, "No such document"),
         ("list_documents", {"cursor": "x"}, 422, "cursor"),

@@ -169,7 +169,7 @@ async def test_names_of_sources_are_unique_and_by_default_those_of_their_folders
     expected = (await caller.search("lime", filters=by_id))["results"]
     assert [hit["chunk_id"] for hit in found] == [hit["chunk_id"] for hit in expected] != []
     unknown = await caller.client.post(tool, json={"query": "lime", "sources": ["none"]})
-    assert_problem(unknown, 404, "not_found")
+    assert_problem(unknown, 404, "not_found", "sources")
     assert (await caller.client.get(f"{SOURCES}/project docs")).json()["source_id"] == unnamed["source_id"]
     listed = (await caller.client.post("/api/rag/tools/list_sources", json={})).json()["sources"]
     assert {source["name"] for source in listed} == {"Project Docs", "notes (2)", "notes (3)"}
