@@ -22,8 +22,8 @@ MIN_CHUNKS, MAX_CHUNKS = signals.MIN_CHUNKS, 50
 """Number of chunks with a shared name, a rare word or an identifier: one links nothing, more are not specific."""
 MAX_COMPARED, MAX_LINKED = 400, 60
 """Pairs of a chunk and a source, or of a chunk and an identifier, that are compared, and chunks that are returned."""
-MAX_COUNTED = 2_000
-"""Chunks up to which a name's mentions are counted; its weight is negligible beyond."""
+MAX_COUNTED = 500
+"""Chunks up to which a name's mentions are counted; beyond, its weight hardly changes."""
 MAX_SECTIONS = 3
 """Sections up to which a heading is treated as a name; one over more ("Members", "Next steps") is ignored."""
 MAX_NAMED, MAX_NAMED_OF_ONE = 50, 3

@@ -82,6 +82,20 @@ async def test_common_words_add_their_exact_score_to_candidates_of_rare_words(on
     assert found.candidates[0].text_score == pytest.approx(expected[found.candidates[0].chunk_id], rel=1e-5)
 
 
+async def test_the_best_of_many_candidates_are_those_of_the_exact_sums(monkeypatch, put, find, owner, user) -> None:
+    """A common word adds to some candidates of the rare ones, which may pass others that have more of these."""
+    monkeypatch.setattr(recall, "CANDIDATE_POSTINGS", 60)
+    dice = random.Random(3)
+    shares = {"zebra": 0.2, "orchid": 0.2, "copper": 0.6}
+    texts = [[word for word, share in shares.items() for _ in range(3) if dice.random() < share] for _ in range(150)]
+    await put(*(" ".join([*words, f"x{number}"]) for number, words in enumerate(texts)))
+    corpus = await oracle.corpus(owner, user)
+    rare, whole = corpus.bm25(["zebra", "orchid"]), corpus.bm25(["zebra", "orchid", "copper"])
+    found = await find("zebra orchid copper", limit=20, candidates=20)
+    expected = sorted((whole[chunk_id] for chunk_id in rare), reverse=True)[:20]
+    assert [c.text_score for c in found.candidates] == pytest.approx(expected, rel=1e-5)
+
+
 async def test_a_query_of_common_words_alone_is_scored_in_full(one_zebra, find, owner, user) -> None:
     expected = (await oracle.corpus(owner, user)).bm25(["copper"])
     found = await find("copper", limit=50)

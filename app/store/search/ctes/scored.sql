@@ -1,11 +1,11 @@
 -- Computes the BM25 scores of the chunks that the terms yield as candidates.
--- Columns: scored: chunk_no, score.
+-- Columns: candidates, generated, added, scored: chunk_no, score. `candidates` sums the terms that generate candidates. If
+--   other terms add to them, `generated` is the same, materialised since it is read twice, and `added` has those chunks of
+--   it to which they add, with the whole sums.
 -- part text  the text leg
 -- part filtered  filters on documents
 -- part strict  phrases and required words
 -- part excluding  words and phrases that no hit may contain
--- part exclusions  chunks that are excluded from the hits
--- part hidden  postings of chunks that are not visible
 -- part synonym_phrases  synonyms of several words
 -- if text
 candidates AS NOT MATERIALIZED (
@@ -28,25 +28,24 @@ candidates AS NOT MATERIALIZED (
     GROUP BY {{posting_chunk h.item}}
 ),
 -- unless filtered or strict or excluding
--- materialised only with terms that generate no candidates, since the sums are then read twice
 additive AS MATERIALIZED (
     SELECT EXISTS (SELECT FROM terms AS t WHERE NOT t.generates) AS exist
 ),
 generated AS MATERIALIZED (
     SELECT c.chunk_no, c.score FROM candidates AS c WHERE (SELECT exist FROM additive)
 ),
-additions AS MATERIALIZED (
-    SELECT n.chunk_no,
-           sum({{posting_score h}}) AS score
+added AS MATERIALIZED (
+    SELECT g.chunk_no,
+           max(g.score) + sum({{posting_score h}}) AS score
     FROM (
         {{term_postings NOT t.generates}}
     ) AS h
-    JOIN generated AS n ON n.chunk_no = {{posting_chunk h.item}}
-    GROUP BY n.chunk_no
+    JOIN generated AS g ON g.chunk_no = {{posting_chunk h.item}}
+    GROUP BY g.chunk_no
 ),
 -- end
 scored AS (
-    SELECT o.chunk_no, o.score
+    SELECT s.chunk_no, s.score
     FROM (
 -- if filtered or strict or excluding
         SELECT c.chunk_no, c.score FROM candidates AS c
@@ -54,15 +53,9 @@ scored AS (
 -- unless filtered or strict or excluding
         SELECT c.chunk_no, c.score FROM candidates AS c WHERE NOT (SELECT exist FROM additive)
         UNION ALL
-        SELECT n.chunk_no, n.score + coalesce(a.score, 0) FROM generated AS n LEFT JOIN additions AS a ON a.chunk_no = n.chunk_no
+        SELECT g.chunk_no, coalesce(a.score, g.score) FROM generated AS g LEFT JOIN added AS a ON a.chunk_no = g.chunk_no
 -- end
-    ) AS o
-    WHERE true
--- if exclusions
-      AND o.chunk_no NOT IN (SELECT x.chunk_no FROM excluded_chunks AS x)
--- end
--- if hidden
-      AND NOT o.chunk_no <@ (SELECT h.numbers FROM hidden AS h)
--- end
+    ) AS s
+    WHERE {{is_searched s}}
 )
 -- end
