@@ -67,6 +67,12 @@ class Filters:
     all_of: tuple[Filters, ...] | None = None
     negated: Filters | None = None
 
+    @property
+    def uri_prefixes(self) -> list[str]:
+        """What the URI begins with, each in any spelling: `uri_prefix`, and `folder` with a slash."""
+        folder = None if self.folder is None else self.folder.rstrip("/") + "/"
+        return [prefix for prefix in (self.uri_prefix, folder) if prefix is not None]
+
     def __bool__(self) -> bool:
         return self != _NO_CONDITIONS
 

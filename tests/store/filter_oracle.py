@@ -6,6 +6,7 @@ The definitions are those of docs/search.md.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -43,7 +44,12 @@ URIS = [
     "https://wiki.example/lime",
     "file:///srv/Meine%20Dokumente%20%C3%BC/a.md",
     "file:///srv/Meine%20Dokumente%20%C3%BC/b.csv#row=5",
+    "notes/grün/ü.md#a#b.PDF",
+    "notes/c.csv#a\nb",
+    "notes/d\ne.csv#a",
+    "",
 ]
+FILE_NAMES = ["plan.PDF", "ü.md", "b.csv#row=5", "md", ["a.md"], 7, None]
 URI_PARTS = [
     "notes",
     "notes/2026/",
@@ -52,6 +58,9 @@ URI_PARTS = [
     "/srv/Meine Dokumente ü",
     "file:///srv/Meine%20Dok",
     "/srv/",
+    "notes/grün",
+    "https://wiki.example/lime",
+    "h",
 ]
 START = datetime(2024, 3, 1, tzinfo=UTC)
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
@@ -64,7 +73,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """The properties of a document that filters test."""
+    """The properties of a document that filters test. The name of its source is its id."""
 
     document_id: UUID
     source_id: UUID | None
@@ -78,11 +87,12 @@ def passes(filters: Filters, document: StoredDocument) -> bool:
     return (
         (filters.document_ids is None or document.document_id in filters.document_ids)
         and (filters.source_ids is None or document.source_id in filters.source_ids)
+        and (filters.source_names is None or str(document.source_id) in map(str.lower, filters.source_names))
         and (filters.created_after is None or document.created_at >= filters.created_after)
         and (filters.created_before is None or document.created_at < filters.created_before)
         and (filters.uri_prefix is None or _begins(document.uri, filters.uri_prefix))
         and (filters.folder is None or _begins(document.uri, filters.folder.rstrip("/") + "/"))
-        and (filters.file_types is None or _has_type(document.uri, filters.file_types))
+        and (filters.file_types is None or _has_type(document, filters.file_types))
         and all(_meets(document.metadata, key, value) for key, value in (filters.metadata or {}).items())
         and (filters.any_of is None or any(passes(member, document) for member in filters.any_of))
         and (filters.all_of is None or all(passes(member, document) for member in filters.all_of))
@@ -95,8 +105,12 @@ def _begins(uri: str | None, part: str) -> bool:
     return uri is not None and any(form.startswith(part) for form in (uri, unquote(uri).removeprefix("file://")))
 
 
-def _has_type(uri: str | None, types: tuple[str, ...]) -> bool:
-    return uri is not None and uri.partition("#")[0].lower().endswith(tuple(f".{one}" for one in types))
+def _has_type(document: StoredDocument, types: tuple[str, ...]) -> bool:
+    """Whether the URI or the file name ends so, or goes on with a fragment on the same line."""
+    suffix = re.compile(rf"\.({'|'.join(types)})(#.*)?\Z", re.ASCII | re.IGNORECASE)
+    return any(
+        isinstance(name, str) and suffix.search(name) for name in (document.uri, document.metadata.get("filename"))
+    )
 
 
 def _meets(metadata: dict[str, Any], key: str, condition: Any) -> bool:
@@ -150,6 +164,8 @@ def draw_document(dice: random.Random, document_id: UUID, sources: list[UUID]) -
     keys = dice.sample(KEYS, dice.randint(0, len(KEYS)))
     created_at = START + timedelta(microseconds=dice.randint(0, 3))
     metadata = {key: _json(dice, depth=3) for key in keys}
+    if dice.random() < 0.3:
+        metadata["filename"] = dice.choice(FILE_NAMES)
     return StoredDocument(document_id, dice.choice([None, *sources]), created_at, metadata, dice.choice(URIS))
 
 
@@ -176,7 +192,9 @@ def draw_filters(dice: random.Random, documents: list[StoredDocument], *, depth:
             some = dice.sample(documents, len(documents) // 2)
             filters = replace(filters, document_ids=tuple(one.document_id for one in some))
         elif kind == "sources":
-            filters = replace(filters, source_ids=tuple(filter(None, [dice.choice(documents).source_id])))
+            source_ids = tuple(filter(None, [dice.choice(documents).source_id]))
+            names = tuple(str(source_id).upper() for source_id in source_ids)
+            filters = replace(filters, **dice.choice([{"source_ids": source_ids}, {"source_names": names}]))
         elif kind == "created":
             name = dice.choice(["created_after", "created_before"])
             filters = replace(filters, **{name: START + timedelta(microseconds=dice.randint(0, 3))})

@@ -156,9 +156,9 @@ async def update(db: Writing, document_id: UUID, draft: DocumentDraft, values: M
     changed_at = sa.case((same, _d.updated_at), else_=sa.select(sa.func.now()).scalar_subquery())
     extracted = sa.case((_d.content_hash == draft.content_hash, _d.extracted), else_=sa.literal([], JSONB))
     change = sa.update(tables.documents).where(_d.user_id == db.user_id, _d.document_id == document_id)
-    before = await facet_counts.metadata_of(db, document_id)
+    before = await facet_counts.stored(db, document_id)
     await db.execute(change.values(**{"extracted": extracted, **values}, updated_at=changed_at))
-    await facet_counts.count(db, [document_id], added=[draft.metadata], removed=[before])
+    await facet_counts.count_update(db, document_id, before, values)
 
 
 def attributes(draft: DocumentDraft) -> dict[str, Any]:

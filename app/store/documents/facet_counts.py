@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -15,17 +15,19 @@ from app.store.connection.transactions import Reading, Writing
 from app.store.schema import tables
 
 _d = tables.documents.c
-STORE_IDS = ("ids_of_documents", "stored_ids", "last_facet_change", "note_facet_change")
-"""The statement that stores the ids of the keys and values of documents, and notes what it has changed."""
+STORE_IDS = ("ids_of_documents", "attributes_of_documents", "stored_ids", "last_facet_change", "note_facet_change")
+"""The statement that stores the ids of the keys and values of documents and their attributes, and notes the changes."""
 REMOVE_IDS = ("removed_ids", "last_facet_change", "note_facet_change")
 KEPT_CHANGES = 500
 """Noted changes of a user: a process that has read fewer of them reads the ids of all documents again."""
 
 
-async def metadata_of(db: Reading, document_id: UUID) -> Json:
-    """The metadata that is stored of a document; empty if there is no such document."""
-    query = sa.select(_d.metadata).where(_d.user_id == db.user_id, _d.document_id == document_id)
-    return await db.scalar(query) or {}
+async def stored(db: Reading, document_id: UUID) -> Mapping[str, Any]:
+    """The columns of a document on which facets depend; empty if there is no such document."""
+    columns = (_d.metadata, _d.uri, _d.source_id, _d.created_at)
+    query = sa.select(*columns).where(_d.user_id == db.user_id, _d.document_id == document_id)
+    row = (await db.execute(query)).one_or_none()
+    return {} if row is None else dict(row._mapping)
 
 
 async def count(
@@ -37,20 +39,31 @@ async def count(
         return
     await db.execute(sql.statement("count_facets"), {"user_id": db.user_id, **binds})
     if document_ids:
-        statement = sql.statement(STORE_IDS, "some")
-        await db.execute(statement, {**noted(db), "document_ids": list(document_ids)})
+        await store_ids(db, document_ids)
     if binds["removed"]:
         await forget(db, keys=list({key for one in removed for key in one}))
 
 
+async def count_update(db: Writing, document_id: UUID, before: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    """Count a document of which columns have got other values, instead of what was `stored` before."""
+    after = {**before, **values}
+    if _texts([after["metadata"]]) != _texts([before["metadata"]]):
+        await count(db, [document_id], added=[after["metadata"]], removed=[before["metadata"]])
+    elif after["metadata"] and any(after[name] != value for name, value in before.items()):
+        await store_ids(db, [document_id])
+
+
+async def store_ids(db: Writing, document_ids: Sequence[UUID] | None = None) -> None:
+    """Store the ids of the keys and values of some documents and their attributes, without documents those of all."""
+    if document_ids is None:
+        await db.execute(sql.statement(STORE_IDS), _noted(db))
+    else:
+        await db.execute(sql.statement(STORE_IDS, "some"), {**_noted(db), "document_ids": list(document_ids)})
+
+
 async def remove_ids(db: Writing, document_id: UUID) -> None:
-    """Delete the ids of the keys and values of a document that is about to be deleted."""
-    await db.execute(sql.statement(REMOVE_IDS), {**noted(db), "document_id": document_id})
-
-
-def noted(db: Writing) -> dict[str, Any]:
-    """The binds of a statement that notes a change of ids of documents."""
-    return {"user_id": db.user_id, "change_id": uuid4(), "kept": KEPT_CHANGES}
+    """Delete the ids of the keys and values of a document that is about to be deleted, and its attributes."""
+    await db.execute(sql.statement(REMOVE_IDS), {**_noted(db), "document_id": document_id})
 
 
 async def forget(db: Writing, *, keys: Sequence[str]) -> None:
@@ -64,3 +77,8 @@ async def forget(db: Writing, *, keys: Sequence[str]) -> None:
 
 def _texts(metadata: Sequence[Json]) -> list[str]:
     return [json.dumps(one, sort_keys=True) for one in metadata if one]
+
+
+def _noted(db: Writing) -> dict[str, Any]:
+    """The binds of a statement that notes a change of ids of documents."""
+    return {"user_id": db.user_id, "change_id": uuid4(), "kept": KEPT_CHANGES}

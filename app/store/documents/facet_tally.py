@@ -8,13 +8,14 @@ the id of a key.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from app.store.documents.document_attributes import Attributes
 from app.store.documents.facet_conditions import Conditions
 
 Ids = NDArray[np.int32]
@@ -47,17 +48,18 @@ class DocumentIds:
     """The codes of documents, one document after the other, each of which begins with 0, and where each begins.
 
     `key_of` is the id of the key of each value, by the id of the value, and `totals` the number of documents that have
-    a code.
+    a code. `attributes` are those of the documents, if a request has tested any.
     """
 
     codes: Ids
     starts: NDArray[np.int64]
     key_of: Ids
     totals: Ids
+    attributes: Attributes | None = None
 
     @classmethod
-    def read(cls, stored: bytes) -> DocumentIds:
-        """Ids as they are stored, one document after the other."""
+    def read(cls, stored: bytes, attributes: Attributes | None = None) -> DocumentIds:
+        """Ids as they are stored, one document after the other, with the attributes of the documents."""
         ids = ids_in(stored)
         # Taking places is several times faster than a mask.
         of_keys, of_values = np.flatnonzero(ids < 0), np.flatnonzero(ids > 0)
@@ -70,7 +72,7 @@ class DocumentIds:
         codes = np.abs(ids)
         codes <<= 1
         codes |= ids < 0
-        return cls(codes, np.flatnonzero(ids == 0), key_of, np.bincount(codes).astype(np.int32))
+        return cls(codes, np.flatnonzero(ids == 0), key_of, np.bincount(codes).astype(np.int32), attributes)
 
     @classmethod
     def joined(cls, first: DocumentIds, second: DocumentIds) -> DocumentIds:
@@ -84,7 +86,11 @@ class DocumentIds:
             key_of[known] = ids.key_of[known]
             totals[: len(ids.totals)] += ids.totals
         codes = np.concatenate([first.codes, second.codes])
-        return cls(codes, np.concatenate([first.starts, second.starts + len(first.codes)]), key_of, totals)
+        starts = np.concatenate([first.starts, second.starts + len(first.codes)])
+        attributes = None
+        if first.attributes is not None and second.attributes is not None:
+            attributes = Attributes.joined(first.attributes, second.attributes)
+        return cls(codes, starts, key_of, totals, attributes)
 
     def documents_with(self, key: int) -> int:
         """The number of documents that have a key."""
@@ -93,13 +99,18 @@ class DocumentIds:
     @property
     def size(self) -> int:
         """Bytes of memory."""
-        return sum(getattr(self, column.name).nbytes for column in fields(self))
+        columns = (self.codes, self.starts, self.key_of, self.totals)
+        return sum(column.nbytes for column in columns) + (self.attributes.size if self.attributes else 0)
 
     def counts(self, conditions: Conditions | None) -> NDArray[np.integer[Any]]:
         """The number of documents that have a code, by the code, among those that meet the conditions."""
         if conditions is None:
             return self.totals
-        meets = conditions.root.meets(self._having(conditions.codes))
+        masks = self._having(conditions.codes)
+        for place, test in conditions.tests.items():
+            assert self.attributes is not None
+            masks[place] = test(self.attributes)
+        meets = conditions.root.meets(masks)
         is_most = 2 * np.count_nonzero(meets) > meets.size
         lengths = np.diff(self.starts, append=self.codes.size)
         fewer = np.bincount(self.codes[np.repeat(meets ^ is_most, lengths)], minlength=self.totals.size)
@@ -107,13 +118,16 @@ class DocumentIds:
 
     def _having(self, lists: Sequence[Ids]) -> list[NDArray[np.bool_]]:
         """Which documents have one of the codes of each list. Eight lists are looked for at once."""
-        found = []
-        for first in range(0, len(lists), 8):
+        found = [np.zeros(self.starts.size, bool)] * len(lists)
+        looked_for = [place for place, wanted in enumerate(lists) if wanted.size]
+        for first in range(0, len(looked_for), 8):
+            places = looked_for[first : first + 8]
             bits = np.zeros(self.totals.size, np.uint8)
-            for place, wanted in enumerate(lists[first : first + 8]):
-                bits[wanted[wanted < bits.size]] |= 1 << place
+            for bit, wanted in enumerate(lists[place] for place in places):
+                bits[wanted[wanted < bits.size]] |= 1 << bit
             having = np.bitwise_or.reduceat(bits.take(self.codes), self.starts)
-            found += [(having & 1 << place).astype(bool) for place in range(len(lists[first : first + 8]))]
+            for bit, place in enumerate(places):
+                found[place] = (having & 1 << bit).astype(bool)
         return found
 
 

@@ -1,7 +1,7 @@
 """Counts the facets of the documents that pass filters, from the ids of keys and values that each write stores.
 
-Filters on metadata are compared with the ids of all documents, which are kept in memory; other filters, and those that
-few documents pass, select the documents in SQL.
+Filters are compared with the ids of all documents and their attributes, which are kept in memory; those on ids of
+documents and inside of objects, and those that few documents pass, select the documents in SQL.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ async def count(db: Reading, query: FacetQuery, cache: IdCache) -> list[Facet]:
         await asyncio.to_thread(tally.add, await document_ids.of_passing(db, query.filters))
     else:
         tally = Tally(keys, conditions, only)
-        async for some, sign in document_ids.of_all(db, cache, keys):
+        of_all = document_ids.of_all(db, cache, keys, with_attributes=bool(conditions.tests))
+        async for some, sign in of_all:
             await asyncio.to_thread(tally.add, some, sign)
     return await _facets(db, tally, query.limit)
 

@@ -100,6 +100,11 @@ def visible(db: Reading, filters: Filters) -> Filters:
     return replace(filters, document_ids=wanted)
 
 
+def spellings(names: Sequence[str]) -> list[str]:
+    """Names of sources as they are written and in lower case, of which Postgres may know fewer letters."""
+    return list(dict.fromkeys(spelling for name in names for spelling in (name.lower(), name)))
+
+
 def parts(filters: Filters) -> tuple[str, ...]:
     """The parts of a statement that look up documents to test them: `filtered` and those of `passes_filters`."""
     return ("filtered", *binds(filters)) if filters else ()
@@ -116,7 +121,7 @@ def binds(filters: Filters) -> dict[str, Any]:
     found = {
         "document_ids": None if filters.document_ids is None else list(filters.document_ids),
         "source_ids": None if filters.source_ids is None else list(filters.source_ids),
-        "source_names": None if filters.source_names is None else _spellings(filters.source_names),
+        "source_names": None if filters.source_names is None else spellings(filters.source_names),
         "containing": json.dumps(contained) if contained else None,
         **{f"containing_{place}": objects for place, objects in enumerate(lists, start=1)},
         **_paths(rest),
@@ -225,7 +230,7 @@ def _all(filters: Filters) -> _Condition:
 def _of_document(filters: Filters) -> Iterator[_Condition]:
     """The conditions of a group on the id, the source, the creation time and the URI of a document."""
     if filters.source_names is not None:
-        named = json_paths.variable("source_name", _spellings(filters.source_names))
+        named = json_paths.variable("source_name", spellings(filters.source_names))
         yield _Condition(named, of_document=True, of_source=True)
     predicates = []
     for name, ids in (("document", filters.document_ids), ("source", filters.source_ids)):
@@ -241,17 +246,10 @@ def _of_document(filters: Filters) -> Iterator[_Condition]:
 
 def _of_uri(filters: Filters) -> Iterator[_Condition]:
     """The conditions on the URI of a document. A URI without the suffix of a file may have a file's name beside it."""
-    folder = None if filters.folder is None else filters.folder.rstrip("/") + "/"
-    for prefix in (filters.uri_prefix, folder):
-        if prefix is not None:
-            yield _Condition(json_paths.begins("uri", uris.spellings(prefix)), of_document=True)
+    for prefix in filters.uri_prefixes:
+        yield _Condition(json_paths.begins("uri", uris.spellings(prefix)), of_document=True)
     if filters.file_types is not None:
         yield _Condition(json_paths.has_suffix("uri", "filename", filters.file_types), of_document=True)
-
-
-def _spellings(names: Sequence[str]) -> list[str]:
-    """Names as they are written and in lower case, of which Postgres may know fewer letters."""
-    return list(dict.fromkeys(spelling for name in names for spelling in (name.lower(), name)))
 
 
 def _any(members: Sequence[_Condition]) -> _Condition:

@@ -13,13 +13,13 @@ from app.store.documents import facet_counts
 from app.store.schema import tables
 
 _VALUES = ("key", "opening", "hash", "value", "documents")
-DIFFERING_IDS = ("ids_of_documents", "differing_ids_of_documents")
-"""The statement that counts the documents of which other ids are stored."""
+DIFFERING_IDS = ("ids_of_documents", "attributes_of_documents", "differing_ids_of_documents")
+"""The statement that counts the documents of which other ids or attributes are stored."""
 _KEYS = ("key", "type", "documents", "distinct_values")
 
 
 async def differences(db: Reading) -> int:
-    """How many counts of values, or else of keys, or else ids of documents differ from the metadata."""
+    """How many counts of values, or else of keys, or else ids and attributes of documents differ from them."""
     counts = await _rows(db, "repair_facet_values") or await _rows(db, "repair_facet_keys")
     statement = sql.statement(DIFFERING_IDS)
     return len(counts) or await db.scalar(statement, {"user_id": db.user_id})
@@ -89,7 +89,7 @@ async def correct(db: Writing) -> None:
         await db.execute(statement, {"user_id": db.user_id})
     # Processes that keep ids of documents read all of them again.
     await db.execute(sa.delete(tables.facet_changes).where(tables.facet_changes.c.user_id == db.user_id))
-    await db.execute(sql.statement(facet_counts.STORE_IDS), facet_counts.noted(db))
+    await facet_counts.store_ids(db)
 
 
 async def _rows(db: Reading, statement: str) -> Sequence[Any]:

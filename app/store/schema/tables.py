@@ -490,6 +490,9 @@ document_facets = Table(
     Column("document_id", Uuid, nullable=False),
     # Of its keys and values (`ids_of_documents.sql`).
     Column("ids", LargeBinary, nullable=False),
+    # What filters test besides metadata (`attributes_of_documents.sql`).
+    Column("attributes", LargeBinary, nullable=False, server_default=f"\\x{bytes(24).hex()}"),
+    Column("texts", LargeBinary, nullable=False, server_default="\\x0000"),
     PrimaryKeyConstraint("user_id", "document_id"),
     ForeignKeyConstraint(
         ["user_id", "document_id"], [documents.c.user_id, documents.c.document_id], ondelete="CASCADE"
@@ -507,6 +510,11 @@ facet_changes = Table(
     # The ids of documents as they are stored now, and as they were stored before (`ids_of_documents.sql`).
     Column("added", LargeBinary, nullable=False),
     Column("removed", LargeBinary, nullable=False),
+    # Their attributes; empty where a process of a version before 0040 has noted the change.
+    Column("added_attributes", LargeBinary, nullable=False, server_default=""),
+    Column("added_texts", LargeBinary, nullable=False, server_default=""),
+    Column("removed_attributes", LargeBinary, nullable=False, server_default=""),
+    Column("removed_texts", LargeBinary, nullable=False, server_default=""),
     PrimaryKeyConstraint("user_id", "place"),
 )
 

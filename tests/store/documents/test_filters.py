@@ -72,25 +72,17 @@ async def test_ids_and_oracle_agree_on_which_documents_pass_random_filters(
     async with database.writing(user) as writing:
         await writing.lock()
         await facet_repairs.correct(writing)
-    dice, cache, on_ids = random.Random(14), IdCache(), 0
+    dice, cache, on_ids, on_attributes = random.Random(14), IdCache(), 0, 0
     async with database.reading(user) as reading:
         for _ in range(FILTERS):
-            filters = _of_metadata(filter_oracle.draw_filters(dice, documents))
+            filters = filter_oracle.draw_filters(dice, documents)
             found = await filtered_facets.count(reading, FacetQuery(filters, key="n", limit=DOCUMENTS), cache)
             expected = {d.metadata["n"] for d in documents if filter_oracle.passes(filters, d)}
             assert {value.value for facet in found for value in facet.values} == expected, filters
-            on_ids += 0 < len(expected) < DOCUMENTS and await facet_conditions.read(reading, filters) is not None
-    assert on_ids > FILTERS / 6
-
-
-def _of_metadata(filters: Filters) -> Filters:
-    """The conditions of filters on metadata."""
-    groups = {name: getattr(filters, name) for name in ("any_of", "all_of")}
-    return Filters(
-        metadata=filters.metadata,
-        negated=filters.negated and _of_metadata(filters.negated),
-        **{name: group and tuple(map(_of_metadata, group)) for name, group in groups.items()},
-    )
+            conditions = await facet_conditions.read(reading, filters)
+            on_ids += 0 < len(expected) < DOCUMENTS and conditions is not None
+            on_attributes += 0 < len(expected) < DOCUMENTS and bool(conditions and conditions.tests)
+    assert on_ids > FILTERS / 8 < on_attributes
 
 
 async def test_python_and_sql_read_the_same_dates(owner: asyncpg.Connection) -> None:

@@ -1,0 +1,53 @@
+"""Keeps the attributes of documents that filters test with the ids of their keys and values.
+
+Revision ID: 0040
+Revises: 0039
+"""
+
+from alembic import op
+
+revision = "0040"
+down_revision = "0039"
+branch_labels = None
+depends_on = None
+
+# The expressions of every later version, on the documents that are stored.
+ATTRIBUTES_OF_DOCUMENTS = """
+UPDATE stepwell.document_facets AS f
+SET attributes = int8send(CAST(extract(epoch FROM d.created_at) * 1000000 AS bigint))
+                 || uuid_send(coalesce(d.source_id, '00000000-0000-0000-0000-000000000000')),
+    texts = convert_to(coalesce(d.uri, ''), 'UTF8') || '\\x00'
+            || CASE jsonb_typeof(d.metadata -> 'filename')
+                   WHEN 'string' THEN convert_to(d.metadata ->> 'filename', 'UTF8') ELSE '' END || '\\x00'
+FROM stepwell.documents AS d
+WHERE d.user_id = f.user_id AND d.document_id = f.document_id
+"""
+STATEMENTS = (
+    "LOCK TABLE stepwell.documents, stepwell.document_facets IN SHARE ROW EXCLUSIVE MODE",
+    # What a process of an earlier version stores has as many bytes, and what it notes has none.
+    "ALTER TABLE stepwell.document_facets "
+    f"ADD COLUMN attributes BYTEA NOT NULL DEFAULT '\\x{bytes(24).hex()}', "
+    "ADD COLUMN texts BYTEA NOT NULL DEFAULT '\\x0000'",
+    # As for the ids in 0039.
+    "ALTER TABLE stepwell.document_facets "
+    "ALTER COLUMN attributes SET STORAGE EXTERNAL, ALTER COLUMN texts SET STORAGE EXTERNAL",
+    *(
+        f"ALTER TABLE stepwell.facet_changes ADD COLUMN {column} BYTEA NOT NULL DEFAULT '', "
+        f"ALTER COLUMN {column} SET STORAGE EXTERNAL"
+        for column in ("added_attributes", "added_texts", "removed_attributes", "removed_texts")
+    ),
+    ATTRIBUTES_OF_DOCUMENTS,
+)
+
+
+def upgrade() -> None:
+    """Add the columns, and store the attributes of the documents that have ids."""
+    op.execute("SET LOCAL lock_timeout = '5s'")
+    op.execute("SET LOCAL citus.multi_shard_modify_mode TO 'sequential'")
+    for statement in STATEMENTS:
+        op.execute(statement)
+
+
+def downgrade() -> None:
+    """Migrations only go forward."""
+    raise RuntimeError("migrations only go forward")
