@@ -87,14 +87,15 @@ async def _facets(db: Reading, tally: Tally, limit: int) -> list[Facet]:
 
 async def _values(db: Reading, shown: Mapping[str, _Shown], tally: Tally) -> dict[str, list[tuple[int, Any]]]:
     """The values of each key with their ids, those of most documents first, then in the order of their text."""
+    counts = {key: one.missing for key, one in shown.items() if one.missing}
+    binds = {"user_id": db.user_id, "keys": list(counts), "counts": list(counts.values())}
     sorts = sum(len(one.tied) for one in shown.values()) <= SORTED
-    ids = [id_ for one in shown.values() for id_ in (*one.surely, *(one.tied.tolist() if sorts else ()))]
-    rows = [*await db.execute(sql.statement("facet_values_of_ids"), {"user_id": db.user_id, "ids": ids})]
+    ids = [id_ for one in shown.values() for id_ in one.surely]
+    tied = [id_ for one in shown.values() for id_ in one.tied.tolist()] if sorts else []
+    rows = [*await db.execute(sql.statement("facet_values_of_ids"), {**binds, "ids": ids, "tied": tied})]
     if not sorts:
         marked = tally.bits(*(one.tied for one in shown.values()))
-        counts = {key: one.missing for key, one in shown.items() if one.missing}
-        binds = {"user_id": db.user_id, "keys": list(counts), "counts": list(counts.values()), "marked": marked}
-        rows += await db.execute(sql.statement("first_facet_values"), binds)
+        rows += await db.execute(sql.statement("first_facet_values"), {**binds, "marked": marked})
     found: dict[str, list[tuple[int, Any]]] = {}
     for row in sorted(rows, key=lambda row: -tally.documents(row.id)):
         found.setdefault(row.key, []).append((row.id, row.value))
