@@ -1,4 +1,4 @@
-"""Keeps the attributes of documents that filters test with the ids of their keys and values.
+"""Keeps the attributes of documents that filters test with the ids of their keys and values, and indexes these by text.
 
 Revision ID: 0040
 Revises: 0039
@@ -37,6 +37,9 @@ STATEMENTS = (
         for column in ("added_attributes", "added_texts", "removed_attributes", "removed_texts")
     ),
     ATTRIBUTES_OF_DOCUMENTS,
+    # Values are looked for by their ids in the order of their text, without reading the rows of those before.
+    "ALTER TABLE stepwell.facet_values DROP CONSTRAINT pk_facet_values, "
+    "ADD CONSTRAINT pk_facet_values PRIMARY KEY (user_id, key, opening, hash) INCLUDE (id)",
 )
 
 

@@ -4,10 +4,14 @@
 -- :keys text[]  keys
 -- :counts integer[]  maximum number of values of each key
 -- :marked bytea  a bit for each id
-SELECT v.id, k.key, v.value
+SELECT v.id, v.key, v.value
 FROM unnest(:keys, :counts) AS k (key, most)
+    -- The index contains these columns.
     CROSS JOIN LATERAL (
-        SELECT f.id, f.value FROM stepwell.facet_values AS f
+        SELECT f.opening, f.hash FROM stepwell.facet_values AS f
         WHERE f.user_id = :user_id AND f.key = k.key AND get_bit(:marked, f.id) = 1
         ORDER BY f.opening, f.hash
-        LIMIT k.most) AS v
+        LIMIT k.most) AS m
+    JOIN stepwell.facet_values AS v
+        ON v.user_id = :user_id AND v.key = k.key AND v.opening = m.opening AND v.hash = m.hash
+ORDER BY v.opening, v.hash

@@ -478,7 +478,7 @@ facet_values = Table(
             persisted=True,
         ),
     ),
-    PrimaryKeyConstraint("user_id", "key", "opening", "hash"),
+    PrimaryKeyConstraint("user_id", "key", "opening", "hash", postgresql_include=["id"]),
     Index("ix_facet_values_documents", "user_id", "key", text("documents DESC"), "opening", "hash"),
     Index("ix_facet_values_id", "user_id", "id", unique=True),
 )
