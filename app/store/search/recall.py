@@ -44,9 +44,9 @@ TESTED_CHUNKS = 1_000
 """Chunks up to which a scope is tested for the conditions of an expression, instead of reading their index."""
 
 CANDIDATE_POSTINGS, CANDIDATE_POSTINGS_OF_HYBRID = 20_000, 10_000
-"""Number of postings that may generate candidates of the text leg, alone (docs/decisions/0001) and beside the vector leg.
+"""Postings that may generate candidates of the text leg alone (docs/decisions/0001), and beside the vector leg.
 
-Of the fewer, the hits of the fusion are the same, and cost a fifth less (docs/decisions/0047).
+From the fewer, the hits of the fusion are the same and cost a sixth less (docs/decisions/0047).
 """
 
 ADDED_TIMES = 0.5
