@@ -12,6 +12,8 @@ from app.api.contract.validation_errors import FieldError
 REQUEST_ID = "3f2b8c1de0a94d6f"
 UNKNOWN_PARAMETER = "verbose"
 """The query parameter of the request in the examples of 422."""
+UNKNOWN_SOURCE = "0d6c3a94-7a0e-4c3f-9d5b-6f1f0c8a2e71"
+"""The source of the request in the examples of 404."""
 _ERRORS: dict[int, errors.StepwellError] = {
     400: errors.MalformedRequest("This is not a valid HTTP request."),
     401: errors.Unauthorized("Send a key or the local token as `Authorization: Bearer …` or `X-API-Key`."),
@@ -33,7 +35,7 @@ _NOT_FOUND: dict[str, errors.StepwellError] = {
     "similar": errors.NotFound("No such chunk, or it has no vector.", field="chunk_id"),
     "by_uri": errors.NotFound("The user has no document with this uri."),
     "entit": errors.NotFound("No such entity."),
-    "source": errors.NotFound("No such source."),
+    "source": errors.NotFound(f"No such source: {UNKNOWN_SOURCE}."),
     "job": errors.NotFound("No such job."),
     "tool": errors.NotFound("There is no such tool. Did you mean search_documents?"),
 }

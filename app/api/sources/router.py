@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, Path, Query, Request, Response
 
 from app.api.access import auditing, auth
 from app.api.bodies import bodies
-from app.api.problems import problems
+from app.api.problems import problem_examples, problems
 from app.api.sources.source_models import (
     AddedSourceResult,
     CountedSource,
@@ -27,7 +27,6 @@ from app.shapes import limits
 router = APIRouter(
     prefix="/api/rag", tags=["sources"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED
 )
-EXAMPLE_SOURCE = "0d6c3a94-7a0e-4c3f-9d5b-6f1f0c8a2e71"
 SourceKey = Annotated[
     str,
     Path(
@@ -36,7 +35,7 @@ SourceKey = Annotated[
         max_length=limits.MAX_SOURCE_NAME,
         openapi_examples={
             "added": {"summary": "The source that the example of `POST /api/rag/sources` adds", "value": "notes"},
-            "unknown": {"summary": "Id that does not exist", "value": EXAMPLE_SOURCE},
+            "unknown": {"summary": "Id that does not exist", "value": problem_examples.UNKNOWN_SOURCE},
         },
     ),
 ]

@@ -51,7 +51,7 @@ def show(backend: Backend, id_or_uri: IdOrUri, as_json: options.AsJson = False) 
         return
     fields = ("document_id", "uri", "title", "language", "chunk_count", "created_at", "updated_at", "metadata")
     for name in fields:
-        value = found[name] or "–"
+        value = "–" if found[name] in (None, "") else found[name]
         value = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         options.out.print(f"[bold]{name}[/]: {escape(uris.shown(value) if name == 'uri' else value)}", soft_wrap=True)
     typer.echo(f"\n{found['content']}")
