@@ -33,10 +33,10 @@ chunks.length integer NOT NULL
 chunks.start_offset integer NOT NULL
 chunks.tsv tsvector NOT NULL
 chunks.user_id text NOT NULL
-document_facets.attributes bytea NOT NULL DEFAULT '\x000000000000000000000000000000000000000000000000'::bytea STORAGE e
+document_facets.attributes bytea NOT NULL DEFAULT '\x000000000000000000000000000000000000000000000000'::bytea
 document_facets.document_id uuid NOT NULL
 document_facets.ids bytea NOT NULL STORAGE e
-document_facets.texts bytea NOT NULL DEFAULT '\x0000'::bytea STORAGE e
+document_facets.texts bytea NOT NULL DEFAULT '\x0000'::bytea
 document_facets.user_id text NOT NULL
 documents.attributes_hash bytea NOT NULL
 documents.chunk_count integer NOT NULL
@@ -115,13 +115,13 @@ entity_words.entity_id uuid NOT NULL
 entity_words.lexeme text NOT NULL
 entity_words.user_id text NOT NULL
 facet_changes.added bytea NOT NULL STORAGE e
-facet_changes.added_attributes bytea NOT NULL DEFAULT '\x'::bytea STORAGE e
-facet_changes.added_texts bytea NOT NULL DEFAULT '\x'::bytea STORAGE e
+facet_changes.added_attributes bytea NOT NULL DEFAULT '\x'::bytea
+facet_changes.added_texts bytea NOT NULL DEFAULT '\x'::bytea
 facet_changes.change_id uuid NOT NULL
 facet_changes.place bigint NOT NULL
 facet_changes.removed bytea NOT NULL STORAGE e
-facet_changes.removed_attributes bytea NOT NULL DEFAULT '\x'::bytea STORAGE e
-facet_changes.removed_texts bytea NOT NULL DEFAULT '\x'::bytea STORAGE e
+facet_changes.removed_attributes bytea NOT NULL DEFAULT '\x'::bytea
+facet_changes.removed_texts bytea NOT NULL DEFAULT '\x'::bytea
 facet_changes.user_id text NOT NULL
 facet_keys.distinct_values bigint NOT NULL
 facet_keys.documents bigint NOT NULL
