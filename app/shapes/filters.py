@@ -36,7 +36,7 @@ OPERANDS = {
     "ne": Operand("a string, a number, a boolean or null", _is_scalar),
     "exists": Operand("true or false", lambda value: isinstance(value, bool)),
 }
-"""Operators of a metadata filter, each of which is a condition; their SQL is in `store.documents.filters`."""
+"""Operators of a metadata filter, each of which is a condition; their SQL is in `store.filters.filters`."""
 BOUNDS = ("gte", "gt", "lte", "lt")
 """Operators that are one range together: numbers, or dates and times."""
 OPERATORS = (*OPERANDS, *BOUNDS)

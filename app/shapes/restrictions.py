@@ -9,7 +9,7 @@ from app.shapes.filters import Filters
 
 @dataclass(frozen=True, slots=True)
 class Restriction:
-    """The documents that a caller sees: those that pass the filters; made by `store.documents.filters.restriction`.
+    """The documents that a caller sees: those that pass the filters; made by `store.filters.filters.restriction`.
 
     Attributes:
         path: The filters as a JSON path, which the policies of the database test.

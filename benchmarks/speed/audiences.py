@@ -14,7 +14,7 @@ from app.pipelines.documents import facets
 from app.pipelines.running.services import Services
 from app.pipelines.search import search
 from app.shapes import FacetQuery, Filters, Query
-from app.store.documents import filters
+from app.store.filters import filters
 from app.text.queries import analysis
 from benchmarks.speed import benchmark, corpus, texts, timings
 from benchmarks.speed.benchmark import SEED, Parameters

@@ -11,8 +11,8 @@ down_revision = "0039"
 branch_labels = None
 depends_on = None
 
-# The expressions of every later version, on the documents that are stored. An insertion, because a distributed table cannot be
-# updated with the values of functions that are not immutable.
+# The expressions of every later version, on the documents that are stored. An insertion, because a distributed table
+# cannot be updated with the values of functions that are not immutable.
 ATTRIBUTES_OF_DOCUMENTS = """
 INSERT INTO stepwell.document_facets AS f (user_id, document_id, ids, attributes, texts)
 SELECT d.user_id, d.document_id, i.ids,

@@ -29,8 +29,10 @@ from app.shapes import (
 )
 from app.store.accounts import audit
 from app.store.connection import transactions
-from app.store.documents import facets, fetched_pages, filters, visible_documents
+from app.store.documents import fetched_pages, visible_documents
 from app.store.entities import entities
+from app.store.facets import facets
+from app.store.filters import filters
 from app.store.maintenance import facet_repairs, migration, reembedding
 from app.store.multihop import links
 from app.store.search import recall

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from app.store.connection import sql
-from app.store.documents import facet_counts
+from app.store.facets import facet_counts
 from app.store.maintenance import facet_repairs
 from app.store.multihop import links
 from app.store.search import passages, recall

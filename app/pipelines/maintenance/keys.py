@@ -25,7 +25,7 @@ from app.store.accounts.audit import Event
 from app.store.accounts.keys import Key, NewKey, Verified
 from app.store.connection import failures
 from app.store.connection.transactions import Database, SharedTransaction
-from app.store.documents import filters
+from app.store.filters import filters
 from app.store.maintenance.standby import Standby
 
 __all__ = [

@@ -20,7 +20,7 @@ from app.recognition.process import Recogniser
 from app.shapes import AllowedHosts, Facet, FeedbackOptions, Guidance, Reordering, Restriction, SourceRoots
 from app.store.connection.read_routes import ReadRoute
 from app.store.connection.transactions import Database
-from app.store.documents.document_ids import IdCache
+from app.store.facets.document_ids import IdCache
 from app.store.maintenance.standby import Standby
 
 CACHED_VALUES, FACETS_TTL_S = 200_000, 3_600

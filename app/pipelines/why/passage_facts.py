@@ -11,8 +11,9 @@ from app.pipelines.running.context import SearchContext
 from app.pipelines.why.trials import Trial
 from app.shapes import Candidate, Filters, HybridRequest, IndexText, Leg, LegPlace, LexicalQuery, Term, Weights
 from app.store.connection.transactions import Reading, retry_read
-from app.store.documents import chunks, filters
-from app.store.documents.filters import NamedCondition
+from app.store.documents import chunks
+from app.store.filters import filters
+from app.store.filters.filters import NamedCondition
 from app.store.search import passages, recall
 from app.store.search.passages import LegRanks, TestedConditions
 from app.text.queries import expressions

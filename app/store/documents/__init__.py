@@ -1,4 +1,4 @@
-"""Stores documents, their chunks, vectors and postings, and the filters that select them.
+"""Stores documents, their chunks, vectors and postings.
 
 Entry: `documents` for whole documents, `chunks` for passages. The folders of ranked reads import it.
 """

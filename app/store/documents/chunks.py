@@ -12,7 +12,8 @@ import sqlalchemy as sa
 from app.shapes import Candidate, HybridRequest, Vector
 from app.store.connection import sql
 from app.store.connection.transactions import Reading
-from app.store.documents import filters, visible_documents
+from app.store.documents import visible_documents
+from app.store.filters import filters
 from app.store.schema import tables
 
 _c, _d = tables.chunks.c, tables.documents.c

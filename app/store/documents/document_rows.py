@@ -17,9 +17,10 @@ from sqlalchemy.dialects.postgresql import JSONB
 from app.shapes import DocumentDraft
 from app.store.connection import sql, vectors
 from app.store.connection.transactions import Writing
-from app.store.documents import facet_counts, key_bounds
+from app.store.documents import key_bounds
 from app.store.entities import mentions
 from app.store.entities.mentions import LinkedNames
+from app.store.facets import facet_counts
 from app.store.jobs import jobs
 from app.store.schema import tables
 

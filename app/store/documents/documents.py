@@ -33,8 +33,6 @@ from app.store.documents import (
     document_rows,
     embedding_cache,
     equal_documents,
-    facet_counts,
-    filters,
     key_bounds,
     pending_versions,
     selections,
@@ -42,6 +40,8 @@ from app.store.documents import (
 from app.store.documents.document_rows import DocumentWrite, VectorValue
 from app.store.entities import mentions
 from app.store.entities.mentions import LinkedNames
+from app.store.facets import facet_counts
+from app.store.filters import filters
 from app.store.schema import tables
 
 _d = tables.documents.c

@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from app.shapes import Filters
 from app.store.connection import sql
 from app.store.connection.transactions import Reading, Writing
-from app.store.documents import filters as conditions
 from app.store.documents import key_bounds
+from app.store.filters import filters as conditions
 from app.store.jobs import jobs
 from app.store.schema import tables
 

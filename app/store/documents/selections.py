@@ -9,7 +9,7 @@ from uuid import UUID
 from app.shapes import Filters, RowCounts
 from app.store.connection import sql
 from app.store.connection.transactions import Reading
-from app.store.documents import filters as conditions
+from app.store.filters import filters as conditions
 
 BLOCKS = 20_000
 """Blocks of postings that are read by one statement."""

@@ -6,7 +6,8 @@ from typing import Any
 
 from app.shapes import Filters
 from app.store.connection.transactions import Reading
-from app.store.documents import filters, visible_documents
+from app.store.documents import visible_documents
+from app.store.filters import filters
 
 MOST_VISIBLE = 2_000
 """Chunks up to which postings are compared with all chunks that the caller sees (docs/benchmarks.md)."""

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from app.shapes import Filters
 from app.store.connection import sql
 from app.store.connection.transactions import Listed, Reading
-from app.store.documents import filters
+from app.store.filters import filters
 
 MOST_LISTED = 2_000
 """Documents up to which a list costs less than looking up the document of each row (docs/benchmarks.md)."""

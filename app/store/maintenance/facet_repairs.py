@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from app.store.connection import sql
 from app.store.connection.transactions import Reading, Writing
-from app.store.documents import facet_counts
+from app.store.facets import facet_counts
 from app.store.schema import tables
 
 _VALUES = ("key", "opening", "hash", "value", "documents")

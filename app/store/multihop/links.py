@@ -14,7 +14,8 @@ from uuid import UUID
 from app.shapes import ChunkLink, ChunkName, LinkedChunk, LinkScope, LinkSource, signals
 from app.store.connection import row_records, sql
 from app.store.connection.transactions import Reading
-from app.store.documents import filters, visible_documents
+from app.store.documents import visible_documents
+from app.store.filters import filters
 
 MAX_SOURCES = 10
 MAX_NAMES = 12

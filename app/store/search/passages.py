@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from app.shapes import HybridRequest, IndexText
 from app.store.connection import sql
 from app.store.connection.transactions import Reading
-from app.store.documents import filters
+from app.store.filters import filters
 from app.store.schema import tables
 from app.store.search import recall
 

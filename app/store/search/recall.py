@@ -27,7 +27,8 @@ from app.shapes import (
 )
 from app.store.connection import sql
 from app.store.connection.transactions import Reading
-from app.store.documents import filters, visible_documents
+from app.store.documents import visible_documents
+from app.store.filters import filters
 from app.store.search import conditions
 from app.store.search.conditions import Compiled
 

@@ -17,7 +17,7 @@ from app import errors
 from app.shapes import FileFailure, KnownFile, Source, SourceDraft, SourceNumbers
 from app.store.connection import sql
 from app.store.connection.transactions import Reading, SharedTransaction, Writing
-from app.store.documents import facet_counts
+from app.store.facets import facet_counts
 from app.store.schema import tables
 
 _s = tables.sources.c

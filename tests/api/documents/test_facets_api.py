@@ -14,7 +14,7 @@ from fastapi import FastAPI
 
 from app.config import Settings
 from app.store.connection.transactions import Database
-from app.store.documents import document_ids, filtered_facets
+from app.store.facets import document_ids, filtered_facets
 from benchmarks.fake_embedder import FakeEmbedder
 
 STORED: list[dict[str, Any]] = [

@@ -12,8 +12,8 @@ from cachetools import LRUCache
 
 from app.pipelines.documents import document_changes, documents
 from app.shapes import FacetQuery, Filters, SourceDraft, Upload
-from app.store.documents import document_ids, facet_counts, facets
-from app.store.documents.document_ids import IdCache, KeptIds
+from app.store.facets import document_ids, facet_counts, facets
+from app.store.facets.document_ids import IdCache, KeptIds
 from app.store.maintenance import facet_repairs
 from app.store.schema import tables
 from app.store.sources import sources

@@ -17,8 +17,8 @@ from app.pipelines.maintenance import backups
 from app.providers.local.minilm import MODEL
 from app.shapes import EntityDraft, Filters
 from app.store.connection import transactions
-from app.store.documents import filters
 from app.store.embedded import postgres
+from app.store.filters import filters
 from app.store.maintenance import backups as storage
 from app.store.maintenance import migration
 from app.store.maintenance.backups import Access

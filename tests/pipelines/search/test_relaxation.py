@@ -9,7 +9,7 @@ from harness import Tenant, counted_statements, uris
 
 from app.shapes import Filters
 from app.store.connection.transactions import Database
-from app.store.documents import filters
+from app.store.filters import filters
 from benchmarks.fake_embedder import FakeEmbedder
 
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from app import errors
 from app.shapes import Filters
 from app.store.accounts import keys
-from app.store.documents import filters
+from app.store.filters import filters
 from app.store.maintenance import migration, roles
 
 FORBIDDEN = [

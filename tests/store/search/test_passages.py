@@ -10,7 +10,7 @@ import pytest
 
 from app.shapes import Filters, HybridRequest, HybridResult
 from app.store.connection.transactions import Database
-from app.store.documents import filters
+from app.store.filters import filters
 from app.store.search import passages, recall
 from benchmarks.fake_embedder import FakeEmbedder
 

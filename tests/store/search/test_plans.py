@@ -29,7 +29,8 @@ from app.shapes import (
 )
 from app.store.connection import sql, transactions
 from app.store.connection.transactions import Database
-from app.store.documents import filters, visible_chunks, visible_documents
+from app.store.documents import visible_chunks, visible_documents
+from app.store.filters import filters
 from app.store.multihop import links
 from app.store.schema import tables
 from app.store.search import recall

@@ -15,9 +15,9 @@ from app.shapes import Facet, FacetQuery, FacetValue
 from app.shapes.facets import MAX_KEYS
 from app.store.connection import sql
 from app.store.connection.transactions import Reading
-from app.store.documents import document_ids, facet_conditions
-from app.store.documents.document_ids import IdCache
-from app.store.documents.facet_tally import Keys, Tally, ids_in
+from app.store.facets import document_ids, facet_conditions
+from app.store.facets.document_ids import IdCache
+from app.store.facets.facet_tally import Keys, Tally, ids_in
 
 FEW = 500
 """Documents up to which those with a value are found by the index on metadata, and not by comparing all."""

@@ -15,9 +15,10 @@ from filter_oracle import StoredDocument
 from app.shapes import BOUNDS, OPERANDS, FacetQuery, Filters, dates
 from app.store.connection import sql
 from app.store.connection.transactions import Database
-from app.store.documents import facet_conditions, filtered_facets, json_paths
-from app.store.documents import filters as translation
-from app.store.documents.document_ids import IdCache
+from app.store.facets import facet_conditions, filtered_facets
+from app.store.facets.document_ids import IdCache
+from app.store.filters import filters as translation
+from app.store.filters import json_paths
 from app.store.maintenance import facet_repairs
 
 DOCUMENTS, FILTERS, TEXTS = 60, 250, 5_000

@@ -20,8 +20,8 @@ from app.shapes import BOUNDS, Filters, Json, dates, uris
 from app.shapes.filters import is_operator_object
 from app.store.connection import sql
 from app.store.connection.transactions import Reading
-from app.store.documents import filters as translation
-from app.store.documents.document_attributes import Attributes, Mask
+from app.store.facets.document_attributes import Attributes, Mask
+from app.store.filters import filters as translation
 
 LONGEST_KEY = 200
 """Characters of a key that is counted (`is_facet.sql`)."""

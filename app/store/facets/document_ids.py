@@ -19,9 +19,9 @@ from cachetools import LRUCache
 from app.shapes import Filters
 from app.store.connection import sql
 from app.store.connection.transactions import Reading, Version
-from app.store.documents import filters
-from app.store.documents.document_attributes import Attributes
-from app.store.documents.facet_tally import DocumentIds, Keys, SignedIds
+from app.store.facets.document_attributes import Attributes
+from app.store.facets.facet_tally import DocumentIds, Keys, SignedIds
+from app.store.filters import filters
 
 PORTION = 200_000
 """Documents whose ids are read at once: about 13 MB, and 25 of attributes."""

@@ -11,9 +11,10 @@ from app.shapes import Facet, FacetQuery, FacetValue
 from app.shapes.facets import MAX_KEYS
 from app.store.connection import sql
 from app.store.connection.transactions import Reading
-from app.store.documents import filtered_facets, filters
-from app.store.documents.document_ids import IdCache
-from app.store.documents.filtered_facets import TYPE_NAMES
+from app.store.facets import filtered_facets
+from app.store.facets.document_ids import IdCache
+from app.store.facets.filtered_facets import TYPE_NAMES
+from app.store.filters import filters
 
 
 async def count(db: Reading, query: FacetQuery, cache: IdCache | None = None) -> list[Facet]:

@@ -18,7 +18,7 @@ from app import errors
 from app.shapes import BOUNDS, Filters, Json, Restriction, dates, uris
 from app.shapes.filters import is_operator_object
 from app.store.connection.transactions import Reading
-from app.store.documents import json_paths
+from app.store.filters import json_paths
 
 MAX_LISTS = 3
 """Lists of objects that one statement takes: the shortest."""

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.store.documents.document_attributes import Attributes
-from app.store.documents.facet_conditions import Conditions
+from app.store.facets.document_attributes import Attributes
+from app.store.facets.facet_conditions import Conditions
 
 Ids = NDArray[np.int32]
 

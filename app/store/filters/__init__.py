@@ -1,0 +1,4 @@
+"""Translates filters on documents to SQL.
+
+Entry: `filters`. Every folder that reads documents imports it.
+"""
