@@ -14,9 +14,8 @@ from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
 from app.recognition import process
-from benchmarks.attacks import texts
+from benchmarks.attacks import pages, texts
 from benchmarks.attacks.target import DOCUMENTS, Target, timed
-from benchmarks.ocr import pages
 from benchmarks.service import Service
 
 PAGES = 1_000

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Protocol, TypeVar
+from typing import Annotated, TypeVar
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
@@ -20,12 +20,10 @@ from app.config import Settings
 from app.pipelines.running.services import Services
 from benchmarks import folders
 from benchmarks.speed import benchmark
+from benchmarks.speed.benchmark import Parameters
 from benchmarks.speed.corpus import Progress
-from benchmarks.tenants import tenants
 
 T = TypeVar("T")
-RECORDS = (benchmark.RECORD, tenants.RECORD)
-"""The files that a completely built corpus has."""
 LINE_S = 10.0
 """Time between two lines of progress where the output is redirected."""
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help="Folder of the corpora.", show_default="temporary")]
@@ -35,14 +33,6 @@ Passages = Annotated[
     Path | None,
     typer.Option(help="Source of the vectors: BEIR layout, or .txt and .md files.", show_default="sample notes"),
 ]
-
-
-class NamedCorpus(Protocol):
-    """The parameters of a corpus, which name its folder."""
-
-    @property
-    def name(self) -> str:
-        """The name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +59,18 @@ def opened(data_dir: Path | None, *, keep: bool) -> Iterator[Path]:
 
 
 def run(
-    parameters: NamedCorpus, parent: Path, measure: Callable[[CorpusServices], Awaitable[T]], *, keep: bool = False
+    parameters: Parameters,
+    parent: Path,
+    measure: Callable[[CorpusServices], Awaitable[T]],
+    *,
+    keep: bool = False,
 ) -> T:
     """Returns what `measure` returns. The corpus's folder is deleted afterwards if it is new, unless `keep`.
 
     A corpus whose building was interrupted lacks indexes, so that no service starts on it: it is built again.
     """
     folder = parent / parameters.name
-    existed = any((folder / record).is_file() for record in RECORDS)
+    existed = (folder / benchmark.RECORD).is_file()
     if folder.exists() and not existed:
         shutil.rmtree(folder)
     if not existed:
@@ -93,7 +87,10 @@ def run(
 
 
 async def _run(
-    parameters: NamedCorpus, settings: Settings, folder: Path, measure: Callable[[CorpusServices], Awaitable[T]]
+    parameters: Parameters,
+    settings: Settings,
+    folder: Path,
+    measure: Callable[[CorpusServices], Awaitable[T]],
 ) -> T:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with ProgressBars(*columns, console=options.err, transient=True) as bar:

@@ -20,8 +20,7 @@ from app.store.connection import transactions
 from app.store.embedded import postgres
 from app.store.maintenance import migration
 from benchmarks import folders, pairs
-from benchmarks.company import generate
-from benchmarks.ingest import memory, speed, storing
+from benchmarks.ingest import memory, speed, storing, synthetic
 from benchmarks.ingest.memory import MemoryRun, MemoryTarget, UnrecordedFake
 from benchmarks.ingest.speed import Rate
 from benchmarks.service import Launch
@@ -67,7 +66,7 @@ def ingest(
 
 def _uploads(corpus: Path | None, most: int) -> Sequence[Upload]:
     if corpus is None:
-        return generate.build("train", documents=most, questions=1).documents
+        return synthetic.notes(most)
     return beir.load(corpus).documents[:most]
 
 

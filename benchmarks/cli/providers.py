@@ -1,4 +1,4 @@
-"""Implements `providers` and `outage`: searches `stepwell serve` while its remote embedder fails."""
+"""Implements `providers`: searches `stepwell serve` while its remote embedder fails."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from app.cli import options
 from app.config import Settings
 from benchmarks import folders, provider_faults
 from benchmarks.provider_faults import FAULTS, FaultDrill, FaultFigures
-from benchmarks.provider_outage import OutageDrill, OutageFigures
 from benchmarks.service import Launch, serving
 
 DEADLINE_MS = Settings.model_fields["search_timeout_s"].default * 1000
@@ -35,35 +34,6 @@ def providers(
     options.out.print(table)
     if any(set(one.statuses) != {200} or one.without_hits or one.longest_ms > DEADLINE_MS for one in measured):
         raise typer.Exit(1)
-
-
-def outage(
-    seconds: Annotated[float, typer.Option(help="Duration of the outage.", min=20)] = 600.0,
-    documents: Annotated[int, typer.Option(help="Stored documents.", min=10)] = 500,
-    data_dir: Annotated[Path | None, typer.Option("--data-dir", show_default="temporary")] = None,
-) -> None:
-    """Measure a long outage of the embedder under light load: searches, uploads, a job, and the time to recover.
-
-    Exit status 1 if a search fails or misses its deadline, the service is not ready, or the job does not finish.
-    """
-    with folders.data_dir(data_dir) as chosen:
-        chosen.mkdir(parents=True, exist_ok=True)
-        folders.open_to_server(chosen)
-        figures = options.run(_outage(seconds, documents, chosen))
-    table = Table("", "")
-    for name, value in figures.rows():
-        table.add_row(name, value)
-    options.out.print(table)
-    if not figures.is_passed(DEADLINE_MS):
-        raise typer.Exit(1)
-
-
-async def _outage(seconds: float, documents: int, data_dir: Path) -> OutageFigures:
-    async with provider_faults.standing_in() as provider:
-        launch = Launch(data_dir, provider.settings())
-        async with serving(launch) as service, FaultDrill(service.address, provider) as drill:
-            await drill.store(documents)
-            return await OutageDrill(drill, provider).measure(seconds)
 
 
 async def _measured(searches: int, documents: int, data_dir: Path) -> list[FaultFigures]:

@@ -163,14 +163,6 @@ class Owner:
                 await self._execute(name, user_id=user_id)
         await self._run("RESET work_mem")
 
-    async def add_people(self, user_id: str, entity_ids: Sequence[UUID]) -> None:
-        """Turns entities that were created for names into people of the user."""
-        await self._execute("people", user_id=user_id, entity_ids=list(entity_ids))
-
-    async def add_mentions(self, user_id: str, entity_id: UUID, *, others: Sequence[UUID], chunks: int) -> None:
-        """Adds mentions of an entity in chunks that mention others, until so many chunks mention it."""
-        await self._execute("more_mentions", user_id=user_id, entity_id=entity_id, others=list(others), chunks=chunks)
-
     async def build_indexes(self, *, chunks: int, dimension: int) -> None:
         """Creates the two indexes as the schema defines them and updates the planner's statistics."""
         megabytes = min(64 + chunks * dimension * _BYTES_A_VECTOR // 2**20, 8192)

@@ -18,9 +18,7 @@ from benchmarks.speed import (
     benchmark,
     budgets,
     corpus,
-    guided_latency,
     passages,
-    synonym_latency,
     texts,
     timings,
     vectors,
@@ -268,22 +266,3 @@ def _batch(*, documents: int, chunks_each: int) -> owner_sql.Batch:
         indexed=texts,
         vectors=np.ones((total, 64), dtype=np.float32),
     )
-
-
-async def test_synonyms_are_timed_with_groups_that_concern_the_questions_and_others(
-    parameters, report, address, database, embedder, folder
-):
-    services = Services(database, embedder)
-    found = await synonym_latency.run(
-        parameters, services=services, owner_dsn=address.owner_dsn, folder=folder, rounds=1
-    )
-    assert [one.expanded for one in found] == [0.0, 0.0, 1.0, 1.0]
-    assert all(one.elapsed.p50 > 0 for one in found)
-
-
-async def test_entities_guide_the_questions_that_name_them(parameters, report, address, database, embedder, folder):
-    services = Services(database, embedder)
-    found = await guided_latency.run(parameters, services=services, owner_dsn=address.owner_dsn, folder=folder)
-    assert [one.kind for one in found] == list(guided_latency.MENTIONED)
-    assert found[0].guided == 0.0
-    assert found[1].guided > 0.5

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from company import generate
 
 from app import errors
 from app.evaluation import beir
-from benchmarks.company import generate
 
 
 def test_a_saved_set_is_read_back_equal(tmp_path: Path) -> None:

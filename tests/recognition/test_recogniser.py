@@ -13,7 +13,7 @@ from rapidfuzz.distance import Levenshtein
 from app.recognition import process
 from app.recognition.process import Recogniser, RecognitionFailed, RecognitionLimits
 from app.shapes import Picture
-from benchmarks.ocr import pages
+from benchmarks.attacks import pages
 
 STAND_IN = Path(__file__).with_name("stand_in.py")
 

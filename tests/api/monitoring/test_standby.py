@@ -11,6 +11,7 @@ from typing import Any
 import harness
 import httpx
 import pytest
+import replication
 import server_folders
 from fastapi import FastAPI
 
@@ -23,7 +24,6 @@ from app.store.connection.read_routes import ReadRoute
 from app.store.connection.transactions import Database
 from app.store.maintenance import migration
 from app.store.maintenance.standby import Standby, StandbyExpectation
-from benchmarks import replication
 from benchmarks.fake_embedder import FakeEmbedder
 
 EMBEDDER = FakeEmbedder()

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 
 import numpy as np
 import pytest
+from company import generate, incidental
 from harness import Tenant
 
 from app.evaluation import runner
@@ -18,7 +19,6 @@ from app.evaluation.runner import Strategy
 from app.providers.base import Embedder
 from app.providers.local import minilm
 from app.store.connection.transactions import Database
-from benchmarks.company import generate, incidental
 from benchmarks.fake_embedder import FakeEmbedder
 
 ABOUT_ENTITIES = ("person", "project", "team")

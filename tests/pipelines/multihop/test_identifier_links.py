@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from statistics import fmean
-
 import pytest
 from harness import Tenant
 
-from app.evaluation import runner
 from app.pipelines.multihop import multihop
 from app.pipelines.running.services import Services
 from app.shapes import Answer, Guidance, Query
-from benchmarks.chains import generate
 
 NOISE = ("Where the quay ends.", "A shed by the reservoir.", "Nobody swelled with pride.", "The cells of the choir.")
 
@@ -48,11 +44,3 @@ async def test_an_identifier_of_the_question_links_nothing_nor_does_one_where_no
     answer = await _ask(tenant.user_id, question, tenant.services())
     assert {hit.candidate.uri for hit in answer.hits} == {"source", "answer"}
     assert all("identifier" not in (hit.explain or {})["signals"] for hit in answer.hits)
-
-
-async def test_answers_that_only_an_identifier_links_are_found_and_others_stay(tenant: Tenant) -> None:
-    loaded = generate.build("test", chains=6)
-    strategy = runner.Strategy("multihop")
-    found = await runner.run(loaded, strategy, runner.Tenant(tenant.user_id), services=tenant.services())
-    assert fmean(found.kinds[kind]["recall@5"] for kind in generate.LINKED) >= 0.8
-    assert [found.kinds[kind]["recall@5"] for kind in ("direct", "review")] == [1.0, 1.0]

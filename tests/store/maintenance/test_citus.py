@@ -12,14 +12,14 @@ from pathlib import Path
 import asyncpg
 import pytest
 import sqlalchemy as sa
+from citus import comparison
+from citus.comparison import Plan
 
 from app import errors
 from app.store.connection import transactions
 from app.store.embedded import postgres
 from app.store.maintenance import distribution, migration, reembedding
 from benchmarks import folders
-from benchmarks.cluster import comparison
-from benchmarks.cluster.comparison import Plan
 from benchmarks.fake_embedder import FakeEmbedder
 
 DSN = os.environ.get("CITUS_DSN", "")

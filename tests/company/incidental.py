@@ -17,10 +17,10 @@ from random import Random
 from typing import Any
 
 from app.evaluation.beir import JudgedQuestion
-from benchmarks import noise
-from benchmarks.company.documents import ABOUT, Draft
-from benchmarks.company.people import Company
-from benchmarks.company.vocabulary import Matter, Vocabulary
+from company import noise
+from company.documents import ABOUT, Draft
+from company.people import Company
+from company.vocabulary import Matter, Vocabulary
 
 TYPES = ("noise_author", "noise_tag", "greeting", "namesake", "identifier", "title_case", "place", "noise_harsh")
 AUTHORS, TAGS, PLACES = 24, 24, 4

@@ -13,10 +13,10 @@ from typing import TypeVar
 
 from app.evaluation.beir import JudgedQuestion
 from app.shapes import Filters
-from benchmarks.company import people, vocabulary
-from benchmarks.company.documents import ABOUT, SPAN_DAYS, START, TOUCHED, Draft
-from benchmarks.company.people import Company, Person
-from benchmarks.company.vocabulary import Matter, Vocabulary
+from company import people, vocabulary
+from company.documents import ABOUT, SPAN_DAYS, START, TOUCHED, Draft
+from company.people import Company, Person
+from company.vocabulary import Matter, Vocabulary
 
 MIN_ABOUT_ENTITY, MIN_ABOUT_ACTIVITY = 4, 2
 """Minimum number of relevant documents: for a question about an entity, and about an entity and a matter."""

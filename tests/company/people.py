@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from benchmarks.company.vocabulary import Matter, Topic, Vocabulary
+from company.vocabulary import Matter, Topic, Vocabulary
 
 DOCUMENTS_A_PERSON, DOCUMENTS_A_PROJECT, PEOPLE_A_TEAM = 18, 70, 6
 FIRST_AS_ALIAS = 0.7

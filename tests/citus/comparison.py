@@ -9,6 +9,7 @@ from pathlib import Path
 
 import asyncpg
 import sqlalchemy as sa
+from company import generate
 
 from app import errors
 from app.pipelines.running.budget import Budget
@@ -19,11 +20,10 @@ from app.store.connection.transactions import Database
 from app.store.embedded import postgres
 from app.store.maintenance import migration
 from app.store.search import recall
-from benchmarks.cluster import pair, routing, story
-from benchmarks.cluster.pair import Pair, Tally
-from benchmarks.cluster.routing import Routed, Statements
-from benchmarks.company import generate
 from benchmarks.fake_embedder import FakeEmbedder
+from citus import pair, routing, story
+from citus.pair import Pair, Tally
+from citus.routing import Routed, Statements
 
 PATIENT = Budget(60.0, 120.0, 60.0, 60.0)
 FACTORS = ("EXACT_FLOOR", "EXACT_FACTOR", "EXACT_FACTOR_FILTERED")

@@ -15,9 +15,9 @@ from random import Random
 from typing import Any
 
 from app.shapes import Upload
-from benchmarks.company import vocabulary
-from benchmarks.company.people import Company, Person, Project
-from benchmarks.company.vocabulary import Matter, Vocabulary
+from company import vocabulary
+from company.people import Company, Person, Project
+from company.vocabulary import Matter, Vocabulary
 
 START, SPAN_DAYS = datetime(2024, 1, 8, 8, tzinfo=UTC), 540
 KINDS = {"work": 48, "meeting": 15, "report": 12, "page": 11, "bulletin": 14}

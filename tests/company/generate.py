@@ -10,10 +10,10 @@ from __future__ import annotations
 from random import Random
 
 from app.evaluation import beir
-from benchmarks.company import documents as company_documents
-from benchmarks.company import incidental, people, vocabulary
-from benchmarks.company import questions as company_questions
-from benchmarks.company.vocabulary import Half
+from company import documents as company_documents
+from company import incidental, people, vocabulary
+from company import questions as company_questions
+from company.vocabulary import Half
 
 DOCUMENTS, QUESTIONS = 2000, 50
 TYPES = ("person", "project", "team", "topic_person", "topic", "keyword", "date")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from app.shapes import Json, Upload
-from benchmarks.cluster.pair import Pair
+from citus.pair import Pair
 
 API = "/api/rag"
 SEARCH, DOCUMENTS, ENTITIES = f"{API}/search", f"{API}/documents", f"{API}/entities"

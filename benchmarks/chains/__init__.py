@@ -1,1 +1,0 @@
-"""Generates questions whose answers are linked to them by an identifier alone."""

@@ -1,1 +1,0 @@
-"""Measures optical character recognition: error rates on rendered pages, and pages a minute."""

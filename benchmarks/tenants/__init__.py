@@ -1,1 +1,0 @@
-"""Measures searches of many small users and of a large one, alone and in one database."""
