@@ -12,6 +12,7 @@ from uuid import uuid4
 import httpx
 import uvicorn
 from fastapi import FastAPI, routing
+from requests_of import search_request
 
 from app import errors
 from app.config import Settings
@@ -24,7 +25,7 @@ from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.running.services import Services
 from app.pipelines.search import search
 from app.providers.base import Embedder, EmbeddingModel
-from app.shapes import Answer, IngestResult, Query, Upload, Vector
+from app.shapes import Answer, IngestResult, Upload, Vector
 from app.store.connection import transactions
 from app.store.connection.transactions import Database, Reading, Writing
 from app.store.embedded import postgres
@@ -75,8 +76,8 @@ class Tenant:
 
     async def ask(self, text: str, *, budget: Budget | None = None, **fields: Any) -> Answer:
         """Search."""
-        query = Query(self.user_id, text, **fields)
-        return await search.run(query, self.services(budget=budget or Budget()))
+        query = search_request(text, **fields)
+        return await search.run(query, self.user_id, self.services(budget=budget or Budget()))
 
     def services(self, **fields: Any) -> Services:
         """The services with which pipelines run for this user."""

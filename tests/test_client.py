@@ -38,8 +38,8 @@ from stepwell_client import (
 from stepwell_client.models import Hit
 from stepwell_client.uploading import File
 
-from app.api.contract.filter_models import SearchFilters
 from app.config import Settings
+from app.pipelines.requests.filter_models import SearchFilters
 from app.shapes import SourceRoots
 from app.store.connection.transactions import Database
 

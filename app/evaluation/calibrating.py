@@ -118,8 +118,7 @@ class _Asking:
         hits: dict[bool, list[Prediction]] = {False: [], True: []}
         answers: list[Prediction] = []
         for strategy in STRATEGIES:
-            query = strategy.query(text, self.user_id, self.services)
-            found = await runner.answer(query, strategy, self.services)
+            found = await runner.answer(text, strategy, self.user_id, self.services)
             hits[found.hops is not None] += self._judged(found, grades)
             if found.answerable is not None:
                 scale = self.current.answerable if self.current else LogitScale()

@@ -15,6 +15,7 @@ from app.config import Settings, usable_cores
 from app.parsing.process import ParseLimits
 from app.pipelines.linking import backfill
 from app.pipelines.maintenance import local_token
+from app.pipelines.requests.defaults import RankingDefaults
 from app.pipelines.running.budget import Budget
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.running.services import Services, VectorCache
@@ -22,7 +23,7 @@ from app.providers.web.fetching import WebFetcher
 from app.recognition import process
 from app.recognition.process import Recogniser, RecognitionLimits
 from app.runtime import locations, models
-from app.shapes import AllowedHosts, FeedbackOptions, Guidance, Reordering, SourceRoots
+from app.shapes import AllowedHosts, FeedbackOptions, SourceRoots
 from app.store.connection import transactions
 from app.store.connection.transactions import Database, ServerHooks, TimeLimits
 from app.store.embedded import postgres
@@ -77,8 +78,6 @@ async def open_services(
                 settings.llm_timeout_s + PROVIDER_GRACE_S,
                 settings.reranker_timeout_s + PROVIDER_GRACE_S,
             ),
-            candidates=settings.candidates,
-            rrf_k=settings.rrf_k,
             expected_schema=models.embedding(settings),
             target_schema=models.target(settings),
             llm=llm,
@@ -90,13 +89,16 @@ async def open_services(
             source_roots=source_roots(settings),
             watch_interval_s=settings.watch_interval_s,
             local_token=local_token.load(locations.data_dir(settings)) if settings.auth == "local_token" else "",
-            guidance=Guidance(
+            ranking=RankingDefaults(
+                k=settings.rrf_k,
+                candidates=settings.candidates,
                 alpha=settings.hierarchy_alpha,
                 threshold=settings.hierarchy_threshold,
                 max_entities=settings.hierarchy_max_entities,
+                rerank_weight=settings.rerank_weight,
+                mmr_lambda=settings.mmr_lambda,
                 boost_by_type=settings.entity_boost,
             ),
-            reordering=Reordering(settings.rerank_weight, settings.mmr_lambda),
             feedback=FeedbackOptions(settings.feedback_days),
             tools=settings.optional_tools,
         )

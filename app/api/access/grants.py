@@ -10,10 +10,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from app import errors
-from app.api.contract.filter_models import SearchFilters
 from app.pipelines.maintenance import keys
 from app.pipelines.maintenance.keys import Verified
 from app.pipelines.maintenance.tokens import SCOPES, Claims
+from app.pipelines.requests.filter_models import SearchFilters
 from app.shapes import Filters, Restriction
 
 MAX_REMEMBERED = 1_000

@@ -9,7 +9,6 @@ from typing_extensions import TypeAliasType
 
 from app import shapes
 from app.pipelines.maintenance import standby_checks
-from app.pipelines.multihop import multihop
 from app.pipelines.search import merge_lists
 from app.shapes import signals
 from app.tools import formats
@@ -19,17 +18,6 @@ BreakerState = TypeAliasType(
     Annotated[
         Literal["closed", "half_open", "open"],
         Field(description="State of a circuit breaker: while it is `open`, the model is not called."),
-    ],
-)
-Confidence = TypeAliasType(
-    "Confidence",
-    Annotated[shapes.Confidence, Field(description="Confidence in a hit, derived from its scores.")],
-)
-ConfidenceBasis = TypeAliasType(
-    "ConfidenceBasis",
-    Annotated[
-        shapes.ConfidenceBasis,
-        Field(description="What confidence follows from: the relevance of the hits, or their ranks in the legs."),
     ],
 )
 CalibrationBasis = TypeAliasType(
@@ -69,37 +57,6 @@ StandbyStatus = TypeAliasType(
         ),
     ],
 )
-Depth = TypeAliasType(
-    "Depth",
-    Annotated[
-        shapes.Depth,
-        Field(description="One search (`fast`), several hops (`thorough`), or the better one for the query (`auto`)."),
-    ],
-)
-DepthReason = TypeAliasType(
-    "DepthReason",
-    Annotated[
-        shapes.DepthReason,
-        Field(
-            description="Why a depth was used: it was requested; the query contains names, only names or none; it is "
-            "about an entity, which guides a search; it is a phrase, an identifier or has required words; or it has "
-            "options that only a search supports."
-        ),
-    ],
-)
-DepthUsed = TypeAliasType(
-    "DepthUsed", Annotated[shapes.DepthUsed, Field(description="Whether one search or several hops answered.")]
-)
-Detail = TypeAliasType(
-    "Detail",
-    Annotated[
-        shapes.Detail,
-        Field(
-            description="Fields of a hit: `ids` has ids and the score, `compact` what a language model needs, `full` "
-            "all, `preview` all with the first 240 characters of the text."
-        ),
-    ],
-)
 EntityOrigin = TypeAliasType(
     "EntityOrigin",
     Annotated[
@@ -114,52 +71,9 @@ EntityStatus = TypeAliasType(
         Field(description="What a line of a bulk upsert did to its entity."),
     ],
 )
-Extractor = TypeAliasType(
-    "Extractor",
-    Annotated[
-        shapes.TermMethod,
-        Field(
-            description="Method that extracts the terms of a further hop: `auto` is the best one available, and with "
-            "`none` the hop only follows links."
-        ),
-    ],
-)
 ExtractorUsed = TypeAliasType(
     "ExtractorUsed",
     Annotated[shapes.TermMethodUsed, Field(description="Method that extracted the terms of a hop.")],
-)
-FullDetail = TypeAliasType(
-    "FullDetail",
-    Annotated[Literal["full", "preview"], Field(description="Values of `detail` with every field of a hit.")],
-)
-Fusion = TypeAliasType(
-    "Fusion",
-    Annotated[shapes.Fusion, Field(description="Method that fuses the results of the vector leg and the text leg.")],
-)
-FusionUsed = TypeAliasType(
-    "FusionUsed",
-    Annotated[shapes.FusionUsed, Field(description="Method that fused the results of both legs.")],
-)
-GroupBy = TypeAliasType(
-    "GroupBy",
-    Annotated[Literal["document"], Field(description="What results are grouped by: the document of their chunks.")],
-)
-Collapse = TypeAliasType(
-    "Collapse",
-    Annotated[
-        Literal["duplicates"],
-        Field(description="What is collapsed: passages with the same text, but for a few words."),
-    ],
-)
-Hierarchy = TypeAliasType(
-    "Hierarchy", Annotated[shapes.GuidanceMode, Field(description="Use of entities in a search.")]
-)
-HopMerge = TypeAliasType(
-    "HopMerge",
-    Annotated[
-        multihop.Merge,
-        Field(description="Score of the hits of all hops: by their links, or by RRF with a bonus for hop 1."),
-    ],
 )
 SourceStatus = TypeAliasType(
     "SourceStatus",
@@ -187,16 +101,6 @@ ListMerge = TypeAliasType(
 MatchedBy = TypeAliasType(
     "MatchedBy", Annotated[shapes.MatchedBy, Field(description="Field of an entity that matched a query.")]
 )
-MatchKind = TypeAliasType(
-    "MatchKind",
-    Annotated[
-        shapes.MatchKind,
-        Field(
-            description="term: a word of the query as written; stem: another form of it; phrase: a quoted phrase; "
-            "hop: a word of the name by which a later hop reached the hit."
-        ),
-    ],
-)
 MentionKind = TypeAliasType(
     "MentionKind", Annotated[shapes.MentionKind, Field(description="Where a document mentions an entity.")]
 )
@@ -208,13 +112,6 @@ MergeDetail = TypeAliasType(
             description="Fields of a merged hit: `ids` has the id and the score, `compact` also the hit as sent, "
             "`full` also the parts of the score."
         ),
-    ],
-)
-Mode = TypeAliasType(
-    "Mode",
-    Annotated[
-        shapes.Mode,
-        Field(description="Legs of a search: `semantic` is the vector leg, `lexical` the text leg, `hybrid` both."),
     ],
 )
 PlacementVerdict = TypeAliasType(
@@ -232,15 +129,7 @@ PlacementVerdict = TypeAliasType(
         ),
     ],
 )
-QueryType = TypeAliasType(
-    "QueryType", Annotated[shapes.QueryType, Field(description="Type of a query, detected by its form.")]
-)
-Rerank = TypeAliasType("Rerank", Annotated[shapes.Rerank, Field(description="Method that rescores the top hits.")])
 SearchLeg = TypeAliasType("SearchLeg", Annotated[shapes.Leg, Field(description="A leg of a search.")])
-SearchMode = TypeAliasType(
-    "SearchMode",
-    Annotated[shapes.SearchMode, Field(description="Kind of search: without entities, guided by them, or in hops.")],
-)
 SearchStep = TypeAliasType(
     "SearchStep",
     Annotated[

@@ -8,10 +8,10 @@ from uuid import UUID
 from pydantic import BaseModel, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from app.api.contract import wire
-from app.api.contract.filter_models import SearchFilters
 from app.api.contract.responses import Response
 from app.api.documents.document_models import DocumentDeletion
+from app.pipelines.requests import wire
+from app.pipelines.requests.filter_models import SearchFilters
 from app.shapes import Filters, RowCounts, SelectionDeletion
 
 

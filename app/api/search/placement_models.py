@@ -13,7 +13,7 @@ from app.api.contract.responses import Response, ShownUri
 from app.api.documents.document_models import Uri
 from app.api.search import placement_fields, placement_sentences
 from app.api.search.hit_models import RELAXED, RELEVANCE
-from app.api.search.search_models import SearchRequest
+from app.pipelines.requests.search_request import SearchRequest
 from app.shapes import PassageKey, Placement
 
 

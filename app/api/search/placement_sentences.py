@@ -249,8 +249,9 @@ def _change(field: str, value: Any) -> str:
         return f"leave out {field}"
     if field == "exclude_chunk_ids":
         return "take it off exclude_chunk_ids"
-    if field.startswith("min_"):
+    name = field.removeprefix("ranking.")
+    if name.startswith("min_"):
         least = math.floor(value * 1e4) / 1e4 if isinstance(value, float) else value
         return f"lower {field} to {least}"
-    verb = "raise" if field in ("limit", "candidates") else "set"
+    verb = "raise" if name in ("limit", "candidates") else "set"
     return f"{verb} {field} to {json.dumps(value, ensure_ascii=False)}"

@@ -52,7 +52,8 @@ async def _demo(settings: Settings, user: str, *, serve_after: bool) -> None:
         await ingest_samples(services, user)
         for kind in SHOWN:
             question = next(q for q in samples.QUESTIONS if q.kind == kind)
-            answer = await local_search.search({"query": question.text, "limit": 3}, user, services)
+            asked = {"query": question.text, "limit": 3, "explain": True}
+            answer = await local_search.search(asked, user, services)
             search.show(answer, question.text)
         linked = next(q for q in samples.QUESTIONS if q.kind == "multihop")
         answer = await local_search.search_multihop({"query": linked.text, "limit": 5}, user, services)

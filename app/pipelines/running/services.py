@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from cachetools import TTLCache
 
 from app.parsing.process import ParseLimits
+from app.pipelines.requests.defaults import RankingDefaults
 from app.pipelines.running.budget import Budget
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.running.entity_cache import EntityCache
@@ -17,7 +18,7 @@ from app.providers import base
 from app.providers.base import Embedder, Llm, PageFetcher, Reranker
 from app.providers.calls.policy import CallPolicy
 from app.recognition.process import Recogniser
-from app.shapes import AllowedHosts, Facet, FeedbackOptions, Guidance, Reordering, Restriction, SourceRoots
+from app.shapes import AllowedHosts, Facet, FeedbackOptions, Restriction, SourceRoots
 from app.store.connection.read_routes import ReadRoute
 from app.store.connection.transactions import Database
 from app.store.facets.document_ids import IdCache
@@ -61,8 +62,6 @@ class Services:
     chunking_options: ChunkingOptions = field(default_factory=ChunkingOptions)
     parse_limits: ParseLimits = field(default_factory=ParseLimits)
     budget: Budget = field(default_factory=Budget)
-    candidates: int = 100
-    rrf_k: int = 60
     expected_schema: tuple[str, int] = ("", 0)
     target_schema: tuple[str, int] | None = None
     llm: Llm | None = None
@@ -70,8 +69,7 @@ class Services:
     recogniser: Recogniser | None = None
     pages: PageFetcher | None = None
     fetch_hosts: AllowedHosts = field(default_factory=AllowedHosts)
-    guidance: Guidance = field(default_factory=Guidance)
-    reordering: Reordering = field(default_factory=Reordering)
+    ranking: RankingDefaults = field(default_factory=RankingDefaults)
     feedback: FeedbackOptions = field(default_factory=FeedbackOptions)
     tools: frozenset[str] = frozenset()
     local_token: str = ""

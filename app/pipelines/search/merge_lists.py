@@ -20,7 +20,7 @@ from app.pipelines.search import rerank
 from app.pipelines.search.rerank import RerankPassage
 from app.ranking import merge
 from app.ranking.merge import HopHit, Scored
-from app.shapes import Candidate, Degraded, Json, Reordering, Rerank, Vector
+from app.shapes import Candidate, Degraded, Json, Rerank, Vector
 from app.store.connection.transactions import Database, retry_read
 from app.store.documents import chunks
 
@@ -79,7 +79,8 @@ class MergeRequest:
     query: str | None = None
     rerank: Rerank = "none"
     mmr: bool = False
-    reordering: Reordering = field(default_factory=Reordering)
+    rerank_weight: float = 0.5
+    mmr_lambda: float = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +120,13 @@ async def _reordered(merged: Sequence[RankedHit], merging: MergeRequest, context
     known = await _chunks(best, merging, vector, db=context.services.db)
     passages = [_passage(one, known) for one in merged]
     options = rerank.RerankOptions(
-        merging.user_id,
         merging.query,
         vector,
         merging.rerank,
         merging.mmr,
         merging.limit,
-        reordering=merging.reordering,
+        rerank_weight=merging.rerank_weight,
+        mmr_lambda=merging.mmr_lambda,
     )
     ordered = await rerank.run(passages, options, context)
     context.degraded += ordered.degraded

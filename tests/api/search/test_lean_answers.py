@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 from api_caller import Caller
+from app.api.multihop.multihop_models import MultihopAnswer
 from example_app import assert_problem
 from pydantic import TypeAdapter
 
-from app.api.multihop.multihop_models import MultihopAnswer
 from app.api.multihop.rerank_models import RerankAnswer
 from app.api.search.search_responses import SearchAnswer
 

@@ -13,7 +13,6 @@ import pytest
 from harness import Tenant
 
 from app import errors
-from app.api.contract import wire
 from app.pipelines.documents import (
     document_changes,
     document_drafts,
@@ -27,6 +26,7 @@ from app.pipelines.jobs import followed_jobs
 from app.pipelines.linking import document_links, mention_refresh
 from app.pipelines.maintenance import repair
 from app.pipelines.maintenance.repair import Damage
+from app.pipelines.requests import wire
 from app.pipelines.running import workers
 from app.providers.calls.breaker import NotCalled, ProviderDown
 from app.shapes import Filters, IngestResult, RowCounts, Upload, Vector

@@ -42,7 +42,7 @@ async def test_a_title_alone_is_a_document_of_one_chunk_that_both_legs_find(tena
     assert TITLE in tenant.embedder.documents, "the title is embedded once, not twice"
     for mode in ("lexical", "semantic", "auto"):
         assert uris(await tenant.ask("lime mortar", mode=mode, limit=1)) == ["lime"], mode
-    answer = await tenant.ask('"west stair"', snippets=True, explain=True)
+    answer = await tenant.ask('"west stair"', detail="compact", explain=True)
     (hit,) = [hit for hit in answer.hits if hit.candidate.uri == "lime"]
     assert hit.snippet is not None
     assert hit.snippet.text == TITLE

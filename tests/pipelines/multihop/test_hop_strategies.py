@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 from harness import Tenant
+from requests_of import search_request
 
 from app.pipelines.documents import documents
 from app.pipelines.entities import entities
 from app.pipelines.linking import name_links
 from app.pipelines.multihop import multihop
 from app.pipelines.running.chunking_options import ChunkingOptions
-from app.shapes import Answer, Filters, LinkedChunk, LinkScope, LinkSource, Query
+from app.shapes import Answer, Filters, LinkedChunk, LinkScope, LinkSource
 from app.store.multihop import links
 from app.text.names import headings, names
 
@@ -75,8 +76,7 @@ def shelf(database: Any) -> Shelf:
 
 
 async def _ask(tenant: Tenant, text: str = QUESTION, **given: Any) -> Answer:
-    question = multihop.MultihopQuery(Query(tenant.user_id, text, explain=True, **given))
-    return await multihop.run(question, tenant.services())
+    return await multihop.run(search_request(text, explain=True, **given), tenant.user_id, tenant.services())
 
 
 async def test_a_chunk_that_names_a_section_links_to_it(shelf: Shelf) -> None:

@@ -10,12 +10,13 @@ import linking
 import pytest
 from fake_provider import FakeProvider
 from harness import Tenant, uris
+from requests_of import search_request
 
 from app.pipelines.running.budget import Budget
 from app.pipelines.search import search
 from app.providers.base import Reranker
 from app.providers.remote.rerankers import HttpReranker
-from app.shapes import Answer, Query, Vector
+from app.shapes import Answer, Vector
 from benchmarks.fake_embedder import FakeEmbedder
 
 SHELF = {
@@ -42,8 +43,8 @@ async def reranker(provider: FakeProvider) -> AsyncIterator[HttpReranker]:
 
 
 async def asked(tenant: Tenant, *, reranker: Reranker | None = None, rerank_s: float = 2.0, **fields: Any) -> Answer:
-    query = Query(tenant.user_id, fields.pop("text", QUERY), **fields)
-    return await search.run(query, tenant.services(reranker=reranker, budget=Budget(rerank_s=rerank_s)))
+    query = search_request(fields.pop("text", QUERY), **fields)
+    return await search.run(query, tenant.user_id, tenant.services(reranker=reranker, budget=Budget(rerank_s=rerank_s)))
 
 
 def scored_by(word: str) -> Any:

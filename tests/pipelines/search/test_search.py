@@ -7,12 +7,13 @@ from typing import Any
 import harness
 import pytest
 from harness import Tenant, uris
+from requests_of import search_request
 
 from app import errors
 from app.pipelines.documents import documents
 from app.pipelines.running.budget import Budget
 from app.pipelines.search import completion, search
-from app.shapes import Filters, Query, Weights
+from app.shapes import Filters, Weights
 from benchmarks.fake_embedder import FakeEmbedder
 
 SHELF = {
@@ -354,6 +355,6 @@ async def test_a_second_page_is_what_exclusion_leaves(shelf: Tenant) -> None:
 
 async def test_an_unknown_chunk_in_the_exclusions_changes_nothing(shelf: Tenant) -> None:
     other = await harness.Tenant(shelf.db).add("lime", "theirs")
-    query = Query(shelf.user_id, "lime", exclude_chunk_ids=(other.document_id,))
-    answer = await search.run(query, shelf.services())
+    query = search_request("lime", exclude_chunk_ids=(other.document_id,))
+    answer = await search.run(query, shelf.user_id, shelf.services())
     assert uris(answer) == uris(await shelf.ask("lime"))

@@ -10,6 +10,7 @@ from harness import Tenant, uris
 
 from app import errors
 from app.pipelines.documents import documents
+from app.pipelines.requests.similar_request import SimilarRequest
 from app.pipelines.running.budget import Budget
 from app.pipelines.search import similar
 from app.shapes import Answer, Chunk, DocumentFilter, Filters, Vector
@@ -40,13 +41,13 @@ async def _chunk(tenant: Tenant, uri: str) -> Chunk:
 
 
 async def _like(tenant: Tenant, **fields: object) -> Answer:
-    return await similar.run(similar.SimilarQuery(tenant.user_id, **fields), tenant.services())  # type: ignore[arg-type]
+    return await similar.run(SimilarRequest(**fields), tenant.user_id, tenant.services())  # type: ignore[arg-type]
 
 
 async def test_a_similarity_search_ends_at_its_deadline(tenant: Tenant) -> None:
-    like = similar.SimilarQuery(tenant.user_id, vector=[0.1] * 384)
+    like = SimilarRequest(vector=[0.1] * 384)
     with pytest.raises(errors.DeadlineExceeded):
-        await similar.run(like, tenant.services(budget=Budget(whole_s=0)))
+        await similar.run(like, tenant.user_id, tenant.services(budget=Budget(whole_s=0)))
 
 
 async def test_the_nearest_chunk_is_first_and_the_chunk_itself_is_omitted(minilm_tenant: Tenant) -> None:

@@ -9,10 +9,11 @@ from uuid import uuid4
 
 import pytest
 from harness import Tenant
+from requests_of import search_request
 
 from app import errors
 from app.pipelines.why import why
-from app.shapes import FilterPart, Filters, PassageKey, Placement, Query
+from app.shapes import FilterPart, Filters, PassageKey, Placement
 from benchmarks.fake_embedder import FakeEmbedder
 
 SHELF = {
@@ -42,8 +43,8 @@ async def shelf(tenant: Tenant) -> Tenant:
 
 
 async def asked(tenant: Tenant, text: str, uri: str, services: Any = None, **fields: Any) -> Placement:
-    query = why.WhyQuery(Query(tenant.user_id, text, **fields), PassageKey(uri=uri))
-    return await why.run(query, services or tenant.services())
+    query = search_request(text, **fields)
+    return await why.run(query, PassageKey(uri=uri), tenant.user_id, services or tenant.services())
 
 
 async def test_a_passage_without_a_word_of_the_query_gets_its_rank_by_meaning(shelf: Tenant) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, Field, GetCoreSchemaHandler, model_validator
+from pydantic_core import PydanticCustomError, core_schema
 
-from app.api.contract import wire
+from app.pipelines.requests import metadata_filters, wire
 from app.shapes import Filters, limits
-from app.tools import metadata_filters
 
 MAX_GROUP_DEPTH = 4
 MAX_GROUPED_VALUES = 200
@@ -119,3 +119,19 @@ def _leaves(value: object) -> int:
         count += not inner
         remaining += inner
     return count
+
+
+class _ReadAsFilters:
+    """Reads JSON as `SearchFilters` and makes `Filters` of it. `Filters` are taken as they are."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        return core_schema.no_info_wrap_validator_function(_filters, handler.generate_schema(SearchFilters))
+
+
+def _filters(given: Any, read: Callable[[Any], SearchFilters]) -> Filters:
+    return given if isinstance(given, Filters) else read(given).shape()
+
+
+FILTERS = "Conditions on the documents searched."
+RequestFilters = Annotated[Filters, _ReadAsFilters()]
+"""The filters of a request."""

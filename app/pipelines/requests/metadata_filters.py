@@ -8,9 +8,9 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator
 from pydantic_core import PydanticCustomError
 
+from app.pipelines.requests import fields
 from app.shapes import BOUNDS, OPERANDS, OPERATORS, dates
 from app.shapes.filters import is_operator_object
-from app.tools import fields
 
 KNOWN = ", ".join(OPERATORS)
 IN_SEARCHES = "Values of metadata by key, or operators, as in search_documents."

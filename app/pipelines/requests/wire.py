@@ -9,7 +9,7 @@ Messages do not contain input; custom codes are the `code` of field errors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, ClassVar, NoReturn, Self, get_args
 from uuid import UUID
@@ -27,8 +27,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from app import errors
-from app.api.contract import field_names, validation_errors
-from app.tools import fields
+from app.pipelines.requests import field_names, fields
 
 MAX_IDS = 1_000
 MAX_DIMENSIONS = 16_000
@@ -43,6 +42,8 @@ class WireModel(BaseModel):
     """False in models of changes, where null removes a value."""
     body_may_be_list: ClassVar[bool] = False
     """True in models of a body that may also be a list of such objects."""
+    moved: ClassVar[Mapping[str, str]] = {}
+    """What to send instead of fields that were here before."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -52,11 +53,17 @@ class WireModel(BaseModel):
         # Each unknown field is an error of its own: a million fields would be a million errors.
         if len(given) > _MAX_FIELDS:
             raise PydanticCustomError("too_many_fields", "Has far more fields than the schema allows: see /docs.")
+        given = cls.expanded(given)
         known = _required(cls)
         if cls.null_is_default and None in given.values():
             given = {name: value for name, value in given.items() if value is not None or known.get(name, True)}
         unknown = [name for name in given if name not in known]
         return _reject(cls, unknown, given, validate) if unknown else validate(given)
+
+    @classmethod
+    def expanded(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """The fields as they were sent, with short forms at the places for which they stand."""
+        return given
 
 
 @cache
@@ -94,8 +101,18 @@ def _reject(
 def _unknown(model: type[WireModel], name: str, value: object) -> PydanticCustomError:
     required = [field for field, is_required in _required(model).items() if is_required]
     if model.body_may_be_list and field_names.are_objects_with(required, value):
-        return validation_errors.listed_in_field()
-    return validation_errors.unknown_field(name, _paths(model))
+        return PydanticCustomError("extra_forbidden", "Unknown field.", {"remark": "Send its list itself as the body."})
+    if (remark := model.moved.get(name)) is not None:
+        return PydanticCustomError("moved_field", "{remark}", {"remark": remark})
+    return PydanticCustomError("extra_forbidden", "Unknown field.", field_names.advice(name, _paths(model)))
+
+
+def missing(model: type[WireModel], name: str, message: str) -> ValidationError:
+    """The error of a model that lacks a field which others of its fields make necessary."""
+    line = InitErrorDetails(
+        type=PydanticCustomError("missing", "{message}", {"message": message}), loc=(name,), input=None
+    )
+    return ValidationError.from_exception_data(model.__name__, [line], hide_input=True)
 
 
 def _line(raised: ErrorDetails) -> InitErrorDetails:
@@ -151,9 +168,6 @@ def expect_metadata(metadata: dict[str, Any]) -> None:
 Int = Annotated[int, Field(strict=True)]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Flag = Annotated[bool, Field(strict=True)]
-
-OmitNulls = Annotated[Flag, Field(description="Leave fields that are null out of the response.")]
-"""Whether a response contains its null fields; keys of documents' metadata are never left out."""
 
 Moment = fields.Moment
 QueryText = fields.QueryText
