@@ -45,6 +45,9 @@ Reranking = Annotated[
     Rerank, typer.Option("--rerank", help="Rerank the top hits by cosine similarity or by the configured provider.")
 ]
 Mmr = Annotated[bool, typer.Option("--mmr/--no-mmr", help="Diversify the top hits by maximal marginal relevance.")]
+Collapse = Annotated[
+    bool, typer.Option("--collapse/--no-collapse", help="Show one of several passages with nearly the same text.")
+]
 Hierarchy = Annotated[bool, typer.Option("--hierarchy/--no-hierarchy", help="Use the entities that the query names.")]
 HierarchyAlpha = Annotated[
     float | None,

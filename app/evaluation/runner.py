@@ -67,10 +67,10 @@ class Strategy:
     collapse: bool = False
 
     def query(self, text: str, filters: Filters) -> SearchRequest:
-        """Returns the search for one question."""
+        """Returns the search for one question, which may be longer than the API allows."""
         is_multihop = self.mode == "multihop"
-        return SearchRequest(
-            query=text,
+        request = SearchRequest(
+            query=text[: limits.MAX_QUERY],
             filters=filters,
             limit=limits.MAX_MULTIHOP_HITS if is_multihop else limits.MAX_HITS,
             mode=API_MODES.get(self.mode, "auto"),
@@ -83,6 +83,7 @@ class Strategy:
                 hops=self._hops() if is_multihop else None,
             ),
         )
+        return request.changed(query=text)
 
     def _hops(self) -> HopOptions:
         return HopOptions(max_hops=self.max_hops, extractor=self.term_method, merge=self.merge)

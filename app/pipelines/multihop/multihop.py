@@ -27,7 +27,6 @@ from app.shapes import Answer, Hop, HybridRequest, LexicalQuery, ParsedQuery, Te
 from app.store.connection import failures
 from app.store.connection.transactions import repeat_on_primary
 from app.text.names import names
-from app.text.words import cleaning
 
 log = logging.getLogger(__name__)
 
@@ -56,15 +55,13 @@ def unsupported(query: SearchRequest) -> str | None:
 
 
 def check(query: SearchRequest) -> None:
-    """Raises BadRequest for an option that a search over several hops does not support, and BlankQuery."""
+    """Raises BadRequest for an option that a search over several hops does not support."""
     field = unsupported(query)
     if field == "limit":
         raise errors.BadRequest(f"A search over several hops has limits up to {limits.MAX_MULTIHOP_HITS}.", field=field)
     if field:
         message = "A search over several hops does not support this: leave it out or use depth fast."
         raise errors.BadRequest(message, field=field)
-    if cleaning.is_blank(query.text):
-        raise errors.BlankQuery
     if query.hops.merge == "classic" and query.hops.extractor == "none":
         message = "The merge classic searches with terms: choose an extractor."
         raise errors.BadRequest(message, field="ranking.hops.extractor")
@@ -81,7 +78,7 @@ async def answer(
 ) -> Answer:
     """Answer one question over several hops; `follow_only` finds no terms unless the request names an extractor.
 
-    Raises BlankQuery, BadRequest for what several hops do not support, InvalidCursor, StaleCursor, and from hop 1 alone
+    Raises BadRequest for what several hops do not support, InvalidCursor, StaleCursor, and from hop 1 alone
     DatabaseUnavailable and DeadlineExceeded.
     """
     check(query)

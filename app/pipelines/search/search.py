@@ -20,7 +20,6 @@ from app.ranking import relevance
 from app.shapes import Answer, HybridResult
 from app.store.connection.transactions import retry_read
 from app.store.search import recall
-from app.text.words import cleaning
 
 
 @model_switch.repeated
@@ -32,7 +31,7 @@ async def run(query: SearchRequest, user_id: str, services: Services, turn: Sear
 async def answer(query: SearchRequest, user_id: str, services: Services, turn: SearchTurn = turns.UNLIMITED) -> Answer:
     """Answer one query.
 
-    Raises BlankQuery, BadRequest for a minimum relevance with a model that is not calibrated, InvalidCursor,
+    Raises BadRequest for a minimum relevance with a model that is not calibrated, InvalidCursor,
     StaleCursor, DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over. A failing embedder or
     re-ranker degrades the answer instead.
     """
@@ -48,9 +47,7 @@ async def answer(query: SearchRequest, user_id: str, services: Services, turn: S
 
 
 def check(query: SearchRequest, services: Services) -> None:
-    """Raises BlankQuery without a vector, and BadRequest for a minimum relevance that cannot be assessed."""
-    if query.vector is None and cleaning.is_blank(query.text):
-        raise errors.BlankQuery
+    """Raises BadRequest for a minimum relevance that cannot be assessed."""
     if query.ranking.min_relevance is None:
         return
     model = services.embedder.model.name
@@ -59,7 +56,7 @@ def check(query: SearchRequest, services: Services) -> None:
             f"Relevance is not calibrated for the embedding model {model}: use ranking.min_confidence.",
             field="ranking.min_relevance",
         )
-    if cleaning.is_blank(query.text):
+    if query.query is None:
         raise errors.BadRequest(
             "A vector alone has no relevance: use ranking.min_vector_score.", field="ranking.min_relevance"
         )

@@ -99,8 +99,7 @@ def _complete(hit: Hit, context: SearchContext) -> Hit:
 async def _vector(query: SimilarRequest, reading: Reading, dimension: int) -> Vector:
     if query.chunk_id is not None:
         return await recall.vector_of(reading, query.chunk_id)
-    if query.vector is None:
-        raise errors.BadRequest("Give a chunk_id or a vector.", field="chunk_id")
+    assert query.vector is not None  # the request has one of them
     if len(query.vector) != dimension:
         raise errors.InvalidVector(f"Must have {dimension} numbers; this one has {len(query.vector)}.", field="vector")
     return base.unit_vector(query.vector)

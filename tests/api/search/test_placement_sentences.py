@@ -13,7 +13,6 @@ from app.api.search.placement_models import PlacementAnswer
 from app.shapes import (
     Candidate,
     FilterPart,
-    Guidance,
     LegPlace,
     PassageKey,
     Placement,
@@ -55,7 +54,9 @@ def placed(verdict: Verdict = "outranked", **given: Any) -> Placement:
         ),
         (
             placed(
-                "diversified_out", steps=(FUSED, MOVED), remedy=Remedy((QueryChange("mmr", False),), 4, is_enough=True)
+                "diversified_out",
+                steps=(FUSED, MOVED),
+                remedy=Remedy((QueryChange("ranking.mmr", False),), 4, is_enough=True),
             ),
             "Diversification moved it from 4 to 9, beyond the limit of 5. Set mmr to false to get it.",
         ),
@@ -64,17 +65,17 @@ def placed(verdict: Verdict = "outranked", **given: Any) -> Placement:
             "Re-ranking moved it from 4 to 9, beyond the limit of 5. Changes are not tried with a re-ranking provider.",
         ),
         (
-            placed("guided_out", remedy=Remedy((QueryChange("guidance", Guidance().off),), 3, is_enough=True)),
+            placed("guided_out", remedy=Remedy((QueryChange("ranking.guidance.mode", "off"),), 3, is_enough=True)),
             "The entities of the query moved it to 9, beyond the limit of 5. "
             'Set hierarchy to "off" and set boost to false to get it.',
         ),
         (
-            placed("grouped_out", remedy=Remedy((QueryChange("group_size", None),), 7)),
+            placed("grouped_out", remedy=Remedy((QueryChange("ranking.group", None),), 7)),
             "Its document is in the answer, but other chunks of it rank higher. "
             "Leave out group_by and leave out group_size; it is then number 7. Follow next_cursor to result 7.",
         ),
         (
-            placed("not_a_candidate", rank=None, legs=(FAR,), remedy=Remedy((QueryChange("candidates", 140),))),
+            placed("not_a_candidate", rank=None, legs=(FAR,), remedy=Remedy((QueryChange("ranking.candidates", 140),))),
             "It is number 140 by words and is not among the 100 candidates of the text leg. "
             "Raise candidates to 140, and use more words of the passage in the query.",
         ),
@@ -86,7 +87,7 @@ def placed(verdict: Verdict = "outranked", **given: Any) -> Placement:
             placed(
                 "below_threshold",
                 steps=(StepResult("min_relevance", False, 0.123456, 0.5),),
-                remedy=Remedy((QueryChange("min_relevance", 0.123456),), 1, is_enough=True),
+                remedy=Remedy((QueryChange("ranking.min_relevance", 0.123456),), 1, is_enough=True),
             ),
             "Its relevance is 0.1235; min_relevance is 0.5. Lower min_relevance to 0.1234 to get it.",
         ),
@@ -94,7 +95,7 @@ def placed(verdict: Verdict = "outranked", **given: Any) -> Placement:
             placed(
                 "excluded",
                 steps=(StepResult("exclude_chunk_ids", False),),
-                remedy=Remedy((QueryChange("exclude_chunk_ids", ()), QueryChange("text", "lime")), 1, is_enough=True),
+                remedy=Remedy((QueryChange("exclude_chunk_ids", ()), QueryChange("query", "lime")), 1, is_enough=True),
             ),
             'It is among the chunks to leave out. Take it off exclude_chunk_ids and set query to "lime" to get it.',
         ),

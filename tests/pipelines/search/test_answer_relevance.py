@@ -92,7 +92,7 @@ async def test_with_an_unknown_model_confidence_follows_from_the_legs(tenant: Te
     assert answer.confidence == "very_high"
     with pytest.raises(errors.BadRequest, match="not calibrated") as caught:
         await tenant.ask("lime mortar", min_relevance=0.5)
-    assert caught.value.field == "min_relevance"
+    assert caught.value.field == "ranking.min_relevance"
 
 
 async def asked(tenant: Tenant) -> list[Answer]:

@@ -43,7 +43,7 @@ def by_uri(answer: Answer) -> dict[str | None, Hit]:
 async def test_the_age_of_a_document_changes_its_score_by_the_explained_factor(
     shelf: Tenant, options: Recency, fields: dict[str, Any]
 ) -> None:
-    answer = await shelf.ask("lime mortar", explain=True, recency=options, **fields)
+    answer = await shelf.ask("lime mortar", explain=True, collapse="off", recency=options, **fields)
     assert answer.explain
     assert answer.explain["recency"]["half_life_days"] == 30
     hits = by_uri(answer)
@@ -62,9 +62,9 @@ async def test_the_age_of_a_document_changes_its_score_by_the_explained_factor(
 
 async def test_without_the_option_ages_are_not_read(shelf: Tenant) -> None:
     with harness.counted_statements(shelf) as plain:
-        answer = await shelf.ask("lime mortar", explain=True)
+        answer = await shelf.ask("lime mortar", explain=True, collapse="off")
     with harness.counted_statements(shelf) as idle:
-        asked = await shelf.ask("lime mortar", explain=True, recency=Recency(only_if_asked=True))
+        asked = await shelf.ask("lime mortar", explain=True, collapse="off", recency=Recency(only_if_asked=True))
     assert (len(plain), uris(answer)) == (len(idle), uris(asked))
     for one in (answer, asked):
         assert one.explain
@@ -73,7 +73,9 @@ async def test_without_the_option_ages_are_not_read(shelf: Tenant) -> None:
 
 
 async def test_a_question_for_the_newest_weighs_ages_where_the_caller_allows_it(shelf: Tenant) -> None:
-    answer = await shelf.ask("the latest decision on lime mortar", explain=True, recency=Recency(only_if_asked=True))
+    answer = await shelf.ask(
+        "the latest decision on lime mortar", explain=True, collapse="off", recency=Recency(only_if_asked=True)
+    )
     assert answer.explain
     assert answer.explain["recency"]["weight"] == 0.2
     assert uris(answer)[-1] == "year"
@@ -98,7 +100,7 @@ async def test_a_new_document_beyond_the_limit_is_raised_into_it(tenant: Tenant)
 async def test_pages_have_every_result_once_although_time_passes(
     shelf: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    query = search_request("lime mortar", limit=2, recency=DATED)
+    query = search_request("lime mortar", limit=2, recency=DATED, collapse="off")
     first = await search.run(query, shelf.user_id, shelf.services())
     later = datetime.now(UTC) + timedelta(days=3_000)
     monkeypatch.setattr(pages.time, "time", later.timestamp)
@@ -111,7 +113,9 @@ async def test_pages_have_every_result_once_although_time_passes(
 
 @pytest.mark.parametrize("merge", ["linked", "classic"])
 async def test_the_hits_of_all_hops_are_weighed(shelf: Tenant, merge: Any) -> None:
-    query = search_request("lime mortar", explain=True, recency=DATED, merge=merge, extractor="statistical")
+    query = search_request(
+        "lime mortar", explain=True, collapse="off", recency=DATED, merge=merge, extractor="statistical"
+    )
     answer = await multihop.run(query, shelf.user_id, shelf.services())
     steps = {hit.candidate.uri: (hit.explain or {})["recency"] for hit in answer.hits}
     assert set(steps) == {*AGES, "undated"}

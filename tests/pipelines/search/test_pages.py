@@ -14,6 +14,7 @@ from harness import Tenant
 from requests_of import search_request
 
 from app import errors
+from app.pipelines.multihop import depth
 from app.pipelines.requests.search_request import Group, GuidanceOptions
 from app.pipelines.requests.similar_request import SimilarRequest
 from app.pipelines.running.chunking_options import ChunkingOptions
@@ -191,7 +192,7 @@ def replace_embedder(tenant: Tenant, embedder: Any) -> Tenant:
 async def test_pages_of_similar_chunks_have_every_chunk_once(archive: Tenant) -> None:
     documents = Filters(document_ids=tuple({hit.candidate.document_id for hit in (await archive.ask("tide")).hits}))
     chunk = (await archive.ask("lime", limit=1)).hits[0].candidate.chunk_id
-    query = SimilarRequest(chunk_id=chunk, limit=20, candidates=20, filters=documents)
+    query = SimilarRequest(chunk_id=chunk, limit=20, filters=documents)
     assert documents.document_ids is not None
     hits = await hits_of_pages(archive, query)
     found = chunk_ids(hits)

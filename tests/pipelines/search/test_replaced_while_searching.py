@@ -61,7 +61,7 @@ class Fleet:
 
     def query(self, **fields: Any) -> SearchRequest:
         """The question about the log."""
-        return search_request(QUESTION, limit=fields.pop("limit", 12), **fields)
+        return search_request(QUESTION, limit=fields.pop("limit", 12), collapse="off", **fields)
 
     async def search(self, **fields: Any) -> Answer:
         """Ask the question."""
@@ -189,7 +189,7 @@ async def test_chunks_of_a_document_that_is_replaced_or_deleted_during_reranking
 
 
 async def test_chunks_of_a_document_that_is_deleted_while_terms_are_chosen_are_dropped(fleet: Fleet) -> None:
-    answer = await fleet.multihop(llm=ChangingProvider(fleet.delete), term_method="llm")
+    answer = await fleet.multihop(llm=ChangingProvider(fleet.delete), extractor="llm")
     assert "log" not in {hit.candidate.uri for hit in answer.hits}
     assert answer.hits
 

@@ -101,8 +101,3 @@ async def test_an_unknown_chunk_and_one_of_another_user_give_the_same_error(tena
             await _like(tenant, chunk_id=chunk_id)
         problems.append((caught.value.message, caught.value.field))
     assert problems[0] == problems[1]
-
-
-async def test_neither_chunk_nor_vector_is_refused(tenant: Tenant) -> None:
-    with pytest.raises(errors.BadRequest):
-        await _like(tenant)

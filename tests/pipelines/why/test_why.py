@@ -85,7 +85,7 @@ async def test_every_required_word_that_is_missing_is_a_step(shelf: Tenant) -> N
     assert placement.verdict == "missing_words"
     words = {step.needed: step.passed for step in placement.steps if step.step == "required_word"}
     assert words == {"cement": False, "landing": False, "lime mortar": True}
-    assert [(change.field, change.value) for change in placement.changes] == [("text", 'cement landing "lime mortar"')]
+    assert [(change.field, change.value) for change in placement.changes] == [("query", 'cement landing "lime mortar"')]
 
 
 async def test_every_condition_of_an_expression_is_a_step(shelf: Tenant) -> None:
@@ -96,7 +96,7 @@ async def test_every_condition_of_an_expression_is_a_step(shelf: Tenant) -> None
         "lime": ("required_word", True),
         "(cement OR landing)": ("condition", False),
     }
-    assert [(change.field, change.value) for change in placement.changes] == [("text", "+lime cement landing")]
+    assert [(change.field, change.value) for change in placement.changes] == [("query", "+lime cement landing")]
     assert placement.rank_after
 
 
@@ -111,7 +111,7 @@ async def test_a_passage_below_two_thresholds_fails_both(shelf: Tenant) -> None:
     placement = await asked(shelf, "lime mortar", "dog", min_vector_score=0.99, min_rrf_score=1.0)
     failed = [step.step for step in placement.steps if not step.passed and step.step.startswith("min_")]
     assert (placement.verdict, failed) == ("below_threshold", ["min_vector_score", "min_rrf_score"])
-    assert {change.field for change in placement.changes} == {"min_vector_score", "min_rrf_score"}
+    assert {change.field for change in placement.changes} == {"ranking.min_vector_score", "ranking.min_rrf_score"}
 
 
 async def test_the_condition_of_a_filter_is_reported_with_the_stored_value_and_the_one_that_is_needed(
