@@ -43,7 +43,8 @@ ROUTERS = (search, feedback, synonyms, multihop, documents, selections, facets, 
 DESCRIPTION = """
 Hybrid search over your documents: by vectors and by BM25, fused in one SQL statement.
 
-Every operation has an example that can be sent unchanged.
+Every operation has an example that can be sent unchanged. A read that sends the `X-Stepwell-Version` of an earlier
+response is not answered from a standby that is older.
 """
 TAGS = [
     {"name": "search", "description": "Search for passages."},

@@ -80,6 +80,9 @@ _DESCRIPTIONS = {
     507: "The database's disk is full; searches still work.",
 }
 
+_OF_OPERATIONS = frozenset({404, 409, 422})
+"""Statuses that depend on the operation; all others are declared together, as they are the same everywhere."""
+
 
 class ProblemError(BaseModel):
     """One wrong field."""
@@ -269,7 +272,7 @@ class LastResort:
 
 
 def _declare_media_type(app: FastAPI) -> None:
-    """Declare application/problem+json in the OpenAPI document, and Problem in place of FastAPI's own 422."""
+    """Declare each problem once in the OpenAPI document, also in place of FastAPI's own 422."""
     generate = app.openapi
     declared: dict[int, dict[str, Any]] = {}
 
@@ -285,19 +288,40 @@ def _declare_media_type(app: FastAPI) -> None:
 
 
 def _rewrite(document: dict[str, Any]) -> None:
-    schemas = document.setdefault("components", {}).setdefault("schemas", {})
+    components = document.setdefault("components", {})
+    schemas = components.setdefault("schemas", {})
     for name, model in (("ProblemError", ProblemError), ("Problem", Problem)):
         schemas[name] = model.model_json_schema(ref_template="#/components/schemas/{model}")
         schemas[name].pop("$defs", None)
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
-    for path, item in document["paths"].items():
+    declared: set[int] = set()
+    for item in document["paths"].values():
         for operation in item.values():
-            for status, response in operation["responses"].items():
-                if _is_problem(content := response.get("content", {})):
-                    del content["application/json"]
-                    example = _example(int(status), path, operation)
-                    content[MEDIA_TYPE] = {"schema": {"$ref": "#/components/schemas/Problem"}, "example": example}
+            declared |= _refer(operation)
+    own = {f"Problem{status}": _component((status,)) for status in sorted(declared & _OF_OPERATIONS)}
+    components["responses"] = {"Problem": _component(sorted(declared - _OF_OPERATIONS)), **own}
+
+
+def _refer(operation: dict[str, Any]) -> set[int]:
+    """Replace the problems of an operation by references; returns their statuses."""
+    responses = operation["responses"]
+    declared = {int(status) for status, response in responses.items() if _is_problem(response.get("content", {}))}
+    for status in declared:
+        del responses[str(status)]
+    for status in sorted(declared & _OF_OPERATIONS):
+        responses[str(status)] = {"$ref": f"#/components/responses/Problem{status}"}
+    if declared - _OF_OPERATIONS:
+        responses["default"] = {"$ref": "#/components/responses/Problem"}
+    return declared
+
+
+def _component(statuses: Sequence[int]) -> dict[str, Any]:
+    """The response with these statuses, and an example of each."""
+    lines = [f"{status}: {_DESCRIPTIONS[status]}" for status in statuses]
+    examples = {str(status): {"summary": _DESCRIPTIONS[status], "value": _example(status)} for status in statuses}
+    content = {"schema": {"$ref": "#/components/schemas/Problem"}, "examples": examples}
+    return {"description": "\n\n".join(lines), "content": {MEDIA_TYPE: content}}
 
 
 def _is_problem(content: dict[str, Any]) -> bool:
@@ -305,13 +329,12 @@ def _is_problem(content: dict[str, Any]) -> bool:
     return schema.get("$ref", "").rpartition("/")[2] in {"Problem", "HTTPValidationError"}
 
 
-def _example(status: int, path: str, operation: dict[str, Any]) -> Any:
-    """The problem that a request to this path gets with this status."""
-    sent_to = problem_examples.path_of(path, operation)
-    scope = {"path": sent_to, "state": {"request_id": problem_examples.REQUEST_ID}}
+def _example(status: int) -> Any:
+    """The problem that a request gets with this status."""
+    scope = {"path": problem_examples.PATH, "state": {"request_id": problem_examples.REQUEST_ID}}
     if status == 422:
-        fields = problem_examples.wrong_fields(operation)
+        fields = problem_examples.wrong_fields()
         response = respond(scope, status, _summary(fields), code=code_of(fields), errors=fields)
     else:
-        response = of(problem_examples.error_of(status, operation), scope)
+        response = of(problem_examples.ERRORS[status], scope)
     return json.loads(bytes(response.body))

@@ -58,7 +58,7 @@ def placed(verdict: Verdict = "outranked", **given: Any) -> Placement:
                 steps=(FUSED, MOVED),
                 remedy=Remedy((QueryChange("ranking.mmr", False),), 4, is_enough=True),
             ),
-            "Diversification moved it from 4 to 9, beyond the limit of 5. Set mmr to false to get it.",
+            "Diversification moved it from 4 to 9, beyond the limit of 5. Set ranking.mmr to false to get it.",
         ),
         (
             placed("reranked_out", steps=(FUSED,), remedy=Remedy(is_tried=False)),
@@ -67,17 +67,17 @@ def placed(verdict: Verdict = "outranked", **given: Any) -> Placement:
         (
             placed("guided_out", remedy=Remedy((QueryChange("ranking.guidance.mode", "off"),), 3, is_enough=True)),
             "The entities of the query moved it to 9, beyond the limit of 5. "
-            'Set hierarchy to "off" and set boost to false to get it.',
+            'Set ranking.guidance.mode to "off" to get it.',
         ),
         (
             placed("grouped_out", remedy=Remedy((QueryChange("ranking.group", None),), 7)),
             "Its document is in the answer, but other chunks of it rank higher. "
-            "Leave out group_by and leave out group_size; it is then number 7. Follow next_cursor to result 7.",
+            "Leave out ranking.group; it is then number 7. Follow next_cursor to result 7.",
         ),
         (
             placed("not_a_candidate", rank=None, legs=(FAR,), remedy=Remedy((QueryChange("ranking.candidates", 140),))),
             "It is number 140 by words and is not among the 100 candidates of the text leg. "
-            "Raise candidates to 140, and use more words of the passage in the query.",
+            "Raise ranking.candidates to 140, and use more words of the passage in the query.",
         ),
         (
             placed("not_a_candidate", rank=None),
@@ -89,7 +89,7 @@ def placed(verdict: Verdict = "outranked", **given: Any) -> Placement:
                 steps=(StepResult("min_relevance", False, 0.123456, 0.5),),
                 remedy=Remedy((QueryChange("ranking.min_relevance", 0.123456),), 1, is_enough=True),
             ),
-            "Its relevance is 0.1235; min_relevance is 0.5. Lower min_relevance to 0.1234 to get it.",
+            "Its relevance is 0.1235; min_relevance is 0.5. Lower ranking.min_relevance to 0.1234 to get it.",
         ),
         (
             placed(
