@@ -165,14 +165,14 @@ def test_the_summary_names_the_cause_and_the_remedy(placement: Placement, senten
         (FUSED, "limit", "Fusion of the legs places it at 4."),
         (
             StepResult("rerank", False, 40, 25, reached=False),
-            "rerank",
+            "ranking.rerank",
             "It was not re-ranked: only the first 25 are.",
         ),
-        (StepResult("group", False, needed=1), "group_size", "More than 2 chunks of its document rank above it."),
+        (StepResult("group", False, needed=1), "ranking.group", "More than 2 chunks of its document rank above it."),
         (StepResult("limit", False, 9, 5), "limit", "It is result 9 of an answer of up to 5."),
         (
             StepResult("candidates", True, 7, 100),
-            "candidates",
+            "ranking.candidates",
             "It is number 7 by meaning and is among the 100 candidates of the vector leg. It was added because its "
             "document is linked to an entity of the query.",
         ),
