@@ -16,6 +16,8 @@ def search_body(text: str | None, **options: Any) -> dict[str, Any]:
     for name, model in (("hops", HopOptions), ("guidance", GuidanceOptions)):
         if inside := _taken(options, model):
             options[name] = inside
+    if (mode := options.pop("hierarchy", None)) is not None:
+        options["guidance"] = {**options.get("guidance", {}), "mode": mode}
     ranking = {**_taken(options, Ranking), **options.pop("ranking", {})}
     query = {} if text is None else {"query": text}
     return {**query, **options, **({"ranking": ranking} if ranking else {})}

@@ -129,6 +129,13 @@ PlacementVerdict = TypeAliasType(
         ),
     ],
 )
+SearchMode = TypeAliasType(
+    "SearchMode",
+    Annotated[
+        Literal["two_pass", "flat"],
+        Field(description="Whether entities guided a two-pass search (`two_pass`)."),
+    ],
+)
 SearchLeg = TypeAliasType("SearchLeg", Annotated[shapes.Leg, Field(description="A leg of a search.")])
 SearchStep = TypeAliasType(
     "SearchStep",

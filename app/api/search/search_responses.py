@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Generic, Literal, Self, TypeVar
+from typing import Annotated, Any, Generic, Self, TypeVar
 from uuid import UUID
 
 from pydantic import BaseModel, Field
 from typing_extensions import TypeAliasType
 
-from app.api.contract.enums import ExtractorUsed, MatchedBy
+from app.api.contract.enums import ExtractorUsed, MatchedBy, SearchMode
 from app.api.contract.responses import Response, RoundedScore, is_empty, is_none, rounded
 from app.api.search.hit_models import RELAXED, ScoredId, SearchHit
 from app.pipelines.search import hints
@@ -82,7 +82,7 @@ class AnswerWith(BaseModel, Generic[_Hit]):
     hops: list[HopSummary] | None = Field(
         None, description="With several hops: the retrieval rounds.", exclude_if=is_none
     )
-    search_mode: Literal["two_pass", "flat"] | None = Field(
+    search_mode: SearchMode | None = Field(
         None, description="In a two-pass search: whether entities guided it (`two_pass`).", exclude_if=is_none
     )
     pass1_entities: list[MatchedEntity] | None = Field(

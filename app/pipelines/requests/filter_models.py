@@ -124,6 +124,8 @@ def _leaves(value: object) -> int:
 class _ReadAsFilters:
     """Reads JSON as `SearchFilters` and makes `Filters` of it. `Filters` are taken as they are."""
 
+    model = SearchFilters
+
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         return core_schema.no_info_wrap_validator_function(_filters, handler.generate_schema(SearchFilters))
 

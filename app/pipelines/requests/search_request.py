@@ -188,21 +188,18 @@ _GUIDANCE_OPTIONS = frozenset({"alpha", "threshold", "max_entities"})
 """Options of which the service has defaults."""
 
 
+_NO_WORDS = "Needs the words of a query: a vector alone has none."
+
+
 def _explainable(explain: bool, info: ValidationInfo) -> bool:
     if explain and info.data.get("detail") == "ids":
         raise PydanticCustomError("not_explainable", "Answers of ids have none: set detail to full or compact.")
     return explain
 
 
-def _needs_words(ranking: Ranking, info: ValidationInfo) -> Ranking:
-    if ranking.rerank == "provider" and info.data.get("query", "") is None:
-        raise PydanticCustomError("no_words", "Its rerank needs the words of a query: a vector alone has none.")
-    return ranking
-
-
 def _with_words(mode: Mode, info: ValidationInfo) -> Mode:
     if mode == "lexical" and info.data.get("query", "") is None:
-        raise PydanticCustomError("no_words", "Needs the words of a query: a vector alone has none.")
+        raise PydanticCustomError("no_words", _NO_WORDS)
     return mode
 
 
@@ -255,14 +252,14 @@ class SearchRequest(wire.WireModel):
     explain: Explain = Field(
         False, description="Include how the query was read and how each score was made; not with `ids`."
     )
-    ranking: Annotated[Ranking, AfterValidator(_needs_words)] = Field(
-        default_factory=Ranking, description="What tunes the search."
-    )
+    ranking: Ranking = Field(default_factory=Ranking, description="What tunes the search.")
 
     @model_validator(mode="after")
     def _query_or_vector(self) -> Self:
         if self.query is None and self.vector is None:
-            raise wire.missing(type(self), "query", "Give a query, a vector, or both.")
+            raise wire.wrong(type(self), ("query",), "missing", "Give a query, a vector, or both.")
+        if self.query is None and self.ranking.rerank == "provider":
+            raise wire.wrong(type(self), ("ranking", "rerank"), "no_words", _NO_WORDS)
         return self
 
     @property

@@ -24,6 +24,7 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from app import errors
@@ -74,15 +75,20 @@ def _required(model: type[WireModel]) -> dict[str, bool]:
 
 @cache
 def _paths(model: type[WireModel]) -> dict[str, str]:
-    """The paths of a model's fields and of the fields of objects in it, by name."""
-    inside = {
-        name: f"{field.alias or outer}.{name}"
-        for outer, field in model.model_fields.items()
-        for kind in (field.annotation, *get_args(field.annotation))
-        if isinstance(kind, type) and issubclass(kind, WireModel)
-        for name in _required(kind)
-    }
-    return inside | {name: name for name in _required(model)}
+    """The paths of a model's fields and of the fields of objects in it, by name; the outer ones count."""
+    found = {name: name for name in _required(model)}
+    for outer, field in model.model_fields.items():
+        for inner in _models_in(field):
+            if inner is not model:
+                for name, path in _paths(inner).items():
+                    found.setdefault(name, f"{field.alias or outer}.{path}")
+    return found
+
+
+def _models_in(field: FieldInfo) -> list[type[WireModel]]:
+    """The models of the objects that a field takes."""
+    kinds = (field.annotation, *get_args(field.annotation), *(getattr(one, "model", None) for one in field.metadata))
+    return [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, WireModel)]
 
 
 def _reject(
@@ -107,11 +113,10 @@ def _unknown(model: type[WireModel], name: str, value: object) -> PydanticCustom
     return PydanticCustomError("extra_forbidden", "Unknown field.", field_names.advice(name, _paths(model)))
 
 
-def missing(model: type[WireModel], name: str, message: str) -> ValidationError:
-    """The error of a model that lacks a field which others of its fields make necessary."""
-    line = InitErrorDetails(
-        type=PydanticCustomError("missing", "{message}", {"message": message}), loc=(name,), input=None
-    )
+def wrong(model: type[WireModel], path: tuple[str, ...], code: str, message: str) -> ValidationError:
+    """The error of a field that others make necessary or impossible."""
+    error = PydanticCustomError(code, "{message}", {"message": message})
+    line = InitErrorDetails(type=error, loc=path, input=None)
     return ValidationError.from_exception_data(model.__name__, [line], hide_input=True)
 
 

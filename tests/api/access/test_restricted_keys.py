@@ -184,7 +184,7 @@ def _searches(world: World, query: str) -> Iterator[Request]:
     missed = {"metadata": {"code": f"c{hidden.secret[:-1]}", "team": hidden.team.upper()}}
     for path, more in (
         ("search", {}),
-        ("search", {"mode": "lexical", "snippets": True}),
+        ("search", {"mode": "lexical", "detail": "compact"}),
         ("search", {"mode": "semantic", "filters": {"document_ids": [world.ids[hidden.uri]]}}),
         ("search", {"filters": missed, "group_by": "document"}),
         ("search/two-pass", {}),

@@ -17,7 +17,7 @@ from app.providers.calls import breaker
 from app.store.connection.transactions import Database
 
 MULTIHOP = ("/api/rag/search/multihop", {"query": "Where was the director of Silent Harbour born?"}, "llm_failed")
-RERANK = ("/api/rag/search", {"query": "director", "rerank": "provider"}, "reranker_failed")
+RERANK = ("/api/rag/search", {"query": "director", "ranking": {"rerank": "provider"}}, "reranker_failed")
 TEXTS = ("Silent Harbour is a film whose director is Ilse Brandt.", "Ilse Brandt spent her youth in Lundby.")
 LIMIT_S = 0.5
 Json = dict[str, Any]
@@ -79,7 +79,7 @@ async def test_after_five_hanging_calls_the_provider_is_not_called_until_it_reco
     async def degraded() -> list[str]:
         response = await client.post(path, json=body)
         assert response.status_code == 200, response.text
-        codes: list[str] = response.json()["degraded"]
+        codes: list[str] = response.json().get("degraded", [])
         return codes
 
     role = code.removesuffix("_failed")

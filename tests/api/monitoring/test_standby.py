@@ -148,7 +148,7 @@ async def _reads(process: Process) -> list[tuple[str, str, Any]]:
     chunk = (await process.client.get(f"{document}/chunks")).json()["chunks"][0]["chunk_id"]
     question = {"query": "Who ordered the lime mortar?"}
     return [
-        ("POST", "/api/rag/search", question | {"explain": True, "snippets": True, "mmr": True}),
+        ("POST", "/api/rag/search", question | {"explain": True, "detail": "compact", "ranking": {"mmr": True}}),
         ("POST", "/api/rag/search/multihop", question),
         ("POST", "/api/rag/search/two-pass", {"query": "Ada Quinn"}),
         ("POST", "/api/rag/search/why", question | {"chunk_id": chunk}),

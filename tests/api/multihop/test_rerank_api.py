@@ -15,6 +15,7 @@ from api_caller import Caller
 from example_app import assert_problem
 from fake_provider import FakeProvider
 from fastapi import FastAPI
+from requests_of import search_body
 
 from app.config import Settings
 from app.providers.remote.rerankers import HttpReranker
@@ -90,10 +91,10 @@ async def test_a_search_is_reranked_by_the_provider(
     caller: Caller, chunks: dict[str, str], provider: FakeProvider, path: str
 ) -> None:
     prefer(provider, "Gannet")
-    asked = {"query": "lime mortar", "rerank": "provider", "explain": True}
+    asked = {"query": "lime mortar", "ranking": {"rerank": "provider"}, "explain": True}
     ranked = (await caller.client.post(path, json=asked)).json()
     first = ranked["results"][0]
-    assert (first["chunk_id"], first["score"], ranked["degraded"]) == (chunks["buoys"], 0.9, [])
+    assert (first["chunk_id"], first["score"], "degraded" in ranked) == (chunks["buoys"], 0.9, False)
     assert first["explain"]["rerank"]["by"] == "provider"
     assert first["explain"]["rerank"]["place_before"] > 1
     assert ranked["explain"]["rerank"] == "provider"
@@ -209,10 +210,10 @@ async def test_two_lists_of_one_name_are_refused(caller: Caller) -> None:
 async def test_the_weights_of_re_ranking_and_mmr_come_from_the_request_or_else_from_the_service(
     caller: Caller, chunks: dict[str, str], app: FastAPI, path: str
 ) -> None:
-    asked = {"query": "lime mortar", "rerank": "cosine", "mmr": True, "explain": True}
+    asked = {"rerank": "cosine", "mmr": True, "explain": True}
 
     async def steps(**given: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        response = await caller.client.post(path, json={**asked, **given})
+        response = await caller.client.post(path, json=search_body("lime mortar", **asked, **given))
         explained = response.json()["results"][0]["explain"]
         return explained["rerank"], explained["mmr"]
 

@@ -78,10 +78,15 @@ async def test_each_detail_has_its_documented_fields_in_their_order(reader: Call
     of_kind = {MULTIHOP: ["hops"], TWO_PASS: ["search_mode", "pass1_entities"]}.get(path, [])
     for answer in (full, compact, ids):
         assert [name for name in answer if name != "hints"] == [*ANSWER, *of_kind]
-    later = ["hop", "via", "combined_score"] if path == MULTIHOP else []
+    later = {MULTIHOP: ["hop", "via", "combined_score"], TWO_PASS: ["parent"]}.get(path, [])
     for answer, text in ((full, "content"), (compact, "snippet")):
         for hit in answer["results"]:
-            assert list(hit) == [*COMMON, text, *SCORES, *(one for one in later if one != "via" or hit["hop"] > 1)]
+            assert list(hit) == [
+                *COMMON,
+                text,
+                *SCORES,
+                *(one for one in later if one not in ("via", "parent") or one in hit),
+            ]
     for hit in ids["results"]:
         assert list(hit) == IDS
     assert len(full["results"]) == 5

@@ -100,8 +100,8 @@ async def test_pages_of_a_vector_continue_one_list(reader: Caller, embedder: Cou
         ({"vector": [1.0]}, "invalid_vector", "vector"),
         ({"vector": [0.0] * 384}, "invalid_vector", "vector"),
         ({"vector": [0.1] * 384, "mode": "lexical"}, "no_words", "mode"),
-        ({"vector": [0.1] * 384, "rerank": "provider"}, "no_words", "rerank"),
-        ({"vector": [0.1] * 384, "min_relevance": 0.5}, "invalid_request", "min_relevance"),
+        ({"vector": [0.1] * 384, "ranking": {"rerank": "provider"}}, "no_words", "ranking.rerank"),
+        ({"vector": [0.1] * 384, "ranking": {"min_relevance": 0.5}}, "invalid_request", "ranking.min_relevance"),
         ({"vector": [0.1] * 384, "query": "lime", "depth": "thorough"}, "invalid_request", "vector"),
     ],
 )
