@@ -110,7 +110,9 @@ def _unknown(model: type[WireModel], name: str, value: object) -> PydanticCustom
         return PydanticCustomError("extra_forbidden", "Unknown field.", {"remark": "Send its list itself as the body."})
     if (remark := model.moved.get(name)) is not None:
         return PydanticCustomError("moved_field", "{remark}", {"remark": remark})
-    return PydanticCustomError("extra_forbidden", "Unknown field.", field_names.advice(name, _paths(model)))
+    own = {field: field for field in _required(model)}
+    advice = field_names.advice(name, own) or field_names.advice(name, _paths(model))
+    return PydanticCustomError("extra_forbidden", "Unknown field.", advice)
 
 
 def wrong(model: type[WireModel], path: tuple[str, ...], code: str, message: str) -> ValidationError:
