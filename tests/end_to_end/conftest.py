@@ -111,8 +111,9 @@ def addresses(environment: dict[str, str]) -> Iterator[tuple[str, str]]:
 def _store_sample_notes(caller: Caller) -> None:
     notes = sorted(NOTES.rglob("*.md"))
     files = [("files", (SAMPLES + note.relative_to(NOTES).as_posix(), note.read_bytes())) for note in notes]
-    assert caller.call("POST", f"{API}/documents", 201, files=files).json()["added"] == len(notes)
-    caller.finish_jobs()
+    with caller.http:
+        assert caller.call("POST", f"{API}/documents", 201, files=files).json()["added"] == len(notes)
+        caller.finish_jobs()
 
 
 @pytest.fixture(scope="session")
@@ -121,6 +122,13 @@ def service(addresses: tuple[str, str]) -> Iterator[Caller]:
     caller = Caller(addresses[0])
     with caller.http:
         yield caller
+
+
+@pytest.fixture
+def settled(service: Caller) -> Caller:
+    """The same when no job is left that would change an answer between two requests."""
+    service.finish_jobs()
+    return service
 
 
 @pytest.fixture(scope="session")

@@ -53,9 +53,9 @@ CALLS: dict[str, Json] = {
 
 
 @pytest.mark.parametrize(("tool", "arguments"), CALLS.items(), ids=CALLS)
-def test_a_tool_returns_over_mcp_what_it_returns_over_rest(service: Caller, tool: str, arguments: Json) -> None:
-    over_rest = service.post(f"/tools/{tool}", arguments)
-    over_mcp = _mcp(service, "tools/call", name=tool, arguments=arguments)
+def test_a_tool_returns_over_mcp_what_it_returns_over_rest(settled: Caller, tool: str, arguments: Json) -> None:
+    over_rest = settled.post(f"/tools/{tool}", arguments)
+    over_mcp = _mcp(settled, "tools/call", name=tool, arguments=arguments)
     assert over_mcp["structuredContent"] == over_rest
     assert not over_mcp.get("isError")
     if tool.startswith("search"):

@@ -261,12 +261,12 @@ def test_facets_with_filters_follow_writes(service: Caller) -> None:
     assert counted() == []
 
 
-def test_statistics_count_what_is_stored(service: Caller) -> None:
-    before = service.get("/stats")
+def test_statistics_count_what_is_stored(settled: Caller) -> None:
+    before = settled.get("/stats")
     assert (before["embedding_model"], before["embedding_dimension"]) == ("all-MiniLM-L6-v2", 384)
     assert before["chunks"] == before["vectors"] > 145
-    service.add("One more note.", "e2e/one-more.md")
-    after = service.get("/stats")
+    settled.add("One more note.", "e2e/one-more.md")
+    after = settled.get("/stats")
     assert (after["documents"], after["chunks"]) == (before["documents"] + 1, before["chunks"] + 1)
 
 
@@ -309,8 +309,10 @@ def test_a_source_keeps_documents_in_step_with_a_folder(service: Caller, folder:
     assert "five tonnes" in hit["content"]
 
     assert [one["documents"] for one in service.get("/sources")["sources"] if one["name"] == "wharf"] == [1]
-    changed = service.call("PATCH", API + path, json={"name": "quay"}).json()
-    assert (changed["name"], service.get(path)["name"]) == ("quay", "quay")
+    for watch in (True, False):
+        changed = service.call("PATCH", API + path, json={"watch": watch}).json()
+        assert (changed["watch"], service.get(path)["watch"]) == (watch, watch)
+    service.finish_jobs()
     deleted = service.call("DELETE", API + path).json()
     assert (deleted["sources_deleted"], deleted["documents_deleted"]) == (1, 1)
     assert service.is_gone(path)

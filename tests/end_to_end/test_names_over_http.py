@@ -7,7 +7,6 @@ import json
 import pytest
 from over_http import API, NOBODY, Caller, Json, falling, ids, refusal, sample, uris
 
-HOP = ["hop", "via", "combined_score"]
 LINKED: dict[str, tuple[str, str]] = {
     "a name": ("Which musical instrument does the author of the backfill guide play?", "people/ines-brandauer.md"),
     "a vendor": (
@@ -46,7 +45,8 @@ def test_an_answer_over_several_hops_says_how_it_was_reached(service: Caller) ->
     assert "Ines Brandauer" in second["expanded_terms"]
     reached = next(hit for hit in answer["results"] if hit["uri"] == sample(LAST_NOTE)[0])
     assert reached["via"].keys() == {"name", "kind", "source_chunk_id"}
-    assert all([name for name in hit if name in HOP] == HOP for hit in answer["results"])
+    assert all({"hop", "combined_score"} <= hit.keys() for hit in answer["results"])
+    assert all(hit["hop"] > 1 for hit in answer["results"] if "via" in hit)
 
 
 @pytest.mark.parametrize(("depth", "has_hops"), [("fast", False), ("auto", True), ("thorough", True)])
@@ -81,15 +81,15 @@ def test_what_does_not_go_over_several_hops_is_refused(service: Caller, path: st
     refusal(refused, "invalid_request", field)
 
 
-def test_a_search_in_two_passes_answers_about_the_entity_of_the_query(service: Caller) -> None:
-    answer = service.search(DECIDED, "/search/two-pass")
+def test_a_search_in_two_passes_answers_about_the_entity_of_the_query(settled: Caller) -> None:
+    answer = settled.search(DECIDED, "/search/two-pass")
     assert answer["search_mode"] == "two_pass"
     assert [entity["name"] for entity in answer["pass1_entities"]][:1] == ["Mara Tolland"]
     assert answer["pass1_entities"][0]["matched_by"] == "name"
     for hit in answer["results"]:
         assert hit["parent"].keys() == {"entity_id", "parent_entity_score", "link_strength", "doc_score"}
     assert answer["results"][0]["parent"]["entity_id"] == answer["pass1_entities"][0]["entity_id"]
-    forced = service.search(DECIDED, ranking={"guidance": {"mode": "force"}})
+    forced = settled.search(DECIDED, ranking={"guidance": {"mode": "force"}})
     assert ids(forced) == ids(answer)
     assert forced["search_mode"] == "two_pass"
 
@@ -102,26 +102,26 @@ def test_a_search_in_two_passes_without_an_entity_says_so(service: Caller) -> No
     assert uris(answer)[0] == sample("decisions/D-019-lime.md")[0]
 
 
-def test_similar_passages_are_near_to_a_passage_or_a_vector(service: Caller) -> None:
-    passage = service.search("lime mortar")["results"][0]["chunk_id"]
-    answer = service.post("/similar", {"chunk_id": passage})
+def test_similar_passages_are_near_to_a_passage_or_a_vector(settled: Caller) -> None:
+    passage = settled.search("lime mortar")["results"][0]["chunk_id"]
+    answer = settled.post("/similar", {"chunk_id": passage})
     assert len(answer["results"]) == 5
     assert passage not in ids(answer)
     assert falling(hit["vector_score"] for hit in answer["results"])
-    page = service.post("/similar", {"chunk_id": passage, "cursor": answer["next_cursor"]})
+    page = settled.post("/similar", {"chunk_id": passage, "cursor": answer["next_cursor"]})
     assert not {*ids(page)} & {*ids(answer)}
-    to_vector = service.post("/similar", {"vector": [0.5] * 384, "limit": 2, "detail": "ids"})
+    to_vector = settled.post("/similar", {"vector": [0.5] * 384, "limit": 2, "detail": "ids"})
     assert len(to_vector["results"]) == 2
 
 
-def test_similar_passages_can_be_filtered_excluded_grouped_and_shortened(service: Caller) -> None:
-    passage = service.search("lime mortar")["results"][0]["chunk_id"]
+def test_similar_passages_can_be_filtered_excluded_grouped_and_shortened(settled: Caller) -> None:
+    passage = settled.search("lime mortar")["results"][0]["chunk_id"]
     request = {"chunk_id": passage, "filters": {"folder": "sample/people"}, "detail": "compact"}
-    people = service.post("/similar", request)
+    people = settled.post("/similar", request)
     assert all("/people/" in uri for uri in uris(people))
-    others = service.post("/similar", request | {"exclude_chunk_ids": ids(people)})
+    others = settled.post("/similar", request | {"exclude_chunk_ids": ids(people)})
     assert not {*ids(others)} & {*ids(people)}
-    grouped = service.post("/similar", {"chunk_id": passage, "group": {"by": "document", "size": 1}})
+    grouped = settled.post("/similar", {"chunk_id": passage, "group": {"by": "document", "size": 1}})
     assert len({hit["document_id"] for hit in grouped["results"]}) == 5
 
 
@@ -140,12 +140,15 @@ def test_lists_from_anywhere_are_merged(service: Caller, merge: str) -> None:
     assert {hit["chunk_id"] for hit in merged["results"]} == {*(hit["chunk_id"] for hit in ours), "other"}
 
 
-def test_merged_lists_are_reranked_and_shortened(service: Caller) -> None:
-    lists = [{"name": query, "hits": service.search(query, limit=3)["results"]} for query in ("ferry", "lime mortar")]
+def test_merged_lists_are_reranked_and_shortened(settled: Caller) -> None:
+    lists = [
+        {"name": query, "hits": settled.search(query, limit=3, mode="semantic")["results"]}
+        for query in ("ferry", "lime mortar")
+    ]
     request = {"query": "lime mortar", "lists": lists, "rerank": "cosine", "rerank_weight": 1.0, "limit": 3}
-    reranked = service.post("/rerank", request)
+    reranked = settled.post("/rerank", request)
     assert [hit["chunk_id"] for hit in reranked["results"]] == [hit["chunk_id"] for hit in lists[1]["hits"]]
-    short = service.post("/rerank", request | {"detail": "ids"})
+    short = settled.post("/rerank", request | {"detail": "ids"})
     assert short["results"][0].keys() == {"chunk_id", "score"}
 
 

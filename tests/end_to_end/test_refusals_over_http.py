@@ -52,7 +52,7 @@ REFUSED: dict[str, tuple[dict[str, Any], int, str, str | None]] = {
     ),
     "a vector of another length": (post("/search", {"vector": [1, 2]}), 422, "invalid_vector", "vector"),
     "a vector without words for words alone": (
-        post("/search", {"vector": [0.1] * 384, "mode": "lexical"}), 422, "invalid_request", None,
+        post("/search", {"vector": [0.1] * 384, "mode": "lexical"}), 422, "no_words", "mode",
     ),
     "an unknown operator": (
         post("/search", {"query": "a", "filters": {"metadata": {"year": {"$gt": 1}}}}),
