@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import functools
 import inspect
 import json
 import re
@@ -11,7 +12,7 @@ import runpy
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints, is_typeddict
 from uuid import uuid4
 
 import harness
@@ -75,10 +76,11 @@ async def test_documents_are_stored_found_read_listed_and_deleted(client: AsyncC
     assert (added.added, refused) == (3, [(1, "content", "blank_content"), (2, None, "invalid_json")])
     answer = await client.search("which mortar", limit=1, filters={"metadata": {"team": "masonry"}})
     assert [(hit.uri, hit.document_id) for hit in answer.results] == [("notes/lime.md", stored.document_id)]
-    details: tuple[options.Detail, ...] = ("full", "preview", "compact", "ids")
+    details: tuple[options.Detail, ...] = ("full", "compact", "ids")
     for detail in details:
-        [hit] = (await client.search("which mortar", limit=1, detail=detail, group_by="document")).results
+        [hit] = (await client.search("which mortar", limit=1, detail=detail, group={"by": "document"})).results
         assert hit.chunk_id == answer.results[0].chunk_id
+        assert ("lime mortar" in hit.text) == (detail != "ids")
     assert (await client.search_multihop("which mortar", limit=1)).results[0].hop == 1
     assert (await client.search_by_entity("which mortar")).results
     assert len((await client.similar(answer.results[0].chunk_id, limit=2)).results) == 2
@@ -410,7 +412,7 @@ def test_the_client_has_every_operation_of_the_contract() -> None:
 
 OPTIONS: dict[str, tuple[Any, set[str]]] = {
     "search": (options.SearchOptions, {"query"}),
-    "search/multihop": (options.MultihopOptions, {"query"}),
+    "search/multihop": (options.SearchOptions, {"query"}),
     "search/why": (options.WhyOptions, {"query"}),
     "similar": (options.SimilarOptions, {"chunk_id"}),
     "rerank": (options.RerankOptions, {"lists"}),
@@ -438,7 +440,18 @@ def test_results_and_options_have_the_fields_of_the_contract() -> None:
             _compare(fields.get((method, re.sub(r"{\w+}", "-", path)), {}), wanted, f"{method} {path}")
     for path, (given, own) in OPTIONS.items():
         body = CONTRACT["paths"][f"/api/rag/{path}"]["post"]["requestBody"]["content"]["application/json"]["schema"]
-        assert {*given.__annotations__} | own | {"omit_nulls"} == {*_fields(body, shared, ())} | {"omit_nulls"}, path
+        wanted = _fields(body, shared, ())
+        tuning = wanted.pop("ranking", {})
+        taken = _keys(given)
+        assert {*taken} | own == {*wanted, *tuning}, path
+        _compare(taken, {name: fields for name, fields in (wanted | tuning).items() if name not in own}, path)
+
+
+def _keys(kind: Any) -> dict[str, Any]:
+    """The keys of a typed dictionary, and theirs."""
+    if is_typeddict(kind):
+        return {name: _keys(one) for name, one in get_type_hints(kind).items()}
+    return functools.reduce(_joined, map(_keys, get_args(kind)), {})
 
 
 def _compare(own: dict[str, Any], wanted: dict[str, Any], place: str) -> None:
