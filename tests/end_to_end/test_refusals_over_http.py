@@ -54,6 +54,16 @@ REFUSED: dict[str, tuple[dict[str, Any], int, str, str | None]] = {
     "a vector without words for words alone": (
         post("/search", {"vector": [0.1] * 384, "mode": "lexical"}), 422, "no_words", "mode",
     ),
+    "an explanation of ids": (
+        post("/search", {"query": "a", "detail": "ids", "explain": True}), 422, "not_explainable", "explain",
+    ),
+    "groups of similar passages at their old place": (
+        post("/similar", {"chunk_id": NOBODY, "group_by": "document"}), 422, "moved_field", "group_by",
+    ),
+    "an option of merging that is gone": (
+        post("/rerank", {"lists": [{"name": "ours", "hits": []}], "omit_nulls": True}),
+        422, "moved_field", "omit_nulls",
+    ),
     "an unknown operator": (
         post("/search", {"query": "a", "filters": {"metadata": {"year": {"$gt": 1}}}}),
         422, "unknown_operator", "filters.metadata.year",
