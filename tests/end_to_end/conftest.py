@@ -139,7 +139,7 @@ def keys(addresses: tuple[str, str], environment: dict[str, str]) -> dict[str, s
         name: subprocess.Popen([*command, *arguments], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
         for name, arguments in KEYS.items()
     }
-    made = {name: process.communicate(timeout=3 * PATIENCE_S)[0].strip() for name, process in making.items()}
+    made = {name: process.communicate(timeout=PATIENCE_S)[0].strip() for name, process in making.items()}
     assert all(process.returncode == 0 for process in making.values())
     return made
 

@@ -11,7 +11,7 @@ import httpx
 
 API = "/api/rag"
 NOBODY = "00000000-0000-4000-8000-000000000000"
-PATIENCE_S = 90.0
+PATIENCE_S = 180.0
 SAMPLES = "sample/"
 """The sample notes have URIs with this beginning."""
 
