@@ -19,8 +19,6 @@ from app.store.schema import tables
 def run_on(connection: Connection) -> None:
     """Run the command on an open connection."""
     configure(connection)
-    # Where Citus is not loaded, only a superuser may set its parameters for a function: `db distribute` sets this one.
-    vars(context.script.get_revision("0015").module)["LOCALLY"] = "SELECT"
     with context.begin_transaction():
         context.run_migrations()
 
