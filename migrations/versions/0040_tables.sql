@@ -1,4 +1,5 @@
--- The tables and indexes of revision 0040, and the functions that compute columns.
+-- The tables and indexes of revision 0040, and the functions that compute columns. Of two indexes that look equally good the
+-- planner takes the one that was created first, so their order is that of the revisions before.
 
 -- A date or time of ISO 8601, in UTC unless it has an offset. The cast raises an error for 30 February; it depends on no
 -- setting, because the text is in ISO format and has an offset.
@@ -114,11 +115,11 @@ CREATE TABLE stepwell.documents (
     CONSTRAINT fk_documents_sources FOREIGN KEY (user_id, source_id) REFERENCES stepwell.sources (user_id, source_id)
 ) WITH (autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 2000);
 
+CREATE INDEX ix_documents_user_id_created_at_document_id ON stepwell.documents (user_id, created_at, document_id);
+
 CREATE INDEX ix_documents_metadata ON stepwell.documents USING gin (metadata jsonb_path_ops);
 
 CREATE INDEX ix_documents_names_version ON stepwell.documents (names_version);
-
-CREATE INDEX ix_documents_user_id_created_at_document_id ON stepwell.documents (user_id, created_at, document_id);
 
 CREATE INDEX ix_documents_user_id_source_id_source_path ON stepwell.documents (user_id, source_id, source_path);
 
@@ -138,16 +139,18 @@ CREATE TABLE stepwell.chunks (
     embedding_key uuid NOT NULL,
     CONSTRAINT pk_chunks PRIMARY KEY (user_id, chunk_id),
     CONSTRAINT ck_chunks_user_id CHECK (user_id <> ''),
-    CONSTRAINT uq_chunks_user_id_document_id_chunk_index UNIQUE (user_id, document_id, chunk_index) DEFERRABLE,
     CONSTRAINT fk_chunks_documents FOREIGN KEY (user_id, document_id)
         REFERENCES stepwell.documents (user_id, document_id) ON DELETE CASCADE
 ) WITH (autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 2000);
 
-CREATE INDEX ix_chunks_tsv ON stepwell.chunks USING gin (tsv);
-
 CREATE INDEX ix_chunks_user_id_embedding_key ON stepwell.chunks (user_id, embedding_key);
 
 CREATE UNIQUE INDEX uq_chunks_user_id_chunk_no ON stepwell.chunks (user_id, chunk_no) INCLUDE (chunk_id);
+
+ALTER TABLE stepwell.chunks ADD CONSTRAINT uq_chunks_user_id_document_id_chunk_index
+UNIQUE (user_id, document_id, chunk_index) DEFERRABLE;
+
+CREATE INDEX ix_chunks_tsv ON stepwell.chunks USING gin (tsv);
 
 CREATE TABLE stepwell.document_facets (
     user_id text NOT NULL,
@@ -209,10 +212,10 @@ CREATE TABLE stepwell.embeddings (
 
 ALTER TABLE stepwell.embeddings ALTER COLUMN embedding SET STORAGE MAIN;
 
+CREATE INDEX ix_embeddings_user_id_document_id ON stepwell.embeddings (user_id, document_id);
+
 CREATE INDEX ix_embeddings_embedding ON stepwell.embeddings
     USING hnsw (embedding halfvec_cosine_ops) WITH (m = 16, ef_construction = 200);
-
-CREATE INDEX ix_embeddings_user_id_document_id ON stepwell.embeddings (user_id, document_id);
 
 CREATE TABLE stepwell.entities (
     user_id text NOT NULL,
@@ -363,9 +366,9 @@ CREATE TABLE stepwell.feedback (
         REFERENCES stepwell.documents (user_id, document_id) ON DELETE CASCADE
 );
 
-CREATE INDEX ix_feedback_user_id_at ON stepwell.feedback (user_id, at);
-
 CREATE INDEX ix_feedback_user_id_document_id ON stepwell.feedback (user_id, document_id);
+
+CREATE INDEX ix_feedback_user_id_at ON stepwell.feedback (user_id, at);
 
 CREATE TABLE stepwell.headings (
     user_id text NOT NULL,
@@ -429,11 +432,11 @@ CREATE TABLE stepwell.jobs (
     CONSTRAINT ck_jobs_user_id CHECK (user_id <> '')
 );
 
-CREATE INDEX ix_jobs_of_document ON stepwell.jobs (user_id, kind, status, (payload ->> 'document_id'));
+CREATE INDEX ix_jobs_waiting ON stepwell.jobs (run_at) WHERE status IN ('queued', 'running');
 
 CREATE INDEX ix_jobs_user_id_created_at_job_id ON stepwell.jobs (user_id, created_at, job_id);
 
-CREATE INDEX ix_jobs_waiting ON stepwell.jobs (run_at) WHERE status IN ('queued', 'running');
+CREATE INDEX ix_jobs_of_document ON stepwell.jobs (user_id, kind, status, (payload ->> 'document_id'));
 
 CREATE TABLE stepwell.key_uses (
     key_id text NOT NULL,
