@@ -29,10 +29,9 @@ class RelevanceCalibration:
 
     @classmethod
     def from_millionths(cls, values: Sequence[int]) -> RelevanceCalibration:
-        """The calibration that is stored as six integers; as four, before several hops had a scale of their own."""
+        """The calibration that is stored as six integers."""
         numbers = [value / _MILLION for value in values]
-        relevance, answerable, *hops = (LogitScale(*numbers[start : start + 2]) for start in range(0, len(numbers), 2))
-        return cls(relevance, answerable, *(hops or [relevance]))
+        return cls(*(LogitScale(*numbers[start : start + 2]) for start in range(0, len(numbers), 2)))
 
     @property
     def millionths(self) -> list[int]:

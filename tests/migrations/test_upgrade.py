@@ -16,7 +16,15 @@ from sqlalchemy.engine import make_url
 from app import errors
 from app.pipelines.maintenance import repair
 from app.pipelines.running.chunking_options import ChunkingOptions
-from app.shapes import Filters, HybridRequest, IndexText, LexicalQuery, Weights
+from app.shapes import (
+    Filters,
+    HybridRequest,
+    IndexText,
+    LexicalQuery,
+    LogitScale,
+    RelevanceCalibration,
+    Weights,
+)
 from app.store.connection import transactions
 from app.store.embedded import embedded_programs
 from app.store.filters import filters
@@ -96,6 +104,19 @@ FROM stepwell.chunks AS c JOIN stepwell.documents AS d USING (user_id, document_
 WHERE c.tsv @@ 'tide' GROUP BY 1, 2
 """
 """How many chunks have a word, by user and kind of document."""
+
+
+async def test_0041_gives_a_calibration_of_four_numbers_the_scale_of_relevance_for_several_hops(populated) -> None:
+    owner, database = await populated.connect(), transactions.connect(populated.service_dsn, pool_size=1)
+    try:
+        await owner.execute("UPDATE stepwell.tenants SET calibration = calibration[1:4] WHERE user_id = 'ana'")
+        await _upgrade(populated)
+        async with database.reading("ana") as reading:
+            relevance = LogitScale(1.5, 0.8)
+            assert reading.calibration == RelevanceCalibration(relevance, LogitScale(), relevance)
+    finally:
+        await database.close()
+        await owner.close()
 
 
 async def test_a_database_of_an_earlier_revision_is_refused_and_not_changed(populated) -> None:

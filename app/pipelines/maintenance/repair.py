@@ -26,8 +26,9 @@ from app.store.connection.transactions import Database
 from app.store.documents import documents, hidden_chunks
 from app.store.entities import mentions, name_changes
 from app.store.entities.mentions import LinkedNames
+from app.store.facets import facet_counts
 from app.store.jobs import jobs
-from app.store.maintenance import facet_repairs, repairs
+from app.store.maintenance import repairs
 from app.store.maintenance.repairs import Postings, Text
 
 T = TypeVar("T")
@@ -212,11 +213,11 @@ async def _rewrite_postings(user_id: str, wrong: Sequence[Postings], since: int,
 
 async def _facets(user_id: str, *, db: Database, rewrite: bool) -> int:
     async with db.reading(user_id) as reading:
-        found = await facet_repairs.differences(reading)
+        found = await facet_counts.differences(reading)
     if found and rewrite:
         async with db.writing(user_id) as writing:
             await writing.lock()
-            await facet_repairs.correct(writing)
+            await facet_counts.recount(writing)
     return found
 
 

@@ -21,7 +21,6 @@ from app.recognition.process import Recogniser
 from app.shapes import AllowedHosts, Facet, FeedbackOptions, Restriction, SourceRoots
 from app.store.connection.read_routes import ReadRoute
 from app.store.connection.transactions import Database
-from app.store.facets.document_ids import IdCache
 from app.store.maintenance.standby import Standby
 
 CACHED_VALUES, FACETS_TTL_S = 200_000, 3_600
@@ -79,7 +78,6 @@ class Services:
     facet_cache: TTLCache[Hashable, Sequence[Facet]] = field(
         default_factory=lambda: TTLCache(CACHED_VALUES, FACETS_TTL_S, getsizeof=_values_in)
     )
-    facet_ids: IdCache = field(default_factory=IdCache)
     synonym_cache: SynonymCache = field(default_factory=SynonymCache)
     source_names: SourceNames = field(default_factory=SourceNames)
     cache: VectorCache = field(default_factory=VectorCache)

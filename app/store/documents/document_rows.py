@@ -140,7 +140,7 @@ async def _insert(db: Writing, new: Sequence[DocumentWrite], names_version: int)
     await db.execute(
         sql.statement("insert_documents"), {"user_id": db.user_id, "names_version": names_version, **binds}
     )
-    await facet_counts.count(db, document_ids, added=[draft.metadata for draft in drafts])
+    await facet_counts.count(db, added=[draft.metadata for draft in drafts])
 
 
 async def update(db: Writing, document_id: UUID, draft: DocumentDraft, values: Mapping[str, Any]) -> None:
@@ -157,9 +157,9 @@ async def update(db: Writing, document_id: UUID, draft: DocumentDraft, values: M
     changed_at = sa.case((same, _d.updated_at), else_=sa.select(sa.func.now()).scalar_subquery())
     extracted = sa.case((_d.content_hash == draft.content_hash, _d.extracted), else_=sa.literal([], JSONB))
     change = sa.update(tables.documents).where(_d.user_id == db.user_id, _d.document_id == document_id)
-    before = await facet_counts.stored(db, document_id)
+    before = await facet_counts.stored(db, [document_id])
     await db.execute(change.values(**{"extracted": extracted, **values}, updated_at=changed_at))
-    await facet_counts.count_update(db, document_id, before, values)
+    await facet_counts.count(db, added=[draft.metadata], removed=before)
 
 
 def attributes(draft: DocumentDraft) -> dict[str, Any]:

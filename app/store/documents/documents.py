@@ -231,10 +231,9 @@ async def delete(db: Writing, document_id: UUID) -> tuple[RowCounts, str]:
         raise not_found()
     linked = await document_rows.clear(db, document_id)
     await mentions.prune(db, linked)
-    stored = await facet_counts.stored(db, document_id)
-    await facet_counts.remove_ids(db, document_id)
+    stored = await facet_counts.stored(db, [document_id])
     await db.execute(sa.delete(tables.documents).where(_d.user_id == db.user_id, _d.document_id == document_id))
-    await facet_counts.count(db, removed=[stored.get("metadata", {})])
+    await facet_counts.count(db, removed=stored)
     return found, numbers
 
 

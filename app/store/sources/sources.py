@@ -17,7 +17,6 @@ from app import errors
 from app.shapes import FileFailure, KnownFile, Source, SourceDraft, SourceNumbers
 from app.store.connection import sql
 from app.store.connection.transactions import Reading, SharedTransaction, Writing
-from app.store.facets import facet_counts
 from app.store.schema import tables
 
 _s = tables.sources.c
@@ -188,7 +187,6 @@ _LINK_FILES = sql.inline(
     FROM unnest(:document_ids, :paths) AS g (document_id, path)
     WHERE d.user_id = :user_id AND d.document_id = g.document_id
       AND (d.source_id IS DISTINCT FROM :source_id OR d.source_path IS DISTINCT FROM g.path)
-    RETURNING d.document_id
     """,
     user_id="text",
     source_id="uuid",
@@ -200,8 +198,7 @@ _LINK_FILES = sql.inline(
 async def link(db: Writing, source_id: UUID, paths: Mapping[UUID, str]) -> None:
     """Make documents those of files of a source, by the paths of their files."""
     binds = {"user_id": db.user_id, "source_id": source_id, "document_ids": list(paths), "paths": list(paths.values())}
-    if linked := list(await db.scalars(_LINK_FILES, binds)):
-        await facet_counts.store_ids(db, linked)
+    await db.execute(_LINK_FILES, binds)
 
 
 async def has_documents(db: Reading, source_id: UUID) -> bool:
