@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.cells import cell_len
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 from rich.text import Text
 
+from app.cli import terminal
 from app.errors import BadRequest, StepwellError
 
 if TYPE_CHECKING:  # a command by way of a service needs neither settings nor an event loop
@@ -80,8 +80,7 @@ PADDING, NARROWEST = 3, 12
 """Characters that a table's column takes beside its values, and the narrowest column whose values may wrap."""
 Result = TypeVar("Result")
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+out, err = terminal.console(), terminal.console(stderr=True)
 
 
 def settings(data_dir: Path | None = None, **overrides: Any) -> Settings:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 import stamina
 from pydantic import SecretStr
@@ -27,7 +27,7 @@ from app.shapes import AllowedHosts, FeedbackOptions, SourceRoots
 from app.store.connection import transactions
 from app.store.connection.transactions import Database, ServerHooks, TimeLimits
 from app.store.embedded import postgres
-from app.store.maintenance import health, migration, roles
+from app.store.maintenance import health, migration
 from app.store.maintenance.standby import Standby, StandbyExpectation
 from app.text.words import languages
 
@@ -37,8 +37,6 @@ START_RETRY_S = 20.0
 """Seconds for which a start retries an unavailable database."""
 MOST_RECOGNITION_THREADS = 4
 """Threads beyond which recognising a page hardly gets faster."""
-OWNER_STATEMENT_MS = 3_600_000
-"""Statement timeout of administrative commands: deleting a large user takes minutes."""
 
 
 @asynccontextmanager
@@ -53,7 +51,7 @@ async def open_services(
     """
     async with AsyncExitStack() as stack:
         database, owner = await stack.enter_async_context(_open_databases(settings, pool_size))
-        with _naming_server(settings.database_url, "DATABASE_URL"):
+        with health.naming_server(_plain(settings.database_url), "DATABASE_URL"):
             await _checked(database, settings)
         if owner is not None and not names_later:
             with suppress(errors.DiskFull):  # the next command does it; searches need no room
@@ -108,7 +106,7 @@ async def open_services(
 async def open_database(settings: Settings, *, pool_size: int | None = None) -> AsyncIterator[Database]:
     """Opens the database as the service's role; the embedded server is started, migrated and supervised."""
     async with _open_databases(settings, pool_size) as (database, _owner):
-        with _naming_server(settings.database_url, "DATABASE_URL"):
+        with health.naming_server(_plain(settings.database_url), "DATABASE_URL"):
             yield database
 
 
@@ -122,7 +120,7 @@ async def _open_databases(settings: Settings, pool_size: int | None) -> AsyncIte
             dsn = settings.database_url.get_secret_value()
         else:
             server = await stack.enter_async_context(postgres.EmbeddedPostgres(locations.data_dir(settings)))
-            await _upgraded(settings, server.owner_dsn)
+            await upgrade(settings, server.owner_dsn)
             dsn = server.service_dsn
             hooks = ServerHooks(server.ensure_running, functools.partial(health.is_full, locations.data_dir(settings)))
             restart_only = ServerHooks(server.ensure_running)
@@ -160,40 +158,9 @@ def _connect(settings: Settings, dsn: str, pool_size: int | None, hooks: ServerH
     return transactions.connect(dsn, pool_size=size, pool_wait_s=settings.pool_wait_s, limits=limits, hooks=hooks)
 
 
-@asynccontextmanager
-async def open_owner(settings: Settings) -> AsyncIterator[Database]:
-    """Opens the database as its owner and checks its revision; the embedded server is started and migrated.
-
-    Raises BadRequest where the role is not the owner, SchemaMismatch, DatabaseUnavailable, EmbeddedServerError.
-    """
-    async with open_owner_dsn(settings) as dsn:
-        if settings.database_url is None and settings.migration_url is None:
-            await _upgraded(settings, dsn)
-        limits = TimeLimits(write_ms=OWNER_STATEMENT_MS)
-        owner = transactions.connect(dsn, pool_size=1, pool_wait_s=settings.pool_wait_s, limits=limits)
-        try:
-            await roles.check_owner(owner)
-            await migration.check_revision(owner)
-            yield owner
-        finally:
-            await owner.close()
-
-
-@asynccontextmanager
-async def open_owner_dsn(settings: Settings) -> AsyncIterator[str]:
-    """Returns the owner's address: STEPWELL_MIGRATION_URL, else DATABASE_URL, else that of the embedded server."""
-    if settings.database_url is None and settings.migration_url is None:
-        async with postgres.EmbeddedPostgres(locations.data_dir(settings)) as server:
-            yield server.owner_dsn
-    else:
-        chosen = settings.migration_url or settings.database_url
-        with _naming_server(chosen, "STEPWELL_MIGRATION_URL" if settings.migration_url else "DATABASE_URL"):
-            yield chosen.get_secret_value() if chosen else ""
-
-
 async def migrate(settings: Settings, owner_dsn: str) -> str:
     """Upgrades the schema, extracts mentions again where the rules have changed, and returns the revision."""
-    revision = await _upgraded(settings, owner_dsn)
+    revision = await upgrade(settings, owner_dsn)
     await extract_again(settings, owner_dsn)
     return revision
 
@@ -207,7 +174,8 @@ async def extract_again(settings: Settings, owner_dsn: str) -> None:
         await owner.close()
 
 
-async def _upgraded(settings: Settings, owner_dsn: str) -> str:
+async def upgrade(settings: Settings, owner_dsn: str) -> str:
+    """Upgrades the schema and returns the revision. Raises what `migration.upgrade` raises, and ConnectionLost."""
     model, dimension = models.embedding(settings)
     try:
         return await migration.upgrade(owner_dsn, model=model, dimension=dimension)
@@ -215,16 +183,8 @@ async def _upgraded(settings: Settings, owner_dsn: str) -> str:
         raise errors.ConnectionLost("The database cannot be reached; try again shortly.") from error
 
 
-@contextmanager
-def _naming_server(url: SecretStr | None, variable: str) -> Iterator[None]:
-    """Adds the server's host and port, and the variable that sets them, to the message of DatabaseUnavailable."""
-    try:
-        yield
-    except errors.DatabaseUnavailable as error:
-        if url is None:
-            raise
-        server = health.address(url.get_secret_value())
-        raise type(error)(f"{error.message} {variable} names the server {server}.") from error
+def _plain(url: SecretStr | None) -> str | None:
+    return None if url is None else url.get_secret_value()
 
 
 def chunking_options(settings: Settings) -> ChunkingOptions:

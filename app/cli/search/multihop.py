@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from typing import Annotated
 
@@ -66,7 +65,7 @@ def multihop(
     )  # fmt: skip
     answer = backend.search_multihop({**request, "detail": "compact" if snippets else "full"})
     if as_json:
-        typer.echo(json.dumps(answer))
+        terminal.write_json(answer)
     else:
         options.out.print(chain(answer))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import typer
@@ -52,7 +51,7 @@ def search(
     )  # fmt: skip
     answer = backend.search({**request, "explain": explain or not as_json, "detail": _detail(snippets)})
     if as_json:
-        typer.echo(json.dumps(answer))
+        terminal.write_json(answer)
     else:
         show(answer, query, explain=explain)
 

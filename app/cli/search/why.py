@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from typing import Annotated
 from uuid import UUID
@@ -43,7 +42,7 @@ def why(
     )  # fmt: skip
     answer = _of_passage(request, passage, backend)
     if as_json:
-        typer.echo(json.dumps(answer))
+        terminal.write_json(answer)
     else:
         show(answer)
     if answer["verdict"] == "not_found":

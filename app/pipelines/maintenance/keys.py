@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from app import errors
 from app.pipelines.maintenance import tokens
@@ -26,7 +26,9 @@ from app.store.accounts.keys import Key, NewKey, Verified
 from app.store.connection import failures
 from app.store.connection.transactions import Database, SharedTransaction
 from app.store.filters import filters
-from app.store.maintenance.standby import Standby
+
+if TYPE_CHECKING:  # it imports what migrates, which a command that manages keys need not
+    from app.store.maintenance.standby import Standby
 
 __all__ = [
     "SCOPES",

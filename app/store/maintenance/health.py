@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -112,6 +114,17 @@ def address(dsn: str) -> str:
     url = sa.make_url(engines.asyncpg_url(dsn))
     host = url.host or str(url.query.get("host") or "localhost")
     return host if host.startswith("/") else f"{host}:{url.port or 5432}"
+
+
+@contextmanager
+def naming_server(url: str | None, variable: str) -> Iterator[None]:
+    """Adds the server's host and port, and the variable that sets them, to the message of DatabaseUnavailable."""
+    try:
+        yield
+    except errors.DatabaseUnavailable as error:
+        if url is None:
+            raise
+        raise type(error)(f"{error.message} {variable} names the server {address(url)}.") from error
 
 
 def reason(error: BaseException) -> str:

@@ -14,14 +14,14 @@ from uuid import uuid4
 import harness
 import made_files
 import pytest
+from app.cli.backends import local_ingest
+from app.cli.backends.ingest_progress import Busiest, Chunks, Rates, Recognised
+from app.cli.backends.ingesting import Files, Summary
 from fake_provider import FakeProvider
 from rich.progress import BarColumn, TextColumn
 from watchfiles import Change
 
 from app.cli import progress
-from app.cli.backends import local_ingest
-from app.cli.backends.ingest_progress import Busiest, Chunks, Rates, Recognised
-from app.cli.backends.ingesting import Files, Summary
 from app.cli.documents import ingest
 from app.cli.progress import Progress
 from app.errors import UnreadableFile

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import harness
 import web_site
+from app.cli.backends import local_ingest
+from app.cli.backends.ingesting import Files, Summary
 from web_site import response
 
 from app import runtime
 from app.cli import options
-from app.cli.backends import local_ingest
-from app.cli.backends.ingesting import Files, Summary
 
 
 async def test_pages_are_stored_and_counted_as_files_are(data_dir: Path) -> None:
