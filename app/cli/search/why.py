@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 import typer
 from rich.markup import escape
 
-from app.cli import options
-from app.cli.backends import connecting
-from app.cli.backends.backend import Answer, Backend, Body
-from app.cli.search import json_option, passage_text, recency_option
-from app.cli.search.search import request_of
+from app import errors
+from app.cli import connecting, options, terminal
+from app.cli.client import Answer, Body, Client
+from app.cli.search import json_option, recency_option, requests
 from app.shapes import limits
 
 
 @connecting.connected
 def why(
-    backend: Backend,
+    client: Client,
     query: Annotated[str, typer.Argument(help="The query of the search.")],
     passage: Annotated[str, typer.Argument(help="URI or path of a document, or the id of a document or chunk.")],
     limit: Annotated[int, typer.Option(min=1, max=limits.MAX_HITS, help="Maximum number of hits.")] = 5,
@@ -27,6 +28,7 @@ def why(
     rerank: options.Reranking = options.Rerank.none,
     mmr: options.Mmr = False,
     recency: recency_option.RecencyText = None,
+    collapse: options.Collapse = True,
     hierarchy: options.Hierarchy = True,
     hierarchy_alpha: options.HierarchyAlpha = None,
     filters: json_option.FiltersJson = None,
@@ -36,49 +38,54 @@ def why(
 
     A query that begins with - follows --: stepwell why -- '-cement lime' notes/lime.md.
     """
-    request = request_of(
-        query, limit=limit, mode=mode.value, rerank=rerank.value, mmr=mmr, recency=recency,
-        hierarchy="auto" if hierarchy else "off", alpha=hierarchy_alpha, filters=filters,
+    request = requests.build(
+        query, limit=limit, mode=mode.value, filters=filters, collapse=collapse, recency=recency, rerank=rerank.value,
+        mmr=mmr, hierarchy=None if hierarchy else "off", alpha=hierarchy_alpha,
     )  # fmt: skip
-    answer = _of_passage(request, passage, backend)
+    answer = _explain(request, passage, client)
     if as_json:
         terminal.write_json(answer)
     else:
-        show(answer)
-    if answer["verdict"] == "not_found":
-        raise typer.Exit(1)
+        _show(answer)
 
 
-def _of_passage(request: Body, passage: str, backend: Backend) -> Answer:
-    """The explanation of the document with this URI or path, else of the chunk or document with this id."""
+def _explain(request: Body, passage: str, client: Client) -> Answer:
+    """The explanation of the document with this URI or path, else of the chunk or document with this id.
+
+    Raises NotFound.
+    """
     keys = [{"uri": options.absolute_path(passage)}, {"uri": passage}]
     with suppress(ValueError):
         found = str(UUID(passage))
         keys = [{"chunk_id": found}, {"document_id": found}, {"uri": passage}]
     for key in keys:
-        answer = backend.why({**request, **key})
-        if answer["verdict"] != "not_found":
-            break
-    return answer
+        try:
+            answer = client.post("/search/why", {**request, **key})
+        except errors.StepwellError as error:
+            if error.status != errors.NotFound.status:
+                raise
+            continue
+        if answer.get("verdict") != "not_found":
+            return answer
+    raise errors.NotFound(f"There is no passage with this id, uri or path: {passage}.")
 
 
-def show(answer: Answer) -> None:
-    """Prints the verdict with its reason, then the legs and the steps."""
-    options.out.print(f"[bold]{answer['verdict'].replace('_', ' ')}[/]: {escape(answer['summary'])}")
-    if (chunk := answer["chunk"]) is None:
-        return
-    place = passage_text.place(chunk)
-    place.append(f"chunk {chunk['chunk_id']}", style="dim not bold")
-    options.out.print(place)
-    legs = options.table("leg", "rank", "candidates", "score", "entry score")
-    for leg in answer["legs"]:
-        rank = "–" if leg["rank"] is None else f"{leg['rank']}" if leg["exact"] else f"≥ {leg['rank']}"
-        legs.add_row(leg["leg"], rank, str(leg["candidates"]), _number(leg["score"]), _number(leg["entry_score"]))
-    options.print_table(legs)
-    for step in answer["steps"]:
-        mark = "[green]✓[/]" if step["passed"] else "[red]✗[/]"
-        options.out.print(f"{mark} {step['step'].replace('_', ' ')}: {escape(step['detail'])}")
+def _show(answer: Mapping[str, Any], indent: str = "") -> None:
+    """Prints the fields of an answer, those of an object in it indented."""
+    for name, value in answer.items():
+        label = f"{indent}[bold]{name.replace('_', ' ')}[/]:"
+        if isinstance(value, dict):
+            options.out.print(label)
+            _show(value, indent + "  ")
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            options.out.print(label)
+            for one in value:
+                options.out.print(f"{indent}  - {escape(_line(one))}", soft_wrap=True)
+        elif value is not None:
+            options.out.print(
+                f"{label} {escape(value if isinstance(value, str) else json.dumps(value))}", soft_wrap=True
+            )
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4f}"
+def _line(fields: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')}: {value}" for name, value in fields.items() if value is not None)
