@@ -46,7 +46,10 @@ Reranking = Annotated[
 ]
 Mmr = Annotated[bool, typer.Option("--mmr/--no-mmr", help="Diversify the top hits by maximal marginal relevance.")]
 Collapse = Annotated[
-    bool, typer.Option("--collapse/--no-collapse", help="Show one of several passages with nearly the same text.")
+    bool,
+    typer.Option(
+        "--collapse/--no-collapse", help="Show only the best one of several passages with nearly the same text."
+    ),
 ]
 Hierarchy = Annotated[bool, typer.Option("--hierarchy/--no-hierarchy", help="Use the entities that the query names.")]
 HierarchyAlpha = Annotated[
@@ -69,9 +72,6 @@ DataDir = Annotated[
     ),
 ]
 User = Annotated[str, typer.Option("--user", help="The user who owns the documents.")]
-Snippets = Annotated[
-    bool, typer.Option("--snippets", help="Show the sentences of each passage that match best, not its beginning.")
-]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 LOCAL = "local"
 USAGE = frozenset({400, 413, 422})
