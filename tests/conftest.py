@@ -22,9 +22,10 @@ from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
 from app.config import usable_cores
-from app.pipelines.documents import documents
+from app.pipelines.documents import documents, ingest
 from app.pipelines.running.services import Services
 from app.providers.base import Embedder
+from app.shapes import Upload
 from app.store.connection import transactions
 from app.store.embedded import postgres
 from app.store.maintenance import migration
@@ -189,7 +190,7 @@ async def demo_template(
     opened = transactions.connect(address.service_dsn, pool_size=4, pool_wait_s=30.0)
     uploads = [Upload(one["content"], uri=one["uri"], metadata=one["metadata"]) for one in demo.sample_documents()]
     services = Services(opened, offline_embedder)
-    assert [outcome.error async for outcome in ingest.many(uploads, auth.LOCAL_USER, services)] == [None] * len(uploads)
+    assert [outcome.error async for outcome in ingest.many(uploads, "local", services)] == [None] * len(uploads)
     await opened.close()
     return address.name
 

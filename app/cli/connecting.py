@@ -46,8 +46,11 @@ def connected(command: Command) -> Command:
     @functools.wraps(command)
     def run(context: typer.Context, **given: Any) -> None:
         url, user = _url(context, given.pop("url")), given.pop("user")
-        with opened(url, given.pop("api_key"), user, given.pop("data_dir")) as found:
-            command(found, **given)
+        try:
+            with opened(url, given.pop("api_key"), user, given.pop("data_dir")) as found:
+                command(found, **given)
+        except KeyboardInterrupt:
+            raise options.interrupted() from None
 
     hints = get_type_hints(command, include_extras=True)
     _client, *own = inspect.signature(command).parameters.values()

@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import Lock
 
 import httpx
 from anyio.from_thread import BlockingPortal, start_blocking_portal
@@ -50,6 +51,7 @@ class InProcess(httpx.BaseTransport):
         self._settings = options.settings(data_dir)
         self._stack = ExitStack()
         self._opened: _Application | None = None
+        self._opening = Lock()
         self._running: set[Future[httpx.Response]] = set()
 
     @property
@@ -89,11 +91,12 @@ class InProcess(httpx.BaseTransport):
         self._stack.close()
 
     def _application(self) -> _Application:
-        if self._opened is None:
-            portal = self._stack.enter_context(start_blocking_portal(name="application"))
-            opening = portal.wrap_async_context_manager(_open(self._user, self._settings, portal))
-            self._opened = self._stack.enter_context(opening)
-        return self._opened
+        with self._opening:
+            if self._opened is None:
+                portal = self._stack.enter_context(start_blocking_portal(name="application"))
+                opened = portal.wrap_async_context_manager(_open(self._user, self._settings, portal))
+                self._opened = self._stack.enter_context(opened)
+            return self._opened
 
 
 class _Application:

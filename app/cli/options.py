@@ -102,8 +102,13 @@ def run(work: Coroutine[Any, Any, Result], *, loop: Callable[[], asyncio.Abstrac
         with asyncio.Runner(loop_factory=loop) as runner:
             return runner.run(work)
     except KeyboardInterrupt:
-        err.print("Interrupted.")
-        raise typer.Exit(130) from None
+        raise interrupted() from None
+
+
+def interrupted() -> typer.Exit:
+    """Says that the command was interrupted; returns what ends it with status 130."""
+    err.print("Interrupted.")
+    return typer.Exit(130)
 
 
 def checked_user(user: str) -> str:
@@ -150,12 +155,6 @@ def write_text(path: Path, text: str, *, option: str) -> None:
 def absolute_path(named: str) -> str:
     """The absolute path of a file that is named as in a shell: relative to the working folder, or with `~`."""
     return os.path.abspath(os.path.expanduser(named))
-
-
-def check_rerank(rerank: str | None, chosen: Settings) -> None:
-    """Raises BadRequest where reranking by a provider is requested and none is configured."""
-    if rerank == Rerank.provider and chosen.reranker == "cosine":
-        raise BadRequest("No reranker is configured: set STEPWELL_RERANKER to cohere, jina or tei.", field="rerank")
 
 
 def unused_llm_key(chosen: Settings) -> tuple[str, str] | None:

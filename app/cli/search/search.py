@@ -77,11 +77,11 @@ def nothing(answer: Answer) -> list[str]:
 
 def warnings(answer: Answer) -> list[str]:
     """What to print, as markup, of an answer whose passages may not be what was asked for."""
-    unlikely = answerability.is_unlikely(answer["answerable"])
-    said = [f"[yellow]No answer likely[/] ({answer['answerable']:.0%}): the passages are the nearest ones."]
-    codes = [f"degraded: {code}" for code in answer.get("degraded", ())]
-    codes += [f"relaxed: {code}" for code in answer.get("relaxed", ())]
-    return [*(said if unlikely else ()), *(f"[yellow]{escape(code)}[/]" for code in codes)]
+    said = [f"[yellow]{name}: {escape(code)}[/]" for name in ("degraded", "relaxed") for code in answer.get(name, ())]
+    if answer["results"] and answerability.is_unlikely(answer["answerable"]):
+        share = f"{answer['answerable']:.0%}"
+        said.insert(0, f"[yellow]No answer likely[/] ({share}): the passages are the nearest ones.")
+    return said
 
 
 def _notes(answer: Answer) -> list[str]:
