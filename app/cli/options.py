@@ -119,18 +119,6 @@ def checked_user(user: str) -> str:
     return user
 
 
-def checked_query(query: str) -> str:
-    """Returns a query of at most MAX_QUERY characters unchanged. Raises BadRequest for a longer one."""
-    from app.shapes import limits
-    from app.text.queries import analysis
-
-    if analysis.length(query) > limits.MAX_QUERY:
-        raise BadRequest(
-            f"The query has more than {limits.MAX_QUERY:,} characters, with its ligatures written out.", field="query"
-        )
-    return query
-
-
 def check_target(path: Path | None, *, option: str) -> None:
     """Raises BadRequest where a file of this name cannot be written, before the work whose result it gets."""
     if path is None:
