@@ -7,15 +7,12 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Protocol, Self
 from urllib.parse import urlsplit
 
 import httpx
 
 from app import __version__, errors
-
-if TYPE_CHECKING:  # a command by way of a service does not import the application
-    from app.cli.in_process import InProcess
 
 Body = Mapping[str, Any]
 Answer = dict[str, Any]
@@ -28,6 +25,27 @@ PAGE = 200
 PATIENCE_S = 30.0
 """How long a request is sent again while the service has no room for it."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
+
+
+class Local(Protocol):
+    """The application in this process, beside its requests."""
+
+    @property
+    def reads_pictures(self) -> bool:
+        """Whether text in pictures is read."""
+        ...
+
+    def start_jobs(self) -> None:
+        """Runs the user's jobs from now on."""
+        ...
+
+    def finish_jobs(self) -> None:
+        """Runs the user's jobs that can run now."""
+        ...
+
+    def cancel_requests(self) -> None:
+        """Cancels the requests that run in other threads."""
+        ...
 
 
 class ServiceError(errors.StepwellError):
@@ -73,7 +91,7 @@ class Client:
     `local` is the application in this process, if there is no service.
     """
 
-    def __init__(self, http: httpx.Client, local: InProcess | None = None) -> None:
+    def __init__(self, http: httpx.Client, local: Local | None = None) -> None:
         self._http = http
         self.local = local
 

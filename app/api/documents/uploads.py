@@ -112,7 +112,7 @@ async def _received(request: Request, stack: AsyncExitStack) -> FormData:
 
 
 async def _documents(files: Sequence[UploadFile], form: _Form) -> AsyncIterator[Item]:
-    uris = form.fields.uri or [None] * len(files)
+    uris: Sequence[str | None] = form.fields.uri or [None] * len(files)
     for index, (file, uri) in enumerate(zip(files, uris, strict=True)):
         for item in await _items(file, uri, form):
             yield index, item

@@ -11,9 +11,8 @@ import typer
 from rich.markup import escape
 
 from app import errors
-from app.cli import connecting, options, terminal
+from app.cli import connecting, json_option, options, terminal
 from app.cli.client import Answer, Client
-from app.cli.search import json_option
 from app.shapes import uris
 
 app = typer.Typer(help="Documents: list, show, delete.", no_args_is_help=True)

@@ -8,9 +8,8 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from app.cli import connecting, options, terminal
+from app.cli import connecting, json_option, options, terminal
 from app.cli.client import Client
-from app.cli.search import json_option
 
 MOST_VALUES = 100
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -77,7 +76,7 @@ def run(files: Files, summary: Summary, client: Client) -> None:
     for address in files.addresses:
         _fetch(address, files.text_field, summary, client)
     client.finish_jobs()
-    summary.seconds, summary.stages = time.monotonic() - began, dict(sender.stages)
+    summary.seconds, summary.stages = time.monotonic() - began, sender.stages
 
 
 def _sent(listed: Sequence[ListedFile], sender: _Sender) -> Iterator[_Sent]:
@@ -114,7 +113,7 @@ class _Sender:
     client: Client
     text_field: str | None
     stopped: threading.Event = field(default_factory=threading.Event)
-    stages: Counter[str] = field(default_factory=Counter)
+    stages: dict[str, float] = field(default_factory=dict)
 
     def send(self, batch: _Batch) -> list[_Sent]:
         """What becomes of the files of a batch; queued documents have been stored then. Raises StepwellError."""
@@ -139,7 +138,7 @@ class _Sender:
             "POST", "/documents/upload", files=files, data=form, patience_s=PATIENCE_S
         )
         for stage, milliseconds in _STAGE.findall(headers.get("Server-Timing", "")):
-            self.stages[stage] += float(milliseconds) / 1000
+            self.stages[stage] = self.stages.get(stage, 0.0) + float(milliseconds) / 1000
         answer["documents"] = [self._stored(document) for document in answer["documents"]]
         return answer
 

@@ -10,8 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from app.cli import options, ownership, terminal
-from app.cli.search import filter_option, json_option
+from app.cli import filter_option, json_option, options, ownership, terminal
 from app.pipelines.maintenance import keys
 
 app = typer.Typer(help="API keys: create, list, rotate, revoke.", no_args_is_help=True)

@@ -9,10 +9,9 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
 from app import runtime
-from app.cli import options, terminal
+from app.cli import filter_option, json_option, options, terminal
 from app.cli.maintenance.repair import owner_at_revision
 from app.cli.progress import Progress
-from app.cli.search import filter_option, json_option
 from app.config import Settings
 from app.errors import BadRequest
 from app.pipelines.documents import selections

@@ -11,9 +11,9 @@ from rich.markup import escape
 from rich.text import Text
 from rich.tree import Tree
 
-from app.cli import connecting, options, terminal
+from app.cli import connecting, json_option, options, terminal
 from app.cli.client import Answer, Client
-from app.cli.search import json_option, passage_text, recency_option, requests
+from app.cli.search import passage_text, recency_option, requests
 from app.cli.search import search as plain
 from app.shapes import limits, signals
 

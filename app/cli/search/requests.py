@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from app.cli import json_option
 from app.cli.client import Answer
-from app.cli.search import json_option, recency_option
+from app.cli.search import recency_option
 
 
 def build(

@@ -10,9 +10,9 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from app.cli import connecting, options, terminal
+from app.cli import connecting, json_option, options, terminal
 from app.cli.client import Answer, Client
-from app.cli.search import json_option, passage_text, recency_option, requests, score_tree
+from app.cli.search import passage_text, recency_option, requests, score_tree
 from app.shapes import answerability, limits
 
 

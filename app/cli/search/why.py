@@ -12,9 +12,9 @@ import typer
 from rich.markup import escape
 
 from app import errors
-from app.cli import connecting, options, terminal
+from app.cli import connecting, json_option, options, terminal
 from app.cli.client import Answer, Body, Client
-from app.cli.search import json_option, recency_option, requests
+from app.cli.search import recency_option, requests
 from app.shapes import limits
 
 

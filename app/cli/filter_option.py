@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from app.cli.search import json_option
+from app.cli import json_option
 from app.errors import BadRequest
 
 if TYPE_CHECKING:  # a command without the option does not import the models of the API
