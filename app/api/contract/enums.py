@@ -47,6 +47,10 @@ DocumentOrder = TypeAliasType(
         ),
     ],
 )
+LeftOutReason = TypeAliasType(
+    "LeftOutReason",
+    Annotated[shapes.LeftOutReason, Field(description="Why a file of a folder or an archive is left out.")],
+)
 StandbyStatus = TypeAliasType(
     "StandbyStatus",
     Annotated[

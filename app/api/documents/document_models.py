@@ -10,10 +10,10 @@ from uuid import UUID
 from pydantic import AliasGenerator, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
 
 from app import errors
-from app.api.contract.enums import CalibrationBasis, StoreStatus
+from app.api.contract.enums import CalibrationBasis, LeftOutReason, StoreStatus
 from app.api.contract.responses import Response, ShownUri
 from app.pipelines.requests import wire
-from app.shapes import LeftOutReason, Upload, limits
+from app.shapes import Upload, limits
 from app.text.structure import plain_json
 
 MAX_DOCUMENTS = 500
@@ -178,7 +178,7 @@ class DocumentFailure(BaseModel):
     code: str = Field(description="Stable code of the error.")
     detail: str = Field(description="What is wrong and how to fix it.")
     left_out: LeftOutReason | None = Field(
-        description="Why a file of an archive is left out, as it would be in a folder; null if it cannot be read."
+        description="Why a file of an archive is left out, as in a folder; null if it is refused."
     )
 
     @classmethod

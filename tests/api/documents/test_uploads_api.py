@@ -99,9 +99,9 @@ async def test_form_fields_describe_the_file(caller: Caller) -> None:
 @pytest.mark.parametrize(
     ("data", "field"),
     [
-        ({"uri": ""}, "uri"),
-        ({"uri": "a\x00b"}, "uri"),
-        ({"uri": "u" * 2049}, "uri"),
+        ({"uri": ""}, "uri[0]"),
+        ({"uri": "a\x00b"}, "uri[0]"),
+        ({"uri": "u" * 2049}, "uri[0]"),
         ({"uri": ["one", "two"]}, "uri"),
         ({"title": "t" * 501}, "title"),
         ({"metadata": "team=masonry"}, "metadata"),
@@ -120,6 +120,12 @@ async def test_an_invalid_form_field_is_named_and_nothing_is_stored(
     assert response.status_code == 422, response.text
     assert [error["field"] for error in response.json()["errors"]] == [field]
     assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []
+
+
+async def test_each_file_of_a_form_may_have_a_uri(caller: Caller) -> None:
+    files = (("one.md", b"# Lime"), ("one.md", b"# Clay"))
+    stored = await _stored(caller, await _upload(caller, *files, data={"uri": ["a/one.md", "b/one.md"]}))
+    assert {document["uri"]: document["title"] for document in stored} == {"a/one.md": "Lime", "b/one.md": "Clay"}
 
 
 @pytest.mark.parametrize("field", ["uri", "title"])
@@ -179,7 +185,7 @@ async def test_several_of_which_none_can_be_stored_are_refused_by_the_first(call
 async def test_a_form_with_something_else_or_too_much_is_refused(caller: Caller) -> None:
     assert (await _upload(caller, ("a.txt", b"Lime."), field="file")).status_code == 422
     many = await _upload(caller, *((f"{n}.txt", b"Lime.") for n in range(101)))
-    fields = await _upload(caller, ("a.txt", b"Lime."), data={f"field{n}": "x" for n in range(100)})
+    fields = await _upload(caller, ("a.txt", b"Lime."), data={f"field{n}": "x" for n in range(200)})
     text = await caller.client.post(DOCUMENTS, files={"other": ("a.txt", b"Lime.")}, data={"files": "x"})
     for response in (many, fields, text):
         assert_problem(response, 422, "invalid_request", "files")
