@@ -6,6 +6,7 @@ The application runs on an event loop of its own thread, so that jobs go on whil
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
 from concurrent.futures import Future
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
@@ -160,9 +161,10 @@ async def _open(user: str, settings: Settings, portal: BlockingPortal) -> AsyncI
 
 
 def _for_command(services: Services) -> Services:
-    """Services that may fetch any page and, on an embedded database, add any folder as a source."""
+    """Services that read tables of any length, fetch any page and add any folder to an embedded database."""
     roots = replace(services.source_roots, anywhere=services.owner is not None)
-    return replace(services, owner=None, fetch_hosts=ANY_HOST, source_roots=roots)
+    limits = replace(services.parse_limits, documents=sys.maxsize)
+    return replace(services, owner=None, fetch_hosts=ANY_HOST, source_roots=roots, parse_limits=limits)
 
 
 class _Authenticated:

@@ -34,8 +34,6 @@ from app.text.words import cleaning
 MAX_FILES = 100
 MAX_FIELDS = MAX_FILES + 16
 FORM = "multipart/form-data"
-MAX_FILE_DOCUMENTS = 1_000
-"""Documents that one file of a form may hold, such as rows of a table."""
 SCHEMA: dict[str, Any] = {
     "schema": {
         "type": "object",
@@ -204,9 +202,10 @@ async def read(file: NamedFile, reader: FileReader) -> list[Upload | UnreadMembe
     async with aclosing(stage_times.waiting("parsing", reader.uploads(file))) as uploads:
         async for upload in uploads:
             found.append(upload)
-            if len(found) > MAX_FILE_DOCUMENTS:
+            if len(found) > reader.most_documents:
                 raise errors.BadRequest(
-                    f"The file holds more than {MAX_FILE_DOCUMENTS:,} documents: split it, or use `stepwell ingest`."
+                    f"The file holds more than {reader.most_documents:,} documents: split it, or use `stepwell ingest` "
+                    "beside the database."
                 )
     return found
 

@@ -13,6 +13,7 @@ from api_caller import Caller
 from example_app import assert_problem
 
 from app.api.documents import uploads
+from app.parsing.process import ParseLimits
 
 DOCUMENTS = "/api/rag/documents"
 
@@ -279,7 +280,7 @@ async def test_rows_and_lines_of_files_are_documents_with_filterable_metadata(ca
 
 
 async def test_a_file_of_too_many_rows_is_refused_whole(caller: Caller) -> None:
-    rows = "\n".join(["text", *(f"Note {number}." for number in range(uploads.MAX_FILE_DOCUMENTS + 1))])
+    rows = "\n".join(["text", *(f"Note {number}." for number in range(ParseLimits().documents + 1))])
     response = await _upload(caller, ("a.csv", rows.encode()))
     assert_problem(response, 422, "invalid_request", "files[0]")
     assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []

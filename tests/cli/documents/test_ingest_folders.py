@@ -237,6 +237,13 @@ def test_files_are_sent_in_batches_and_each_file_that_cannot_be_read_is_named(
     assert [Path(one["path"]).name for one in alone["failures"]] == ["a.pdf", "b.pdf"]
 
 
+def test_a_table_of_any_length_is_read(stepwell: Stepwell, tmp_path: Path) -> None:
+    rows = ParseLimits().documents + 1
+    (tmp_path / "rows.csv").write_text("text\n" + "Lime sets.\n" * rows, encoding="utf-8")
+    ran = stepwell("ingest", tmp_path, "--user", harness.new_user(), "--json")
+    assert (ran.code, ran.json["added"], ran.json["failures"]) == (0, rows, [])
+
+
 def test_without_a_terminal_progress_is_a_line_at_most_every_few_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     console, written = Console(file=io.StringIO()), threading.Event()
     monkeypatch.setattr(console, "print", lambda line, **_: (console.file.write(line), written.set()))
