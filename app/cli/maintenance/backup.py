@@ -7,12 +7,11 @@ from typing import Annotated
 
 import typer
 
-from app import config, runtime
+from app import config
 from app.cli import options, ownership, terminal
 from app.config import Settings
 from app.pipelines.maintenance import backups
 from app.pipelines.maintenance.backups import Restored
-from app.runtime import models
 from app.store.maintenance import backups as storage
 from app.store.maintenance.backups import Access, Archive
 
@@ -64,6 +63,9 @@ async def _backup(settings: Settings, file: Path, *, replace: bool) -> Archive:
 
 
 async def _restore(settings: Settings, file: Path, *, replace: bool) -> tuple[Restored, str]:
+    from app import runtime  # which imports the models, whose dimension the backup must have
+    from app.runtime import models
+
     async with ownership.open_dsn(settings) as dsn:
         access = Access(dsn, config.environment())
         restored = await backups.restore(file, access=access, embedding=models.embedding(settings), replace=replace)
