@@ -35,7 +35,6 @@ from app.api.site import docs, playground
 from app.api.sources import router as sources
 from app.config import Settings
 from app.pipelines.jobs import background
-from app.pipelines.linking import backfill
 from app.pipelines.maintenance import audit
 from app.pipelines.running.services import Services
 
@@ -128,8 +127,7 @@ def _build_routes(app: FastAPI) -> None:
 
 @asynccontextmanager
 async def _background_workers(app: FastAPI, services: Services) -> AsyncIterator[None]:
-    """Run the jobs, unless another process does, extract mentions, watch the standby, measure lag, store key uses."""
-    keys = services.chunking_options.entity_keys
+    """Run the jobs, unless another process does, watch the standby, measure lag, store key uses."""
     workers = [
         asyncio.create_task(loop_lag.monitor(app.state.metrics.lagged)),
         asyncio.create_task(audit.work(app.state.key_uses, db=services.db)),
@@ -138,8 +136,6 @@ async def _background_workers(app: FastAPI, services: Services) -> AsyncIterator
         workers.append(asyncio.create_task(background.run_forever(services, done=app.state.metrics.job_done)))
     if services.standby is not None:
         workers.append(asyncio.create_task(services.standby.watch()))
-    if services.owner is not None:
-        workers.append(asyncio.create_task(backfill.run_with_retries(services.owner, keys=keys, db=services.db)))
     try:
         yield
     finally:
@@ -150,7 +146,7 @@ async def _background_workers(app: FastAPI, services: Services) -> AsyncIterator
 
 async def _open(settings: Settings) -> tuple[Services, AsyncExitStack]:
     stack = AsyncExitStack()
-    return await stack.enter_async_context(runtime.open_services(settings, names_later=True)), stack
+    return await stack.enter_async_context(runtime.open_services(settings, runs_jobs=True)), stack
 
 
 def _search_queue(settings: Settings) -> FairQueue:

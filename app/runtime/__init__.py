@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from app import errors
 from app.config import Settings, usable_cores
 from app.parsing.process import ParseLimits
-from app.pipelines.linking import backfill
+from app.pipelines.linking import mention_refresh
 from app.pipelines.maintenance import local_token
 from app.pipelines.requests.defaults import RankingDefaults
 from app.pipelines.running.budget import Budget
@@ -43,21 +43,19 @@ OWNER_STATEMENT_MS = 3_600_000
 
 @asynccontextmanager
 async def open_services(
-    settings: Settings, *, pool_size: int | None = None, names_later: bool = False
+    settings: Settings, *, pool_size: int | None = None, runs_jobs: bool = False
 ) -> AsyncIterator[Services]:
     """Opens a checked database, the embedder and the configured providers, and closes them in reverse.
 
-    An embedded database is started and migrated first. The mentions of documents that older versions stored there are
-    extracted again, unless the caller does so later (`backfill.run_with_retries` with `owner`). Raises
-    SchemaMismatch, DatabaseUnavailable, EmbeddedServerError, ProviderError, LocalTokenError.
+    An embedded database is started and migrated first. Texts that older versions linked there are linked again, unless
+    the caller runs the jobs that do so. Raises SchemaMismatch, DatabaseUnavailable, EmbeddedServerError, ProviderError,
+    LocalTokenError.
     """
     async with AsyncExitStack() as stack:
         database, owner = await stack.enter_async_context(_open_databases(settings, pool_size))
         with _naming_server(settings.database_url, "DATABASE_URL"):
             await _checked(database, settings)
-        if owner is not None and not names_later:
-            with suppress(errors.DiskFull):  # the next command does it; searches need no room
-                await backfill.run(owner, keys=entity_keys(settings), db=database)
+        users = await _to_link_again(owner) if owner is not None else []
         standby = await stack.enter_async_context(open_standby(settings, database, pool_size))
         embedder = await stack.enter_async_context(models.open_stored(settings, database))
         llm = await stack.enter_async_context(models.open_llm(settings))
@@ -65,7 +63,7 @@ async def open_services(
         recogniser = (
             await stack.enter_async_context(Recogniser(recognition_limits())) if reads_pictures(settings) else None
         )
-        yield Services(
+        services = Services(
             db=database,
             owner=owner,
             standby=standby,
@@ -102,6 +100,20 @@ async def open_services(
             feedback=FeedbackOptions(settings.feedback_days),
             tools=settings.optional_tools,
         )
+        for user_id in users if not runs_jobs else ():
+            with suppress(errors.DiskFull):  # the next command does it; searches need no room
+                await mention_refresh.drain(user_id, services)
+        yield services
+
+
+async def _to_link_again(owner: Database) -> list[str]:
+    """Queues jobs that link texts again, and returns their users."""
+    try:
+        with suppress(errors.DiskFull):
+            return await mention_refresh.enqueue_all(owner)
+        return []
+    finally:
+        await owner.close_idle()
 
 
 @asynccontextmanager
@@ -192,17 +204,17 @@ async def open_owner_dsn(settings: Settings) -> AsyncIterator[str]:
 
 
 async def migrate(settings: Settings, owner_dsn: str) -> str:
-    """Upgrades the schema, extracts mentions again where the rules have changed, and returns the revision."""
+    """Upgrades the schema, queues jobs that link texts again, and returns the revision."""
     revision = await _upgraded(settings, owner_dsn)
-    await extract_again(settings, owner_dsn)
+    await queue_linking(settings, owner_dsn)
     return revision
 
 
-async def extract_again(settings: Settings, owner_dsn: str) -> None:
-    """Extracts the mentions of documents again that were extracted by other rules."""
+async def queue_linking(settings: Settings, owner_dsn: str) -> None:
+    """Queues a job for each user whose texts are to be linked again."""
     owner = transactions.connect(owner_dsn, pool_size=1, pool_wait_s=settings.pool_wait_s)
     try:
-        await backfill.run(owner, keys=entity_keys(settings))
+        await mention_refresh.enqueue_all(owner)
     finally:
         await owner.close()
 

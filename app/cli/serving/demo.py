@@ -48,7 +48,7 @@ async def _demo(settings: Settings, user: str, *, serve_after: bool) -> None:
     stack = AsyncExitStack()
     async with stack:
         options.err.print("Starting Postgres and loading the model …")
-        services = await stack.enter_async_context(runtime.open_services(settings, names_later=True))
+        services = await stack.enter_async_context(runtime.open_services(settings, runs_jobs=True))
         await ingest_samples(services, user)
         for kind in SHOWN:
             question = next(q for q in samples.QUESTIONS if q.kind == kind)

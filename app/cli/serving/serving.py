@@ -49,7 +49,7 @@ _LOOP = uvicorn.Config("", loop="auto", log_config=None).get_loop_factory()
 
 async def _alone(settings: Settings) -> None:
     stack = AsyncExitStack()
-    services = await stack.enter_async_context(runtime.open_services(settings, names_later=True))
+    services = await stack.enter_async_context(runtime.open_services(settings, runs_jobs=True))
     await listen(settings, services, stack)
 
 
@@ -63,7 +63,7 @@ async def listen(settings: Settings, services: Services, stack: AsyncExitStack) 
 
 async def _one_of_several(settings: Settings, number: int, link: SupervisorLink) -> None:
     stack = AsyncExitStack()
-    services = await stack.enter_async_context(runtime.open_services(settings, names_later=True))
+    services = await stack.enter_async_context(runtime.open_services(settings, runs_jobs=True))
     if number > 1:
         services = dataclasses.replace(services, owner=None)  # which background work alone uses
     app = create_app(settings, opened=(services, stack), totals=process_channel.Asker(link.totals).ask)

@@ -15,7 +15,7 @@ from uuid import UUID
 from app import errors
 from app.pipelines.documents import chunk_vectors, document_drafts, document_writes, large_documents
 from app.pipelines.documents.document_drafts import CleanDocument
-from app.pipelines.linking import document_links, gazetteers
+from app.pipelines.linking import gazetteers, mention_refresh
 from app.pipelines.running import cancellable, model_switch
 from app.pipelines.running.services import Services
 from app.shapes import Document, DocumentDraft, IngestResult, IngestStatus, Json, Upload, uris
@@ -182,7 +182,7 @@ async def _store_attributes(
         if await documents.change(writing, source, draft, vectors_by_key=None) is None:
             return None
         keys = services.chunking_options.entity_keys
-        await document_links.relink(writing, document_id, chunk_count=source.document.chunk_count, keys=keys)
+        await mention_refresh.relink(writing, document_id, keys=keys)
     return _result(source, draft, "changed", 0)
 
 

@@ -179,6 +179,11 @@ class Reading(Transaction):
         return None if self.restriction is None else self.restriction.audience
 
     @property
+    def has_restricted_role(self) -> bool:
+        """Whether statements run as the role that sees what the restriction shows."""
+        return self.restriction is not None
+
+    @property
     def shows_entities(self) -> bool:
         """Whether the caller sees descriptions and facts of entities."""
         return self.restriction is None or self.restriction.shows_entities
@@ -246,13 +251,21 @@ class Writing(Reading):
 
     It sees all of them, because links and postings concern all documents: with a restriction the functions that change
     documents check that they pass its filters before and after (`store.documents.key_bounds`).
+
+    `first_chunk` is the number of the first chunk that it may add; 0 before `lock`.
     """
 
-    __slots__ = ("_locked_version",)
+    __slots__ = ("_locked_version", "first_chunk")
 
     def __init__(self, entered: Entered, user_id: str, restriction: Restriction | None = None) -> None:
         super().__init__(entered, user_id, restriction)
         self._locked_version: int | None = None
+        self.first_chunk = 0
+
+    @property
+    def has_restricted_role(self) -> bool:
+        """False: a transaction that writes keeps the role of the service."""
+        return False
 
     @property
     def written_version(self) -> int:
@@ -265,6 +278,8 @@ class Writing(Reading):
         Raises the user's version. Returns the first of the numbers that it allocates for this many new chunks.
         """
         row = (await self.execute(sql.statement("lock_tenant"), {"user_id": self.user_id, "chunks": chunks})).one()
+        if self._locked_version is None:
+            self.first_chunk = int(row.first_no)
         self._locked_version = row.version
         return int(row.first_no)
 

@@ -1,4 +1,4 @@
-"""Chooses the words by which the texts that may contain a name are found.
+"""Chooses what the texts that may contain a name have in common: words of the text index, and a part of the text.
 
 Names are compared by words (`names.words`), which are not always words of the text index: that keeps 2024.07 whole, and
 does not divide words at the same marks in every script. Only words are used by which every text with the name is
@@ -7,75 +7,76 @@ indexed.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from app.shapes import IndexText
 from app.text.names import gazetteer, names
-from app.text.names.names import Name
 from app.text.words import lexical
 
-ACCENTS_FOLDED, ACCENTS_KEPT = "english", "german"
-# Latin and Cyrillic letters, Chinese characters, and Korean letters, into which syllables are decomposed.
 _INDEXED = re.compile("[a-z][a-z0-9]+|[a-z\u00df-\u024f\u0400-\u052f\u1100-\u11ff\u4e00-\u9fff]{2,}")
+"""Latin and Cyrillic letters, Chinese characters, and Korean letters, into which syllables are decomposed."""
+_WRITTEN = re.compile("[a-z][a-z0-9]+")
+FARTHEST = 4
+"""Positions of the index from a word to the next one, besides those of the parts of a word in mixed case."""
 _NUMBER = re.compile("[0-9]{4,}")
 """Shorter ones may be groups of a number with thousands separators, which is indexed as a whole."""
-_SEARCHABLE = re.compile("[a-z0-9]+")
+_FOLDED = re.compile("[a-z0-9\u00df-\u024f\u0370-\u03ff\u0400-\u052f\u1100-\u11ff\u4e00-\u9fff]+")
+"""Words that Postgres folds as `names.words` does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """How the texts with a form of a name are found: by the words `indexed` of the text index, and in texts by `word`.
+    """What every text with one form of a name has.
 
-    `indexed` is empty if the index cannot tell, and `word` if any text may contain the name.
+    Attributes:
+        words: Words of its index, in any order.
+        numbers: Those of the words that the index has unless the text writes them as part of a number with dots.
+        needle: A part of the folded text, in which all but letters a to z and digits may be spaces; empty if unknown.
     """
 
-    indexed: str
-    word: str
+    words: tuple[str, ...]
+    numbers: frozenset[str]
+    needle: str
+
+    def indexed(self, *, without: Collection[str]) -> str:
+        """The words as text to analyse, without some numbers; empty if the index cannot tell."""
+        found = " ".join(word for word in self.words if word not in self.numbers or word not in without)
+        return lexical.index_text(found, "english")
+
+    def near(self) -> str:
+        """The words near each other, as a query of Postgres; empty if the index does not have all of them as written.
+
+        Between two words the index may have the parts of a compound that is the first one or begins with the second.
+        """
+        if self.needle != f" {' '.join(self.words)} " or not all(map(_WRITTEN.fullmatch, self.words)):
+            return ""
+        pairs = itertools.pairwise(self.words)
+        return "&".join(f"({_within(first, second, FARTHEST + len(first) // 2)})" for first, second in pairs)
 
 
-@dataclass(frozen=True, slots=True)
-class AllWords:
-    """The words of a name of which all are in the index of every text with the name.
-
-    That is not so for the `numbers` if texts contain them as parts of numbers with dots.
-    """
-
-    text: IndexText
-    numbers: tuple[str, ...]
+def _within(first: str, second: str, distance: int) -> str:
+    return "|".join(f"{first}<{words}>{second}" for words in range(1, distance + 1))
 
 
 def probes(key: str, name: str) -> list[Probe]:
-    """Returns how the texts with each form in which a name, given with its key, is matched are found."""
+    """Returns a probe for each form in which a name, given with its key, is matched."""
     return [_probe(form) for form in dict.fromkeys(map(tuple, gazetteer.forms(key, name)))]
 
 
 def _probe(words: Sequence[str]) -> Probe:
-    indexed = " ".join(word for word in words if _is_indexed(word))
-    searchable = [word for word in words if _SEARCHABLE.fullmatch(word)]
-    return Probe(lexical.index_text(indexed, ACCENTS_FOLDED), max(searchable, key=len, default=""))
-
-
-def all_words(name: Name) -> AllWords:
-    """Returns the words of a name by which it is found in the index; without any, its text is empty."""
-    written = list(_written_words(name))
-    numbers = tuple(word for word, _as_written in written if _NUMBER.fullmatch(word))
-    found = [(word, text) for word, text in written if word in numbers or _is_indexed(word)]
-    folded = lexical.index_text(" ".join(word for word, _text in found), ACCENTS_FOLDED)
-    plain = lexical.index_text(" ".join(text.lower() for _word, text in found), ACCENTS_KEPT)
-    return AllWords(IndexText(folded, plain), numbers)
-
-
-def _written_words(name: Name) -> Iterator[tuple[str, str]]:
-    """Yields the words of a name's key, each as it is written in the name."""
-    spans = names.word_offsets(name.text)
-    words = name.key.split(" ")
-    if len(spans) == len(words):
-        yield from ((word, name.text[start:end]) for word, (start, end) in zip(words, spans, strict=True))
-    else:
-        yield from ((word, word) for word in words)
+    numbers = frozenset(word for word in words if _NUMBER.fullmatch(word))
+    return Probe(tuple(word for word in words if word in numbers or _is_indexed(word)), numbers, _needle(words))
 
 
 def _is_indexed(word: str) -> bool:
     return len(word) < names.MAX_WORD_LENGTH and _INDEXED.fullmatch(word) is not None
+
+
+def _needle(words: Sequence[str]) -> str:
+    """The whole name if it is of letters a to z and digits, up to a word that is cut off; otherwise a word of it."""
+    if not "".join(words).isascii():
+        return max((word for word in words if _FOLDED.fullmatch(word) and word == word.lower()), key=len, default="")
+    cut = next((place for place, word in enumerate(words) if len(word) >= names.MAX_WORD_LENGTH), None)
+    return f" {' '.join(words)} " if cut is None else f" {' '.join(words[: cut + 1])}"
