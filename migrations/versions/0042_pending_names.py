@@ -20,6 +20,7 @@ STATEMENTS = (
     "UPDATE stepwell.entity_changes SET pending_since = 0 WHERE pending",
     "ALTER TABLE stepwell.entity_changes ALTER COLUMN chunks_before DROP DEFAULT, "
     "DROP COLUMN pending, DROP COLUMN lowered",
+    "ALTER TABLE stepwell.tenants ADD COLUMN names_pause TIMESTAMP WITH TIME ZONE",
     "CREATE INDEX ix_entity_changes_pending ON stepwell.entity_changes (user_id, pending_since, name_key) "
     "WHERE pending_since IS NOT NULL",
 )

@@ -2,15 +2,16 @@
 were stored now.
 
 The job links the documents whose write has left that to it, because they are long, or whose mentions are those of
-earlier rules. Then it follows the names that have changed: the chunks that may contain one of a batch of names are
-linked again. Each transaction links some chunks under the user's lock and stores the progress, so that another worker
-continues where one has died. The job ends under the same lock, when nothing is left: what a write records after that
-queues another job. See `workers` for how a job survives its worker.
+earlier rules. Then it follows the names that have changed: the text index finds the chunks that may contain one, these
+are read, and those that do contain one are linked again. Each transaction links some chunks under the user's lock and
+stores the progress, so that another worker continues where one has died. The job ends under the same lock, and queues
+another one if a write has recorded something meanwhile. See `workers` for how a job survives its worker.
 """
 
 from __future__ import annotations
 
 import asyncio
+import bisect
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,15 +29,21 @@ from app.store.entities.mentions import ChunkText, LinkedNames
 from app.store.entities.name_changes import NameChange
 from app.store.entities.named_chunks import ChangedForm
 from app.store.jobs import jobs
-from app.text.names import gazetteer, name_probes, names, tags
+from app.text.names import name_probes, names, tags
+from app.text.names.name_probes import FormFinder, NumberedText, Probe
 from app.text.names.names import Name
 
 log = logging.getLogger(__name__)
 
-NAMES = 500
+NAMES = 2_000
 """Changed names whose chunks are looked up together."""
+READ_PER_S = 1_000
+"""Chunks that are read for names in a second, over time: after a job that reads more the next one waits. The names that
+are recorded meanwhile are looked for together, so that storing a chunk costs as much in a large collection."""
 DOCUMENTS = 100
 """Documents that are listed at once."""
+READ = 1_000
+"""Chunks whose texts are searched for names at once."""
 SLICE = 128
 """Chunks that are linked in one transaction."""
 MOST_CHUNKS = 1_000
@@ -75,11 +82,14 @@ async def is_pending(db: Reading) -> bool:
 
 
 async def drain(user_id: str, services: Services) -> int:
-    """Run the waiting jobs of one user; returns the number of chunks that were linked."""
+    """Run the waiting jobs of one user, without the pauses between them; returns the chunks that were linked."""
     chunks = 0
-    while (ran := await workers.run_next(services, [KIND], user_id=user_id)) is not None:
+    while True:
+        async with services.db.shared() as shared:
+            await jobs.hasten(shared.as_user(user_id), KIND.name)
+        if (ran := await workers.run_next(services, [KIND], user_id=user_id)) is None:
+            return chunks
         chunks += ran[1]
-    return chunks
 
 
 async def settle(user_id: str, services: Services) -> int:
@@ -94,29 +104,29 @@ async def settle(user_id: str, services: Services) -> int:
 
 
 async def _refresh(run: Run) -> int:
-    chunks, progress = 0, run.job.progress
+    chunks, read, progress = 0, 0, run.job.progress
     while True:
+        chunks += await _link_documents(run, progress)
         async with run.db.reading(run.user_id) as reading:
-            documents = await mentions.unread(reading, version=names.VERSION, limit=DOCUMENTS)
             batch = await _batch(reading, progress)
-        for document_id in documents:
-            chunks += await _link_document(run, document_id, progress)
         if batch is not None:
             chunks += await _follow(run, batch)
-        elif not documents and await retries.while_busy(_finish, run):
-            log.info("mentions refreshed", extra={"action": "mentions_refreshed", "chunks": chunks})
+            read += len(batch.candidates)
+        if batch is None or len(batch.changes) < NAMES:
+            await retries.while_busy(_finish, run, read)
+            log.info("mentions refreshed", extra={"action": "mentions_refreshed", "chunks": chunks, "read": read})
             return chunks
         progress = {}
 
 
-async def _finish(run: Run) -> bool:
-    """End the job, unless something is left; a write holds the same lock until it has committed."""
+async def _finish(run: Run, read: int) -> None:
+    """End the job, and queue another one for what was recorded since. Writes hold the same lock until they commit."""
     async with run.db.writing(run.user_id) as writing:
         await writing.lock()
-        if await is_pending(writing):
-            return False
         await run.finish(writing)
-        return True
+        await name_changes.pause(writing, read / READ_PER_S)
+        if await is_pending(writing):
+            await name_changes.enqueue(writing)
 
 
 KIND = JobKind(name_changes.JOB, _refresh, queue="mentions", is_cancellable=False, kept=0, gives_up=False)
@@ -124,29 +134,21 @@ KIND = JobKind(name_changes.JOB, _refresh, queue="mentions", is_cancellable=Fals
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """The oldest names that have changed, and the chunks that may contain one of them, in order.
+    """The oldest names that have changed, and the chunks that may contain one of them.
 
     Those up to the chunk `after` were linked in an earlier attempt.
     """
 
     changes: Sequence[NameChange]
-    chunk_nos: Sequence[int]
+    finder: FormFinder
+    candidates: Sequence[int]
+    linked: frozenset[int]
     after: int
 
     def progress(self, after: int) -> dict[str, Any]:
         """What another worker needs to know to continue after a chunk."""
-        last = self.changes[-1]
-        done = sum(number <= after for number in self.chunk_nos)
-        return {"until": [last.since, last.key], "after": after, "done": done, "total": len(self.chunk_nos)}
-
-
-async def _follow(run: Run, batch: _Batch) -> int:
-    """Link the chunks that may contain one of the names; returns how many there were."""
-    waiting = [number for number in batch.chunk_nos if number > batch.after]
-    for start in range(0, len(waiting), SLICE):
-        await retries.while_busy(_link_slice, run, batch, waiting[start : start + SLICE])
-    await retries.while_busy(_mark_followed, run, batch.changes)
-    return len(waiting)
+        last, done = self.changes[-1], bisect.bisect(self.candidates, after)
+        return {"until": [last.since, last.key], "after": after, "done": done, "total": len(self.candidates)}
 
 
 async def _batch(db: Reading, progress: Mapping[str, Any]) -> _Batch | None:
@@ -155,29 +157,49 @@ async def _batch(db: Reading, progress: Mapping[str, Any]) -> _Batch | None:
     changes = await name_changes.pending(db, limit=NAMES, until=until)
     if not changes:
         return None
-    found = await named_chunks.containing(db, await _forms(db, changes))
-    found |= await named_chunks.linked(db, _entities(changes))
-    is_resumed = until is not None and changes[-1].position <= (until[0], until[1].encode())
-    return _Batch(changes, sorted(found), progress["after"] if is_resumed else 0)
-
-
-async def _forms(db: Reading, changes: Sequence[NameChange]) -> list[ChangedForm]:
     probes = [(probe, change) for change in changes for probe in name_probes.probes(change.key, change.name)]
     dotted = await named_chunks.dotted_numbers(db, {number for probe, _change in probes for number in probe.numbers})
-    return [
-        ChangedForm(probe.indexed(without=dotted), probe.near(), probe.needle, change.before)
-        for probe, change in probes
-    ]
+    forms = [ChangedForm(probe.indexed(without=dotted), change.before) for probe, change in probes]
+    finder = FormFinder((probe.form, change.before) for probe, change in probes)
+    linked = await named_chunks.linked(db, _entities(probes))
+    found = await named_chunks.candidates(db, forms) | linked
+    is_resumed = until is not None and changes[-1].position <= (until[0], until[1].encode())
+    return _Batch(changes, finder, sorted(found), frozenset(linked), progress["after"] if is_resumed else 0)
 
 
-def _entities(changes: Sequence[NameChange]) -> dict[UUID, int]:
+def _entities(probes: Sequence[tuple[Probe, NameChange]]) -> dict[UUID, int]:
     """The entities that are derived from the forms of names, each with the number before which it is looked for."""
     found: dict[UUID, int] = {}
-    for change in changes:
-        for key in {change.key, *map(" ".join, gazetteer.forms(change.key, change.name))}:
+    for probe, change in probes:
+        for key in {change.key, " ".join(probe.form)}:
             entity = Name(key, key).entity_id
             found[entity] = max(change.before, found.get(entity, 0))
     return found
+
+
+async def _follow(run: Run, batch: _Batch) -> int:
+    """Link the chunks that contain one of the names or are linked to it; returns how many there were."""
+    chunks = 0
+    first = bisect.bisect(batch.candidates, batch.after)
+    for start in range(first, len(batch.candidates), READ):
+        some = batch.candidates[start : start + READ]
+        found = await _with_names(run, batch, some)
+        for begin in range(0, len(found), SLICE):
+            await retries.while_busy(_link_slice, run, batch, found[begin : begin + SLICE])
+        async with run.db.shared() as shared:
+            await run.advance(shared, unit="chunks", **batch.progress(some[-1]))
+        chunks += len(found)
+    await retries.while_busy(_mark_followed, run, batch.changes)
+    return chunks
+
+
+async def _with_names(run: Run, batch: _Batch, chunk_nos: Sequence[int]) -> list[int]:
+    """The chunks among these that contain one of the names or are linked to it, in order."""
+    async with run.db.reading(run.user_id) as reading:
+        texts = await named_chunks.texts(reading, [number for number in chunk_nos if number not in batch.linked])
+    numbered = [NumberedText(*one) for one in texts]
+    found = await offload.run(sum(len(one.text) for one in numbered), batch.finder.among, numbered)
+    return sorted({*found, *batch.linked.intersection(chunk_nos)})
 
 
 async def _link_slice(run: Run, batch: _Batch, chunk_nos: Sequence[int]) -> None:
@@ -191,6 +213,18 @@ async def _mark_followed(run: Run, changes: Sequence[NameChange]) -> None:
     async with run.db.writing(run.user_id) as writing:
         await writing.lock()
         await name_changes.mark_followed(writing, changes)
+
+
+async def _link_documents(run: Run, progress: Mapping[str, Any]) -> int:
+    """Link the documents that are left to the job; returns how many chunks they have."""
+    chunks = 0
+    while True:
+        async with run.db.reading(run.user_id) as reading:
+            waiting = await mentions.unread(reading, version=names.VERSION, limit=DOCUMENTS)
+        for document_id in waiting:
+            chunks += await _link_document(run, document_id, progress)
+        if not waiting:
+            return chunks
 
 
 async def _link_document(run: Run, document_id: UUID, progress: Mapping[str, Any]) -> int:

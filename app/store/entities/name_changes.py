@@ -102,9 +102,16 @@ async def _record(db: Writing, names: Mapping[str, str], *, version: int, before
 
 
 async def enqueue(db: Writing) -> None:
-    """Ensure that a job links what is pending. Under the user's lock: a job looks for more before it ends."""
+    """Ensure that a job links what is pending. Under the user's lock: a job looks for more when it ends."""
     if not await jobs.count(db, JOB):
-        await jobs.enqueue(db, JOB)
+        pause = await db.scalar(sa.select(_t.names_pause).where(_t.user_id == db.user_id))
+        await jobs.enqueue(db, JOB, not_before=pause)
+
+
+async def pause(db: Writing, seconds: float) -> None:
+    """Let the user's next job wait for some seconds."""
+    until = sa.func.now() + sa.func.make_interval(0, 0, 0, 0, 0, 0, seconds)
+    await db.execute(sa.update(tables.tenants).where(_t.user_id == db.user_id).values(names_pause=until))
 
 
 # Of all users, as the database's owner. The job of a user whose lock is held sees what this transaction does not.

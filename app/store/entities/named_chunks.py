@@ -15,9 +15,9 @@ from app.store.entities.mentions import Mention
 from app.store.schema import tables
 
 _m = tables.mentions.c
-_t = tables.tenants.c
-SEARCHED = 5_000
-"""Chunks whose texts one statement searches."""
+_c = tables.chunks.c
+FOLDED = ("english", "simple")
+"""The languages whose index folds accents, without which names are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,65 +26,44 @@ class ChangedForm:
 
     Attributes:
         indexed: Words of the index of every text with the form; empty if the index cannot tell.
-        near: A query for some of the words near each other; empty if the index cannot tell.
-        needle: A part of every folded text with the form; see `chunks_with_needles.sql`.
         before: The number of the first chunk that was linked when the name had changed already.
     """
 
     indexed: str
-    near: str
-    needle: str
     before: int
 
 
-async def containing(db: Reading, forms: Sequence[ChangedForm]) -> set[int]:
-    """The chunks that may contain a form of a name.
+async def candidates(db: Reading, forms: Sequence[ChangedForm]) -> set[int]:
+    """The chunks that may contain one of the forms, by the words that the index tells.
 
-    The text index finds them. Texts are searched for what it cannot tell: names without a word by which every text is
-    indexed, and names without their accents in languages whose index keeps these.
+    All chunks are candidates for a form of which it tells none, and those of a language whose index keeps accents for
+    every form, because names are compared without these.
     """
     found: set[int] = set()
-    everywhere = {place for place, form in enumerate(forms) if not form.indexed}
-    told = [place for place, form in enumerate(forms) if form.indexed]
+    untold = [form.before for form in forms if not form.indexed]
+    told = [form for form in forms if form.indexed]
     if told:
-        some = [forms[place] for place in told]
-        binds = {"indexed": [form.indexed for form in some], "near": [form.near for form in some], **_columns(some)}
+        binds = {"indexed": [form.indexed for form in told], "befores": [form.before for form in told]}
         for row in await db.execute(sql.statement("chunks_with_names"), {"user_id": db.user_id, **binds}):
             if row.chunk_no is None:
-                everywhere.add(told[row.place - 1])
+                untold.append(told[row.place - 1].before)
             else:
                 found.add(row.chunk_no)
-    return found | await _searched(db, forms, everywhere)
-
-
-async def _searched(db: Reading, forms: Sequence[ChangedForm], everywhere: set[int]) -> set[int]:
-    """The chunks whose texts may contain some forms, and any form in languages whose index keeps accents."""
-    wanted = range(len(forms)) if await _has_accented_texts(db) else sorted(everywhere)
-    binds = {
-        **_columns([forms[place] for place in wanted]),
-        "everywhere": [place in everywhere for place in wanted],
-        "in_all": bool(everywhere),
-    }
-    end = min(max((forms[place].before for place in wanted), default=0), await _next_chunk(db))
-    found: set[int] = set()
-    for after in range(0, end - 1, SEARCHED):
-        some = {"user_id": db.user_id, "after": after, "until": min(after + SEARCHED, end - 1)}
-        found.update((await db.execute(sql.statement("chunks_with_needles"), {**some, **binds})).scalars())
+    if untold:
+        found |= await _chunks(db, _c.chunk_no < max(untold))
+    if await _has_accented_texts(db):
+        found |= await _chunks(db, _c.chunk_no < max(form.before for form in forms), _c.config.not_in(FOLDED))
     return found
 
 
-def _columns(forms: Sequence[ChangedForm]) -> dict[str, list[object]]:
-    return {"needles": [form.needle for form in forms], "befores": [form.before for form in forms]}
-
-
-async def _next_chunk(db: Reading) -> int:
-    return int(await db.scalar(sa.select(_t.next_chunk_no).where(_t.user_id == db.user_id)) or 0)
+async def _chunks(db: Reading, *conditions: sa.ColumnElement[bool]) -> set[int]:
+    return set(await db.scalars(sa.select(_c.chunk_no).where(_c.user_id == db.user_id, *conditions)))
 
 
 async def _has_accented_texts(db: Reading) -> bool:
     """Whether the user has chunks in a language whose index keeps accents."""
     s = tables.text_statistics.c
-    query = sa.select(s.config).where(s.user_id == db.user_id, s.chunks > 0, s.config.not_in(("english", "simple")))
+    query = sa.select(s.config).where(s.user_id == db.user_id, s.chunks > 0, s.config.not_in(FOLDED))
     return await db.scalar(query.limit(1)) is not None
 
 
@@ -128,6 +107,12 @@ async def linked(db: Reading, before: dict[UUID, int]) -> set[int]:
     """The chunks that are linked to some entities, those before a number of each."""
     binds = {"entity_ids": list(before), "befores": list(before.values())}
     return set(await db.scalars(_LINKED, {"user_id": db.user_id, **binds}))
+
+
+async def texts(db: Reading, chunk_nos: Sequence[int]) -> list[tuple[int, str]]:
+    """The texts of those of the chunks that exist, with the title before that of a document's first chunk."""
+    found = await mentions.chunk_texts_of(db, chunk_nos)
+    return [(one.chunk_no, f"{one.opening.title}\n{one.content}" if one.opening else one.content) for one in found]
 
 
 async def stored(db: Reading, chunk_nos: Sequence[int]) -> set[Mention]:

@@ -44,6 +44,8 @@ tenants = Table(
     Column("next_chunk_no", BigInteger, nullable=False, server_default="1"),
     columns.moment("created_at"),
     Column("names_version", BigInteger, nullable=False, server_default="0"),
+    # When texts may be linked to changed names again; null: now.
+    Column("names_pause", DateTime(timezone=True)),
     # Intercept and slope of relevance, then those of answerable, in millionths; null: the defaults.
     Column("calibration", ARRAY(BigInteger)),
     # From what they were fitted.

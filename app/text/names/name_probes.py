@@ -1,4 +1,4 @@
-"""Chooses what the texts that may contain a name have in common: words of the text index, and a part of the text.
+"""Finds the texts that contain one of some names: by words that the text index has of each of them, and by reading.
 
 Names are compared by words (`names.words`), which are not always words of the text index: that keeps 2024.07 whole, and
 does not divide words at the same marks in every script. Only words are used by which every text with the name is
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from app.text.names import gazetteer, names
@@ -17,47 +17,25 @@ from app.text.words import lexical
 
 _INDEXED = re.compile("[a-z][a-z0-9]+|[a-z\u00df-\u024f\u0400-\u052f\u1100-\u11ff\u4e00-\u9fff]{2,}")
 """Latin and Cyrillic letters, Chinese characters, and Korean letters, into which syllables are decomposed."""
-_WRITTEN = re.compile("[a-z][a-z0-9]+")
-FARTHEST = 4
-"""Positions of the index from a word to the next one, besides those of the parts of a word in mixed case."""
 _NUMBER = re.compile("[0-9]{4,}")
 """Shorter ones may be groups of a number with thousands separators, which is indexed as a whole."""
-_FOLDED = re.compile("[a-z0-9\u00df-\u024f\u0370-\u03ff\u0400-\u052f\u1100-\u11ff\u4e00-\u9fff]+")
-"""Words that Postgres folds as `names.words` does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What every text with one form of a name has.
+    """One form of a name, and words of it that are in the index of every text with it, where that folds accents.
 
-    Attributes:
-        words: Words of its index, in any order.
-        numbers: Those of the words that the index has unless the text writes them as part of a number with dots.
-        needle: A part of the folded text, in which all but letters a to z and digits may be spaces; empty if unknown.
+    That is not so for the `numbers` among them if texts contain them as parts of numbers with dots.
     """
 
+    form: tuple[str, ...]
     words: tuple[str, ...]
     numbers: frozenset[str]
-    needle: str
 
     def indexed(self, *, without: Collection[str]) -> str:
         """The words as text to analyse, without some numbers; empty if the index cannot tell."""
         found = " ".join(word for word in self.words if word not in self.numbers or word not in without)
         return lexical.index_text(found, "english")
-
-    def near(self) -> str:
-        """The words near each other, as a query of Postgres; empty if the index does not have all of them as written.
-
-        Between two words the index may have the parts of a compound that is the first one or begins with the second.
-        """
-        if self.needle != f" {' '.join(self.words)} " or not all(map(_WRITTEN.fullmatch, self.words)):
-            return ""
-        pairs = itertools.pairwise(self.words)
-        return "&".join(f"({_within(first, second, FARTHEST + len(first) // 2)})" for first, second in pairs)
-
-
-def _within(first: str, second: str, distance: int) -> str:
-    return "|".join(f"{first}<{words}>{second}" for words in range(1, distance + 1))
 
 
 def probes(key: str, name: str) -> list[Probe]:
@@ -65,18 +43,46 @@ def probes(key: str, name: str) -> list[Probe]:
     return [_probe(form) for form in dict.fromkeys(map(tuple, gazetteer.forms(key, name)))]
 
 
-def _probe(words: Sequence[str]) -> Probe:
-    numbers = frozenset(word for word in words if _NUMBER.fullmatch(word))
-    return Probe(tuple(word for word in words if word in numbers or _is_indexed(word)), numbers, _needle(words))
+def _probe(form: tuple[str, ...]) -> Probe:
+    numbers = frozenset(word for word in form if _NUMBER.fullmatch(word))
+    return Probe(form, tuple(word for word in form if word in numbers or _is_indexed(word)), numbers)
 
 
 def _is_indexed(word: str) -> bool:
     return len(word) < names.MAX_WORD_LENGTH and _INDEXED.fullmatch(word) is not None
 
 
-def _needle(words: Sequence[str]) -> str:
-    """The whole name if it is of letters a to z and digits, up to a word that is cut off; otherwise a word of it."""
-    if not "".join(words).isascii():
-        return max((word for word in words if _FOLDED.fullmatch(word) and word == word.lower()), key=len, default="")
-    cut = next((place for place, word in enumerate(words) if len(word) >= names.MAX_WORD_LENGTH), None)
-    return f" {' '.join(words)} " if cut is None else f" {' '.join(words[: cut + 1])}"
+@dataclass(frozen=True, slots=True)
+class NumberedText:
+    """The text of a chunk with its number."""
+
+    number: int
+    text: str
+
+
+class FormFinder:
+    """Finds texts with forms of names, each form in texts with smaller numbers than its own."""
+
+    def __init__(self, forms: Iterable[tuple[Sequence[str], int]]) -> None:
+        self._by_word: dict[str, int] = {}
+        self._by_pair: dict[tuple[str, str], list[tuple[list[str], int]]] = {}
+        for form, before in forms:
+            if len(form) == 1:
+                self._by_word[form[0]] = max(before, self._by_word.get(form[0], 0))
+            else:
+                self._by_pair.setdefault((form[0], form[1]), []).append((list(form[2:]), before))
+
+    def among(self, texts: Iterable[NumberedText]) -> list[int]:
+        """Returns the numbers of the texts that contain a form."""
+        return [one.number for one in texts if self._contains(names.words(one.text), one.number)]
+
+    def _contains(self, words: Sequence[str], number: int) -> bool:
+        if any(self._by_word[word] > number for word in self._by_word.keys() & words):
+            return True
+        pairs = enumerate(itertools.pairwise(words), start=2)
+        return any(
+            before > number and words[place : place + len(rest)] == rest
+            for place, pair in pairs
+            if pair in self._by_pair
+            for rest, before in self._by_pair[pair]
+        )
