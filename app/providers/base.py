@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from app import errors
-from app.providers.calls.policy import CallPolicy
+from app.providers.calls import RemoteCalls
 from app.shapes import AllowedHosts, Vector
 
 
@@ -121,10 +121,10 @@ def for_user(embedder: Embedder, user_id: str) -> Embedder:
     return embedder if of_user is None else of_user(user_id)
 
 
-def policy_of(model: object) -> CallPolicy | None:
-    """The policy of the calls to an embedder, language model or re-ranker; None for a model in this process."""
-    policy = getattr(model, "policy", None)
-    return policy if isinstance(policy, CallPolicy) else None
+def calls_of(model: object) -> RemoteCalls | None:
+    """The calls of an embedder, language model or re-ranker; None for a model in this process."""
+    calls = getattr(model, "calls", None)
+    return calls if isinstance(calls, RemoteCalls) else None
 
 
 @dataclass(frozen=True, slots=True)

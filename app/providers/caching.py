@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from cachetools import LRUCache
 
 from app.providers import base
-from app.providers.calls.flights import Flights
-from app.providers.calls.policy import CallPolicy
+from app.providers.calls import RemoteCalls
 from app.shapes import Vector
+from app.single_flight import SingleFlight
 
 _Key = tuple[str, str]
 
@@ -29,7 +29,7 @@ class CachingEmbedder:
     def __init__(self, embedder: base.Embedder, *, size: int = 2048) -> None:
         self._embedder = embedder
         self._vectors: LRUCache[_Key, array[float]] = LRUCache(size)
-        self._flights: Flights[_Key, Vector] = Flights()
+        self._flights: SingleFlight[Vector] = SingleFlight()
         self.queries_in_flight = 0
         self.passages_in_flight = 0
 
@@ -39,9 +39,9 @@ class CachingEmbedder:
         return self._embedder.model
 
     @property
-    def policy(self) -> CallPolicy | None:
-        """The wrapped embedder's policy; None for a model in this process."""
-        return base.policy_of(self._embedder)
+    def calls(self) -> RemoteCalls | None:
+        """The wrapped embedder's calls; None for a model in this process."""
+        return base.calls_of(self._embedder)
 
     def for_user(self, user_id: str) -> base.Embedder:
         """An embedder that uses this user's entries of the cache."""
@@ -67,7 +67,7 @@ class CachingEmbedder:
         """The vector of a user's query, as a copy of the caller's own. Raises what the wrapped embedder raises."""
         key = (user_id, text)
         vector = self._vectors.get(key)
-        return vector.tolist() if vector is not None else list(await self._flights.join(key, lambda: self._embed(key)))
+        return vector.tolist() if vector is not None else list(await self._flights.run(key, lambda: self._embed(key)))
 
     async def _embed(self, key: _Key) -> Vector:
         vector = await self.embed_query(key[1])
@@ -88,9 +88,9 @@ class _UserEmbedder:
         return self.shared.model
 
     @property
-    def policy(self) -> CallPolicy | None:
-        """The wrapped embedder's policy; None for a model in this process."""
-        return self.shared.policy
+    def calls(self) -> RemoteCalls | None:
+        """The wrapped embedder's calls; None for a model in this process."""
+        return self.shared.calls
 
     async def embed_query(self, text: str) -> Vector:
         """The query's vector, from the user's cache if it is there. Raises what the wrapped embedder raises."""

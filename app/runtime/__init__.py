@@ -19,6 +19,7 @@ from app.pipelines.requests.defaults import RankingDefaults
 from app.pipelines.running.budget import Budget
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.running.services import Services, VectorCache
+from app.providers.calls import BULK_PATIENCE_S
 from app.providers.web.fetching import WebFetcher
 from app.recognition import process
 from app.recognition.process import Recogniser, RecognitionLimits
@@ -43,13 +44,18 @@ OWNER_STATEMENT_MS = 3_600_000
 
 @asynccontextmanager
 async def open_services(
-    settings: Settings, *, pool_size: int | None = None, names_later: bool = False
+    settings: Settings,
+    *,
+    pool_size: int | None = None,
+    names_later: bool = False,
+    patience_s: float = BULK_PATIENCE_S,
 ) -> AsyncIterator[Services]:
     """Opens a checked database, the embedder and the configured providers, and closes them in reverse.
 
     An embedded database is started and migrated first. The mentions of documents that older versions stored there are
-    extracted again, unless the caller does so later (`backfill.run_with_retries` with `owner`). Raises
-    SchemaMismatch, DatabaseUnavailable, EmbeddedServerError, ProviderError, LocalTokenError.
+    extracted again, unless the caller does so later (`backfill.run_with_retries` with `owner`). `patience_s` is for
+    how long passages are sent again while a remote embedder fails. Raises SchemaMismatch, DatabaseUnavailable,
+    EmbeddedServerError, ProviderError, LocalTokenError.
     """
     async with AsyncExitStack() as stack:
         database, owner = await stack.enter_async_context(_open_databases(settings, pool_size))
@@ -59,7 +65,7 @@ async def open_services(
             with suppress(errors.DiskFull):  # the next command does it; searches need no room
                 await backfill.run(owner, keys=entity_keys(settings), db=database)
         standby = await stack.enter_async_context(open_standby(settings, database, pool_size))
-        embedder = await stack.enter_async_context(models.open_stored(settings, database))
+        embedder = await stack.enter_async_context(models.open_stored(settings, database, patience_s=patience_s))
         llm = await stack.enter_async_context(models.open_llm(settings))
         reranker = await stack.enter_async_context(models.open_reranker(settings))
         recogniser = (

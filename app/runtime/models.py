@@ -14,7 +14,7 @@ from app.config import Settings, embedding_models
 from app.pipelines.running.model_switch import SwitchingEmbedder
 from app.providers.base import Embedder, EmbeddingModel, Llm, Reranker
 from app.providers.caching import CachingEmbedder
-from app.providers.calls.policy import CallLimits
+from app.providers.calls import BULK_PATIENCE_S, CallTimes
 from app.providers.local import minilm, model_folder
 from app.providers.local.model_folder import Overrides
 from app.providers.local.onnx_embedder import OnnxEmbedder
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 OLLAMA_MODEL = "llama3.2"
+COMMAND_PATIENCE_S = 900.0
+"""Seconds for which a command sends passages again while a remote embedder fails; then it ends and can be repeated."""
 
 
 def embedding(settings: Settings) -> tuple[str, int]:
@@ -59,7 +61,9 @@ def target(settings: Settings) -> tuple[str, int] | None:
 
 
 @asynccontextmanager
-async def open_stored(settings: Settings, database: Database) -> AsyncIterator[SwitchingEmbedder]:
+async def open_stored(
+    settings: Settings, database: Database, *, patience_s: float = BULK_PATIENCE_S
+) -> AsyncIterator[SwitchingEmbedder]:
     """Opens the configured embedder, and the next one if there is one; the vectors may be switched to it.
 
     If they have been, the previous embedder is not opened. Raises ProviderError, SchemaMismatch.
@@ -69,23 +73,26 @@ async def open_stored(settings: Settings, database: Database) -> AsyncIterator[S
     async with AsyncExitStack() as stack:
         opened = []
         if following is None or embedding(following) != stored.name:
-            opened.append(await stack.enter_async_context(open_embedder(settings)))
+            opened.append(await stack.enter_async_context(open_embedder(settings, patience_s=patience_s)))
         if following is not None:
-            opened.append(await stack.enter_async_context(open_embedder(following)))
+            opened.append(await stack.enter_async_context(open_embedder(following, patience_s=patience_s)))
         yield SwitchingEmbedder(opened, stored)
 
 
 @asynccontextmanager
-async def open_embedder(settings: Settings) -> AsyncIterator[Embedder]:
-    """Opens the configured embedder with a cache of query vectors. Raises ProviderError."""
-    model = await _embedder(settings)
+async def open_embedder(settings: Settings, *, patience_s: float = BULK_PATIENCE_S) -> AsyncIterator[Embedder]:
+    """Opens the configured embedder with a cache of query vectors. Raises ProviderError.
+
+    `patience_s` is for how long passages are sent again while a remote one fails.
+    """
+    model = await _embedder(settings, patience_s)
     try:
         yield CachingEmbedder(model, size=settings.query_cache_size)
     finally:
         await model.aclose()
 
 
-async def _embedder(settings: Settings) -> OnnxEmbedder | HttpEmbedder | GeminiEmbedder:
+async def _embedder(settings: Settings, patience_s: float) -> OnnxEmbedder | HttpEmbedder | GeminiEmbedder:
     threads = settings.embedder_threads or None
     if settings.embedder == "minilm":
         cache = locations.computed_weights(settings)
@@ -95,20 +102,20 @@ async def _embedder(settings: Settings) -> OnnxEmbedder | HttpEmbedder | GeminiE
         return await asyncio.to_thread(model_folder.load_embedder, folder, _overrides(settings), threads=threads)
     model = _embedding_model(settings)
     secret = settings.embedder_api_key
-    limits = CallLimits(settings.embed_timeout_s, settings.provider_concurrency, settings.embedder_rate_limit)
+    times = CallTimes(settings.embed_timeout_s, patience_s)
     if settings.embedder == "gemini":
         from app.providers.remote.gemini import GeminiEmbedder  # its package takes a second to import
 
         key = secret or settings.gemini_api_key
         api_key = key.get_secret_value() if key else ""
-        return GeminiEmbedder(model, api_key=api_key, url=settings.embedder_url, limits=limits)
+        return GeminiEmbedder(model, api_key=api_key, url=settings.embedder_url, times=times)
     return HttpEmbedder(
         embedders.APIS[settings.embedder],
         model,
         url=settings.embedder_url or embedding_models.PROVIDERS[settings.embedder].url,
         api_key=secret.get_secret_value() if secret else None,
         prefixes=_prefixes(settings, model.name),
-        limits=limits,
+        times=times,
     )
 
 
@@ -149,7 +156,7 @@ async def open_llm(settings: Settings) -> AsyncIterator[Llm | None]:
 def _llm(settings: Settings) -> ChatLlm | GeminiLlm:
     key = settings.llm_api_key or (settings.gemini_api_key if settings.llm == "gemini" else None)
     secret = key.get_secret_value() if key else None
-    limits = CallLimits(settings.llm_timeout_s, settings.provider_concurrency, settings.llm_rate_limit)
+    times = CallTimes(settings.llm_timeout_s)
     if settings.llm == "gemini":
         # Its package takes a second to import.
         from app.providers.remote import gemini
@@ -158,14 +165,14 @@ def _llm(settings: Settings) -> ChatLlm | GeminiLlm:
             api_key=secret or "",
             model=settings.llm_model or gemini.MODEL,
             url=settings.llm_url,
-            limits=limits,
+            times=times,
         )
     return ChatLlm(
         kind="ollama" if settings.llm == "ollama" else "openai",
         url=settings.llm_url or embedding_models.OLLAMA_URL,
         model=settings.llm_model or OLLAMA_MODEL,
         api_key=secret,
-        limits=limits,
+        times=times,
     )
 
 
@@ -203,5 +210,5 @@ def _http_reranker(settings: Settings, kind: rerankers.Kind) -> HttpReranker:
         url=settings.reranker_url or url,
         model=settings.reranker_model or name,
         api_key=key.get_secret_value() if key else None,
-        limits=CallLimits(settings.reranker_timeout_s, settings.provider_concurrency, settings.reranker_rate_limit),
+        times=CallTimes(settings.reranker_timeout_s),
     )

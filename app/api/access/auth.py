@@ -18,11 +18,11 @@ from fastapi import Depends, Header, Request
 
 from app import errors
 from app.api.access import auditing, grants, schemes, versions
-from app.api.access.single_flight import SingleFlight
 from app.pipelines.maintenance import keys, local_token, tokens
 from app.pipelines.running import user_threads
 from app.pipelines.running.services import Services
 from app.shapes import Restriction
+from app.single_flight import SingleFlight
 
 LOCAL_USER = "local"
 MAX_LOOKUPS = 4

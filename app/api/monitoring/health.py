@@ -10,12 +10,12 @@ from pydantic import BaseModel, Field
 
 from app import __version__, errors
 from app.api.access import auth
-from app.api.access.single_flight import SingleFlight
 from app.api.bodies import bodies
 from app.api.contract.enums import BreakerState, DatabaseState, StandbyStatus
 from app.api.problems import problems
 from app.pipelines.documents import documents
 from app.pipelines.running.services import Services
+from app.single_flight import SingleFlight
 
 router = APIRouter(tags=["health"], route_class=bodies.StrictRoute, responses=problems.responses(422))
 
@@ -98,5 +98,5 @@ async def readyz(request: Request, use: auth.Opened) -> Readiness:
     return Readiness(
         database=check.state,
         standby=use.standby.state if use.standby else None,
-        providers={policy.target.role: policy.breaker.state for policy in use.policies},
+        providers={calls.target.role: calls.breaker.state for calls in use.remote_calls},
     )

@@ -232,10 +232,10 @@ class _RemoteModels(Collector):
         breakers = GaugeMetricFamily("stepwell_provider_breaker_state", meaning, labels=labels)
         meaning = "Attempts to call a remote model: answered, failed, rejected, not_called."
         attempts = CounterMetricFamily("stepwell_provider_attempts", meaning, labels=[*labels, "outcome"])
-        for policy in getattr(getattr(self._app.state, "services", None), "policies", ()):
-            breakers.add_metric(list(policy.target), BREAKER_STATES.index(policy.breaker.state))
-            for outcome, count in policy.outcomes.items():
-                attempts.add_metric([*policy.target, outcome], count)
+        for calls in getattr(getattr(self._app.state, "services", None), "remote_calls", ()):
+            breakers.add_metric(list(calls.target), BREAKER_STATES.index(calls.breaker.state))
+            for outcome, count in calls.outcomes.items():
+                attempts.add_metric([*calls.target, outcome], count)
         yield breakers
         yield attempts
 

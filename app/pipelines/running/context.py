@@ -12,7 +12,6 @@ from app.pipelines.running import budget, turns
 from app.pipelines.running.services import Services
 from app.pipelines.running.turns import SearchTurn
 from app.providers import base
-from app.providers.calls import scope
 from app.shapes import Candidate, Degraded, RelevanceCalibration
 from app.store.connection.transactions import Reading, Version
 
@@ -41,7 +40,7 @@ class SearchContext:
 
     def waiting_for(self, model: object) -> AbstractAsyncContextManager[None]:
         """Give the turn back while a remote model works; a local one uses the cores that the turns share."""
-        return self.turn.released() if base.policy_of(model) else nullcontext()
+        return self.turn.released() if base.calls_of(model) else nullcontext()
 
     async def name_sources(self, candidates: Iterable[Candidate], db: Reading) -> None:
         """Read the names of the sources of candidates, unless they are known."""
@@ -60,7 +59,6 @@ class SearchContext:
     @asynccontextmanager
     async def running(self, *, work: str = "search") -> AsyncIterator[None]:
         """Time the whole search; cancel it and its provider calls at the deadline. Raises DeadlineExceeded."""
-        seconds = self.services.budget.whole_s
-        async with budget.deadline(seconds, work=work):
-            with self.timed("total"), scope.entered(self.user_id, seconds=seconds):
+        async with budget.deadline(self.services.budget.whole_s, work=work):
+            with self.timed("total"):
                 yield

@@ -16,7 +16,7 @@ from app.pipelines.running.source_names import SourceNames
 from app.pipelines.running.synonym_cache import SynonymCache
 from app.providers import base
 from app.providers.base import Embedder, Llm, PageFetcher, Reranker
-from app.providers.calls.policy import CallPolicy
+from app.providers.calls import RemoteCalls
 from app.recognition.process import Recogniser
 from app.shapes import AllowedHosts, Facet, FeedbackOptions, Restriction, SourceRoots
 from app.store.connection.read_routes import ReadRoute
@@ -100,7 +100,7 @@ class Services:
         return self if self.db.audience is None else replace(self, db=self.db.whole)
 
     @property
-    def policies(self) -> list[CallPolicy]:
-        """The call policies of the remote models."""
-        found = map(base.policy_of, (self.embedder, self.llm, self.reranker))
-        return [policy for policy in found if policy is not None]
+    def remote_calls(self) -> list[RemoteCalls]:
+        """The calls of the remote models."""
+        found = map(base.calls_of, (self.embedder, self.llm, self.reranker))
+        return [calls for calls in found if calls is not None]

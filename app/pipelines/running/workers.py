@@ -19,7 +19,7 @@ from app import errors
 from app.pipelines.running import stage_times, user_threads
 from app.pipelines.running.services import Services
 from app.pipelines.running.stage_times import StageTimes
-from app.providers.calls import policy
+from app.providers import failures
 from app.store.connection.transactions import Database, Transaction, Writing
 from app.store.jobs import jobs
 from app.store.jobs.jobs import Job
@@ -243,7 +243,7 @@ async def _record_failure(db: Database, job: Job, error: Exception) -> None:
     """
     code = error.code if isinstance(error, errors.StepwellError) else type(error).__name__
     is_refused = isinstance(error, errors.StepwellError) and error.status < 500
-    is_outage = policy.is_outage(error)
+    is_outage = failures.is_outage(error)
     pause_s = min(RETRY_S * 2 ** min(job.failures, 10), OUTAGE_RETRY_S if is_outage else MAX_RETRY_S)
     async with db.shared() as shared:
         if is_refused or (job.failures + 1 >= jobs.MAX_FAILURES and not is_outage):

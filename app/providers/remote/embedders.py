@@ -9,8 +9,7 @@ from typing import Any
 
 from app import errors
 from app.providers import base
-from app.providers.calls.breaker import ProviderModel
-from app.providers.calls.policy import CallLimits, CallPolicy
+from app.providers.calls import CallTimes, ProviderModel, RemoteCalls
 from app.providers.remote import endpoint
 from app.providers.remote.endpoint import Endpoint
 from app.shapes import Vector
@@ -60,14 +59,14 @@ class HttpEmbedder:
         url: str,
         api_key: str | None = None,
         prefixes: Prefixes = Prefixes(),
-        limits: CallLimits = CallLimits(3.0),
+        times: CallTimes = CallTimes(3.0),
     ) -> None:
         self._api = api
         self._model = model
         self._prefixes = prefixes
         headers = endpoint.bearer(api_key)
         self._endpoint = Endpoint("The embedding model", url=url, headers=headers, max_bytes=MAX_BYTES)
-        self.policy = CallPolicy(ProviderModel("embedder", api.name, model.name), limits)
+        self.calls = RemoteCalls(ProviderModel("embedder", api.name, model.name), times)
 
     @property
     def model(self) -> base.EmbeddingModel:
@@ -77,7 +76,7 @@ class HttpEmbedder:
     async def embed_query(self, text: str) -> Vector:
         """Embed one query. Raises ProviderError, BadEmbedding."""
         call = EmbedCall(self._model, [self._prefixes.query + text], is_query=True)
-        return (await self.policy.call(lambda: self._embed(call)))[0]
+        return (await self.calls.query(lambda: self._embed(call)))[0]
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         """Embed passages, in the order of `texts`. Raises ProviderError, BadEmbedding."""
@@ -85,7 +84,7 @@ class HttpEmbedder:
         vectors: list[Vector] = []
         for start in range(0, len(prefixed), BATCH):
             call = EmbedCall(self._model, prefixed[start : start + BATCH])
-            vectors += await self.policy.bulk(partial(self._embed, call))
+            vectors += await self.calls.bulk(partial(self._embed, call))
         return vectors
 
     async def aclose(self) -> None:
@@ -93,7 +92,7 @@ class HttpEmbedder:
         await self._endpoint.aclose()
 
     async def _embed(self, call: EmbedCall) -> list[Vector]:
-        answer = await self._endpoint.post(self._api.path, self._api.body(call))
+        answer = await self._endpoint.post(self._api.path, self._api.body(call), bulk=not call.is_query)
         try:
             found = self._api.vectors(answer)
         except (KeyError, TypeError, ValueError) as error:

@@ -13,7 +13,7 @@ from fake_provider import FakeProvider
 
 from app import runtime
 from app.config import Settings
-from app.providers.calls import breaker
+from app.providers import breaker
 from app.store.connection.transactions import Database
 
 MULTIHOP = ("/api/rag/search/multihop", {"query": "Where was the director of Silent Harbour born?"}, "llm_failed")

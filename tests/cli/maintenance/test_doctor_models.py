@@ -15,16 +15,10 @@ from app.cli.maintenance import doctor
 from app.cli.root import app
 from app.config import Settings
 from app.pipelines.maintenance.doctor import Finding
-from app.providers.calls import policy
 from benchmarks.fake_embedder import FakeEmbedder
 
 KEY = "sk-canary-0123456789"
 DIMENSION = 64
-
-
-@pytest.fixture(autouse=True)
-def _no_random_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(policy, "FIRST_WAIT_S", 0.0)
 
 
 async def _findings(**given: Any) -> dict[str, Finding]:

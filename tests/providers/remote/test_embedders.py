@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, get_args
 
 import numpy as np
 import pytest
+import stamina
 from fake_provider import FAULTS, FakeProvider
 
 from app import errors
 from app.config import Settings, embedding_models
 from app.config.embedding_models import EmbedderKind
 from app.providers.base import Embedder
-from app.providers.calls import policy
 from app.providers.remote import embedders
 from app.runtime import models
 from benchmarks.fake_embedder import FakeEmbedder
@@ -25,8 +25,9 @@ Opener = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True)
-def _no_random_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(policy, "FIRST_WAIT_S", 0.0)
+def _no_waits() -> Iterator[None]:
+    with stamina.set_testing(True, attempts=100, cap=True):
+        yield
 
 
 @pytest.fixture
