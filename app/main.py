@@ -40,6 +40,10 @@ from app.pipelines.maintenance import audit
 from app.pipelines.running.services import Services
 
 ROUTERS = (search, feedback, synonyms, multihop, documents, selections, facets, sources, jobs, entities, agents, health)
+MAX_WAITING_SEARCHES = 512
+"""Searches that wait in all processes; others get 503."""
+QUEUE_SHARE = 0.5
+"""Share of the deadline of a search for which it may wait."""
 DESCRIPTION = """
 Hybrid search over your documents: by vectors and by BM25, fused in one SQL statement.
 
@@ -92,14 +96,14 @@ def create_app(
         redirect_slashes=False,
         responses=problems.EVERY_REQUEST,
         lifespan=lifespan,
-        telemetry=traces.configuration(export=chosen.otel),
+        telemetry=traces.configuration(export=chosen.exports_traces),
         generate_unique_id_function=_operation_id,
     )
     app.state.settings = chosen
     app.state.key_uses = audit.KeyUses()
     app.state.key_lookups = auth.KeyLookups()
     app.state.readiness = health.ReadinessCheck()
-    bodies.install(app, max_bytes=chosen.max_body_bytes)
+    bodies.install(app)
     for router in (*(module.router for module in ROUTERS), multihop.lists_router):
         app.include_router(router)
     for installed in (docs, playground, traces, schemes, problems, success_examples):
@@ -113,7 +117,7 @@ def create_app(
     jobs.install(app)
     rate_limits.install(app, per_user=chosen.rate_limit_user, per_key=chosen.rate_limit_key)
     mcp.install(app)
-    if "dify" in chosen.contracts:
+    if "dify" in chosen.compat:
         dify_router.install(app)
     origins.install(app, hosts=chosen.hosts, allowed=chosen.origins)
     return app
@@ -154,8 +158,8 @@ async def _open(settings: Settings) -> tuple[Services, AsyncExitStack]:
 
 
 def _search_queue(settings: Settings) -> FairQueue:
-    timeout_s = min(settings.queue_timeout_s, settings.search_timeout_s)
-    return FairQueue(settings.searches_at_once, max_waiting=settings.max_waiting_searches, timeout_s=timeout_s)
+    waiting, timeout_s = -(-MAX_WAITING_SEARCHES // settings.workers), QUEUE_SHARE * settings.search_timeout_s
+    return FairQueue(settings.searches_at_once, max_waiting=waiting, timeout_s=timeout_s)
 
 
 def _operation_id(route: APIRoute) -> str:

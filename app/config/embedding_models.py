@@ -1,4 +1,4 @@
-"""Lists the embedding providers with the settings that they need, and the models whose properties need not be set."""
+"""Lists the embedding providers with their defaults, and the models whose properties need not be set."""
 
 from __future__ import annotations
 
@@ -11,18 +11,11 @@ EmbedderKind = Literal["minilm", "onnx", "gemini", "openai", "ollama", "tei"]
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingProvider:
-    """What the settings of a provider must name (`url`, `model`), and its defaults; empty where there is none.
+    """The defaults of a provider, empty where there is none; the dimension of a local model is read from its files."""
 
-    A provider that `needs_key` takes the one in the setting `other_key` too. The dimension of a local model is read
-    from its files.
-    """
-
-    needed: tuple[Literal["url", "model"], ...] = ()
     url: str = ""
     model: str = ""
     is_local: bool = False
-    needs_key: bool = False
-    other_key: Literal["", "gemini_api_key"] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +30,11 @@ class KnownModel:
 
 PROVIDERS: dict[EmbedderKind, EmbeddingProvider] = {
     "minilm": EmbeddingProvider(is_local=True),
-    "onnx": EmbeddingProvider(("model",), is_local=True),
-    "gemini": EmbeddingProvider(model="gemini-embedding-001", needs_key=True, other_key="gemini_api_key"),
-    "openai": EmbeddingProvider(("url", "model")),
+    "onnx": EmbeddingProvider(is_local=True),
+    "gemini": EmbeddingProvider(model="gemini-embedding-001"),
+    "openai": EmbeddingProvider(),
     "ollama": EmbeddingProvider(url=OLLAMA_URL, model="nomic-embed-text"),
-    "tei": EmbeddingProvider(("url", "model")),
+    "tei": EmbeddingProvider(),
 }
 MODELS = {
     "gemini-embedding-001": KnownModel(768, 2_048),

@@ -14,6 +14,8 @@ from app.shapes import Vector
 from app.single_flight import SingleFlight
 
 _Key = tuple[str, str]
+SIZE = 2_000
+"""Query vectors that are kept."""
 
 
 class CachingEmbedder:
@@ -26,7 +28,7 @@ class CachingEmbedder:
     cached: an ingest seldom repeats one and would evict queries.
     """
 
-    def __init__(self, embedder: base.Embedder, *, size: int = 2048) -> None:
+    def __init__(self, embedder: base.Embedder, *, size: int = SIZE) -> None:
         self._embedder = embedder
         self._vectors: LRUCache[_Key, array[float]] = LRUCache(size)
         self._flights: SingleFlight[Vector] = SingleFlight()

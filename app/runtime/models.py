@@ -87,22 +87,22 @@ async def open_embedder(settings: Settings, *, patience_s: float = BULK_PATIENCE
     """
     model = await _embedder(settings, patience_s)
     try:
-        yield CachingEmbedder(model, size=settings.query_cache_size)
+        yield CachingEmbedder(model)
     finally:
         await model.aclose()
 
 
 async def _embedder(settings: Settings, patience_s: float) -> OnnxEmbedder | HttpEmbedder | GeminiEmbedder:
-    threads = settings.embedder_threads or None
+    threads = settings.model_threads
     if settings.embedder == "minilm":
         cache = locations.computed_weights(settings)
-        return await minilm.load(threads=threads, precision=settings.embedder_precision, cache=cache)
+        return await minilm.load(threads=threads, cache=cache)
     if settings.embedder == "onnx":
         folder = _folder(settings.embedder_model)
         return await asyncio.to_thread(model_folder.load_embedder, folder, _overrides(settings), threads=threads)
     model = _embedding_model(settings)
     secret = settings.embedder_api_key
-    times = CallTimes(settings.embed_timeout_s, patience_s)
+    times = CallTimes(settings.model_timeout_s, patience_s)
     if settings.embedder == "gemini":
         from app.providers.remote.gemini import GeminiEmbedder  # its package takes a second to import
 
@@ -156,7 +156,7 @@ async def open_llm(settings: Settings) -> AsyncIterator[Llm | None]:
 def _llm(settings: Settings) -> ChatLlm | GeminiLlm:
     key = settings.llm_api_key or (settings.gemini_api_key if settings.llm == "gemini" else None)
     secret = key.get_secret_value() if key else None
-    times = CallTimes(settings.llm_timeout_s)
+    times = CallTimes(settings.model_timeout_s)
     if settings.llm == "gemini":
         # Its package takes a second to import.
         from app.providers.remote import gemini
@@ -196,7 +196,7 @@ async def open_reranker(settings: Settings) -> AsyncIterator[Reranker | None]:
 def _onnx_reranker(settings: Settings) -> OnnxReranker | UnloadedReranker:
     folder = _folder(settings.reranker_model)
     try:
-        return model_folder.load_reranker(folder, threads=settings.embedder_threads or None)
+        return model_folder.load_reranker(folder, threads=settings.model_threads)
     except errors.ProviderError as error:
         log.warning("the re-ranker cannot be loaded: %s", error.message, extra={"action": "reranker_failed"})
         return UnloadedReranker(folder.name, error)
@@ -210,5 +210,5 @@ def _http_reranker(settings: Settings, kind: rerankers.Kind) -> HttpReranker:
         url=settings.reranker_url or url,
         model=settings.reranker_model or name,
         api_key=key.get_secret_value() if key else None,
-        times=CallTimes(settings.reranker_timeout_s),
+        times=CallTimes(settings.model_timeout_s),
     )

@@ -40,7 +40,7 @@ async def _service(address: Any, url: str, *, patience_s: float = BULK_PATIENCE_
         embedder_model=minilm.MODEL.name,
         embedder_dim=minilm.MODEL.dimension,
         embedder_api_key=KEY,
-        embed_timeout_s=TIMEOUT_S,
+        model_timeout_s=TIMEOUT_S,
         search_timeout_s=DEADLINE_S,
     )
     async with (

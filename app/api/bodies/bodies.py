@@ -40,9 +40,13 @@ class UnsupportedMediaType(errors.BadRequest):
     code = "unsupported_media_type"
 
 
+MAX_BYTES = 64_000_000
+"""Of any body; those with documents may be that large."""
+
+
 @dataclass(frozen=True, slots=True)
 class BodyLimits:
-    """Limits of a body: its size in bytes (None: as configured) and the time to receive it.
+    """Limits of a body: its size in bytes (None: that of any body) and the time to receive it.
 
     It must be complete after `seconds` plus its size in bytes divided by `bytes_per_s`, and after `longest_s` in any
     case; each message with a part of it must arrive within `seconds` of the previous one.
@@ -54,8 +58,8 @@ class BodyLimits:
     longest_s: float = 600.0
 
 
-def install(app: FastAPI, *, max_bytes: int) -> None:
-    """Make StrictRoute the class of the app's own routes and set the configured size limit.
+def install(app: FastAPI, *, max_bytes: int = MAX_BYTES) -> None:
+    """Make StrictRoute the class of the app's own routes and set the largest size of any body.
 
     A router that is included later needs `APIRouter(route_class=bodies.StrictRoute)`.
     """

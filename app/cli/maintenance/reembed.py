@@ -100,7 +100,7 @@ def _next(settings: Settings) -> Settings:
     following = settings.next()
     if following is None:
         raise errors.BadRequest(
-            "Name the model to change to, such as STEPWELL_NEXT_EMBEDDER=onnx and STEPWELL_NEXT_EMBEDDER_MODEL=folder.",
+            'Name the model to change to, such as STEPWELL_NEXT_EMBEDDER={"embedder": "onnx", "model": "folder"}.',
             field="STEPWELL_NEXT_EMBEDDER",
         )
     return following

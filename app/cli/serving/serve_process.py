@@ -11,7 +11,6 @@ from app import config, telemetry
 from app.cli import options
 from app.cli.serving import serve, serving
 from app.cli.serving.serving import SupervisorLink
-from app.config import shares
 from app.errors import StepwellError
 
 
@@ -21,7 +20,7 @@ def serve_process(
     totals_fd: Annotated[int, typer.Option(help="Socket on which it asks for the metrics of all processes.")],
 ) -> None:
     """Run one of the processes of `stepwell serve --workers`, which starts it."""
-    settings = shares.of_process(config.load(), number)
+    settings = config.load().of_process(number)
     options.err.quiet = telemetry.writes_json(settings.log_json)
     serve.configure_logs(settings)
     link = SupervisorLink(socket.socket(fileno=metrics_fd), socket.socket(fileno=totals_fd))

@@ -79,7 +79,7 @@ async def _one_of_several(settings: Settings, number: int, link: SupervisorLink)
 
 
 def _server(app: object, settings: Settings) -> uvicorn.Server:
-    limits = connections.ConnectionLimits(connections=settings.max_connections)
+    limits = connections.ConnectionLimits()
     return uvicorn.Server(
         uvicorn.Config(
             app,  # type: ignore[arg-type]

@@ -33,10 +33,9 @@ async def client(address: Any, database: Database, provider: FakeProvider) -> As
         llm="openai",
         llm_url=provider.url,
         llm_model="tiny",
-        llm_timeout_s=LIMIT_S,
         reranker="cohere",
         reranker_url=provider.url,
-        reranker_timeout_s=LIMIT_S,
+        model_timeout_s=LIMIT_S,
     )
     async with (
         runtime.open_services(settings) as services,

@@ -12,7 +12,7 @@ from typing import Any
 import harness
 import pytest
 
-from app import errors
+from app import errors, main
 from app.config import Settings
 from app.main import create_app
 from app.providers.caching import CachingEmbedder
@@ -159,8 +159,9 @@ async def test_connections_and_embeddings_in_flight_show_while_they_last(databas
     assert after["stepwell_db_connections_in_use"] == 0
 
 
-async def test_refused_searches_are_counted_under_their_route(services):
-    settings = Settings(max_concurrent_searches=1, max_waiting_searches=0)
+async def test_refused_searches_are_counted_under_their_route(services, monkeypatch):
+    settings = Settings(max_concurrent_searches=1)
+    monkeypatch.setattr(main, "MAX_WAITING_SEARCHES", 0)
     async with (
         harness.running(settings, services) as app,
         harness.client(app) as client,

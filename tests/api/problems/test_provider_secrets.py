@@ -41,7 +41,7 @@ async def test_no_key_of_a_provider_is_shown(
         embedder="openai",
         embedder_model=minilm.MODEL.name,
         embedder_dim=minilm.MODEL.dimension,
-        embed_timeout_s=1.0,
+        model_timeout_s=1.0,
         llm="openai",
         llm_model="tiny",
         reranker="cohere",

@@ -45,7 +45,7 @@ def _settings(kind: Any, provider: FakeProvider, **given: Any) -> Settings:
 @pytest.fixture(params=KINDS)
 async def embedder(request: pytest.FixtureRequest, remote: FakeProvider) -> AsyncIterator[Embedder]:
     """The embedder of each API on the server."""
-    async with models.open_embedder(_settings(request.param, remote, embed_timeout_s=1.0)) as opened:
+    async with models.open_embedder(_settings(request.param, remote, model_timeout_s=1.0)) as opened:
         yield opened
 
 
@@ -169,6 +169,7 @@ async def test_an_answer_that_does_not_follow_the_api_is_a_provider_error(provid
     ("fields", "needed"),
     [
         ({"embedder": "openai"}, "STEPWELL_EMBEDDER_URL and STEPWELL_EMBEDDER_MODEL"),
+        ({"next_embedder": "tei"}, "url in STEPWELL_NEXT_EMBEDDER and model in STEPWELL_NEXT_EMBEDDER"),
         ({"embedder": "tei", "embedder_url": "http://x"}, "STEPWELL_EMBEDDER_MODEL"),
         ({"embedder": "tei", "embedder_url": "http://x", "embedder_model": "x"}, "STEPWELL_EMBEDDER_DIM"),
         ({"embedder": "ollama", "embedder_model": "x"}, "STEPWELL_EMBEDDER_DIM"),
