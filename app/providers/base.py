@@ -201,12 +201,12 @@ class PageFetcher(Protocol):
     """Fetches one page or file of the public web."""
 
     def normalised(self, address: str) -> str:
-        """An http or https address as it is fetched and stored, without its fragment. Raises BlockedUrl."""
+        """An http or https address as it is fetched and stored, without its fragment. Raises `blocked_url`."""
         ...
 
     async def fetch(self, address: str, *, allowed: AllowedHosts, known: Validators | None = None) -> WebPage | None:
         """The page at an http or https address; None if it is still the version that `known` names.
 
-        Raises BlockedUrl for an address that may not be fetched, FetchFailed and SiteUnavailable.
+        Raises `blocked_url` for an address that may not be fetched, `fetch_failed` and `site_unavailable`.
         """
         ...

@@ -56,7 +56,7 @@ async def open_services(
     An embedded database is started and migrated first. The mentions of documents that older versions stored there are
     extracted again, unless the caller does so later (`backfill.run_with_retries` with `owner`). `patience_s` is for
     how long passages are sent again while a remote embedder fails. Raises SchemaMismatch, DatabaseUnavailable,
-    EmbeddedServerError, ProviderError, LocalTokenError.
+    EmbeddedServerError, ProviderError, `local_token_unusable`.
     """
     async with AsyncExitStack() as stack:
         database, owner = await stack.enter_async_context(_open_databases(settings, pool_size))

@@ -107,7 +107,7 @@ class Scope:
         return await self.authenticate(request)
 
     async def authenticate(self, request: Request) -> str:
-        """The caller's user id, from the header fields. Raises Unauthorized, Forbidden, RateLimited."""
+        """The caller's user id, from the header fields. Raises Unauthorized, Forbidden, `rate_limited`."""
         authenticated: Caller | None = getattr(request.state, "caller", None)
         caller = authenticated or await _identify(request)
         if not authenticated:

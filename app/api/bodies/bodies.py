@@ -191,20 +191,22 @@ class Body:
         self._complete = False
 
     def check_declared_length(self) -> None:
-        """Raises TooLarge if the Content-Length header is larger than `max_bytes`."""
+        """Raises `too_large` if the Content-Length header is larger than `max_bytes`."""
         length = self._headers.get("content-length", "")
         if length.isascii() and length.isdigit() and (len(length) > 19 or int(length) > self._max_bytes):
             raise self._too_large()
 
     async def receive(self) -> Message:
-        """The next message of the request. Raises TooLarge, RequestTimeout."""
+        """The next message of the request. Raises `too_large`, `request_timeout`."""
         if self._complete:
             return await self._receive()
         try:
             async with asyncio.timeout_at(self._deadline()):
                 message = await self._receive()
         except TimeoutError as error:
-            raise errors.RequestTimeout("The body did not arrive in time: send it faster, or in parts.") from error
+            raise errors.RequestRefused(
+                "The body did not arrive in time: send it faster, or in parts.", code="request_timeout"
+            ) from error
         self._received += len(message.get("body", b""))
         if self._received > self._max_bytes:
             raise self._too_large()
@@ -219,8 +221,10 @@ class Body:
         whole_s = min(allowed + self._received / self._limits.bytes_per_s, self._limits.longest_s)
         return min(self._began + whole_s, now + allowed)
 
-    def _too_large(self) -> errors.TooLarge:
-        return errors.TooLarge(f"The body is larger than {self._max_bytes:,} bytes: send less, or in several requests.")
+    def _too_large(self) -> errors.RequestRefused:
+        return errors.RequestRefused(
+            f"The body is larger than {self._max_bytes:,} bytes: send less, or in several requests.", code="too_large"
+        )
 
 
 class StrictRequest(ReceivedRequest):

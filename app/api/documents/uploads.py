@@ -170,8 +170,9 @@ async def _items(file: UploadFile, form: _Form) -> list[Upload | RefusedItem]:
         path = relative_path(file.filename or "")
         uri = uri or path
         if uri in form.seen:
-            raise errors.DuplicateUri(
-                "An earlier file of this form has this name: send relative paths as file names, or one file a request."
+            raise errors.BadRequest(
+                "An earlier file of this form has this name: send relative paths as file names, or one file a request.",
+                code="duplicate_uri",
             )
         if uri is not None:
             form.seen.add(uri)

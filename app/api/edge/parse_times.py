@@ -43,12 +43,13 @@ class ParseTimes:
 
     @contextmanager
     def share(self, user_id: str, limits: ParseLimits) -> Iterator[ParseShare]:
-        """What the files of a request may use; it is counted when the block ends. Raises RateLimited."""
+        """What the files of a request may use; it is counted when the block ends. Raises `rate_limited`."""
         left_s = self._user_s - self._debt_s(user_id)
         if left_s <= 0:
-            raise errors.RateLimited(
+            raise errors.RequestRefused(
                 f"Parsing files of this user took {self._user_s:.0f} seconds: more are available as time passes.",
                 retry_after_s=max(1, math.ceil(1 - left_s)),
+                code="rate_limited",
             )
         share = ParseShare(min(limits.request_s, left_s), partial(self._places.turn, user_id))
         try:

@@ -188,7 +188,7 @@ async def find_entities(
 
 
 def check_vector(body: SearchRequest | SimilarRequest, use: Services) -> None:
-    """Raises InvalidVector for one of another length than the stored vectors."""
+    """Raises `invalid_vector` for one of another length than the stored vectors."""
     if body.vector is not None:
         wire.expect_dimension(body.vector, use.embedder.model.dimension)
 

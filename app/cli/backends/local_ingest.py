@@ -127,7 +127,7 @@ async def _store_page(address: str, text_field: str | None, summary: Summary, us
             await _store_fetched(fetched, text_field, summary, user_id, services)
         else:
             summary.store(fetched.uri or address, fetched.status, fetched.chunk_count)
-    except (errors.BadRequest, errors.SiteUnavailable) as error:
+    except (errors.BadRequest, errors.ProviderError) as error:
         summary.fail(address, error.message)
 
 

@@ -141,7 +141,7 @@ def _check_title(document: CleanDocument, patch: Json) -> None:
         raise errors.BadRequest("A document without text needs a title.", field="title")
     own = patch.get("title") or document_drafts.embedded_title(document.title, document.metadata.get("filename"))
     if "content" in patch and cleaning.is_blank(own):
-        raise errors.BlankContent
+        raise errors.BadRequest(errors.BLANK_CONTENT, field="content", code="blank_content")
 
 
 def _default_title(document: CleanDocument) -> str:

@@ -78,7 +78,7 @@ async def answer(
 ) -> Answer:
     """Answer one question over several hops; `follow_only` finds no terms unless the request names an extractor.
 
-    Raises BadRequest for what several hops do not support, InvalidCursor, StaleCursor, and from hop 1 alone
+    Raises BadRequest for what several hops do not support, `invalid_cursor`, `stale_cursor`, and from hop 1 alone
     DatabaseUnavailable and DeadlineExceeded.
     """
     check(query)

@@ -31,9 +31,9 @@ async def run(query: SearchRequest, user_id: str, services: Services, turn: Sear
 async def answer(query: SearchRequest, user_id: str, services: Services, turn: SearchTurn = turns.UNLIMITED) -> Answer:
     """Answer one query.
 
-    Raises BadRequest for a minimum relevance with a model that is not calibrated, InvalidCursor,
-    StaleCursor, DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over. A failing embedder or
-    re-ranker degrades the answer instead.
+    Raises BadRequest for a minimum relevance with a model that is not calibrated, `invalid_cursor`,
+    `stale_cursor`, DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over. A failing embedder
+    or re-ranker degrades the answer instead.
     """
     check(query, services)
     query = query.with_defaults(services.ranking, mode="auto")

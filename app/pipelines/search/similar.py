@@ -24,7 +24,7 @@ from app.store.search import recall
 async def run(query: SimilarRequest, user_id: str, services: Services) -> Answer:
     """The nearest chunks, best first.
 
-    Raises NotFound if the chunk does not exist or belongs to another user, InvalidCursor, StaleCursor,
+    Raises NotFound if the chunk does not exist or belongs to another user, `invalid_cursor`, `stale_cursor`,
     DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over.
     """
     context = SearchContext(services, user_id)
@@ -101,5 +101,7 @@ async def _vector(query: SimilarRequest, reading: Reading, dimension: int) -> Ve
         return await recall.vector_of(reading, query.chunk_id)
     assert query.vector is not None  # the request has one of them
     if len(query.vector) != dimension:
-        raise errors.InvalidVector(f"Must have {dimension} numbers; this one has {len(query.vector)}.", field="vector")
+        raise errors.BadRequest(
+            f"Must have {dimension} numbers; this one has {len(query.vector)}.", field="vector", code="invalid_vector"
+        )
     return base.unit_vector(query.vector)

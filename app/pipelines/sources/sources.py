@@ -59,8 +59,8 @@ async def add(request: SourceRequest, user_id: str, services: Services, *, confi
     """Store a source and queue a job that synchronises it; one with the same folder and patterns is changed instead.
 
     Without a name it gets that of its folder, with a number if another source has it. `confined`: the folder must be
-    below the user's roots, now and whenever it is synchronised. Raises FolderNotAllowed, BadRequest naming the field,
-    Conflict if there are too many sources or another has the name.
+    below the user's roots, now and whenever it is synchronised. Raises `folder_not_allowed`, BadRequest naming the
+    field, Conflict if there are too many sources or another has the name.
     """
     if confined:
         folder, name = source_roots.allowed(request.path, user_id, services.source_roots)
