@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from cachetools import LRUCache
 
+from app.concurrency.single_flight import SingleFlight
 from app.providers import base
 from app.providers.calls import RemoteCalls
 from app.shapes import Vector
-from app.single_flight import SingleFlight
 
 _Key = tuple[str, str]
 SIZE = 2_000
@@ -31,7 +31,7 @@ class CachingEmbedder:
     def __init__(self, embedder: base.Embedder, *, size: int = SIZE) -> None:
         self._embedder = embedder
         self._vectors: LRUCache[_Key, array[float]] = LRUCache(size)
-        self._flights: SingleFlight[Vector] = SingleFlight()
+        self._flights: SingleFlight[_Key, Vector] = SingleFlight()
         self.queries_in_flight = 0
         self.passages_in_flight = 0
 
@@ -69,7 +69,7 @@ class CachingEmbedder:
         """The vector of a user's query, as a copy of the caller's own. Raises what the wrapped embedder raises."""
         key = (user_id, text)
         vector = self._vectors.get(key)
-        return vector.tolist() if vector is not None else list(await self._flights.run(key, lambda: self._embed(key)))
+        return vector.tolist() if vector is not None else list(await self._flights.join(key, lambda: self._embed(key)))
 
     async def _embed(self, key: _Key) -> Vector:
         vector = await self.embed_query(key[1])

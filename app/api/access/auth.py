@@ -18,11 +18,11 @@ from fastapi import Depends, Header, Request
 
 from app import errors
 from app.api.access import auditing, grants, schemes, versions
+from app.concurrency.single_flight import SingleFlight
 from app.pipelines.maintenance import keys, local_token, tokens
 from app.pipelines.running import user_threads
 from app.pipelines.running.services import Services
 from app.shapes import Restriction
-from app.single_flight import SingleFlight
 
 LOCAL_USER = "local"
 MAX_LOOKUPS = 4
@@ -66,7 +66,7 @@ class KeyLookups:
     """
 
     def __init__(self) -> None:
-        self._flights: SingleFlight[Caller] = SingleFlight()
+        self._flights: SingleFlight[bytes, Caller] = SingleFlight()
         self._were_valid: LRUCache[bytes, None] = LRUCache(MAX_VALID_KEYS)
         self._lookups = asyncio.Semaphore(MAX_LOOKUPS)
         self._guesses = asyncio.Semaphore(MAX_GUESSES)
@@ -76,7 +76,7 @@ class KeyLookups:
         digest = hashlib.sha256(presented.encode()).digest()
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
-                return await self._flights.run(digest, lambda: self._look_up(digest, presented, services))
+                return await self._flights.join(digest, lambda: self._look_up(digest, presented, services))
         except TimeoutError as error:
             raise errors.DatabaseUnavailable("The API key could not be looked up in time.") from error
 
