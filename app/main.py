@@ -119,7 +119,7 @@ def create_app(
     mcp.install(app)
     if "dify" in chosen.compat:
         dify_router.install(app)
-    origins.install(app, hosts=chosen.hosts, allowed=chosen.origins)
+    origins.install(app, hosts=chosen.hosts, allowed=chosen.allowed_origins)
     return app
 
 

@@ -27,14 +27,8 @@ LEAST_SEARCHES = 2
 MAX_CONNECTIONS = 80
 """Connections of all processes to Postgres, of the 100 that it allows by default."""
 OTHER_VARIABLES = {
-    "STEPWELL_OWNER_PASSWORD",
-    "STEPWELL_SERVICE_PASSWORD",
-    "STEPWELL_MEMORY",
-    "STEPWELL_POSTGRES_MEMORY",
-    "STEPWELL_PUBLISHED_PORT",
-    "STEPWELL_EXTRAS",
-    "STEPWELL_URL",
-    "STEPWELL_API_KEY",
+    *("STEPWELL_OWNER_PASSWORD", "STEPWELL_SERVICE_PASSWORD", "STEPWELL_MEMORY", "STEPWELL_POSTGRES_MEMORY"),
+    *("STEPWELL_PUBLISHED_PORT", "STEPWELL_EXTRAS", "STEPWELL_URL", "STEPWELL_API_KEY"),
 }
 """Variables that compose.yaml or the command line reads."""
 NEAREST_SCORE = 80
@@ -104,6 +98,7 @@ class Settings(ProviderSettings):
     allowed_origins: Annotated[
         Items,
         _all(_ORIGIN.fullmatch, "list origins such as https://app.example or http://localhost:3000, without a path"),
+        AfterValidator(lambda origins: tuple(map(str.lower, origins))),  # as browsers send them
     ] = ()
     """Origins whose pages may call the service, comma-separated, such as `https://app.example`."""
     workers: int = Field(1, ge=1, le=20)
@@ -177,11 +172,6 @@ class Settings(ProviderSettings):
         return self
 
     @property
-    def source_folders(self) -> tuple[Path, ...]:
-        """The folders that sources may be added from over HTTP."""
-        return tuple(Path(root).expanduser() for root in self.source_roots)
-
-    @property
     def optional_tools(self) -> frozenset[str]:
         """The optional tools that agents are offered."""
         return frozenset([*self.tools, *(name for one in self.compat for name in COMPAT[one])])
@@ -195,28 +185,19 @@ class Settings(ProviderSettings):
         return (*LOOPBACK, own, *self.allowed_hosts)
 
     @property
-    def origins(self) -> tuple[str, ...]:
-        """The allowed origins in lower case, as browsers send them."""
-        return tuple(origin.lower() for origin in self.allowed_origins)
-
-    @property
     def searches_at_once(self) -> int:
         """The maximum number of concurrent searches; by default the number of usable cores."""
         return self.max_concurrent_searches or usable_cores()
 
     def of_process(self, number: int) -> Settings:
         """The settings of one of the service's processes; the first, number 1, alone runs background work."""
-        searches = -(-self.max_concurrent_searches // self.workers) or max(
-            LEAST_SEARCHES, usable_cores() // self.workers
-        )
-        pool_size, is_first = min(self.pool_size, MAX_CONNECTIONS // self.workers), number == 1
-        return self.model_copy(
-            update={
-                "pool_size": pool_size,
-                "max_concurrent_searches": searches,
-                "worker": self.worker and is_first,
-            }
-        )
+        least = max(LEAST_SEARCHES, usable_cores() // self.workers)
+        divided = {
+            "pool_size": min(self.pool_size, MAX_CONNECTIONS // self.workers),
+            "max_concurrent_searches": -(-self.max_concurrent_searches // self.workers) or least,
+            "worker": self.worker and number == 1,
+        }
+        return self.model_copy(update=divided)
 
     @property
     def model_threads(self) -> int:
@@ -251,14 +232,14 @@ def unknown_variables(environ: Mapping[str, str] | None = None) -> list[str]:
     known = {variable for name in Settings.model_fields for variable in _variables(name)}
     given = {name.upper(): name for name in (os.environ if environ is None else environ)}
     unknown = [name for name in given if name.startswith("STEPWELL_") and name not in known | OTHER_VARIABLES]
-    return [_described_unknown(given[name], known) for name in sorted(unknown)]
+    return [f"{given[name]} is no setting and is ignored.{_hint(name, known)}" for name in sorted(unknown)]
 
 
-def _described_unknown(name: str, known: set[str]) -> str:
+def _hint(name: str, known: set[str]) -> str:
     from rapidfuzz import process
 
-    nearest = process.extractOne(name.upper(), sorted(known), score_cutoff=NEAREST_SCORE)
-    return f"{name} is no setting and is ignored." + (f" Did you mean {nearest[0]}?" if nearest else "")
+    nearest = process.extractOne(name, sorted(known), score_cutoff=NEAREST_SCORE)
+    return f" Did you mean {nearest[0]}?" if nearest else ""
 
 
 def _variables(name: str) -> list[str]:

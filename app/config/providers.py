@@ -9,8 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from app.config import embedding_models
-from app.config.embedding_models import EmbedderKind
+EmbedderKind = Literal["minilm", "onnx", "gemini", "openai", "ollama", "tei"]
 
 
 class NextEmbedder(BaseModel, extra="forbid", frozen=True):
@@ -136,7 +135,3 @@ class ProviderSettings(BaseSettings):
             if getattr(self, role) == kind and not suffices(getattr(self, name) for name in names):
                 needed = (" and " if suffices is all else " or ").join(map(naming, names))
                 raise ValueError(f"{naming(role)}={kind} needs {needed}")
-        provider = embedding_models.PROVIDERS[self.embedder]
-        is_known = provider.is_local or (self.embedder_model or provider.model) in embedding_models.MODELS
-        if not (self.embedder_dim or is_known):
-            raise ValueError(f"{naming('embedder')}={self.embedder} with this model needs {naming('embedder_dim')}")

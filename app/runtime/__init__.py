@@ -6,6 +6,7 @@ import functools
 import math
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from pathlib import Path
 
 import stamina
 from pydantic import SecretStr
@@ -264,7 +265,9 @@ def recognition_limits() -> RecognitionLimits:
 
 def source_roots(settings: Settings) -> SourceRoots:
     """Returns the folders that sources may be added from; with API keys each user has a subfolder of its own."""
-    return SourceRoots(settings.source_folders, per_user=settings.auth == "api_key")
+    return SourceRoots(
+        tuple(Path(root).expanduser() for root in settings.source_roots), per_user=settings.auth == "api_key"
+    )
 
 
 @stamina.retry(on=errors.DatabaseUnavailable, attempts=None, timeout=START_RETRY_S, wait_initial=0.2, wait_max=2.0)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app import errors
-from app.config import Settings, embedding_models
+from app.config import Settings
 from app.pipelines.running.model_switch import SwitchingEmbedder
 from app.providers.base import Embedder, EmbeddingModel, Llm, Reranker
 from app.providers.caching import CachingEmbedder
@@ -21,7 +21,7 @@ from app.providers.local.onnx_embedder import OnnxEmbedder
 from app.providers.local.onnx_reranker import OnnxReranker, UnloadedReranker
 from app.providers.remote import embedders, rerankers
 from app.providers.remote.chat import ChatLlm
-from app.providers.remote.embedders import HttpEmbedder, Prefixes
+from app.providers.remote.embedders import HttpEmbedder, KnownModel, Prefixes
 from app.providers.remote.rerankers import HttpReranker
 from app.runtime import locations
 from app.store.connection.transactions import Database
@@ -48,10 +48,15 @@ def _embedding_model(settings: Settings) -> EmbeddingModel:
         return minilm.MODEL
     if settings.embedder == "onnx":
         return model_folder.describe(_folder(settings.embedder_model), _overrides(settings))
-    name = settings.embedder_model or embedding_models.PROVIDERS[settings.embedder].model
-    known = embedding_models.known(name)
+    name = settings.embedder_model or embedders.DEFAULT_MODELS.get(settings.embedder, "")
+    known = embedders.MODELS.get(name, KnownModel())
     max_tokens = settings.embedder_max_tokens or known.max_tokens or model_folder.DEFAULT_MAX_TOKENS
-    return EmbeddingModel(name, settings.embedder_dim or known.dimension, max_tokens)
+    dimension = settings.embedder_dim or known.dimension
+    if not dimension:
+        raise errors.ProviderError(
+            f"The dimension of {name} is not known: set STEPWELL_EMBEDDER_DIM, or dim of the next embedder."
+        )
+    return EmbeddingModel(name, dimension, max_tokens)
 
 
 def target(settings: Settings) -> tuple[str, int] | None:
@@ -109,10 +114,11 @@ async def _embedder(settings: Settings, patience_s: float) -> OnnxEmbedder | Htt
         key = secret or settings.gemini_api_key
         api_key = key.get_secret_value() if key else ""
         return GeminiEmbedder(model, api_key=api_key, url=settings.embedder_url, times=times)
+    api = embedders.APIS[settings.embedder]
     return HttpEmbedder(
-        embedders.APIS[settings.embedder],
+        api,
         model,
-        url=settings.embedder_url or embedding_models.PROVIDERS[settings.embedder].url,
+        url=settings.embedder_url or api.url,
         api_key=secret.get_secret_value() if secret else None,
         prefixes=_prefixes(settings, model.name),
         times=times,
@@ -120,7 +126,7 @@ async def _embedder(settings: Settings, patience_s: float) -> OnnxEmbedder | Htt
 
 
 def _prefixes(settings: Settings, name: str) -> Prefixes:
-    known = embedding_models.known(name)
+    known = embedders.MODELS.get(name, KnownModel())
     query, document = settings.embedder_query_prefix, settings.embedder_document_prefix
     return Prefixes(
         known.query_prefix if query is None else query, known.document_prefix if document is None else document
@@ -169,7 +175,7 @@ def _llm(settings: Settings) -> ChatLlm | GeminiLlm:
         )
     return ChatLlm(
         kind="ollama" if settings.llm == "ollama" else "openai",
-        url=settings.llm_url or embedding_models.OLLAMA_URL,
+        url=settings.llm_url or embedders.OLLAMA_URL,
         model=settings.llm_model or OLLAMA_MODEL,
         api_key=secret,
         times=times,

@@ -17,6 +17,7 @@ from app.shapes import Vector
 BATCH = 32
 """Passages of one request: TEI's default maximum, and an answer that is parsed in a few milliseconds."""
 MAX_BYTES = 20_000_000
+OLLAMA_URL = "http://127.0.0.1:11434"
 RESIZABLE = "text-embedding-3"
 """Models of OpenAI that return as many dimensions as are requested; other servers reject the parameter."""
 
@@ -32,12 +33,33 @@ class EmbedCall:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingApi:
-    """A protocol: its path, the body of a request, and the vectors in an answer (else KeyError, TypeError)."""
+    """A protocol: its path, the body of a request, the vectors in an answer (else KeyError, TypeError), default URL."""
 
     name: str
     path: str
     body: Callable[[EmbedCall], dict[str, Any]]
     vectors: Callable[[Any], list[Any]]
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownModel:
+    """The dimension of a remote model, the maximum number of tokens of a text, and the prefixes that it expects."""
+
+    dimension: int = 0
+    max_tokens: int = 0
+    query_prefix: str = ""
+    document_prefix: str = ""
+
+
+DEFAULT_MODELS = {"gemini": "gemini-embedding-001", "ollama": "nomic-embed-text"}
+MODELS = {
+    "gemini-embedding-001": KnownModel(768, 2_048),
+    "nomic-embed-text": KnownModel(768, 2_048, "search_query: ", "search_document: "),
+    "text-embedding-3-small": KnownModel(1_536, 8_191),
+    "text-embedding-ada-002": KnownModel(1_536, 8_191),
+}
+"""By name; other remote models need STEPWELL_EMBEDDER_DIM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +139,7 @@ OLLAMA = EmbeddingApi(
     "api/embed",
     lambda call: {"model": call.model.name, "input": call.texts, "truncate": True},
     lambda answer: list(answer["embeddings"]),
+    url=OLLAMA_URL,
 )
 TEI = EmbeddingApi(
     "tei",
