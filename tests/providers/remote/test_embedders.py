@@ -45,7 +45,7 @@ def _settings(kind: Any, provider: FakeProvider, **given: Any) -> Settings:
 @pytest.fixture(params=KINDS)
 async def embedder(request: pytest.FixtureRequest, remote: FakeProvider) -> AsyncIterator[Embedder]:
     """The embedder of each API on the server."""
-    async with models.open_embedder(_settings(request.param, remote, model_timeout_s=1.0)) as opened:
+    async with models.open_embedder(_settings(request.param, remote, model_timeout_s=2.0)) as opened:
         yield opened
 
 
