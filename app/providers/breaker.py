@@ -6,10 +6,10 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
-from typing import Literal
 
 from app import errors
 from app.providers.failures import NotCalled, is_of_provider
+from app.shapes.kinds import BreakerState
 
 FAILURES, WINDOW, PAUSE_S = 5, 10, 15.0
 
@@ -22,7 +22,7 @@ class Breaker:
         self._open_until: float | None = None
 
     @property
-    def state(self) -> Literal["closed", "half_open", "open"]:
+    def state(self) -> BreakerState:
         """`open` while calls are refused, `half_open` when the next one is let through, else `closed`."""
         if self._open_until is None:
             return "closed"

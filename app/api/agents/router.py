@@ -12,11 +12,11 @@ from pydantic import ValidationError
 from app.api.access import auditing, auth, versions
 from app.api.agents import argument_errors
 from app.api.bodies import bodies
-from app.api.contract.enums import ToolFormat
 from app.api.edge import admission, disconnects
 from app.api.problems import problems
 from app.pipelines.running.turns import SearchTurn
 from app.shapes import Answer
+from app.shapes.kinds import ToolFormat
 from app.tools import formats, openapi, registry
 from app.tools.context import ToolContext
 from app.tools.tool import Tool

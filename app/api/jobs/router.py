@@ -15,13 +15,13 @@ from starlette.types import Receive, Scope, Send
 from app import errors
 from app.api.access import auth
 from app.api.bodies import bodies
-from app.api.contract.enums import JobStatus
 from app.api.edge.fair_queue import FairQueue
 from app.api.jobs.job_models import EXAMPLE_JOB, JobPage, StoredJob
 from app.api.problems import problems
 from app.pipelines.jobs import followed_jobs
 from app.pipelines.running import cursors
 from app.shapes import JobState, limits
+from app.shapes.kinds import JobStatus
 
 router = APIRouter(prefix="/api/rag", tags=["jobs"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED)
 MAX_STREAMS, MAX_STREAMS_OF_USER = 100, 25

@@ -11,11 +11,11 @@ from pydantic import BaseModel, Field
 from app import __version__, errors
 from app.api.access import auth
 from app.api.bodies import bodies
-from app.api.contract.enums import BreakerState, DatabaseState, StandbyStatus
 from app.api.problems import problems
 from app.concurrency.single_flight import SingleFlight
 from app.pipelines.documents import documents
 from app.pipelines.running.services import Services
+from app.shapes.kinds import BreakerState, DatabaseState, StandbyStatus
 
 router = APIRouter(tags=["health"], route_class=bodies.StrictRoute, responses=problems.responses(422))
 

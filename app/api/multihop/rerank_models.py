@@ -8,15 +8,14 @@ from pydantic import AfterValidator, AliasPath, BaseModel, BeforeValidator, Conf
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypeAliasType
 
-from app.api.contract.enums import ListMerge, MergeDetail
 from app.api.contract.responses import Response, RoundedScore
 from app.pipelines.requests import moved_fields, wire
 from app.pipelines.requests.defaults import RankingDefaults
-from app.pipelines.requests.enums import Rerank
 from app.pipelines.requests.search_request import MMR_LAMBDA, RERANK_WEIGHT, Share
 from app.pipelines.search import merge_lists
 from app.pipelines.search.merge_lists import MergeRequest
 from app.shapes import limits
+from app.shapes.kinds import ListMerge, MergeDetail, Rerank
 
 MAX_ID_LENGTH = 200
 MAX_LISTS, MAX_HITS = 20, 200

@@ -18,7 +18,7 @@ from app.pipelines.documents.document_drafts import CleanDocument
 from app.pipelines.linking import document_links, gazetteers
 from app.pipelines.running import cancellable, model_switch
 from app.pipelines.running.services import Services
-from app.shapes import Document, DocumentDraft, IngestResult, IngestStatus, Json, Upload, uris
+from app.shapes import Document, DocumentDraft, IngestResult, Json, StoreStatus, Upload, uris
 from app.store.documents import documents
 from app.store.documents.documents import DocumentSource
 from app.text.structure import structure
@@ -203,6 +203,6 @@ async def _store_text(
     return _result(source, draft, "changed", len(found.computed))
 
 
-def _result(source: DocumentSource, draft: DocumentDraft, status: IngestStatus, embedded: int) -> IngestResult:
+def _result(source: DocumentSource, draft: DocumentDraft, status: StoreStatus, embedded: int) -> IngestResult:
     chunk_count = len(draft.chunks) or source.document.chunk_count
     return IngestResult.of(draft, source.document.document_id, status, chunk_count=chunk_count, embedded=embedded)

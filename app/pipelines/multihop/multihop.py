@@ -23,7 +23,7 @@ from app.pipelines.running.services import Services
 from app.pipelines.running.turns import SearchTurn
 from app.pipelines.search import pages, search, understanding
 from app.ranking import fusion_plan, merge
-from app.shapes import Answer, Hop, HybridRequest, LexicalQuery, ParsedQuery, TermMethod, Weights, limits
+from app.shapes import Answer, Extractor, Hop, HybridRequest, LexicalQuery, ParsedQuery, Weights, limits
 from app.store.connection import failures
 from app.store.connection.transactions import repeat_on_primary
 from app.text.names import names
@@ -113,7 +113,7 @@ class _FurtherHops:
     """The hops after the first, which go from the best chunks so far to others."""
 
     query: SearchRequest
-    method: TermMethod
+    method: Extractor
     strategy: HopStrategy
     state: HopState
     context: SearchContext

@@ -10,7 +10,9 @@ from pydantic_core import PydanticCustomError
 from app import shapes
 from app.pipelines.requests import moved_fields, wire
 from app.pipelines.requests.defaults import RankingDefaults
-from app.pipelines.requests.enums import (
+from app.pipelines.requests.filter_models import FILTERS, RequestFilters
+from app.shapes import Filters, limits
+from app.shapes.kinds import (
     Collapse,
     Confidence,
     Depth,
@@ -23,8 +25,6 @@ from app.pipelines.requests.enums import (
     Mode,
     Rerank,
 )
-from app.pipelines.requests.filter_models import FILTERS, RequestFilters
-from app.shapes import Filters, limits
 
 MAX_CURSOR = 64
 MIN_HALF_LIFE, MAX_HALF_LIFE = 0.01, 36_500

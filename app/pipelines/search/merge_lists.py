@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 from app import errors
@@ -21,10 +21,10 @@ from app.pipelines.search.rerank import RerankPassage
 from app.ranking import merge
 from app.ranking.merge import HopHit, Scored
 from app.shapes import Candidate, Degraded, Json, Rerank, Vector
+from app.shapes.kinds import ListMerge
 from app.store.connection.transactions import Database, retry_read
 from app.store.documents import chunks
 
-Method = Literal["rrf", "classic"]
 Known = Mapping[UUID, tuple[Candidate, float | None]]
 HIT_COST = 100
 """Cost of merging one hit, in units of `offload.run`."""
@@ -75,7 +75,7 @@ class MergeRequest:
     lists: Sequence[HitList]
     limit: int = 10
     k: int = 60
-    method: Method = "rrf"
+    method: ListMerge = "rrf"
     query: str | None = None
     rerank: Rerank = "none"
     mmr: bool = False
@@ -161,7 +161,7 @@ def _passage(merged: RankedHit, known: Known) -> RerankPassage:
     return RerankPassage(merged.score, chunk_id, rerank.text_of(candidate), cosine)
 
 
-def fused(lists: Sequence[HitList], *, k: int, method: Method) -> list[RankedHit]:
+def fused(lists: Sequence[HitList], *, k: int, method: ListMerge) -> list[RankedHit]:
     """The hits of all lists as one. `score` is `combined_score` as a share of the best that the lists allow."""
     hits: dict[str, InputHit] = {}
     hops: dict[str, int] = {}
@@ -203,7 +203,7 @@ def _classic(
     return merge.classic(found)
 
 
-def _best_possible(lists: Sequence[HitList], k: int, method: Method) -> float:
+def _best_possible(lists: Sequence[HitList], k: int, method: ListMerge) -> float:
     if method == "rrf":
         return sum(ranking.weight for ranking in lists) / (k + 1) or 1.0
     by_hop: dict[int, float] = {}
