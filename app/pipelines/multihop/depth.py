@@ -83,7 +83,7 @@ async def _reason(query: SearchRequest, user_id: str, services: Services) -> Dep
     """What decides: `names` for several hops, any other for a search."""
     if multihop.unsupported(query):
         return "options"
-    query = query.with_defaults(services.ranking, mode="auto")
+    query = query.completed(mode="auto")
     parsed = analysis.parse(query.text)
     if query.mode != "auto" or parsed.query_type in DIRECT_TYPES or parsed.required or parsed.groups:
         return "literal"

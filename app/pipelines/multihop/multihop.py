@@ -82,7 +82,7 @@ async def answer(
     DatabaseUnavailable and DeadlineExceeded.
     """
     check(query)
-    query = query.with_defaults(services.ranking, mode="off")
+    query = query.completed(mode="off")
     if query.ranking.guidance.mode == "off":
         query = query.guided(boost=False)
     context = SearchContext(services, user_id, turn)

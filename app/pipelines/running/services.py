@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from cachetools import TTLCache
 
 from app.parsing.process import ParseLimits
-from app.pipelines.requests.defaults import RankingDefaults
 from app.pipelines.running.budget import Budget
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.running.entity_cache import EntityCache
@@ -68,7 +67,6 @@ class Services:
     recogniser: Recogniser | None = None
     pages: PageFetcher | None = None
     fetch_hosts: AllowedHosts = field(default_factory=AllowedHosts)
-    ranking: RankingDefaults = field(default_factory=RankingDefaults)
     feedback: FeedbackOptions = field(default_factory=FeedbackOptions)
     tools: frozenset[str] = frozenset()
     local_token: str = ""

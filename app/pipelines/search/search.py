@@ -36,7 +36,7 @@ async def answer(query: SearchRequest, user_id: str, services: Services, turn: S
     or re-ranker degrades the answer instead.
     """
     check(query, services)
-    query = query.with_defaults(services.ranking, mode="auto")
+    query = query.completed(mode="auto")
     context = SearchContext(services, user_id, turn)
     async with context.running():
         wanted = pages.of_query(query, context)
@@ -79,10 +79,9 @@ async def candidates(query: SearchRequest, context: SearchContext, *, ahead: int
     if understood.request.lexical and understood.request.lexical.corrections:
         context.relaxed.append(corrections.NAME)
     request, result = await relaxation.run(understood, result, context)
-    boosts = context.services.ranking.boost_by_type
-    effect = guidance.mean_effect(result.candidates, applied, boosts)
+    effect = guidance.mean_effect(result.candidates, applied)
     recalled = Recalled.of(understood, request, result, context, effect)
-    hits = guidance.ordered(completion.unranked(result), applied, boosts)
+    hits = guidance.ordered(completion.unranked(result), applied)
     return Candidates(query, recalled, matches, applied, hits, relaxed=request is not understood.request)
 
 

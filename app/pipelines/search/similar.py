@@ -15,7 +15,7 @@ from app.pipelines.search.pages import HybridRun
 from app.providers import base
 from app.ranking import confidence
 from app.ranking.fusion_plan import BY_VECTOR
-from app.shapes import Answer, Hit, HybridRequest, HybridResult, ParsedQuery, Vector
+from app.shapes import Answer, Hit, HybridRequest, HybridResult, ParsedQuery, Vector, limits
 from app.store.connection.transactions import Reading, retry_read
 from app.store.search import recall
 
@@ -41,7 +41,7 @@ async def run(query: SimilarRequest, user_id: str, services: Services) -> Answer
 
 @retry_read
 async def _nearest(query: SimilarRequest, context: SearchContext) -> HybridRun:
-    candidates = max(context.services.ranking.candidates, query.limit)
+    candidates = max(limits.CANDIDATES, query.limit)
     async with context.services.db.searching(context.user_id, candidates=candidates) as reading:
         context.version = reading.version
         request = HybridRequest(

@@ -44,7 +44,7 @@ async def run(
         if not chunk_ids:
             return _not_found(query, passage, context)
         place = await _over_hops(query, chunk_ids, context) if query.depth != "fast" else None
-        query = query.with_defaults(services.ranking, mode="auto")
+        query = query.completed(mode="auto")
         if place is not None and place.rank is not None:
             chunk_ids = [place.chunk_id]
         case = await _case(await _answered(query, context), chunk_ids, context)
