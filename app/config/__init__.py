@@ -102,7 +102,10 @@ class Settings(ProviderSettings):
         "ones are closed, then new ones get 503.",
     )
     max_concurrent_searches: int = Field(
-        0, ge=0, description="Maximum number of concurrent searches; 0: the number of usable cores."
+        0,
+        ge=0,
+        description="Maximum number of concurrent searches, of which a user has one fewer; "
+        "0: one more than usable cores.",
     )
     max_waiting_searches: int = Field(
         512, ge=0, description="Maximum number of queued searches; others get 503 at once."
@@ -345,8 +348,8 @@ class Settings(ProviderSettings):
 
     @property
     def searches_at_once(self) -> int:
-        """The maximum number of concurrent searches; by default the number of usable cores."""
-        return self.max_concurrent_searches or usable_cores()
+        """The maximum number of concurrent searches; by default the number of usable cores, and one for other users."""
+        return self.max_concurrent_searches or usable_cores() + 1
 
     def described(self) -> list[tuple[str, str, str]]:
         """Every setting as (environment variable, default, description), for docs/configuration.md and `doctor`."""

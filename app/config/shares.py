@@ -7,7 +7,7 @@ from app.config import Settings
 
 MAX_MODEL_THREADS = 4
 LEAST_SEARCHES = 2
-"""Concurrent searches of a process by default: one uses Python while another waits for the model or Postgres."""
+"""Concurrent searches of a user in a process by default: one uses Python while another waits for Postgres."""
 MAX_CONNECTIONS = 80
 """Connections of all processes to Postgres, of the 100 that it allows by default."""
 
@@ -35,7 +35,7 @@ def of_process(settings: Settings, number: int) -> Settings:
             "pool_size": min(settings.pool_size, MAX_CONNECTIONS // count),
             "max_concurrent_searches": -(-settings.searches_at_once // count)
             if settings.max_concurrent_searches
-            else max(LEAST_SEARCHES, cores // count),
+            else max(LEAST_SEARCHES, cores // count) + 1,
             "embedder_threads": settings.embedder_threads or max(1, min(cores // count, MAX_MODEL_THREADS)),
             "worker": settings.worker and number == 1,
         }

@@ -265,7 +265,7 @@ async def test_uploads_that_run_and_wait_are_gauges(services):
 
     async with harness.running(Settings(), services) as app, harness.client(app) as client:
         release = asyncio.Event()
-        held = [asyncio.create_task(hold(app.state.ingest_gate, "ana", release)) for _ in range(3)]
+        held = [asyncio.create_task(hold(app.state.uploads, "ana", release)) for _ in range(3)]
         await asyncio.sleep(0)
         during = await counts(client)
         release.set()
