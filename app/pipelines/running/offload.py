@@ -15,6 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextvars import ContextVar
 from functools import partial
+from queue import SimpleQueue
 from typing import ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -39,6 +40,8 @@ class Threads:
     """At most so many threads in each event loop, of which a user has at most `of_user`, for a kind of work."""
 
     def __init__(self, threads: int, *, of_user: int) -> None:
+        self._most, self._started = threads, 0
+        self._works: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._new_limiter = partial(Limiter, threads, of_user=of_user)
         self._limiters: WeakKeyDictionary[asyncio.AbstractEventLoop, Limiter] = WeakKeyDictionary()
 
@@ -47,22 +50,28 @@ class Threads:
         loop = asyncio.get_running_loop()
         limiter = self._limiters.get(loop) or self._limiters.setdefault(loop, self._new_limiter())
         turn = await limiter.begin(_user.get())
-        working = asyncio.wrap_future(_start(work))
+        working = asyncio.wrap_future(self._start(work))
         working.add_done_callback(partial(_ended, turn))
         await asyncio.wait([working])
         return working.result()
+
+    def _start(self, work: Callable[[], T]) -> Future[T]:
+        result: Future[T] = Future()
+        self._works.put(partial(_run, work, result))
+        if self._started < self._most:
+            self._started += 1
+            threading.Thread(target=self._serve, daemon=True).start()
+        return result
+
+    def _serve(self) -> None:
+        sys.setswitchinterval(SWITCH_S)
+        while True:
+            self._works.get()()
 
 
 def _ended(turn: Turn, work: asyncio.Future[T]) -> None:
     turn.end()
     work.exception()  # marks it as retrieved, where the caller has left
-
-
-def _start(work: Callable[[], T]) -> Future[T]:
-    result: Future[T] = Future()
-    sys.setswitchinterval(SWITCH_S)
-    threading.Thread(target=_run, args=(work, result), daemon=True).start()
-    return result
 
 
 def _run(work: Callable[[], T], result: Future[T]) -> None:

@@ -14,6 +14,7 @@ from api_caller import Caller
 from example_app import assert_problem
 from fastapi import FastAPI
 
+from app import config
 from app.api.edge import admission
 from app.concurrency.limiter import Limiter
 from app.config import Settings
@@ -66,6 +67,23 @@ async def _hold(gate: Any, user_id: str) -> None:
         await asyncio.Event().wait()
 
 
+@pytest.mark.parametrize(("most", "held"), [(0, 0), (2, 1), (8, 7)])
+async def test_searches_of_a_user_that_take_long_leave_a_place_to_others(
+    database: Database, most: int, held: int
+) -> None:
+    services = await harness.services(database)
+    settings = Settings(max_concurrent_searches=most)
+    async with harness.running(settings, services) as app, harness.client(app) as client, asyncio.timeout(60):
+        searches = app.state.searches
+        asked = [asyncio.create_task(_hold(searches, "ana")) for _ in range(20)]
+        await asyncio.sleep(0)
+        assert searches.running == (held or config.usable_cores())
+        assert (await client.post("/api/rag/search", json={"query": "lime"})).status_code == 200
+        for one in asked:
+            one.cancel()
+        await asyncio.gather(*asked, return_exceptions=True)
+
+
 async def test_bodies_that_do_not_arrive_hold_no_turn(app: FastAPI, new_caller: Newcomer) -> None:
     ana, ben, cy = [await new_caller("write") for _ in range(3)]
     async with half_sent(ana, ana, ben, ben):
@@ -97,7 +115,6 @@ async def test_a_user_sends_few_bodies_at_once_whatever_they_are_for(
         ("search/two-pass", {"query": "lime"}),
         ("search/multihop", {"query": "lime"}),
         ("similar", {"vector": [0.05] * 384}),
-        ("rerank", {"lists": [{"name": "theirs", "hits": [{"chunk_id": "a"}]}]}),
         ("entities/search", {"query": "lime"}),
         ("tools/search_documents", {"query": "lime"}),
     ],
