@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TypeVar
 
 from fastapi import FastAPI
@@ -41,13 +42,13 @@ def install(app: FastAPI, searches: Limiter, *, processes: int) -> None:
     """Set the limiters of an application, one of `processes`, and their gauges. Call it after `metrics.install`."""
     uploads = max(2, UPLOADS // processes)
     uploads_of_user = min(UPLOADS_OF_USER, uploads - 1)
-    waiting = {"max_waiting": WAITING, "timeout_s": WAIT_S}
+    waiting = partial(Limiter, max_waiting=WAITING, timeout_s=WAIT_S)
     state = app.state
     state.searches = searches
     state.reads = Limiter(READS, of_user=READS_OF_USER, max_waiting=READS_WAITING, timeout_s=READ_WAIT_S)
-    state.bodies = Limiter(BODIES, of_user=BODIES_OF_USER, rounds="number", **waiting)
-    state.uploads = Limiter(uploads, of_user=uploads_of_user, **waiting)
-    state.fetches = Limiter(FETCHES, of_user=FETCHES_OF_USER, rounds="number", **waiting)
+    state.bodies = waiting(BODIES, of_user=BODIES_OF_USER, rounds="number")
+    state.uploads = waiting(uploads, of_user=uploads_of_user)
+    state.fetches = waiting(FETCHES, of_user=FETCHES_OF_USER, rounds="number")
     state.job_streams = Limiter(STREAMS, of_user=STREAMS_OF_USER, rounds="number", max_waiting=0, timeout_s=0)
     for name, noun, limiter in (
         ("searches", "Searches", searches),
