@@ -177,8 +177,8 @@ def test_limits_of_the_service_are_divided_among_its_processes(monkeypatch: pyte
     monkeypatch.setattr(config, "usable_cores", lambda: 8)
     whole = Settings(workers=4, max_waiting_searches=10, provider_concurrency=8, llm_rate_limit=3)
     first, second = shares.of_process(whole, 1), shares.of_process(whole, 2)
-    assert (first.searches_at_once, first.embedder_threads, first.max_waiting_searches) == (2, 2, 3)
-    assert shares.of_process(Settings(workers=8), 1).searches_at_once == 2
+    assert (first.searches_at_once, first.embedder_threads, first.max_waiting_searches) == (3, 2, 3)
+    assert shares.of_process(Settings(workers=8), 1).searches_at_once == 3
     assert shares.of_process(Settings(workers=8, max_concurrent_searches=8), 1).searches_at_once == 1
     assert (first.provider_concurrency, first.llm_rate_limit, first.embedder_rate_limit) == (2, 1, 0)
     assert (first.worker, second.worker) == (True, False)
