@@ -8,19 +8,15 @@ import gc
 import signal
 import socket
 from contextlib import AsyncExitStack
-from pathlib import Path
-from typing import Annotated
 
-import typer
 import uvicorn
 
-from app import config, runtime, telemetry
+from app import runtime
 from app.api.edge import connections
 from app.cli import options
-from app.cli.serving import listening, serve
+from app.cli.serving import listening
 from app.cli.serving.shared_metrics import SharedMetrics
-from app.config import Settings, shares
-from app.errors import StepwellError
+from app.config import Settings
 from app.main import create_app
 from app.pipelines.running.services import Services
 from app.pipelines.search import warmup
@@ -31,20 +27,9 @@ def run(settings: Settings) -> None:
     options.run(_alone(settings), loop=_LOOP)
 
 
-def serve_process(
-    number: Annotated[int, typer.Option(help="Number of the process; the first one runs background work.", min=1)],
-    link: Annotated[int, typer.Option(help="Socket to the supervisor, which closes it when it ends.")],
-    folder: Annotated[Path, typer.Option(help="Folder in which the processes read each other's metrics.")],
-) -> None:
-    """Run one of the processes of `stepwell serve --workers`, which starts it."""
-    settings = shares.of_process(config.load(), number)
-    options.err.quiet = telemetry.writes_json(settings.log_json)
-    serve.configure_logs(settings)
-    shared = SharedMetrics(folder, number)
-    try:
-        options.run(_one_of_several(settings, number, socket.socket(fileno=link), shared), loop=_LOOP)
-    except StepwellError as error:
-        serve.refuse_start(error)
+def run_process(settings: Settings, number: int, link: socket.socket, shared: SharedMetrics) -> None:
+    """Serve as one of several processes until a signal arrives or the supervisor ends; the first is number 1."""
+    options.run(_one_of_several(settings, number, link, shared), loop=_LOOP)
 
 
 # uvloop where it is available: it handles a burst of requests in two thirds of the time (docs/faults.md).
