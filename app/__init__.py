@@ -15,6 +15,7 @@ app/
 ├── errors.py        the exception hierarchy, and the status of each code
 ├── concurrency/     bounds concurrent work
 ├── telemetry.py     logs and request ids
+├── concurrency/     bounds concurrent work: one limiter, one single flight, one runner of processes with limits
 ├── shapes/          the core types (frozen, slotted dataclasses) and the literal types that they share
 ├── api/             HTTP: a folder of routers and models a capability, and what they share: bodies, problems, limits
 ├── tools/           the registry of agent tools and its exports; the field types that tools and requests share

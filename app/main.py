@@ -21,8 +21,7 @@ from app.api.contract import success_examples
 from app.api.documents import facets_router as facets
 from app.api.documents import router as documents
 from app.api.documents import selection_router as selections
-from app.api.edge import admission, ingest_gate, origins, parse_times, rate_limits
-from app.api.edge.fair_queue import FairQueue
+from app.api.edge import admission, origins, parse_times, rate_limits
 from app.api.entities import router as entities
 from app.api.jobs import router as jobs
 from app.api.monitoring import health, loop_lag, metrics, request_ids, standby_metrics, traces
@@ -33,6 +32,7 @@ from app.api.search import router as search
 from app.api.search import synonyms_router as synonyms
 from app.api.site import docs, playground
 from app.api.sources import router as sources
+from app.concurrency.limiter import Limiter
 from app.config import Settings
 from app.pipelines.jobs import background
 from app.pipelines.linking import backfill
@@ -111,10 +111,8 @@ def create_app(
     metrics.install(app, access=chosen.metrics, totals=totals)
     for installed in (standby_metrics, versions, request_ids):
         installed.install(app)
-    admission.install(app, _search_queue(chosen))
-    ingest_gate.install(app, processes=chosen.workers)
+    admission.install(app, _searches(chosen), processes=chosen.workers)
     parse_times.install(app)
-    jobs.install(app)
     rate_limits.install(app, per_user=chosen.rate_limit_user, per_key=chosen.rate_limit_key)
     mcp.install(app)
     if "dify" in chosen.compat:
@@ -157,9 +155,9 @@ async def _open(settings: Settings) -> tuple[Services, AsyncExitStack]:
     return await stack.enter_async_context(runtime.open_services(settings, names_later=True)), stack
 
 
-def _search_queue(settings: Settings) -> FairQueue:
+def _searches(settings: Settings) -> Limiter:
     waiting, timeout_s = -(-MAX_WAITING_SEARCHES // settings.workers), QUEUE_SHARE * settings.search_timeout_s
-    return FairQueue(settings.searches_at_once, max_waiting=waiting, timeout_s=timeout_s)
+    return Limiter(settings.searches_at_once, max_waiting=waiting, timeout_s=timeout_s)
 
 
 def _operation_id(route: APIRoute) -> str:

@@ -106,7 +106,7 @@ class Settings(ProviderSettings):
     worker: bool = True
     """Run background jobs inside the service; false: only `stepwell worker` runs them."""
     max_concurrent_searches: int = Field(0, ge=0)
-    """Maximum number of concurrent searches; 0: the number of usable cores."""
+    """Maximum number of concurrent searches, of which a user has one fewer; 0: one more than usable cores."""
     search_timeout_s: float = Field(10.0, gt=0)
     """Deadline of a whole search."""
     rate_limit_user: int = Field(0, ge=0)
@@ -186,15 +186,15 @@ class Settings(ProviderSettings):
 
     @property
     def searches_at_once(self) -> int:
-        """The maximum number of concurrent searches; by default the number of usable cores."""
-        return self.max_concurrent_searches or usable_cores()
+        """The maximum number of concurrent searches; by default the number of usable cores, and one for other users."""
+        return self.max_concurrent_searches or usable_cores() + 1
 
     def of_process(self, number: int) -> Settings:
         """The settings of one of the service's processes; the first, number 1, alone runs background work."""
         least = max(LEAST_SEARCHES, usable_cores() // self.workers)
         divided = {
             "pool_size": min(self.pool_size, MAX_CONNECTIONS // self.workers),
-            "max_concurrent_searches": -(-self.max_concurrent_searches // self.workers) or least,
+            "max_concurrent_searches": -(-self.max_concurrent_searches // self.workers) or least + 1,
             "worker": self.worker and number == 1,
         }
         return self.model_copy(update=divided)

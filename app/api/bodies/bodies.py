@@ -130,21 +130,21 @@ class StrictRoute(APIRoute):
 class DocumentsRoute(StrictRoute):
     """A route for documents: the configured size, and at least 20 kB/s after the first five seconds.
 
-    A request with a body holds a turn of the ingest gate, once its body has been received.
+    A request with a body holds a turn of an upload, once its body has been received.
     """
 
     limits = BodyLimits(None, seconds=5.0, bytes_per_s=20_000)
 
     @asynccontextmanager
     async def admitted(self, request: Request, receive: Receive) -> AsyncIterator[Receive]:
-        """The body, and a turn of the ingest gate. Raises DiskFull, Overloaded and the errors of receiving."""
+        """The body, and a turn of an upload. Raises DiskFull, Overloaded and the errors of receiving."""
         async with super().admitted(request, receive) as receive:
             if request.method not in ("POST", "PUT", "PATCH"):
                 yield receive
                 return
             with spooling.SpooledBody() as body:
                 await body.receive(ReceivedRequest(request, receive).stream())
-                async with request.app.state.ingest_gate.turn(request.state.caller.user_id) as turn:
+                async with request.app.state.uploads.turn(request.state.caller.user_id) as turn:
                     request.state.upload_turn = turn
                     yield body.replayed(then=receive)
 

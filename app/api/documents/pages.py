@@ -12,7 +12,7 @@ from app import errors
 from app.api.documents import storing, uploads
 from app.api.documents.document_models import DocumentResultList, PageInput, RefusedItem
 from app.api.documents.uploads import Item
-from app.api.edge.fair_queue import Turn
+from app.concurrency.limiter import Turn
 from app.pipelines.documents import file_reading, picture_lines, web_pages
 from app.pipelines.documents.file_reading import NamedFile
 from app.pipelines.documents.web_pages import FetchedPage

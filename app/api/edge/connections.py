@@ -89,7 +89,6 @@ class Protocol(HttpToolsProtocol):
         super().connection_lost(exc)
         if self._next_check is not None:
             self._next_check.cancel()
-        self.pipeline.clear()
         if self.running is not None and not self.running.response_complete:
             # uvicorn notifies the newest request only, which may still have been queued.
             self.running.disconnected = True
@@ -97,7 +96,6 @@ class Protocol(HttpToolsProtocol):
 
     def shutdown(self) -> None:
         self._stopping = True
-        self.pipeline.clear()
         if self._active and self.running is not None:
             self.running.keep_alive = False
         else:
@@ -189,8 +187,6 @@ class Protocol(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         self._unparsed = 0
         super().on_body(body)
-        if not self._active:
-            self._drop(len(body))
 
     def on_message_complete(self) -> None:
         self._reading_body = False
@@ -226,8 +222,6 @@ class Protocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         self.waiting_since = self.loop.time()
         self._dropped = 0
-        if self.running is not None:
-            self.running.body.clear()
         super().on_response_complete()
         if self._refusal is not None and self.is_waiting:
             self._answer(self._refusal)
@@ -245,13 +239,12 @@ class Protocol(HttpToolsProtocol):
 
     def _abandon_request(self) -> None:
         """Disconnect the request whose body is being received: the rest of it cannot be read."""
-        if self.cycle is not self.running:
-            self.pipeline.popleft()
-        elif self._active:
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
-            if self.cycle.response_started:
-                self.transport.abort()
+        if self.cycle.response_complete:
+            return
+        self.cycle.disconnected = True
+        self.cycle.message_event.set()
+        if self.cycle.response_started:
+            self.transport.abort()
 
     def _answer(self, refusal: errors.StepwellError) -> None:
         _logger.info("connection refused", extra={"action": "connection_refused", "code": refusal.code})

@@ -15,7 +15,7 @@ from cachetools import TTLCache
 from fastapi import FastAPI
 
 from app import errors
-from app.api.edge.fair_queue import FairQueue
+from app.concurrency.limiter import Limiter
 from app.pipelines.documents.file_reading import ParseLimits, ParseShare
 
 PARSED_AT_ONCE, PARSED_OF_USER = 4, 2
@@ -39,7 +39,7 @@ class ParseTimes:
         self._user_s = user_s
         self._clock = clock
         self._full_at: TTLCache[str, float] = TTLCache(MAX_USERS, ttl=2 * user_s, timer=clock)
-        self._places = FairQueue(PARSED_AT_ONCE, of_user=PARSED_OF_USER, max_waiting=WAITING, timeout_s=WAIT_S)
+        self._places = Limiter(PARSED_AT_ONCE, of_user=PARSED_OF_USER, max_waiting=WAITING, timeout_s=WAIT_S)
 
     @contextmanager
     def share(self, user_id: str, limits: ParseLimits) -> Iterator[ParseShare]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from app.pipelines.running import budget, turns
+from app.concurrency.limiter import UNLIMITED, Released
 from app.pipelines.running.services import Services
-from app.pipelines.running.turns import SearchTurn
 from app.providers import base
 from app.shapes import Candidate, Degraded, RelevanceCalibration
 from app.store.connection.transactions import Reading, Version
@@ -29,7 +28,7 @@ class SearchContext:
 
     services: Services
     user_id: str
-    turn: SearchTurn = turns.UNLIMITED
+    turn: Released = UNLIMITED
     version: Version | None = None
     calibration: RelevanceCalibration | None = None
     source_names: dict[UUID, str] = field(default_factory=dict)
@@ -55,10 +54,3 @@ class SearchContext:
             yield
         finally:
             self.timings[stage] = round(self.timings.get(stage, 0.0) + (time.perf_counter() - start) * 1000, 3)
-
-    @asynccontextmanager
-    async def running(self, *, work: str = "search") -> AsyncIterator[None]:
-        """Time the whole search; cancel it and its provider calls at the deadline. Raises DeadlineExceeded."""
-        async with budget.deadline(self.services.budget.whole_s, work=work):
-            with self.timed("total"):
-                yield

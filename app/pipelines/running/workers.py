@@ -16,7 +16,7 @@ from typing import Any
 from uuid import UUID
 
 from app import errors
-from app.pipelines.running import stage_times, user_threads
+from app.pipelines.running import offload, stage_times
 from app.pipelines.running.services import Services
 from app.pipelines.running.stage_times import StageTimes
 from app.providers import failures
@@ -190,7 +190,7 @@ async def run_next(
     if served is not None:
         served.note(job.user_id)
     run = Run(services, by_name[job.kind], job)
-    user_threads.work_for(job.user_id)
+    offload.work_for(job.user_id)
     try:
         if job.attempts > jobs.MAX_ATTEMPTS:
             raise errors.Conflict("The job has been started too often.")

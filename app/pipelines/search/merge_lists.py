@@ -12,10 +12,10 @@ from typing import Any
 from uuid import UUID
 
 from app import errors
-from app.pipelines.running import model_switch, offload, query_vector, turns
+from app.concurrency.limiter import UNLIMITED, Released
+from app.pipelines.running import model_switch, offload, query_vector
 from app.pipelines.running.context import SearchContext
 from app.pipelines.running.services import Services
-from app.pipelines.running.turns import SearchTurn
 from app.pipelines.search import rerank
 from app.pipelines.search.rerank import RerankPassage
 from app.ranking import merge
@@ -93,7 +93,7 @@ class MergeResult:
 
 
 @model_switch.repeated
-async def run(merging: MergeRequest, services: Services, turn: SearchTurn = turns.UNLIMITED) -> MergeResult:
+async def run(merging: MergeRequest, services: Services, turn: Released = UNLIMITED) -> MergeResult:
     """The hits of all lists as one list, re-ranked and diversified as requested.
 
     Only chunks of the user are read. Raises BadRequest without the query that a re-ranking needs,
@@ -107,7 +107,7 @@ async def run(merging: MergeRequest, services: Services, turn: SearchTurn = turn
     if merging.rerank == "none" and not merging.mmr:
         return MergeResult(merged[: merging.limit], len(merged))
     context = SearchContext(services, merging.user_id, turn)
-    async with context.running(work="merge"):
+    with context.timed("total"):
         hits = await _reordered(merged, merging, context)
     return MergeResult(hits[: merging.limit], len(merged), context.degraded)
 

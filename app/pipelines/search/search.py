@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app import errors
+from app.concurrency.limiter import UNLIMITED, Released
 from app.pipelines.guidance import guidance, matching
 from app.pipelines.guidance.guidance import AppliedGuidance, Unguided
 from app.pipelines.guidance.matching import EntityMatches
 from app.pipelines.requests.search_request import SearchRequest
-from app.pipelines.running import model_switch, turns
+from app.pipelines.running import model_switch
 from app.pipelines.running.context import SearchContext
 from app.pipelines.running.services import Services
-from app.pipelines.running.turns import SearchTurn
 from app.pipelines.search import completion, corrections, ordering, pages, relaxation, synonyms, understanding
 from app.pipelines.search.candidates import Candidates, Ranking, Recalled
 from app.pipelines.search.understanding import Understanding
@@ -23,12 +23,12 @@ from app.store.search import recall
 
 
 @model_switch.repeated
-async def run(query: SearchRequest, user_id: str, services: Services, turn: SearchTurn = turns.UNLIMITED) -> Answer:
+async def run(query: SearchRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> Answer:
     """Answer one query with the model whose vectors are stored; see `answer`."""
     return await answer(query, user_id, services, turn)
 
 
-async def answer(query: SearchRequest, user_id: str, services: Services, turn: SearchTurn = turns.UNLIMITED) -> Answer:
+async def answer(query: SearchRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> Answer:
     """Answer one query.
 
     Raises BadRequest for a minimum relevance with a model that is not calibrated, `invalid_cursor`,
@@ -38,7 +38,7 @@ async def answer(query: SearchRequest, user_id: str, services: Services, turn: S
     check(query, services)
     query = query.completed(mode="auto")
     context = SearchContext(services, user_id, turn)
-    async with context.running():
+    with context.timed("total"):
         wanted = pages.of_query(query, context)
         context.moment = wanted.moment
         ranking = await ranked(query, context)

@@ -29,7 +29,7 @@ async def run(query: SimilarRequest, user_id: str, services: Services) -> Answer
     """
     context = SearchContext(services, user_id)
     wanted = pages.request_of(query, {}, context)
-    async with context.running():
+    with context.timed("total"):
         run = await _nearest(query, context)
         page = await pages.read(completion.unranked(run.result), wanted, context, run=run)
         hits = [_complete(hit, context) for hit in page.hits]
