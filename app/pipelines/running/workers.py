@@ -16,10 +16,10 @@ from typing import Any
 from uuid import UUID
 
 from app import errors
-from app.pipelines.running import stage_times, user_threads
+from app.pipelines.running import offload, stage_times
 from app.pipelines.running.services import Services
 from app.pipelines.running.stage_times import StageTimes
-from app.providers.calls import policy
+from app.providers import failures
 from app.store.connection.transactions import Database, Transaction, Writing
 from app.store.jobs import jobs
 from app.store.jobs.jobs import Job
@@ -192,7 +192,7 @@ async def run_next(
     if served is not None:
         served.note(job.user_id)
     run = Run(services, by_name[job.kind], job)
-    user_threads.work_for(job.user_id)
+    offload.work_for(job.user_id)
     try:
         if job.attempts > jobs.MAX_ATTEMPTS and run.kind.gives_up:
             raise errors.Conflict("The job has been started too often.")
@@ -246,7 +246,7 @@ async def _record_failure(run: Run, error: Exception) -> None:
     job = run.job
     code = error.code if isinstance(error, errors.StepwellError) else type(error).__name__
     is_refused = isinstance(error, errors.StepwellError) and error.status < 500
-    is_outage = policy.is_outage(error)
+    is_outage = failures.is_outage(error)
     pause_s = min(RETRY_S * 2 ** min(job.failures, 10), OUTAGE_RETRY_S if is_outage else MAX_RETRY_S)
     is_final = is_refused or (job.failures + 1 >= jobs.MAX_FAILURES and not is_outage)
     async with run.db.shared() as shared:

@@ -186,7 +186,7 @@ def _searches(world: World, query: str) -> Iterator[Request]:
         ("search", {}),
         ("search", {"mode": "lexical", "detail": "compact"}),
         ("search", {"mode": "semantic", "filters": {"document_ids": [world.ids[hidden.uri]]}}),
-        ("search", {"filters": missed, "group_by": "document"}),
+        ("search", {"filters": missed, "ranking": {"group": {"by": "document"}}}),
         ("search/two-pass", {}),
         ("search/multihop", {"limit": 10}),
     ):

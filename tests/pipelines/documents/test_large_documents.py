@@ -28,7 +28,7 @@ from app.pipelines.maintenance import repair
 from app.pipelines.maintenance.repair import Damage
 from app.pipelines.requests import wire
 from app.pipelines.running import workers
-from app.providers.calls.breaker import NotCalled, ProviderDown
+from app.providers.failures import NotCalled, ProviderDown
 from app.shapes import Filters, IngestResult, RowCounts, Upload, Vector
 from app.store.connection.transactions import Database, WriteTurns
 from app.store.documents import documents as store_documents
