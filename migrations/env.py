@@ -62,7 +62,7 @@ async def run_as_owner() -> None:
 
     async with ownership.open_dsn(settings) as dsn:
         if await migration.on_connection(dsn, run) == revisions.head():
-            await runtime.extract_again(settings, dsn)
+            await runtime.queue_linking(settings, dsn)
 
 
 if context.is_offline_mode():

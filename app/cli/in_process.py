@@ -27,15 +27,13 @@ from app.main import create_app
 from app.pipelines.jobs import kinds
 from app.pipelines.running import workers
 from app.pipelines.running.services import Services
-from app.providers.calls import scope as calls
+from app.runtime import models
 from app.shapes import ANY_HOST
 
 ADDRESS = "http://127.0.0.1"
 CONNECTIONS = 4
 WAIT_S = 0.2
 """Pause between two looks for jobs."""
-PROVIDER_RETRY_S = 900.0
-"""How long passages are sent again while a remote embedder fails; then the command ends and can be repeated."""
 
 
 def client(user: str, data_dir: Path | None) -> Client:
@@ -112,8 +110,7 @@ class _Application:
 
     async def answer(self, request: httpx.Request) -> httpx.Response:
         """The whole response to a request."""
-        with calls.retrying_bulk(PROVIDER_RETRY_S):
-            response = await self._transport.handle_async_request(request)
+        response = await self._transport.handle_async_request(request)
         content = await response.aread()
         return httpx.Response(response.status_code, headers=response.headers, content=content)
 
@@ -135,14 +132,13 @@ class _Application:
             self._working = None
 
     async def _work(self) -> None:
-        with calls.retrying_bulk(PROVIDER_RETRY_S):
-            while True:
-                try:
-                    ran = await workers.run_next(self._services, kinds.ALL, user_id=self._user)
-                except errors.StepwellError:
-                    ran = None
-                if ran is None:
-                    await asyncio.sleep(WAIT_S)
+        while True:
+            try:
+                ran = await workers.run_next(self._services, kinds.ALL, user_id=self._user)
+            except errors.StepwellError:
+                ran = None
+            if ran is None:
+                await asyncio.sleep(WAIT_S)
 
 
 @asynccontextmanager
@@ -150,7 +146,8 @@ async def _open(user: str, settings: Settings, portal: BlockingPortal) -> AsyncI
     level = "debug" if settings.log_level == "debug" else "error"
     quiet = settings.model_copy(update={"log_level": level, "worker": False})
     async with AsyncExitStack() as stack:
-        services = _for_command(await stack.enter_async_context(runtime.open_services(quiet, pool_size=CONNECTIONS)))
+        opening = runtime.open_services(quiet, pool_size=CONNECTIONS, patience_s=models.COMMAND_PATIENCE_S)
+        services = _for_command(await stack.enter_async_context(opening))
         app = create_app(quiet, opened=(services, stack.pop_all()))
         async with app.router.lifespan_context(app):
             opened = _Application(user, services, httpx.ASGITransport(_Authenticated(app, user)), portal)

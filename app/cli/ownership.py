@@ -40,7 +40,7 @@ async def open_owner(settings: Settings) -> AsyncIterator[Database]:
     """
     async with open_dsn(settings) as dsn:
         limits = TimeLimits(write_ms=STATEMENT_MS)
-        owner = transactions.connect(dsn, pool_size=1, pool_wait_s=settings.pool_wait_s, limits=limits)
+        owner = transactions.connect(dsn, pool_size=1, limits=limits)
         try:
             if _is_embedded(settings) and await revisions.of(owner) != revisions.head():
                 from app import runtime  # which imports the models, whose dimension a new database needs

@@ -39,8 +39,7 @@ def demo(
 
 def with_sample_folder(settings: Settings) -> Settings:
     """Returns the settings with the folder of the sample notes among those that sources may be added from."""
-    roots = ",".join(filter(None, (settings.source_roots, str(samples.NOTES.parent))))
-    return settings.model_copy(update={"source_roots": roots})
+    return settings.model_copy(update={"source_roots": (*settings.source_roots, str(samples.NOTES.parent))})
 
 
 def sample_documents() -> list[Answer]:

@@ -25,7 +25,7 @@ async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head
     """Bring the database at `dsn` (its owner's address) to `revision`; returns the revision reached.
 
     Concurrent calls wait for one another on an advisory lock. Raises SchemaMismatch where pgvector is missing,
-    RevisionMismatch where a newer version has upgraded the database, or an earlier one has to, BadRequest for a
+    SchemaMismatch where a newer version has upgraded the database, or an earlier one has to, BadRequest for a
     dimension that pgvector cannot index, ReadOnly for a standby.
     """
 
@@ -58,7 +58,7 @@ def upgrade_by(connection: Connection, migrate: Callable[[Config], None], *, mod
     _prepare(connection)
     found = revisions.read(connection)
     if found is not None and not revisions.is_known(found):
-        raise errors.RevisionMismatch(f"{': '.join(revisions.mismatch(found))}.")
+        raise errors.SchemaMismatch(f"{': '.join(revisions.mismatch(found))}.", is_shown=True)
     migrate(configuration(connection, model=model, dimension=dimension))
     reached = revisions.read(connection) or ""
     roles.restrict(connection)

@@ -59,7 +59,7 @@ async def of(database: Database) -> str | None:
 
 
 async def check(database: Database) -> None:
-    """Raises RevisionMismatch unless the database is at this version's revision."""
+    """Raises SchemaMismatch unless the database is at this version's revision."""
     async with database.shared() as connection:
         await connection.run_sync(check_on)
 
@@ -68,7 +68,7 @@ def check_on(connection: Connection) -> None:
     """Raises what `check` raises."""
     found = read(connection)
     if found != head():
-        raise errors.RevisionMismatch(f"{': '.join(mismatch(found))}.")
+        raise errors.SchemaMismatch(f"{': '.join(mismatch(found))}.", is_shown=True)
 
 
 def mismatch(found: str | None) -> tuple[str, str]:
