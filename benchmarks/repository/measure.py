@@ -29,6 +29,7 @@ USER = "repository"
 FOLDERS = (
     *("app/ranking", "app/text", "app/shapes", "app/parsing", "app/pipelines/search", "app/pipelines/multihop"),
     *(
+        "app/pipelines/requests",
         "app/pipelines/running",
         "app/pipelines/documents",
         "app/store/documents",
