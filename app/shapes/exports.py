@@ -107,7 +107,6 @@ from app.shapes.writing import (
     NearDuplicateUse,
     Passage,
     RowCounts,
-    SelectionDeletion,
     Stats,
     Upload,
 )
@@ -217,7 +216,6 @@ __all__ = [
     "Restriction",
     "RowCounts",
     "SearchMode",
-    "SelectionDeletion",
     "Snippet",
     "Source",
     "SourceDraft",

@@ -124,7 +124,7 @@ async def _link_head(linking: _Linking, first: ChunkText, title: Name | None) ->
     user_id, document_id = linking.run.job.user_id, linking.document_id
     async with linking.run.db.writing(user_id) as writing:
         await linking.begin(writing)
-        before = await mentions.of_document(writing, document_id)
+        before = await mentions.of_documents(writing, [document_id])
         opening = await mentions.begin(writing, document_id, version=names.VERSION)
         found = tags.of_document(opening.metadata, opening.extracted, linking.keys)
         await name_links.store(writing, [DocumentNames(document_id, title, found)])

@@ -166,7 +166,7 @@ async def relink(db: Writing, document_id: UUID, *, keys: Sequence[str]) -> Link
     Returns the names that were in it before, which the caller prunes.
     """
     await gazetteers.current(db)
-    before = await mentions.of_document(db, document_id)
+    before = await mentions.of_documents(db, [document_id])
     await link(db, document_id, keys=keys)
     return before
 

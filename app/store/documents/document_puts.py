@@ -56,7 +56,10 @@ async def put(
         identities=[draft.identity for draft in drafts],
         document_ids=[version.document_id for version in stored.values()],
     )
-    replaced = {identity: await document_rows.clear(db, document_id) for identity, document_id in old_ids.items()}
+    replaced = {
+        identity: await document_rows.clear(db, {document_id: stored[identity].chunk_count})
+        for identity, document_id in old_ids.items()
+    }
     ids = old_ids | await unused_ids(db, [draft for draft in changed if draft.identity not in old_ids])
     writes: dict[bytes, DocumentWrite] = {}
     for draft in changed:

@@ -270,7 +270,7 @@ async def test_a_deleted_document_that_is_still_queued_does_not_appear_later(ten
     renewed = await _queue(tenant, NEW, "before", metadata={"team": "red", "due": "2026-01-03"})
     assert queued.job_id is not None
     assert renewed.document_id == replaced.document_id
-    user_id, services = tenant.user_id, tenant.services()
+    user_id = tenant.user_id
     metadata = {"team": "red", "due": {"lt": "2026-01-03"}}
     due = Filters(metadata=metadata, document_ids=(queued.document_id,), uri_prefix="stai")
     if by == "id":
@@ -279,7 +279,7 @@ async def test_a_deleted_document_that_is_still_queued_does_not_appear_later(ten
         assert await documents.delete_by_uri("stair", user_id, db=tenant.db) == RowCounts()
     else:
         selected = due if by == "filter" else Filters()
-        await selections.delete(selected, user_id, services, actor="test")
+        await selections.delete(selected, user_id, db=tenant.db, actor="test")
     assert (await followed_jobs.get(queued.job_id, user_id, db=tenant.db)).status == "cancelled"
     await _work(tenant)
     assert set(await tenant.uris()) == (set() if by == "everything" else {"tower", "before"})

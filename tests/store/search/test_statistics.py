@@ -41,7 +41,7 @@ def put(database: Database, embedder: FakeEmbedder, user: str):
 def delete(database: Database, user: str):
     async def deleted(document_id: UUID):
         async with database.writing(user) as writing:
-            return (await documents.delete(writing, document_id))[0]
+            return (await documents.delete(writing, [document_id]))[document_id]
 
     return deleted
 
@@ -251,7 +251,7 @@ async def test_writers_of_one_user_at_once_neither_deadlock_nor_drift(address, o
 async def _delete_if_there(database: Database, user: str, document_id: UUID) -> None:
     try:
         async with database.writing(user) as writing:
-            await documents.delete(writing, document_id)
+            await documents.delete(writing, [document_id])
     except errors.NotFound:
         return
 
