@@ -9,7 +9,7 @@ from datetime import datetime
 from uuid import UUID
 
 from app import errors
-from app.pipelines.documents import document_drafts, near_documents
+from app.pipelines.documents import document_drafts
 from app.shapes import Chunk, Document, DocumentFilter, RowCounts, Stats, uris
 from app.store.accounts import audit, calibrations
 from app.store.accounts.audit import Event
@@ -123,9 +123,7 @@ async def _record(writing: Writing, deleted: Mapping[UUID, RowCounts], *, actor:
 async def stats(user_id: str, *, db: Database) -> Stats:
     """How much a user has stored."""
     async with db.reading(user_id) as reading:
-        found = replace(await documents.stats(reading), calibration=await calibrations.get(reading))
-    near = await near_documents.use(user_id, db=db)
-    return replace(found, duplicates=replace(found.duplicates, near=near))
+        return replace(await documents.stats(reading), calibration=await calibrations.get(reading))
 
 
 async def ready(*, db: Database, model: str, dimension: int, target: tuple[str, int] | None = None) -> None:

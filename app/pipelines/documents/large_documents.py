@@ -82,7 +82,6 @@ async def queue(
 
     Nothing is queued if the same is stored, or is being stored already. Raises NotFound, Conflict, DatabaseUnavailable.
     """
-    draft = await _sketched(draft)
     async with services.db.writing(user_id, checked=True) as writing:
         await writing.lock()
         known = await documents.find(writing, identity=draft.identity)
@@ -109,7 +108,6 @@ async def queue_change(
 
     Nothing is queued if the same is being stored already. Raises NotFound, Conflict, DatabaseUnavailable.
     """
-    draft = await _sketched(draft)
     async with services.db.writing(user_id, checked=True) as writing:
         await writing.lock()
         if not await documents.is_current(writing, source):
@@ -118,10 +116,6 @@ async def queue_change(
             return pending
         await documents.check_change(writing, source, draft)
         return await _add(writing, source.document.document_id, draft, services.chunking_options)
-
-
-async def _sketched(draft: DocumentDraft) -> DocumentDraft:
-    return await cancellable.run(len(draft.content), partial(document_drafts.sketched, draft))
 
 
 async def _pending(writing: Writing, draft: DocumentDraft) -> IngestResult | None:

@@ -134,7 +134,6 @@ async def _insert(db: Writing, new: Sequence[DocumentWrite], names_version: int)
         "chunk_overlaps": [draft.chunk_overlap for draft in drafts],
         "page_starts": [json.dumps(draft.page_starts) for draft in drafts],
         "cleaning_versions": [draft.cleaning_version for draft in drafts],
-        "sketches": [draft.sketch for draft in drafts],
     }
     await db.execute(
         sql.statement("insert_documents"), {"user_id": db.user_id, "names_version": names_version, **binds}
@@ -189,7 +188,6 @@ def cut(draft: DocumentDraft) -> dict[str, Any]:
         "chunk_overlap": draft.chunk_overlap,
         "page_starts": list(draft.page_starts),
         "cleaning_version": draft.cleaning_version,
-        "sketch": draft.sketch,
     }
 
 
