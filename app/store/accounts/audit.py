@@ -64,11 +64,11 @@ class KeyUse:
 _RECORD = sql.inline(
     """
     INSERT INTO stepwell.audit_log (user_id, event_id, actor, action, target, counts)
-    SELECT e.user_id, e.event_id, e.actor, e.action, e.target, CAST(e.counts AS jsonb)
-    FROM unnest(:user_ids, :event_ids, :actors, :actions, :targets, :counts)
-        AS e (user_id, event_id, actor, action, target, counts)
+    SELECT :user_id, e.event_id, e.actor, e.action, e.target, CAST(e.counts AS jsonb)
+    FROM unnest(:event_ids, :actors, :actions, :targets, :counts) AS e (event_id, actor, action, target, counts)
+    ON CONFLICT DO NOTHING
     """,
-    user_ids="text[]",
+    user_id="text",
     event_ids="uuid[]",
     actors="text[]",
     actions="text[]",
@@ -78,16 +78,15 @@ _RECORD = sql.inline(
 
 
 async def record(db: Transaction, *events: Event) -> None:
-    """Add events, in the transaction of the changes that they describe."""
+    """Add events of one user, in the transaction of the changes that they describe."""
     columns = {
-        "user_ids": [event.user_id for event in events],
         "event_ids": [uuid4() for _event in events],
         "actors": [event.actor for event in events],
         "actions": [event.action for event in events],
         "targets": [event.target for event in events],
         "counts": [json.dumps(event.counts) for event in events],
     }
-    await db.execute(_RECORD, columns)
+    await db.execute(_RECORD, {"user_id": events[0].user_id, **columns})
 
 
 MAX_USES = 10**12
