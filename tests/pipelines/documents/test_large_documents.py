@@ -242,7 +242,7 @@ async def test_a_job_that_is_cancelled_or_superseded_in_any_step_leaves_nothing(
     writing = asyncio.create_task(interrupt())
     async with asyncio.timeout(PATIENCE_S):
         # Publishing lets other writes run; in the other steps the write waits for the step's transaction.
-        while not writing.done() and not (await _is_locked(tenant) if step == "publish" else waits.is_set()):  # noqa: ASYNC110
+        while not writing.done() and not (await _is_locked(tenant) if step == "copy" else waits.is_set()):  # noqa: ASYNC110
             await asyncio.sleep(0)
     interrupting.set()
     await asyncio.gather(working, writing)
