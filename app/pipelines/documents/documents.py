@@ -100,9 +100,9 @@ async def delete_by_uri(uri: str, user_id: str, *, db: Database, actor: str = au
                 return (await delete_within(writing, [found.document_id], actor=actor))[found.document_id]
             except errors.NotFound:  # the caller does not see it
                 raise unknown from None
-        await _record(writing, dict.fromkeys(cancelled, RowCounts()), actor=actor)
         if not cancelled:
             raise unknown
+        await _record(writing, dict.fromkeys(cancelled, RowCounts()), actor=actor)
         return RowCounts()
 
 

@@ -63,13 +63,12 @@ _LISTED = (
 
 @dataclass(frozen=True, slots=True)
 class StoredVersion:
-    """The id, hashes and size of a stored document, and whether a job is to store another version of it."""
+    """The id, hashes and size of a stored document."""
 
     document_id: UUID
     content_hash: bytes
     attributes_hash: bytes
     chunk_count: int
-    is_pending: bool = False
 
     def same_as(self, draft: DocumentDraft) -> bool:
         """Whether storing `draft` would change nothing."""

@@ -13,7 +13,7 @@ import pytest
 from harness import Tenant, uris
 
 from app import errors
-from app.pipelines.documents import documents, ingest
+from app.pipelines.documents import batches, documents, ingest
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.shapes import Chunk, Document, Upload
 from benchmarks.fake_embedder import FakeEmbedder
@@ -150,7 +150,7 @@ async def test_one_bad_document_is_refused_and_the_others_are_stored_in_order(te
 
 
 async def test_documents_stored_before_the_caller_stops_reading_are_kept(tenant: Tenant) -> None:
-    outcomes = ingest.many(
+    outcomes = batches.store(
         (Upload(f"Note {n}. " + "Stone. " * 6000, uri=str(n)) for n in range(6)),
         tenant.user_id,
         tenant.services(),
