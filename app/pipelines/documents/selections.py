@@ -18,7 +18,7 @@ from app.pipelines.running.pace import Pace
 from app.shapes import Filters, RowCounts
 from app.store.connection.transactions import Database, Writing
 from app.store.documents import pending_versions, selections
-from app.store.documents.selections import Selected
+from app.store.documents.selections import SelectedDocument
 
 PAGE = 200
 """Documents that are listed at once."""
@@ -26,7 +26,7 @@ FIRST_CHUNKS, FEWEST_CHUNKS, MOST_CHUNKS = 250, 200, 2_000
 """Chunks of the documents that the first transaction deletes, and the bounds of their number in later ones."""
 
 
-Find = Callable[[Writing, Selected | None, int], Awaitable[list[Selected]]]
+Find = Callable[[Writing, SelectedDocument | None, int], Awaitable[list[SelectedDocument]]]
 """Lists so many of the next documents to delete, or more, after the last one that was deleted."""
 
 
@@ -35,7 +35,7 @@ class _Deletion:
     """What has been deleted so far, the last of these documents, and how many chunks the next transaction deletes."""
 
     rows: RowCounts = field(default_factory=RowCounts)
-    last: Selected | None = None
+    last: SelectedDocument | None = None
     pace: Pace = field(default_factory=lambda: Pace(FIRST_CHUNKS, FEWEST_CHUNKS, MOST_CHUNKS))
 
 
@@ -50,7 +50,7 @@ async def count(filters: Filters, user_id: str, *, db: Database) -> RowCounts:
 
 async def pages(filters: Filters, user_id: str, *, db: Database) -> AsyncIterator[list[UUID]]:
     """The ids of the documents that pass the filters, a page at a time."""
-    after: Selected | None = None
+    after: SelectedDocument | None = None
     while True:
         async with db.reading(user_id) as reading:
             page = await selections.page(reading, filters, after=after, limit=PAGE)
@@ -67,7 +67,7 @@ async def delete(filters: Filters, user_id: str, *, db: Database, actor: str) ->
     Busy, DatabaseUnavailable, DiskFull; the documents of earlier slices stay deleted.
     """
 
-    async def find(writing: Writing, after: Selected | None, limit: int) -> list[Selected]:
+    async def find(writing: Writing, after: SelectedDocument | None, limit: int) -> list[SelectedDocument]:
         async with writing.custom_plans():
             return await selections.page(writing, filters, after=after, limit=limit)
 
@@ -101,13 +101,13 @@ async def _delete_slice(find: Find, user_id: str, deletion: _Deletion, *, db: Da
     return True
 
 
-def _slice(found: Sequence[Selected], chunks: int) -> Sequence[Selected]:
+def _slice(found: Sequence[SelectedDocument], chunks: int) -> Sequence[SelectedDocument]:
     """The first documents that have so many chunks together, or the first one."""
     totals = itertools.accumulate(map(_weight, found))
     return found[: max(1, sum(total <= chunks for total in totals))]
 
 
-def _weight(document: Selected) -> int:
+def _weight(document: SelectedDocument) -> int:
     """The number of chunks; a document without any, and one whose postings a job removes, count as well."""
     return max(1, document.chunk_count)
 

@@ -25,7 +25,7 @@ from app.pipelines.sources.source_files import FileVersion
 from app.pipelines.sources.source_scan import FoundFile, Plan
 from app.shapes import KnownFile, Source
 from app.store.connection.transactions import Reading, Writing
-from app.store.documents.selections import Selected
+from app.store.documents.selections import SelectedDocument
 from app.store.sources import sources
 
 COUNTED = ("added", "replaced", "renamed", "removed", "unchanged", "failed")
@@ -234,7 +234,7 @@ async def _remove(syncing: _Syncing, removed: Sequence[KnownFile]) -> None:
 async def _delete_documents(syncing: _Syncing, paths: Sequence[str], *, besides: Sequence[UUID]) -> None:
     kept, source_id = set(besides), syncing.source.source_id
 
-    async def find(db: Reading, _after: Selected | None, _limit: int) -> list[Selected]:
+    async def find(db: Reading, _after: SelectedDocument | None, _limit: int) -> list[SelectedDocument]:
         found = await sources.documents_of(db, source_id, paths=paths)
         return [one for one in found if one.document_id not in kept]
 

@@ -13,7 +13,7 @@ from app.store.connection.transactions import Reading
 from app.store.filters import filters as conditions
 
 
-class Selected(NamedTuple):
+class SelectedDocument(NamedTuple):
     """A document that passes filters: its place among them, and the number of its chunks."""
 
     created_at: datetime
@@ -21,14 +21,14 @@ class Selected(NamedTuple):
     chunk_count: int
 
 
-async def page(db: Reading, filters: Filters, *, after: Selected | None, limit: int) -> list[Selected]:
+async def page(db: Reading, filters: Filters, *, after: SelectedDocument | None, limit: int) -> list[SelectedDocument]:
     """The next documents that pass the filters, oldest first."""
     filtering = conditions.binds(conditions.visible(db, filters))
     parts, binds = [*filtering], {"user_id": db.user_id, "limit": limit, **filtering}
     if after is not None:
         parts.append("after")
         binds |= {"after_at": after.created_at, "after_id": after.document_id}
-    return [Selected(*row) for row in await db.execute(sql.statement("documents_by_filter", *parts), binds)]
+    return [SelectedDocument(*row) for row in await db.execute(sql.statement("documents_by_filter", *parts), binds)]
 
 
 async def count(db: Reading, document_ids: Sequence[UUID]) -> dict[UUID, RowCounts]:
