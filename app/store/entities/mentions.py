@@ -57,6 +57,9 @@ class LinkedNames:
     mentioned: frozenset[UUID] = frozenset()
     headings: frozenset[UUID] = frozenset()
 
+    def __or__(self, other: LinkedNames) -> LinkedNames:
+        return LinkedNames(self.mentioned | other.mentioned, self.headings | other.headings)
+
 
 @dataclass(frozen=True, slots=True)
 class PossibleChunks:
