@@ -106,6 +106,7 @@ from app.shapes.writing import (
     NamedDocument,
     Passage,
     RowCounts,
+    SelectionDeletion,
     Stats,
     Upload,
 )
@@ -214,6 +215,7 @@ __all__ = [
     "Restriction",
     "RowCounts",
     "SearchMode",
+    "SelectionDeletion",
     "Snippet",
     "Source",
     "SourceDraft",

@@ -12,7 +12,7 @@ from app.api.contract.responses import Response
 from app.api.documents.document_models import DocumentDeletion
 from app.pipelines.requests import wire
 from app.pipelines.requests.filter_models import SearchFilters
-from app.shapes import Filters, RowCounts
+from app.shapes import Filters, RowCounts, SelectionDeletion
 
 
 class DocumentSelection(wire.WireModel):
@@ -59,6 +59,11 @@ class DocumentsDeletion(DocumentDeletion):
 
     dry_run: bool = Field(description="Whether the documents were only counted.")
     matched: RowNumbers | None = Field(None, description="With `dry_run`: what would be deleted; else null.")
+    remaining: RowNumbers | None = Field(
+        None,
+        description="Rows of the deleted documents that the tables still had afterwards: zeros. Postings of a long "
+        "document that a job removes are not counted. Null with `dry_run`.",
+    )
 
     @classmethod
     def counted(cls, matched: RowCounts) -> Self:
@@ -66,9 +71,10 @@ class DocumentsDeletion(DocumentDeletion):
         return cls(**DocumentDeletion.of(RowCounts()).model_dump(), dry_run=True, matched=RowNumbers.of(matched))
 
     @classmethod
-    def done(cls, result: RowCounts) -> Self:
+    def done(cls, result: SelectionDeletion) -> Self:
         """The response to a request that deletes."""
-        return cls(**DocumentDeletion.of(result).model_dump(), dry_run=False)
+        deleted = DocumentDeletion.of(result.deleted).model_dump()
+        return cls(**deleted, dry_run=False, remaining=RowNumbers.of(result.remaining))
 
 
 class DocumentsReindex(BaseModel):

@@ -11,9 +11,10 @@ from pydantic import AliasPath, BaseModel, Field
 from app.api.contract.enums import SourceStatus
 from app.api.contract.responses import NoneIfEmpty, Response
 from app.api.documents.document_models import DocumentDeletion
+from app.api.documents.selection_models import RowNumbers
 from app.pipelines.requests import wire
 from app.pipelines.sources.sources import EVERYTHING, AddedSource, SourceRequest, SourceState
-from app.shapes import RowCounts, SourceNumbers, left_out, limits
+from app.shapes import SelectionDeletion, SourceNumbers, left_out, limits
 
 
 class SourceInput(wire.WireModel):
@@ -149,8 +150,10 @@ class SourceDeletion(DocumentDeletion):
     """What the deletion of a source removed."""
 
     sources_deleted: int = Field(description="Number of deleted sources: 1.")
+    remaining: RowNumbers = Field(description="Rows of its documents that the tables still had afterwards: zeros.")
 
     @classmethod
-    def done(cls, result: RowCounts) -> Self:
+    def done(cls, result: SelectionDeletion) -> Self:
         """The response to a request that deletes."""
-        return cls(**DocumentDeletion.of(result).model_dump(), sources_deleted=1)
+        deleted = DocumentDeletion.of(result.deleted).model_dump()
+        return cls(**deleted, sources_deleted=1, remaining=RowNumbers.of(result.remaining))

@@ -15,7 +15,7 @@ from uuid import UUID
 from app.pipelines.documents import documents
 from app.pipelines.running import retries
 from app.pipelines.running.pace import Pace
-from app.shapes import Filters, RowCounts
+from app.shapes import Filters, RowCounts, SelectionDeletion
 from app.store.connection.transactions import Database, Writing
 from app.store.documents import pending_versions, selections
 from app.store.documents.selections import SelectedDocument
@@ -31,10 +31,11 @@ Find = Callable[[Writing, SelectedDocument | None, int], Awaitable[list[Selected
 
 
 @dataclass(slots=True)
-class _Deletion:
+class Deletion:
     """What has been deleted so far, the last of these documents, and how many chunks the next transaction deletes."""
 
     rows: RowCounts = field(default_factory=RowCounts)
+    ids: list[UUID] = field(default_factory=list)
     last: SelectedDocument | None = None
     pace: Pace = field(default_factory=lambda: Pace(FIRST_CHUNKS, FEWEST_CHUNKS, MOST_CHUNKS))
 
@@ -60,8 +61,8 @@ async def pages(filters: Filters, user_id: str, *, db: Database) -> AsyncIterato
         after = page[-1]
 
 
-async def delete(filters: Filters, user_id: str, *, db: Database, actor: str) -> RowCounts:
-    """Delete the documents that pass the filters; returns the numbers of their rows.
+async def delete(filters: Filters, user_id: str, *, db: Database, actor: str) -> SelectionDeletion:
+    """Delete the documents that pass the filters, and count afterwards what the tables still have of them.
 
     Jobs are cancelled that would store a document that passes, or a new version of one that does. Raises
     Busy, DatabaseUnavailable, DiskFull; the documents of earlier slices stay deleted.
@@ -74,18 +75,24 @@ async def delete(filters: Filters, user_id: str, *, db: Database, actor: str) ->
     async with db.writing(user_id, checked=True) as writing:
         await writing.lock()
         await pending_versions.cancel_selected(writing, filters)
-    return await delete_found(find, user_id, db=db, actor=actor)
+    deletion = await delete_found(find, user_id, db=db, actor=actor)
+    remaining = RowCounts()
+    for start in range(0, len(deletion.ids), PAGE):
+        async with db.reading(user_id) as reading:
+            left = await selections.count(reading, deletion.ids[start : start + PAGE])
+        remaining = _sum([remaining, *left.values()])
+    return SelectionDeletion(deletion.rows, remaining)
 
 
-async def delete_found(find: Find, user_id: str, *, db: Database, actor: str) -> RowCounts:
+async def delete_found(find: Find, user_id: str, *, db: Database, actor: str) -> Deletion:
     """Delete the documents that `find` lists, in slices, until it lists none. Raises what `delete` raises."""
-    deletion = _Deletion()
+    deletion = Deletion()
     while await retries.while_busy(_delete_slice, find, user_id, deletion, db=db, actor=actor):
         pass
-    return deletion.rows
+    return deletion
 
 
-async def _delete_slice(find: Find, user_id: str, deletion: _Deletion, *, db: Database, actor: str) -> bool:
+async def _delete_slice(find: Find, user_id: str, deletion: Deletion, *, db: Database, actor: str) -> bool:
     """Delete as many documents as fit into a slice, at least one; false if none is left."""
     async with db.writing(user_id, checked=True) as writing:
         await writing.lock()
@@ -97,6 +104,7 @@ async def _delete_slice(find: Find, user_id: str, deletion: _Deletion, *, db: Da
         rows = await documents.delete_within(writing, [one.document_id for one in some], actor=actor)
         seconds = time.monotonic() - began
     deletion.rows, deletion.last = _sum([deletion.rows, *rows.values()]), some[-1]
+    deletion.ids += rows
     deletion.pace.note(sum(map(_weight, some)), seconds)
     return True
 

@@ -15,7 +15,7 @@ from app import errors
 from app.pipelines.documents import selections
 from app.pipelines.running.services import Services
 from app.pipelines.sources import folders, source_roots, source_scan, source_sync
-from app.shapes import FileFailure, Filters, RowCounts, Source, SourceDraft, SourceNumbers, uris
+from app.shapes import FileFailure, Filters, SelectionDeletion, Source, SourceDraft, SourceNumbers, uris
 from app.store.connection.transactions import Database, Reading, Writing, retry_read
 from app.store.documents import pending_versions
 from app.store.jobs import jobs
@@ -167,7 +167,7 @@ async def page(
     return [SourceState(source, numbers[source.source_id]) for source in found]
 
 
-async def delete(source_id: UUID, user_id: str, services: Services, *, actor: str) -> RowCounts:
+async def delete(source_id: UUID, user_id: str, services: Services, *, actor: str) -> SelectionDeletion:
     """Remove a source with its documents, as `selections.delete` does; its jobs are cancelled. Raises NotFound."""
     async with services.db.writing(user_id) as writing:
         await writing.lock()
@@ -178,12 +178,13 @@ async def delete(source_id: UUID, user_id: str, services: Services, *, actor: st
     return await _delete_documents(source_id, user_id, services, actor=actor)
 
 
-async def _delete_documents(source_id: UUID, user_id: str, services: Services, *, actor: str) -> RowCounts:
+async def _delete_documents(source_id: UUID, user_id: str, services: Services, *, actor: str) -> SelectionDeletion:
     """Delete the documents of a source, then the source; a job that was running may have stored some meanwhile."""
     only = Filters(source_ids=(source_id,))
-    total = RowCounts()
+    total: SelectionDeletion | None = None
     while True:
-        total += await selections.delete(only, user_id, db=services.db, actor=actor)
+        removed = await selections.delete(only, user_id, db=services.db, actor=actor)
+        total = removed if total is None else total + removed
         async with services.db.writing(user_id) as writing:
             await writing.lock()
             if not await sources.has_documents(writing, source_id):

@@ -276,16 +276,18 @@ class DocumentDeletion(Model):
 
 
 class DocumentsDeletion(DocumentDeletion):
-    """The numbers of deleted rows; `matched` are those of a dry run."""
+    """The numbers of deleted rows; `matched` are those of a dry run, `remaining` what the tables still have."""
 
     dry_run: bool
     matched: Rows | None = None
+    remaining: Rows | None = None
 
 
 class SourceDeletion(DocumentDeletion):
-    """The numbers of deleted rows."""
+    """The numbers of deleted rows, and of what the tables still have of the source's documents."""
 
     sources_deleted: int
+    remaining: Rows
 
 
 class SourceFailure(Model):

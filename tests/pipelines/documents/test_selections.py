@@ -67,7 +67,8 @@ async def test_the_documents_that_pass_are_deleted_and_their_rows_counted_exactl
     red = Filters(metadata={"team": "red"})
     counted = await selections.count(red, tenant.user_id, db=tenant.db)
     assert await _rows(owner, tenant) == before
-    assert await selections.delete(red, tenant.user_id, db=tenant.db, actor="test") == counted
+    result = await selections.delete(red, tenant.user_id, db=tenant.db, actor="test")
+    assert (result.deleted, result.remaining) == (counted, RowCounts())
     assert (counted.documents, counted.vectors) == (6, counted.chunks)
     assert await tenant.uris() == ["blue"]
     await _work(tenant)
@@ -101,7 +102,8 @@ async def test_an_interrupted_deletion_has_deleted_whole_documents_and_may_be_re
     assert len(await tenant.uris()) == 7 - 4
     await mention_refresh.settle(tenant.user_id, tenant.services())
     assert (await repair.check(tenant.user_id, db=tenant.db, keys=tags.KEYS)).damage == Damage()
-    assert (await selections.delete(Filters(), tenant.user_id, db=tenant.db, actor="test")).documents == 3
+    again = await selections.delete(Filters(), tenant.user_id, db=tenant.db, actor="test")
+    assert again.deleted.documents == 3
     assert await tenant.uris() == []
 
 

@@ -179,7 +179,7 @@ async def test_a_file_belongs_to_one_source_only(tenant: Tenant, folder: Path) -
     assert source_folder.counts(state) == {"added": 1, "failed": 1}
     assert str(inner.source.source_id) in state.result["failures"][0]["reason"]
     removed = await sources.delete(inner.source.source_id, tenant.user_id, tenant.services(), actor="test")
-    assert removed.documents == 1
+    assert removed.deleted.documents == 1
     assert source_folder.counts(await source_folder.synced(tenant, outer)) == {"added": 1, "unchanged": 1}
 
 
@@ -207,7 +207,7 @@ async def test_documents_that_were_ingested_before_belong_to_the_source_that_is_
     await source_folder.work(tenant)
     assert list((await source_folder.ids(tenant)).values()) == [before.document_id]
     removed = await sources.delete(added.source.source_id, tenant.user_id, tenant.services(), actor="test")
-    assert removed.documents == 1
+    assert removed.deleted.documents == 1
     with pytest.raises(errors.NotFound):
         await sources.get(added.source.source_id, tenant.user_id, db=tenant.db)
 
@@ -267,7 +267,7 @@ async def test_a_large_file_is_stored_and_removed_with_its_source(
     assert source_folder.counts(await source_folder.synced(tenant, added)) == {"replaced": 1}
     assert list((await source_folder.ids(tenant)).values()) == list(before.values())
     removed = await sources.delete(added.source.source_id, tenant.user_id, tenant.services(), actor="test")
-    assert removed.documents == 1
+    assert removed.deleted.documents == 1
 
 
 async def test_a_cancelled_job_stops_and_the_next_one_does_the_rest(
