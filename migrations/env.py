@@ -61,7 +61,7 @@ async def run_as_owner() -> None:
 
     async with runtime.open_owner_dsn(settings) as dsn:
         if await migration.on_connection(dsn, run) == migration.head():
-            await runtime.extract_again(settings, dsn)
+            await runtime.queue_linking(settings, dsn)
 
 
 if context.is_offline_mode():

@@ -88,10 +88,10 @@ entities.role text
 entities.type text NOT NULL
 entities.updated_at timestamp with time zone NOT NULL DEFAULT now()
 entities.user_id text NOT NULL
-entity_changes.lowered boolean NOT NULL DEFAULT false
+entity_changes.chunks_before bigint NOT NULL
 entity_changes.name text NOT NULL
 entity_changes.name_key bytea NOT NULL
-entity_changes.pending boolean NOT NULL DEFAULT true
+entity_changes.pending_since bigint
 entity_changes.user_id text NOT NULL
 entity_changes.version bigint NOT NULL
 entity_members.entity_id uuid NOT NULL
@@ -240,6 +240,7 @@ staged_documents.user_id text NOT NULL
 tenants.calibrated jsonb NOT NULL DEFAULT '{}'::jsonb
 tenants.calibration bigint[]
 tenants.created_at timestamp with time zone NOT NULL DEFAULT now()
+tenants.names_pause timestamp with time zone
 tenants.names_version bigint NOT NULL DEFAULT '0'::bigint
 tenants.next_chunk_no bigint NOT NULL DEFAULT '1'::bigint
 tenants.synonyms jsonb NOT NULL DEFAULT '[]'::jsonb
@@ -351,6 +352,7 @@ CREATE INDEX ix_embedding_cache_user_id_used_at ON stepwell.embedding_cache USIN
 CREATE INDEX ix_embeddings_embedding ON stepwell.embeddings USING hnsw (embedding halfvec_cosine_ops) WITH (m='16', ef_construction='200')
 CREATE INDEX ix_embeddings_user_id_document_id ON stepwell.embeddings USING btree (user_id, document_id)
 CREATE INDEX ix_entities_user_id_name_entity_id ON stepwell.entities USING btree (user_id, name, entity_id) WHERE (origin <> 'text'::text)
+CREATE INDEX ix_entity_changes_pending ON stepwell.entity_changes USING btree (user_id, pending_since, name_key) WHERE (pending_since IS NOT NULL)
 CREATE INDEX ix_entity_changes_user_id_version ON stepwell.entity_changes USING btree (user_id, version)
 CREATE INDEX ix_entity_members_user_id_member_id ON stepwell.entity_members USING btree (user_id, member_id)
 CREATE INDEX ix_entity_names_entity_id_user_id ON stepwell.entity_names USING btree (entity_id, user_id)

@@ -24,6 +24,7 @@ from app.pipelines.search import search
 from app.shapes import (
     Answer,
     EntityDraft,
+    Extractor,
     Filters,
     Fusion,
     GuidanceMode,
@@ -31,7 +32,6 @@ from app.shapes import (
     Json,
     Mode,
     Rerank,
-    TermMethod,
     limits,
 )
 
@@ -60,7 +60,7 @@ class Strategy:
     alpha: float | None = None
     compare: bool = False
     rerank: Rerank = "none"
-    term_method: TermMethod = "auto"
+    term_method: Extractor = "auto"
     merge: HopMerge = "linked"
     max_hops: int = 2
     mmr: bool = False

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
 
-CalibrationSource = Literal["judgements", "feedback"]
+from app.shapes.kinds import CalibrationBasis
+
 _MILLION = 1_000_000
 
 
@@ -45,7 +45,7 @@ class StoredCalibration:
     """A calibration with the numbers of judged questions and hits that it was fitted from, and when."""
 
     calibration: RelevanceCalibration
-    source: CalibrationSource
+    source: CalibrationBasis
     questions: int
     hits: int
     fitted_at: datetime

@@ -1,32 +1,15 @@
 """Imports the core types that the package exports."""
 
-from app.shapes.calibrations import CalibrationSource, LogitScale, RelevanceCalibration, StoredCalibration
+from app.shapes.calibrations import LogitScale, RelevanceCalibration, StoredCalibration
 from app.shapes.conditions import Combination, Condition, ConditionPlan, Field, IndexText, Negation, TextCondition
-from app.shapes.entities import (
-    Entity,
-    EntityDraft,
-    EntityFilter,
-    LinkedDocument,
-    MentionKind,
-    NameCase,
-    NameForm,
-    NameUse,
-    Origin,
-)
+from app.shapes.entities import Entity, EntityDraft, EntityFilter, LinkedDocument, NameCase, NameForm, NameUse, Origin
 from app.shapes.facets import Facet, FacetQuery, FacetValue, MissedFilter
 from app.shapes.feedback import Feedback, FeedbackOptions, GivenFeedback
-from app.shapes.filters import (
-    BOUNDS,
-    OPERANDS,
-    OPERATORS,
-    ORDERED_CHARACTERS,
-    DocumentFilter,
-    DocumentOrder,
-    Filters,
-)
+from app.shapes.filters import BOUNDS, OPERANDS, OPERATORS, ORDERED_CHARACTERS, DocumentFilter, Filters
 from app.shapes.hosts import ANY_HOST, AllowedHosts
-from app.shapes.jobs import JobState, JobStatus
+from app.shapes.jobs import JobState
 from app.shapes.kinds import (
+    CalibrationBasis,
     Confidence,
     ConfidenceBasis,
     Degraded,
@@ -34,44 +17,34 @@ from app.shapes.kinds import (
     DepthReason,
     DepthUsed,
     Detail,
+    DocumentOrder,
     ExpressionError,
+    Extractor,
+    ExtractorUsed,
     Fusion,
     FusionUsed,
     GuidanceMode,
     HopMerge,
+    JobStatus,
     Json,
     MatchedBy,
     MatchKind,
+    MentionKind,
     Mode,
+    PlacementVerdict,
     QueryType,
     Rerank,
-    SearchMode,
-    TermMethod,
-    TermMethodUsed,
+    SearchKind,
+    SearchLeg,
+    SearchStep,
+    StoreStatus,
     Vector,
     VectorPlan,
 )
 from app.shapes.left_out import LeftOut, LeftOutReason
-from app.shapes.links import (
-    ChunkName,
-    LinkedChunk,
-    LinkScope,
-    LinkSource,
-    SourceIdentifier,
-)
+from app.shapes.links import ChunkName, LinkedChunk, LinkScope, LinkSource, SourceIdentifier
 from app.shapes.matches import Boost, EntityMatch, HitGuidance, Link
-from app.shapes.placement import (
-    FilterPart,
-    Leg,
-    LegPlace,
-    PassageKey,
-    Placement,
-    QueryChange,
-    Remedy,
-    Step,
-    StepResult,
-    Verdict,
-)
+from app.shapes.placement import FilterPart, LegPlace, PassageKey, Placement, QueryChange, Remedy, StepResult
 from app.shapes.reading import (
     Answer,
     Candidate,
@@ -101,7 +74,6 @@ from app.shapes.writing import (
     DuplicateUse,
     ExtractedDocument,
     IngestResult,
-    IngestStatus,
     KeptResponse,
     NamedDocument,
     Passage,
@@ -121,7 +93,7 @@ __all__ = [
     "Answer",
     "Boost",
     "CacheUse",
-    "CalibrationSource",
+    "CalibrationBasis",
     "Candidate",
     "Chunk",
     "ChunkDraft",
@@ -151,6 +123,8 @@ __all__ = [
     "EntityMatch",
     "ExpressionError",
     "ExtractedDocument",
+    "Extractor",
+    "ExtractorUsed",
     "Facet",
     "FacetQuery",
     "FacetValue",
@@ -172,7 +146,6 @@ __all__ = [
     "HybridResult",
     "IndexText",
     "IngestResult",
-    "IngestStatus",
     "JobState",
     "JobStatus",
     "Json",
@@ -180,7 +153,6 @@ __all__ = [
     "KnownFile",
     "LeftOut",
     "LeftOutReason",
-    "Leg",
     "LegPlace",
     "LexicalQuery",
     "Link",
@@ -206,6 +178,7 @@ __all__ = [
     "PassageKey",
     "Picture",
     "Placement",
+    "PlacementVerdict",
     "QueryChange",
     "QueryType",
     "RecognisedLine",
@@ -214,7 +187,9 @@ __all__ = [
     "Rerank",
     "Restriction",
     "RowCounts",
-    "SearchMode",
+    "SearchKind",
+    "SearchLeg",
+    "SearchStep",
     "SelectionDeletion",
     "Snippet",
     "Source",
@@ -224,19 +199,16 @@ __all__ = [
     "SourcePath",
     "SourceRoots",
     "Stats",
-    "Step",
     "StepResult",
+    "StoreStatus",
     "StoredCalibration",
     "Synonym",
     "SynonymGroup",
     "SynonymPhrase",
     "Term",
-    "TermMethod",
-    "TermMethodUsed",
     "TextCondition",
     "Upload",
     "Vector",
     "VectorPlan",
-    "Verdict",
     "Weights",
 ]

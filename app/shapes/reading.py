@@ -19,12 +19,12 @@ from app.shapes.kinds import (
     DepthUsed,
     Detail,
     ExpressionError,
+    ExtractorUsed,
     FusionUsed,
     Json,
     Mode,
     QueryType,
-    SearchMode,
-    TermMethodUsed,
+    SearchKind,
     Vector,
     VectorPlan,
 )
@@ -233,7 +233,7 @@ class Hop:
     query: str
     result_count: int
     terms: tuple[str, ...] | None = None
-    term_method: TermMethodUsed | None = None
+    term_method: ExtractorUsed | None = None
     error: str | None = None
     best_similarity: float | None = None
     questions: tuple[str, ...] | None = None
@@ -321,7 +321,7 @@ class Answer:
     query_type: QueryType | None
     mode: Mode
     fusion: FusionUsed | None
-    search_mode: SearchMode
+    search_mode: SearchKind
     fallback_reason: str | None
     approximate: bool
     degraded: tuple[Degraded, ...]

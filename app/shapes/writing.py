@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field
 from datetime import datetime
-from typing import Literal
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from app.shapes.calibrations import StoredCalibration
-from app.shapes.kinds import Json
+from app.shapes.kinds import Json, StoreStatus
 from app.shapes.sources import SourcePath
 
 
@@ -139,9 +138,6 @@ class Chunk:
     page: int | None
 
 
-IngestStatus = Literal["added", "replaced", "changed", "unchanged", "queued"]
-
-
 @dataclass(frozen=True, slots=True)
 class IngestResult:
     """The result of one upload; `embedded` is the number of newly embedded chunks.
@@ -151,7 +147,7 @@ class IngestResult:
     """
 
     document_id: UUID
-    status: IngestStatus
+    status: StoreStatus
     uri: str | None
     title: str
     chunk_count: int
@@ -162,7 +158,7 @@ class IngestResult:
 
     @classmethod
     def of(
-        cls, draft: DocumentDraft, document_id: UUID, status: IngestStatus, *, chunk_count: int, embedded: int = 0
+        cls, draft: DocumentDraft, document_id: UUID, status: StoreStatus, *, chunk_count: int, embedded: int = 0
     ) -> IngestResult:
         """The result of storing a draft as a document with so many chunks."""
         version = draft.content_hash + draft.attributes_hash

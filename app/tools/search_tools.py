@@ -10,12 +10,12 @@ from uuid import UUID
 from pydantic import Field
 
 from app import errors
+from app.concurrency.limiter import Released
 from app.pipelines.documents import facets
 from app.pipelines.multihop import depth, multihop
 from app.pipelines.requests import fields, metadata_filters
 from app.pipelines.requests.search_request import HopOptions, SearchRequest
 from app.pipelines.requests.similar_request import SimilarRequest
-from app.pipelines.running.turns import SearchTurn
 from app.pipelines.search import search, similar
 from app.pipelines.sources import sources
 from app.shapes import Answer, Depth, Filters, Mode, limits
@@ -171,15 +171,13 @@ async def _query(given: QueryArguments, context: ToolContext) -> SearchRequest:
 
 
 async def _run(
-    run: Callable[[SearchTurn], Awaitable[Answer]], given: FilterArguments, context: ToolContext
+    run: Callable[[Released], Awaitable[Answer]], given: FilterArguments, context: ToolContext
 ) -> PassageList:
     """The result of a search that was admitted, trimmed to the requested size."""
     return PassageList.of(await _answer(run, given, context), max_tokens=given.max_tokens)
 
 
-async def _answer(
-    run: Callable[[SearchTurn], Awaitable[Answer]], given: FilterArguments, context: ToolContext
-) -> Answer:
+async def _answer(run: Callable[[Released], Awaitable[Answer]], given: FilterArguments, context: ToolContext) -> Answer:
     answer = await context.admission.search(run)
     if not answer.hits and given.metadata:
         filters = Filters(metadata=given.metadata)

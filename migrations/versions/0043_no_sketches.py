@@ -1,13 +1,13 @@
 """Drops the sketches of texts, by which near duplicates were found.
 
 Revision ID: 0043
-Revises: 0041
+Revises: 0042
 """
 
 from alembic import op
 
 revision = "0043"
-down_revision = "0041"
+down_revision = "0042"
 branch_labels = None
 depends_on = None
 

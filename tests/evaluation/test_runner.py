@@ -8,7 +8,6 @@ import pytest
 
 from app.evaluation import beir, runner
 from app.evaluation.runner import Strategy
-from app.pipelines.requests.defaults import RankingDefaults
 from app.pipelines.requests.search_request import SearchRequest
 from app.shapes import Filters, limits
 
@@ -33,10 +32,8 @@ def test_flat_is_auto_without_entities_and_two_pass_is_auto_with_forced_ones() -
 
 
 def test_an_alpha_is_sent_only_where_it_is_given() -> None:
-    settings = RankingDefaults(alpha=0.3)
-    for given, used in ((None, 0.3), (0.9, 0.9)):
-        query = Strategy("auto", alpha=given).query("lime", Filters())
-        assert query.with_defaults(settings, mode="auto").ranking.guidance.alpha == used
+    for given, used in ((None, 0.5), (0.9, 0.9)):
+        assert Strategy("auto", alpha=given).query("lime", Filters()).ranking.guidance.alpha == used
 
 
 def test_averages_by_type_cover_the_questions_that_have_one() -> None:

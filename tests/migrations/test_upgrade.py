@@ -124,7 +124,7 @@ async def test_a_database_of_an_earlier_revision_is_refused_and_not_changed(popu
     try:
         await owner.execute("UPDATE stepwell.alembic_version SET version_num = '0039'")
         schema = _schema(populated)
-        with pytest.raises(errors.RevisionMismatch) as refused:
+        with pytest.raises(errors.SchemaMismatch) as refused:
             await _upgrade(populated)
         assert str(refused.value) == (
             "The database is at revision 0039, this version upgrades from 0040 on: "

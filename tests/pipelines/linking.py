@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -11,7 +10,6 @@ from requests_of import search_request
 
 from app.pipelines.entities import entities
 from app.pipelines.linking import mention_refresh
-from app.pipelines.requests.defaults import RankingDefaults
 from app.pipelines.requests.search_request import GuidanceOptions, SearchRequest
 from app.pipelines.running.entity_cache import EntityCache
 from app.pipelines.search import search
@@ -67,24 +65,20 @@ async def asked(
     *,
     limit: int = 5,
     cache: EntityCache | None = None,
-    boosts: Mapping[str, tuple[float, float]] | None = None,
     **guidance: Any,
 ) -> Answer:
-    """The answer to a query under these options of entity guidance, and the service's boosts by type."""
+    """The answer to a query under these options of entity guidance."""
     query = search_request(text, limit=limit, explain=True, guidance=GuidanceOptions(**guidance))
-    return await found(tenant, query, cache, boosts=boosts)
+    return await found(tenant, query, cache)
 
 
 async def found(
     tenant: Tenant,
     query: SearchRequest,
     cache: EntityCache | None = None,
-    boosts: Mapping[str, tuple[float, float]] | None = None,
 ) -> Answer:
     """The answer to a query, with its own cache of entities by default."""
-    ranking = RankingDefaults(boost_by_type=boosts or {})
-    services = tenant.services(entity_cache=cache or EntityCache(), ranking=ranking)
-    return await search.run(query, tenant.user_id, services)
+    return await search.run(query, tenant.user_id, tenant.services(entity_cache=cache or EntityCache()))
 
 
 def explained(answer: Answer) -> Any:

@@ -22,16 +22,15 @@ SCORES = "yields shares of idf, with which matches are scored; statistics of all
 CONFIGS = "reads which text-search configurations are in use, and analyses the query with them"
 JOBS = "runs in jobs and writing transactions, which see everything"
 EXEMPT = {
-    "chunks_containing_all_words": JOBS,
-    "chunks_containing_words": JOBS,
     "chunks_failing_conditions": CONFIGS,
+    "chunks_with_names": JOBS,
     "conditions._OPERAND_QUERIES": CONFIGS,
     "counted_facets": "is replaced by facets for a restricted caller",
     "covered_words": SCORES,
     "differing_facets": "checks the database for its owner",
     "health_lexemes": "checks the database for its owner",
     "health_sample": "checks the database for its owner",
-    "mentions._DOTTED_NUMBERS": JOBS,
+    "named_chunks._DOTTED_NUMBERS": JOBS,
     "reembedding._CORPUS": JOBS,
     "repair_drift": "repairs the database for its owner",
     "repair_wrong_postings": "repairs the database for its owner",
@@ -43,8 +42,8 @@ READING_IN_CORE = {
     "documents.py": "counts lexemes; for a restricted caller _VISIBLE_LEXEMES does",
     "facet_counts.py": "deletes counts in writing transactions, which see everything",
     "hidden_chunks.py": JOBS,
+    "named_chunks.py": JOBS,
     "repairs.py": "repairs the database for its owner",
-    "stale_mentions.py": JOBS,
 }
 """The modules that read such tables without a statement of their own."""
 

@@ -10,10 +10,10 @@ from uuid import UUID
 from pydantic import AliasGenerator, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
 
 from app import errors
-from app.api.contract.enums import CalibrationBasis, StoreStatus
 from app.api.contract.responses import Response, ShownUri
 from app.pipelines.requests import wire
 from app.shapes import Upload, limits
+from app.shapes.kinds import CalibrationBasis, StoreStatus
 from app.text.structure import plain_json
 
 MAX_DOCUMENTS = 500

@@ -10,7 +10,6 @@ from fastapi import APIRouter, Body, Path, Query, Request, Response
 
 from app.api.access import auditing, auth
 from app.api.bodies import bodies, replies
-from app.api.contract.enums import EntityOrigin
 from app.api.entities import entity_lines
 from app.api.entities.entity_models import (
     MAX_ENTITIES,
@@ -31,6 +30,7 @@ from app.pipelines.entities import entity_lines as lines
 from app.pipelines.requests import fields, wire
 from app.pipelines.running import cursors, offload
 from app.shapes import Entity, EntityFilter, limits
+from app.shapes.kinds import EntityOrigin
 
 router = APIRouter(
     prefix="/api/rag", tags=["entities"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED

@@ -8,15 +8,13 @@ from pydantic import AfterValidator, AliasPath, BaseModel, BeforeValidator, Conf
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypeAliasType
 
-from app.api.contract.enums import ListMerge, MergeDetail
 from app.api.contract.responses import Response, RoundedScore
 from app.pipelines.requests import moved_fields, wire
-from app.pipelines.requests.defaults import RankingDefaults
-from app.pipelines.requests.enums import Rerank
-from app.pipelines.requests.search_request import MMR_LAMBDA, RERANK_WEIGHT, Share
+from app.pipelines.requests.search_request import MMR_LAMBDA, RERANK_WEIGHT, Ranking, Share
 from app.pipelines.search import merge_lists
 from app.pipelines.search.merge_lists import MergeRequest
 from app.shapes import limits
+from app.shapes.kinds import ListMerge, MergeDetail, Rerank
 
 MAX_ID_LENGTH = 200
 MAX_LISTS, MAX_HITS = 20, 200
@@ -97,8 +95,9 @@ class RerankRequest(wire.WireModel):
     limit: Annotated[wire.Int, Field(ge=1, le=MAX_HITS)] = Field(10, description="Maximum number of hits.")
     detail: MergeDetail = Field("full", description="Fields of each hit.")
 
-    def shape(self, user_id: str, defaults: RankingDefaults) -> MergeRequest:
-        """The request as a core type, with the service's weights for those that it lacks."""
+    def shape(self, user_id: str) -> MergeRequest:
+        """The request as a core type."""
+        usual = Ranking()
         return MergeRequest(
             user_id=user_id,
             lists=[ranked.shape() for ranked in self.lists],
@@ -108,8 +107,8 @@ class RerankRequest(wire.WireModel):
             query=self.query,
             rerank=self.rerank,
             mmr=self.mmr,
-            rerank_weight=defaults.rerank_weight if self.rerank_weight is None else self.rerank_weight,
-            mmr_lambda=defaults.mmr_lambda if self.mmr_lambda is None else self.mmr_lambda,
+            rerank_weight=usual.rerank_weight if self.rerank_weight is None else self.rerank_weight,
+            mmr_lambda=usual.mmr_lambda if self.mmr_lambda is None else self.mmr_lambda,
         )
 
 

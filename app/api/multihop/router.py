@@ -101,6 +101,6 @@ async def merge(
     Stored chunks are read only for `rerank` and `mmr`. If reranking fails, the fused order is returned.
     """
     size = request.state.body_bytes
-    query = await offload.run(size, body.shape, user_id, use.ranking)
+    query = await offload.run(size, body.shape, user_id)
     merged = await admission.in_turn(request, user_id, partial(merge_lists.run, query, use))
     return await replies.json(size, partial(merged_response, merged, body))

@@ -14,17 +14,19 @@ UNKNOWN_PARAMETER = "verbose"
 UNKNOWN_SOURCE = "0d6c3a94-7a0e-4c3f-9d5b-6f1f0c8a2e71"
 """The id of a source that does not exist."""
 ERRORS: dict[int, errors.StepwellError] = {
-    400: errors.BlankQuery(),
+    400: errors.BadRequest(errors.BLANK_QUERY, field="query", code="blank_query"),
     401: errors.Unauthorized("Send a key or the local token as `Authorization: Bearer …` or `X-API-Key`."),
-    403: errors.OriginNotAllowed(),
+    403: errors.Forbidden(errors.ORIGIN_NOT_ALLOWED, code="origin_not_allowed"),
     404: errors.NotFound("No such chunk, or it has no vector.", field="chunk_id"),
-    408: errors.RequestTimeout("Send a request's headers within 10 seconds."),
-    409: errors.StaleCursor(),
-    413: errors.TooLarge("The body is larger than 10,000,000 bytes: send less, or in several requests."),
+    408: errors.RequestRefused("Send a request's headers within 10 seconds.", code="request_timeout"),
+    409: errors.Conflict(errors.STALE_CURSOR, field="cursor", code="stale_cursor"),
+    413: errors.RequestRefused(
+        "The body is larger than 10,000,000 bytes: send less, or in several requests.", code="too_large"
+    ),
     415: UnsupportedMediaType("Send the body as JSON, with the header Content-Type: application/json."),
-    421: errors.HostNotAllowed(),
-    429: errors.RateLimited("The limit of requests per minute is reached.", retry_after_s=12),
-    431: errors.HeadersTooLarge("Send at most 100 headers."),
+    421: errors.RequestRefused(errors.HOST_NOT_ALLOWED, code="host_not_allowed"),
+    429: errors.RequestRefused("The limit of requests per minute is reached.", retry_after_s=12, code="rate_limited"),
+    431: errors.RequestRefused("Send at most 100 headers.", code="headers_too_large"),
     500: errors.StepwellError(""),
     502: errors.ProviderError("The embedding model did not respond."),
     503: errors.DatabaseUnavailable("The database does not respond; try again shortly."),

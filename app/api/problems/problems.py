@@ -41,14 +41,14 @@ _CODES = {
     404: errors.NotFound.code,
     405: "method_not_allowed",
     406: "not_acceptable",
-    408: errors.RequestTimeout.code,
+    408: "request_timeout",
     409: errors.Conflict.code,
-    413: errors.TooLarge.code,
+    413: "too_large",
     415: "unsupported_media_type",
-    421: errors.HostNotAllowed.code,
+    421: "host_not_allowed",
     422: errors.BadRequest.code,
-    429: errors.RateLimited.code,
-    431: errors.HeadersTooLarge.code,
+    429: "rate_limited",
+    431: "headers_too_large",
     500: errors.StepwellError.code,
     502: errors.ProviderError.code,
     503: errors.Unavailable.code,
@@ -164,7 +164,7 @@ def of(error: errors.StepwellError, scope: Scope) -> Response:
     """The response to `error`."""
     fields = [validation_errors.FieldError(error.field, error.message, error.code)] if error.field else []
     headers = {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
-    is_shown = error.status != 500 or isinstance(error, errors.RevisionMismatch)
+    is_shown = error.status != 500 or getattr(error, "is_shown", False)
     detail = error.message if is_shown else _INTERNAL_ERROR
     return respond(scope, error.status, detail, code=error.code, errors=fields, headers=headers)
 
@@ -201,8 +201,8 @@ def _severity(status: int) -> int:
 async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     fields = validation_errors.read(error.errors(), error.body)
-    if any(field.code == errors.BlankQuery.code for field in fields):
-        blank = errors.BlankQuery()
+    if any(field.code == "blank_query" for field in fields):
+        blank = errors.BadRequest(errors.BLANK_QUERY, field="query", code="blank_query")
         return respond(request.scope, blank.status, blank.message, code=blank.code, errors=fields)
     return respond(request.scope, 422, _summary(fields), code=code_of(fields), errors=fields)
 

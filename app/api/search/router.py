@@ -11,11 +11,11 @@ from fastapi import APIRouter, Body, Request, Response
 from app.api.access import auth
 from app.api.bodies import bodies, replies
 from app.api.edge import admission
-from app.api.edge.fair_queue import Turn
 from app.api.problems import problems
 from app.api.search.placement_models import PlacementAnswer, WhyRequest
 from app.api.search.search_models import EntitySearchRequest
 from app.api.search.search_responses import EntitySearchResponse, SearchAnswer, response_of
+from app.concurrency.limiter import Turn
 from app.pipelines.documents import facets
 from app.pipelines.entities import entity_search
 from app.pipelines.multihop import depth
@@ -188,7 +188,7 @@ async def find_entities(
 
 
 def check_vector(body: SearchRequest | SimilarRequest, use: Services) -> None:
-    """Raises InvalidVector for one of another length than the stored vectors."""
+    """Raises `invalid_vector` for one of another length than the stored vectors."""
     if body.vector is not None:
         wire.expect_dimension(body.vector, use.embedder.model.dimension)
 

@@ -20,12 +20,8 @@ from app.pipelines.running import stage_times
 from app.pipelines.running.services import Services
 from app.pipelines.running.stage_times import StageTimes
 from app.pipelines.sources import source_roots
-from app.providers.calls import scope
 from app.runtime import models
 from app.shapes import ANY_HOST, Upload, uris
-
-PROVIDER_RETRY_S = 900.0
-"""How long passages are sent again while a remote embedder fails; then the command ends and can be repeated."""
 
 LOCAL = frozenset({"minilm", "onnx"})
 """Embedders that run on this machine."""
@@ -84,11 +80,10 @@ def _named(path: Path, text_field: str | None) -> NamedFile:
 
 async def run(files: Files, summary: Summary, user_id: str, services: Services) -> None:
     """Stores files, and finishes the jobs that this queues."""
-    with scope.retrying_bulk(PROVIDER_RETRY_S):
-        recognise = picture_lines.recogniser(user_id, services)
-        async with aclosing(read(files, summary, services.parse_limits, recognise)) as uploads:
-            await store(uploads, files.text_bytes, summary, user_id, services)
-        await store_pages(files, summary, user_id, services)
+    recognise = picture_lines.recogniser(user_id, services)
+    async with aclosing(read(files, summary, services.parse_limits, recognise)) as uploads:
+        await store(uploads, files.text_bytes, summary, user_id, services)
+    await store_pages(files, summary, user_id, services)
     await extraction.finish(user_id, services)
 
 
@@ -131,7 +126,7 @@ async def _store_page(address: str, text_field: str | None, summary: Summary, us
             await _store_fetched(fetched, text_field, summary, user_id, services)
         else:
             summary.store(fetched.uri or address, fetched.status, fetched.chunk_count)
-    except (errors.BadRequest, errors.SiteUnavailable) as error:
+    except (errors.BadRequest, errors.ProviderError) as error:
         summary.fail(address, error.message)
 
 

@@ -59,7 +59,7 @@ def clean(upload: Upload, *, language: str | None = None) -> CleanDocument:
     document = resolved(upload, language=language)
     title = upload.title or embedded_title(document.title, document.metadata.get("filename"))
     if not document.content and cleaning.is_blank(title):
-        raise errors.BlankContent
+        raise errors.BadRequest(errors.BLANK_CONTENT, field="content", code="blank_content")
     return document
 
 

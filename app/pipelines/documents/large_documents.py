@@ -17,7 +17,7 @@ from uuid import UUID
 
 from app import errors
 from app.pipelines.documents import chunk_vectors, document_drafts, posting_removal
-from app.pipelines.linking import document_links, llm_entities
+from app.pipelines.linking import llm_entities, mention_refresh
 from app.pipelines.running import cancellable, model_switch, retries, stage_times, workers
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.running.pace import Pace
@@ -307,7 +307,7 @@ async def _publish(storing: _Storing) -> None:
         if other and other.document_id != staged.document_id:
             raise errors.Conflict("Another document already has this uri or this content.", field="uri")
         await publishing.finish(writing, staged, names_version=names.VERSION)
-        await document_links.enqueue(writing, staged.document_id)
+        await mention_refresh.leave(writing, staged.document_id)
         await llm_entities.enqueue(writing, [staged.document_id], services.chunking_options)
         result = {"document_id": str(staged.document_id), "status": "added" if added else "replaced"}
         counts = {"chunk_count": total, "embedded": storing.progress.get("embedded", 0)}
@@ -341,5 +341,5 @@ async def _still_wanted(storing: _Storing, *, done: int) -> None:
 
 
 KIND = JobKind("store_document", _store, queue="documents", on_failure=posting_removal.KIND.name)
-KINDS = (KIND, document_links.KIND, posting_removal.KIND)
+KINDS = (KIND, mention_refresh.KIND, posting_removal.KIND)
 """The kinds of jobs that store a document as a whole."""

@@ -44,7 +44,6 @@ SURE_ABOUTNESS = 0.8
 """Aboutness from which a name in full may displace the best unguided hits, and linked hits gain confidence."""
 PROTECTED = 3
 """Best unguided hits that stay among the first ten, unless the query is about an entity that it names in full."""
-Boosts = Mapping[str, tuple[float, float]]
 """The boost for each mention of an entity of a type, and the largest boost."""
 LITERAL_WITHIN = 10
 """Rank of the unguided search within which a literal phrase or identifier leaves the order as it is."""
@@ -251,10 +250,10 @@ def _once(counts: Mapping[UUID, int], matches: Mapping[UUID, EntityMatch]) -> Ma
     return {entity_id: counts[entity_id] for entity_id in best.values()}
 
 
-def ordered(hits: Sequence[Hit], applied: AppliedGuidance, boosts: Boosts) -> list[Hit]:
+def ordered(hits: Sequence[Hit], applied: AppliedGuidance) -> list[Hit]:
     """The hits boosted by what they mention, then blended with the scores of their links."""
     if applied.mentions:
-        factors = _boost_factors(applied, boosts)
+        factors = _boost_factors(applied)
         totals = {chunk_id: sum(counts.values()) for chunk_id, counts in applied.mentions.items()}
         hits = blending.boosted(hits, totals, factors)
     if not applied.links:
@@ -264,18 +263,18 @@ def ordered(hits: Sequence[Hit], applied: AppliedGuidance, boosts: Boosts) -> li
     )
 
 
-def mean_effect(candidates: Sequence[Candidate], applied: AppliedGuidance, boosts: Boosts) -> MeanEffect:
+def mean_effect(candidates: Sequence[Candidate], applied: AppliedGuidance) -> MeanEffect:
     """What the entities do to the mean of the best candidates of the search, in their order before guidance."""
     best = [candidate.chunk_id for candidate in candidates[:MIN_CANDIDATES]]
     if not best or not (applied.links or applied.mentions):
         return MeanEffect()
     links = (applied.links[chunk_id].score for chunk_id in best if chunk_id in applied.links)
-    factors = _boost_factors(applied, boosts)
+    factors = _boost_factors(applied)
     mean_factor = sum(factors.get(chunk_id, 1.0) for chunk_id in best) / len(best)
     return MeanEffect(applied.weight * sum(links) / len(best), mean_factor ** blending.EXPONENTS[applied.fusion])
 
 
-def _boost_factors(applied: AppliedGuidance, boosts: Boosts) -> dict[UUID, float]:
+def _boost_factors(applied: AppliedGuidance) -> dict[UUID, float]:
     """The factor of each chunk's score, computed once for equal mentions."""
     effective = applied.effective
     by_counts: dict[tuple[tuple[UUID, int], ...], float] = {}
@@ -283,19 +282,15 @@ def _boost_factors(applied: AppliedGuidance, boosts: Boosts) -> dict[UUID, float
     for chunk_id, counts in applied.mentions.items():
         key = tuple(counts.items())
         if key not in by_counts:
-            by_counts[key] = blending.boost_factor(_lifts(counts, effective, boosts), applied.fusion)
+            by_counts[key] = blending.boost_factor(_lifts(counts, effective), applied.fusion)
         found[chunk_id] = by_counts[key]
     return found
 
 
-def _lifts(counts: Mapping[UUID, int], matches: Iterable[EntityMatch], boosts: Boosts) -> list[Lift]:
+def _lifts(counts: Mapping[UUID, int], matches: Iterable[EntityMatch]) -> list[Lift]:
     """How much each entity that a chunk mentions lifts it."""
-    usual = (blending.LIFT_PER_MENTION, blending.MAX_LIFT)
     return [
-        Lift(
-            (match.aboutness or 0.0) * match.fit * counts[match.entity_id],
-            *boosts.get(match.type, usual),
-        )
+        Lift((match.aboutness or 0.0) * match.fit * counts[match.entity_id])
         for match in matches
         if match.entity_id in counts
     ]

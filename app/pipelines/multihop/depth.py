@@ -11,12 +11,12 @@ import time
 from dataclasses import replace
 
 from app import errors
+from app.concurrency.limiter import UNLIMITED, Released
 from app.pipelines.guidance import matching
 from app.pipelines.multihop import multihop
 from app.pipelines.requests.search_request import SearchRequest
-from app.pipelines.running import budget, model_switch, turns
+from app.pipelines.running import model_switch
 from app.pipelines.running.services import Services
-from app.pipelines.running.turns import SearchTurn
 from app.pipelines.search import search
 from app.ranking import entity_scores
 from app.shapes import Answer, DepthReason, DepthUsed, EntityMatch, ParsedQuery
@@ -38,7 +38,7 @@ def over_hops(query: SearchRequest) -> SearchRequest:
 
 
 @model_switch.repeated
-async def run(query: SearchRequest, user_id: str, services: Services, turn: SearchTurn = turns.UNLIMITED) -> Answer:
+async def run(query: SearchRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> Answer:
     """The answer of a search, which is `fast`, or of one over several hops, which is `thorough`.
 
     The depth `auto` chooses one, and only follows links unless a language model is configured, whose questions are
@@ -47,19 +47,18 @@ async def run(query: SearchRequest, user_id: str, services: Services, turn: Sear
     depth = query.depth
     if depth == "fast" and query.ranking.hops is not None:
         raise errors.BadRequest("Needs the depth auto or thorough.", field="ranking.hops")
-    async with budget.deadline(services.budget.whole_s):
-        began = time.perf_counter()
-        reason: DepthReason = "requested" if depth != "auto" else await _reason(query, user_id, services)
-        used: DepthUsed = depth if depth != "auto" else "thorough" if reason == "names" else "fast"
-        chosen = time.perf_counter()
-        if used == "fast":
-            answer = await search.answer(query, user_id, services, turn)
-            if reason != "no_names" or not _contains_title(answer):
-                return _with_depth(answer, used, reason, chosen - began)
-            used, reason, chosen = "thorough", "names", time.perf_counter()
-        follow_only = depth == "auto" and services.llm is None
-        answer = await multihop.answer(query, user_id, services, turn, follow_only=follow_only)
-        return _with_depth(answer, used, reason, chosen - began)
+    began = time.perf_counter()
+    reason: DepthReason = "requested" if depth != "auto" else await _reason(query, user_id, services)
+    used: DepthUsed = depth if depth != "auto" else "thorough" if reason == "names" else "fast"
+    chosen = time.perf_counter()
+    if used == "fast":
+        answer = await search.answer(query, user_id, services, turn)
+        if reason != "no_names" or not _contains_title(answer):
+            return _with_depth(answer, used, reason, chosen - began)
+        used, reason, chosen = "thorough", "names", time.perf_counter()
+    follow_only = depth == "auto" and services.llm is None
+    answer = await multihop.answer(query, user_id, services, turn, follow_only=follow_only)
+    return _with_depth(answer, used, reason, chosen - began)
 
 
 def _with_depth(answer: Answer, used: DepthUsed, reason: DepthReason, seconds: float) -> Answer:
@@ -83,7 +82,7 @@ async def _reason(query: SearchRequest, user_id: str, services: Services) -> Dep
     """What decides: `names` for several hops, any other for a search."""
     if multihop.unsupported(query):
         return "options"
-    query = query.with_defaults(services.ranking, mode="auto")
+    query = query.completed(mode="auto")
     parsed = analysis.parse(query.text)
     if query.mode != "auto" or parsed.query_type in DIRECT_TYPES or parsed.required or parsed.groups:
         return "literal"

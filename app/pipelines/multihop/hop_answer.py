@@ -37,7 +37,7 @@ class HopAnswer:
     context: SearchContext
 
     async def read(self, wanted: PageRequest) -> Answer:
-        """The answer with a page of the merged chunks. Raises StaleCursor, DatabaseUnavailable."""
+        """The answer with a page of the merged chunks. Raises `stale_cursor`, DatabaseUnavailable."""
         await self._refresh()
         first, scores = self.state.first, hop_strategies.scores(self.strategy, self.state)
         page = await self._page(scores, wanted)

@@ -11,19 +11,19 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from app import errors
+from app.concurrency.limiter import UNLIMITED, Released
 from app.pipelines.multihop import hop_strategies, hop_terms
 from app.pipelines.multihop.hop_answer import HopAnswer
 from app.pipelines.multihop.hop_state import HopState
 from app.pipelines.multihop.hop_strategies import ClassicStrategy, HopSearch, HopStrategy, LinkStrategy
 from app.pipelines.multihop.hop_terms import HopTerms
 from app.pipelines.requests.search_request import SearchRequest
-from app.pipelines.running import model_switch, query_vector, turns
+from app.pipelines.running import model_switch, query_vector
 from app.pipelines.running.context import SearchContext
 from app.pipelines.running.services import Services
-from app.pipelines.running.turns import SearchTurn
 from app.pipelines.search import pages, search, understanding
 from app.ranking import fusion_plan, merge
-from app.shapes import Answer, Hop, HybridRequest, LexicalQuery, ParsedQuery, TermMethod, Weights, limits
+from app.shapes import Answer, Extractor, Hop, HybridRequest, LexicalQuery, ParsedQuery, Weights, limits
 from app.store.connection import failures
 from app.store.connection.transactions import repeat_on_primary
 from app.text.names import names
@@ -35,7 +35,7 @@ STOP_BELOW = 0.5
 
 
 @model_switch.repeated
-async def run(query: SearchRequest, user_id: str, services: Services, turn: SearchTurn = turns.UNLIMITED) -> Answer:
+async def run(query: SearchRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> Answer:
     """Answer one question with the model whose vectors are stored; see `answer`."""
     return await answer(query, user_id, services, turn)
 
@@ -72,17 +72,17 @@ async def answer(
     query: SearchRequest,
     user_id: str,
     services: Services,
-    turn: SearchTurn = turns.UNLIMITED,
+    turn: Released = UNLIMITED,
     *,
     follow_only: bool = False,
 ) -> Answer:
     """Answer one question over several hops; `follow_only` finds no terms unless the request names an extractor.
 
-    Raises BadRequest for what several hops do not support, InvalidCursor, StaleCursor, and from hop 1 alone
+    Raises BadRequest for what several hops do not support, `invalid_cursor`, `stale_cursor`, and from hop 1 alone
     DatabaseUnavailable and DeadlineExceeded.
     """
     check(query)
-    query = query.with_defaults(services.ranking, mode="off")
+    query = query.completed(mode="off")
     if query.ranking.guidance.mode == "off":
         query = query.guided(boost=False)
     context = SearchContext(services, user_id, turn)
@@ -90,7 +90,7 @@ async def answer(
     context.moment = wanted.moment
     strategy = ClassicStrategy(query) if query.hops.merge == "classic" else LinkStrategy(query)
     method = "none" if follow_only and not query.names_extractor else query.hops.extractor
-    async with context.running():
+    with context.timed("total"):
         state = await _first_hop(query, strategy, context)
         further = _FurtherHops(query, method, strategy, state, context)
         if state.brought:
@@ -113,7 +113,7 @@ class _FurtherHops:
     """The hops after the first, which go from the best chunks so far to others."""
 
     query: SearchRequest
-    method: TermMethod
+    method: Extractor
     strategy: HopStrategy
     state: HopState
     context: SearchContext

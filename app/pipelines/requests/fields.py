@@ -42,7 +42,9 @@ def _query(given: str) -> str:
         given = unicodedata.normalize("NFC", given).strip()
     check_length(given, limits.MAX_QUERY)
     if cleaning.is_blank(given):
-        raise PydanticCustomError(errors.BlankQuery.code, errors.BlankQuery().message)
+        raise PydanticCustomError(
+            "blank_query", errors.BadRequest(errors.BLANK_QUERY, field="query", code="blank_query").message
+        )
     return given
 
 

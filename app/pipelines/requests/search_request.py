@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
-from app import shapes
 from app.pipelines.requests import moved_fields, wire
-from app.pipelines.requests.defaults import RankingDefaults
-from app.pipelines.requests.enums import (
+from app.pipelines.requests.filter_models import FILTERS, RequestFilters
+from app.shapes import Filters, limits
+from app.shapes.kinds import (
     Collapse,
     Confidence,
     Depth,
@@ -23,8 +23,6 @@ from app.pipelines.requests.enums import (
     Mode,
     Rerank,
 )
-from app.pipelines.requests.filter_models import FILTERS, RequestFilters
-from app.shapes import Filters, limits
 
 MAX_CURSOR = 64
 MIN_HALF_LIFE, MAX_HALF_LIFE = 0.01, 36_500
@@ -146,7 +144,7 @@ class Ranking(wire.WireModel):
         60, description="Rank constant of reciprocal rank fusion."
     )
     candidates: Annotated[wire.Int, Field(ge=limits.MIN_CANDIDATES, le=limits.MAX_CANDIDATES)] = Field(
-        100, description="Number of chunks that each leg retrieves for fusion."
+        limits.CANDIDATES, description="Number of chunks that each leg retrieves for fusion."
     )
     guidance: GuidanceOptions = Field(
         default_factory=GuidanceOptions,
@@ -181,11 +179,6 @@ class Ranking(wire.WireModel):
             return given
         guidance = {moved_fields.SHORT_GUIDANCE[name]: value for name, value in short.items()}
         return {**{name: value for name, value in given.items() if name not in short}, "guidance": guidance}
-
-
-_OPTIONS = frozenset({"k", "candidates", "rerank_weight", "mmr_lambda"})
-_GUIDANCE_OPTIONS = frozenset({"alpha", "threshold", "max_entities"})
-"""Options of which the service has defaults."""
 
 
 _NO_WORDS = "Needs the words of a query: a vector alone has none."
@@ -311,14 +304,7 @@ class SearchRequest(wire.WireModel):
         """The request with other values of options of its guidance, which are not validated."""
         return self.tuned(guidance=self.ranking.guidance.model_copy(update=options))
 
-    def with_defaults(self, defaults: RankingDefaults, *, mode: shapes.GuidanceMode) -> SearchRequest:
-        """The request with the service's value of each option that it leaves open, and with as many candidates as hits.
-
-        `mode` is that of guidance in a request that leaves it open.
-        """
-        ranking, guidance = self.ranking, self.ranking.guidance
-        open_options = {name: getattr(defaults, name) for name in _OPTIONS - ranking.model_fields_set}
-        candidates = open_options.get("candidates", ranking.candidates)
-        options = {**open_options, "candidates": max(candidates, self.limit)}
-        open_guidance = {name: getattr(defaults, name) for name in _GUIDANCE_OPTIONS - guidance.model_fields_set}
-        return self.tuned(**options).guided(**open_guidance, mode=guidance.mode or mode)
+    def completed(self, *, mode: GuidanceMode) -> SearchRequest:
+        """The request with as many candidates as hits, and with this mode of guidance if it leaves the mode open."""
+        candidates = max(self.ranking.candidates, self.limit)
+        return self.tuned(candidates=candidates).guided(mode=self.ranking.guidance.mode or mode)

@@ -154,14 +154,16 @@ def not_null(value: object) -> object:
 
 def _check_vector(vector: list[float]) -> list[float]:
     if not any(vector):
-        raise PydanticCustomError(errors.InvalidVector.code, "Must not be all zeros: it has no direction.")
+        raise PydanticCustomError("invalid_vector", "Must not be all zeros: it has no direction.")
     return vector
 
 
 def expect_dimension(vector: Sequence[float], dimension: int, *, field: str = "vector") -> None:
-    """Raises InvalidVector, naming `field` and both lengths, unless the vector is as long as the stored ones."""
+    """Raises `invalid_vector`, naming `field` and both lengths, unless the vector is as long as the stored ones."""
     if len(vector) != dimension:
-        raise errors.InvalidVector(f"Must have {dimension} numbers; this one has {len(vector)}.", field=field)
+        raise errors.BadRequest(
+            f"Must have {dimension} numbers; this one has {len(vector)}.", field=field, code="invalid_vector"
+        )
 
 
 def expect_metadata(metadata: dict[str, Any]) -> None:

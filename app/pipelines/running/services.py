@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from cachetools import TTLCache
 
 from app.parsing.process import ParseLimits
-from app.pipelines.requests.defaults import RankingDefaults
 from app.pipelines.running.budget import Budget
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.running.entity_cache import EntityCache
@@ -16,7 +15,7 @@ from app.pipelines.running.source_names import SourceNames
 from app.pipelines.running.synonym_cache import SynonymCache
 from app.providers import base
 from app.providers.base import Embedder, Llm, PageFetcher, Reranker
-from app.providers.calls.policy import CallPolicy
+from app.providers.calls import RemoteCalls
 from app.recognition.process import Recogniser
 from app.shapes import AllowedHosts, Facet, FeedbackOptions, Restriction, SourceRoots
 from app.store.connection.read_routes import ReadRoute
@@ -68,7 +67,6 @@ class Services:
     recogniser: Recogniser | None = None
     pages: PageFetcher | None = None
     fetch_hosts: AllowedHosts = field(default_factory=AllowedHosts)
-    ranking: RankingDefaults = field(default_factory=RankingDefaults)
     feedback: FeedbackOptions = field(default_factory=FeedbackOptions)
     tools: frozenset[str] = frozenset()
     local_token: str = ""
@@ -100,7 +98,7 @@ class Services:
         return self if self.db.audience is None else replace(self, db=self.db.whole)
 
     @property
-    def policies(self) -> list[CallPolicy]:
-        """The call policies of the remote models."""
-        found = map(base.policy_of, (self.embedder, self.llm, self.reranker))
-        return [policy for policy in found if policy is not None]
+    def remote_calls(self) -> list[RemoteCalls]:
+        """The calls of the remote models."""
+        found = map(base.calls_of, (self.embedder, self.llm, self.reranker))
+        return [calls for calls in found if calls is not None]

@@ -105,7 +105,7 @@ class HybridRun:
 
 
 def of_query(query: SearchRequest, context: SearchContext) -> PageRequest:
-    """The page that a search asks for. Raises InvalidCursor."""
+    """The page that a search asks for. Raises `invalid_cursor`."""
     return request_of(query, {"explain": False}, context)
 
 
@@ -113,7 +113,7 @@ def request_of(query: SearchRequest | SimilarRequest, same: Mapping[str, Any], c
     """The page that the cursor of a request refers to, the first one without a cursor.
 
     `same` are values of fields that may differ between the pages, besides the cursor and the detail. Raises
-    InvalidCursor if the cursor is malformed or was made for another request, or for who sees something else.
+    `invalid_cursor` if the cursor is malformed or was made for another request, or for who sees something else.
     """
     identity = query.model_copy(update={"cursor": None, "detail": "full", **same})
     identified = (identity, context.user_id, context.services.db.audience)
@@ -125,16 +125,16 @@ def request_of(query: SearchRequest | SimilarRequest, same: Mapping[str, Any], c
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
         fields = _CURSOR.unpack(base64.b64decode(padded, altchars=b"-_", validate=True))
     except (ValueError, struct.error) as error:
-        raise errors.InvalidCursor from error
+        raise errors.BadRequest(errors.INVALID_CURSOR, field="cursor", code="invalid_cursor") from error
     user_version, offset, minute, made_for, before = fields
     if made_for != digest or not 0 < offset < limits.MAX_RESULTS:
-        raise errors.InvalidCursor
+        raise errors.BadRequest(errors.INVALID_CURSOR, field="cursor", code="invalid_cursor")
     wanted = PageRequest(digest, query.limit, minute, query.group_size, query.is_collapsed)
     return replace(wanted, offset=offset, version=user_version, before=before)
 
 
 async def of_ranking(ranking: Ranking, page: PageRequest, context: SearchContext) -> Page:
-    """The page of the results that the ranked hits of a search begin. Raises StaleCursor and DatabaseUnavailable."""
+    """The page of the results that the ranked hits of a search begin. Raises `stale_cursor` and DatabaseUnavailable."""
     found, recalled = ranking.candidates, ranking.candidates.recalled
     is_whole = not found.guidance.links and (
         len(ranking.hits) == len(recalled.result.candidates) < recalled.request.limit
@@ -159,7 +159,7 @@ async def read(
     """The page of the list of results that the hits begin.
 
     `run` is what the hits were retrieved with, and is continued if they do not reach the end of the page; without it
-    the list ends with them. Hits that are not wanted are left out. Raises StaleCursor if the user's version or the
+    the list ends with them. Hits that are not wanted are left out. Raises `stale_cursor` if the user's version or the
     results before the page are not those of the cursor, and DatabaseUnavailable.
     """
     found = list(hits)
@@ -238,12 +238,12 @@ def _at_most(hit: Hit, lowest: float) -> Hit:
 
 
 def _check(results: Sequence[Hit], page: PageRequest, context: SearchContext) -> None:
-    """Raises StaleCursor."""
+    """Raises `stale_cursor`."""
     if page.version is None:
         return
     is_same_version = context.version is not None and context.version.data == page.version
     if not is_same_version or _digest_of(results[: page.offset]) != page.before:
-        raise errors.StaleCursor
+        raise errors.Conflict(errors.STALE_CURSOR, field="cursor", code="stale_cursor")
 
 
 def _cursor(results: Sequence[Hit], page: PageRequest, context: SearchContext) -> str:

@@ -103,8 +103,8 @@ async def hits(found: Sequence[Hit], request: RerankOptions, context: SearchCont
 
 
 def _may_use_all(query: SearchRequest) -> bool:
-    """Whether hits beyond the first `query.limit` are used: by a filter, by grouping, or on a later page."""
-    return query.has_minimum or query.group_size is not None or query.cursor is not None
+    """Whether hits beyond the first `query.limit` are used: by a filter, where hits are merged, or on a later page."""
+    return query.has_minimum or query.is_collapsed or query.group_size is not None or query.cursor is not None
 
 
 def applied(found: Sequence[Hit], ordered: Reranking) -> list[Hit]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app import errors
+from app.concurrency.limiter import UNLIMITED, Released
 from app.pipelines.guidance import guidance, matching
 from app.pipelines.guidance.guidance import AppliedGuidance, Unguided
 from app.pipelines.guidance.matching import EntityMatches
 from app.pipelines.requests.search_request import SearchRequest
-from app.pipelines.running import model_switch, turns
+from app.pipelines.running import model_switch
 from app.pipelines.running.context import SearchContext
 from app.pipelines.running.services import Services
-from app.pipelines.running.turns import SearchTurn
 from app.pipelines.search import completion, corrections, ordering, pages, relaxation, synonyms, understanding
 from app.pipelines.search.candidates import Candidates, Ranking, Recalled
 from app.pipelines.search.understanding import Understanding
@@ -23,22 +23,22 @@ from app.store.search import recall
 
 
 @model_switch.repeated
-async def run(query: SearchRequest, user_id: str, services: Services, turn: SearchTurn = turns.UNLIMITED) -> Answer:
+async def run(query: SearchRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> Answer:
     """Answer one query with the model whose vectors are stored; see `answer`."""
     return await answer(query, user_id, services, turn)
 
 
-async def answer(query: SearchRequest, user_id: str, services: Services, turn: SearchTurn = turns.UNLIMITED) -> Answer:
+async def answer(query: SearchRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> Answer:
     """Answer one query.
 
-    Raises BadRequest for a minimum relevance with a model that is not calibrated, InvalidCursor,
-    StaleCursor, DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over. A failing embedder or
-    re-ranker degrades the answer instead.
+    Raises BadRequest for a minimum relevance with a model that is not calibrated, `invalid_cursor`,
+    `stale_cursor`, DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over. A failing embedder
+    or re-ranker degrades the answer instead.
     """
     check(query, services)
-    query = query.with_defaults(services.ranking, mode="auto")
+    query = query.completed(mode="auto")
     context = SearchContext(services, user_id, turn)
-    async with context.running():
+    with context.timed("total"):
         wanted = pages.of_query(query, context)
         context.moment = wanted.moment
         ranking = await ranked(query, context)
@@ -79,10 +79,9 @@ async def candidates(query: SearchRequest, context: SearchContext, *, ahead: int
     if understood.request.lexical and understood.request.lexical.corrections:
         context.relaxed.append(corrections.NAME)
     request, result = await relaxation.run(understood, result, context)
-    boosts = context.services.ranking.boost_by_type
-    effect = guidance.mean_effect(result.candidates, applied, boosts)
+    effect = guidance.mean_effect(result.candidates, applied)
     recalled = Recalled.of(understood, request, result, context, effect)
-    hits = guidance.ordered(completion.unranked(result), applied, boosts)
+    hits = guidance.ordered(completion.unranked(result), applied)
     return Candidates(query, recalled, matches, applied, hits, relaxed=request is not understood.request)
 
 

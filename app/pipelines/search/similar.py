@@ -15,7 +15,7 @@ from app.pipelines.search.pages import HybridRun
 from app.providers import base
 from app.ranking import confidence
 from app.ranking.fusion_plan import BY_VECTOR
-from app.shapes import Answer, Hit, HybridRequest, HybridResult, ParsedQuery, Vector
+from app.shapes import Answer, Hit, HybridRequest, HybridResult, ParsedQuery, Vector, limits
 from app.store.connection.transactions import Reading, retry_read
 from app.store.search import recall
 
@@ -24,12 +24,12 @@ from app.store.search import recall
 async def run(query: SimilarRequest, user_id: str, services: Services) -> Answer:
     """The nearest chunks, best first.
 
-    Raises NotFound if the chunk does not exist or belongs to another user, InvalidCursor, StaleCursor,
+    Raises NotFound if the chunk does not exist or belongs to another user, `invalid_cursor`, `stale_cursor`,
     DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over.
     """
     context = SearchContext(services, user_id)
     wanted = pages.request_of(query, {}, context)
-    async with context.running():
+    with context.timed("total"):
         run = await _nearest(query, context)
         page = await pages.read(completion.unranked(run.result), wanted, context, run=run)
         hits = [_complete(hit, context) for hit in page.hits]
@@ -41,7 +41,7 @@ async def run(query: SimilarRequest, user_id: str, services: Services) -> Answer
 
 @retry_read
 async def _nearest(query: SimilarRequest, context: SearchContext) -> HybridRun:
-    candidates = max(context.services.ranking.candidates, query.limit)
+    candidates = max(limits.CANDIDATES, query.limit)
     async with context.services.db.searching(context.user_id, candidates=candidates) as reading:
         context.version = reading.version
         request = HybridRequest(
@@ -101,5 +101,7 @@ async def _vector(query: SimilarRequest, reading: Reading, dimension: int) -> Ve
         return await recall.vector_of(reading, query.chunk_id)
     assert query.vector is not None  # the request has one of them
     if len(query.vector) != dimension:
-        raise errors.InvalidVector(f"Must have {dimension} numbers; this one has {len(query.vector)}.", field="vector")
+        raise errors.BadRequest(
+            f"Must have {dimension} numbers; this one has {len(query.vector)}.", field="vector", code="invalid_vector"
+        )
     return base.unit_vector(query.vector)

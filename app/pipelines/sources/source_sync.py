@@ -126,7 +126,7 @@ async def _sync(run: Run) -> int:
 
 
 async def _plan(syncing: _Syncing) -> Plan:
-    """Compare the folder with the recorded files. Raises SourceUnavailable, FolderNotAllowed."""
+    """Compare the folder with the recorded files. Raises `source_unavailable`, `folder_not_allowed`."""
     draft, roots, user_id = syncing.source.draft, syncing.services.source_roots, syncing.user_id
     source_roots.check(syncing.folder, user_id, roots, confined=draft.confined)
     pictures = syncing.services.recogniser is not None

@@ -14,16 +14,16 @@ from app.pipelines.why import passage_facts, trials
 from app.pipelines.why.passage_facts import PassageFacts
 from app.pipelines.why.trials import Trial
 from app.ranking import confidence
-from app.shapes import Candidate, FilterPart, Hit, QueryChange, Step, Verdict, limits
+from app.shapes import Candidate, FilterPart, Hit, PlacementVerdict, QueryChange, SearchStep, limits
 from app.text.queries import analysis
 
-_OUT: dict[Step, Verdict] = {
+_OUT: dict[SearchStep, PlacementVerdict] = {
     "entities": "guided_out",
     "rerank": "reranked_out",
     "recency": "aged_out",
     "mmr": "diversified_out",
 }
-_LATER: tuple[Step, ...] = ("rerank", "recency", "mmr")
+_LATER: tuple[SearchStep, ...] = ("rerank", "recency", "mmr")
 """Steps of `explain` that order hits, in their order."""
 
 
@@ -110,9 +110,9 @@ class Case:
         return next((place for place, one in enumerate(found, 1) if one.chunk_id == self.facts.chunk_id), None)
 
     @cached_property
-    def places(self) -> list[tuple[Step, int]]:
+    def places(self) -> list[tuple[SearchStep, int]]:
         """The place after each step that orders hits; nothing after the fusion for a passage beyond those it took."""
-        found: list[tuple[Step, int]] = []
+        found: list[tuple[SearchStep, int]] = []
         fused = self.place_of([one for one in self.trial.legs.candidates if self.trial.passes(one)])
         if fused is not None:
             found.append(("fusion", fused))
@@ -132,7 +132,7 @@ class Case:
         return trials.position(self.trial.ranking.hits, self.facts.chunk_id) or 0
 
 
-def verdict(case: Case) -> Verdict:
+def verdict(case: Case) -> PlacementVerdict:
     """Whether the passage is returned, or the first reason why it is not."""
     facts = case.facts
     if case.returned is not None:
@@ -152,7 +152,7 @@ def verdict(case: Case) -> Verdict:
     return _outranked_by(case)
 
 
-def _outranked_by(case: Case) -> Verdict:
+def _outranked_by(case: Case) -> PlacementVerdict:
     """The step that moved the passage beyond the limit; none if every step placed it there."""
     limit = case.trial.query.limit
     for (_, before), (step, after) in reversed(list(zip(case.places, case.places[1:], strict=False))):
@@ -267,7 +267,7 @@ def _regrouped(query: SearchRequest, case: Case) -> Looser:
     return _tuned(query, group=Group(size=size - 1) if size - 1 <= limits.MAX_GROUP_SIZE else None)
 
 
-def _longer(query: SearchRequest, case: Case, found: Verdict) -> Looser | None:
+def _longer(query: SearchRequest, case: Case, found: PlacementVerdict) -> Looser | None:
     """The limit that the rank needs; if there is none, a search without the step that moved the passage down."""
     rank = case.rank or limits.MAX_HITS + 1
     wanted = min(max(rank, query.limit + 1), limits.MAX_HITS)

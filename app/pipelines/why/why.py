@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from app import errors
+from app.concurrency.limiter import UNLIMITED, Released
 from app.pipelines.documents import document_drafts
 from app.pipelines.multihop import depth
 from app.pipelines.requests.search_request import SearchRequest
-from app.pipelines.running import model_switch, turns
+from app.pipelines.running import model_switch
 from app.pipelines.running.context import SearchContext
 from app.pipelines.running.services import Services
-from app.pipelines.running.turns import SearchTurn
 from app.pipelines.search import search
 from app.pipelines.why import obstacles, passage_facts, passage_steps, trials
 from app.pipelines.why.obstacles import Case
@@ -32,19 +32,19 @@ MAX_TRIALS = 8
 
 @model_switch.repeated
 async def run(
-    query: SearchRequest, passage: PassageKey, user_id: str, services: Services, turn: SearchTurn = turns.UNLIMITED
+    query: SearchRequest, passage: PassageKey, user_id: str, services: Services, turn: Released = UNLIMITED
 ) -> Placement:
     """Explain the passage in a search; that of a document is its best placed chunk. Raises what the search raises."""
     search.check(query, services)
     if query.cursor is not None:
         raise errors.BadRequest("The explanation is about all pages: leave cursor out.", field="cursor")
     context = SearchContext(services, user_id, turn)
-    async with context.running():
+    with context.timed("total"):
         chunk_ids = await _chunk_ids(passage, context)
         if not chunk_ids:
             return _not_found(query, passage, context)
         place = await _over_hops(query, chunk_ids, context) if query.depth != "fast" else None
-        query = query.with_defaults(services.ranking, mode="auto")
+        query = query.completed(mode="auto")
         if place is not None and place.rank is not None:
             chunk_ids = [place.chunk_id]
         case = await _case(await _answered(query, context), chunk_ids, context)

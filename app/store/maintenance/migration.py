@@ -55,7 +55,7 @@ async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head
     """Bring the database at `dsn` (its owner's address) to `revision`; returns the revision reached.
 
     Concurrent calls wait for one another on an advisory lock. Raises SchemaMismatch where pgvector is missing,
-    RevisionMismatch where a newer version has upgraded the database, or an earlier one has to, BadRequest for a
+    SchemaMismatch where a newer version has upgraded the database, or an earlier one has to, BadRequest for a
     dimension that pgvector cannot index, ReadOnly for a standby.
     """
 
@@ -88,7 +88,7 @@ def upgrade_by(connection: Connection, migrate: Callable[[Config], None], *, mod
     _prepare(connection)
     found = _revision(connection)
     if found is not None and not is_known(found):
-        raise errors.RevisionMismatch(f"{': '.join(mismatch(found))}.")
+        raise errors.SchemaMismatch(f"{': '.join(mismatch(found))}.", is_shown=True)
     migrate(configuration(connection, model=model, dimension=dimension))
     reached = _revision(connection) or ""
     roles.restrict(connection)
@@ -188,7 +188,7 @@ async def check_revision(database: transactions.Database) -> None:
 def _check_revision(connection: Connection) -> None:
     found = _revision(connection)
     if found != head():
-        raise errors.RevisionMismatch(f"{': '.join(mismatch(found))}.")
+        raise errors.SchemaMismatch(f"{': '.join(mismatch(found))}.", is_shown=True)
 
 
 def mismatch(found: str | None) -> tuple[str, str]:

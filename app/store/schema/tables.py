@@ -44,6 +44,8 @@ tenants = Table(
     Column("next_chunk_no", BigInteger, nullable=False, server_default="1"),
     columns.moment("created_at"),
     Column("names_version", BigInteger, nullable=False, server_default="0"),
+    # When texts may be linked to changed names again; null: now.
+    Column("names_pause", DateTime(timezone=True)),
     # Intercept and slope of relevance, then those of answerable, in millionths; null: the defaults.
     Column("calibration", ARRAY(BigInteger)),
     # From what they were fitted.
@@ -305,12 +307,21 @@ entity_changes = Table(
     *columns.tenant(),
     Column("name_key", LargeBinary, nullable=False),
     Column("name", Text, nullable=False),
+    # The user's names_version; 0 for a name that no gazetteer contains.
     Column("version", BigInteger, nullable=False),
-    Column("pending", Boolean, nullable=False, server_default="true"),
-    # Named when metadata alone could cease to give a name.
-    Column("lowered", Boolean, nullable=False, server_default="false", key="automatic"),
+    # The user's version when texts came to differ from the name; null: texts are linked to it.
+    Column("pending_since", BigInteger),
+    # The number of the first chunk that was linked when the name had changed already.
+    Column("chunks_before", BigInteger, nullable=False),
     PrimaryKeyConstraint("user_id", "name_key"),
     Index(None, "user_id", "version"),
+    Index(
+        "ix_entity_changes_pending",
+        "user_id",
+        "pending_since",
+        "name_key",
+        postgresql_where=text("pending_since IS NOT NULL"),
+    ),
 )
 
 mentions = Table(

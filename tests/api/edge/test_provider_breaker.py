@@ -13,7 +13,7 @@ from fake_provider import FakeProvider
 
 from app import runtime
 from app.config import Settings
-from app.providers.calls import breaker
+from app.providers import breaker
 from app.store.connection.transactions import Database
 
 MULTIHOP = ("/api/rag/search/multihop", {"query": "Where was the director of Silent Harbour born?"}, "llm_failed")
@@ -33,10 +33,9 @@ async def client(address: Any, database: Database, provider: FakeProvider) -> As
         llm="openai",
         llm_url=provider.url,
         llm_model="tiny",
-        llm_timeout_s=LIMIT_S,
         reranker="cohere",
         reranker_url=provider.url,
-        reranker_timeout_s=LIMIT_S,
+        model_timeout_s=LIMIT_S,
     )
     async with (
         runtime.open_services(settings) as services,

@@ -16,10 +16,10 @@ from app.shapes import (
     LegPlace,
     PassageKey,
     Placement,
+    PlacementVerdict,
     QueryChange,
     Remedy,
     StepResult,
-    Verdict,
 )
 
 ID = UUID("e0e5bc55-fb8e-5779-add3-0a16a3709a5c")
@@ -31,7 +31,7 @@ FOUND, FAR = LegPlace("vector", True, 7, 100, 0.5, None), LegPlace("text", False
 FUSED, MOVED = StepResult("fusion", True, 4, 5), StepResult("mmr", False, 9, 5)
 
 
-def placed(verdict: Verdict = "outranked", **given: Any) -> Placement:
+def placed(verdict: PlacementVerdict = "outranked", **given: Any) -> Placement:
     return Placement(verdict, PassageKey(uri="mortar.md"), 5, **{"chunk": CHUNK, "rank": 9, **given})
 
 

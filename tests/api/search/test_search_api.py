@@ -15,6 +15,7 @@ from example_app import assert_problem
 from openapi_operations import OPERATIONS, bodies
 from requests_of import search_body
 
+from app import main
 from app.config import Settings
 from app.store.connection.transactions import Database
 from app.tools import registry
@@ -300,9 +301,10 @@ GATED = [
 
 @pytest.mark.parametrize(("path", "body"), GATED, ids=[path for path, _ in GATED])
 async def test_a_search_without_a_place_is_refused_and_one_with_a_place_waits_for_its_turn(
-    database: Database, path: str, body: dict[str, Any]
+    database: Database, path: str, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = Settings(max_concurrent_searches=1, max_waiting_searches=1)
+    settings = Settings(max_concurrent_searches=1)
+    monkeypatch.setattr(main, "MAX_WAITING_SEARCHES", 1)
     services = await harness.services(database)
     async with harness.running(settings, services) as app, harness.client(app) as client, asyncio.timeout(60):
         searches = app.state.searches
@@ -319,8 +321,11 @@ async def test_a_search_without_a_place_is_refused_and_one_with_a_place_waits_fo
         assert (searches.running, searches.waiting) == (0, 0)
 
 
-async def test_a_search_that_is_refused_by_its_fields_needs_no_turn(database: Database) -> None:
-    settings = Settings(max_concurrent_searches=1, max_waiting_searches=0)
+async def test_a_search_that_is_refused_by_its_fields_needs_no_turn(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(max_concurrent_searches=1)
+    monkeypatch.setattr(main, "MAX_WAITING_SEARCHES", 0)
     services = await harness.services(database)
     async with (
         harness.running(settings, services) as app,

@@ -23,12 +23,12 @@ from app.pipelines.documents import (
     selections,
 )
 from app.pipelines.jobs import followed_jobs
-from app.pipelines.linking import document_links, mention_refresh
+from app.pipelines.linking import mention_refresh
 from app.pipelines.maintenance import repair
 from app.pipelines.maintenance.repair import Damage
 from app.pipelines.requests import wire
 from app.pipelines.running import workers
-from app.providers.calls.breaker import NotCalled, ProviderDown
+from app.providers.failures import NotCalled, ProviderDown
 from app.shapes import Filters, IngestResult, RowCounts, Upload, Vector
 from app.store.connection.transactions import Database, WriteTurns
 from app.store.documents import documents as store_documents
@@ -47,8 +47,8 @@ def _small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sizes at which the texts above are large and have several slices in each step."""
     for name, size in {"LARGE": 3_000, "CHUNKS": 7, "EMBEDDED": 9, "INDEXED": 5, "MOST_INDEXED": 5}.items():
         monkeypatch.setattr(large_documents, name, size)
-    monkeypatch.setattr(document_links, "CHUNKS", 3)
-    monkeypatch.setattr(document_links, "PAGE", 7)
+    for name, size in {"MOST_CHUNKS": 10, "SLICE": 3, "PAGE": 7, "HEADINGS": 4}.items():
+        monkeypatch.setattr(mention_refresh, name, size)
     monkeypatch.setattr(posting_removal, "LEXEMES", 50)
     monkeypatch.setattr(posting_removal, "STAGED_ROWS", 11)
 

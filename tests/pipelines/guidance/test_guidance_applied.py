@@ -235,21 +235,6 @@ async def test_a_vendor_from_metadata_guides_in_lower_case_and_each_mention_boos
     assert logged["factors"] == [round(hit.boost.factor, 3) for hit in forced.hits if hit.boost]
 
 
-async def test_the_boost_can_differ_by_type(notes: Tenant, ana: UUID) -> None:
-    answer = await asked(notes, "batteries Ana Torres", mode="off", boosts={"person": (0.4, 0.4)})
-    assert [hit.boost.factor for hit in answer.hits if hit.boost] == [pytest.approx(1.4, rel=0.01)] * 2
-
-
-async def test_hits_boosted_above_1_are_in_the_order_of_their_uncapped_scores(notes: Tenant, ana: UUID) -> None:
-    boosts = {"person": (1.0, 9.0)}
-    await notes.add("Ana Torres. Harbour lights: Ana Torres and Anita counted all of them.", "ana-4")
-    answer = await asked(notes, "harbour lights Ana Torres", mode="off", boosts=boosts)
-    uncapped = [hit.boost.score_before * hit.boost.factor for hit in answer.hits if hit.boost]
-    assert len([score for score in uncapped if score > 1]) >= 2
-    assert uncapped == sorted(uncapped, reverse=True)
-    assert [hit.candidate.score for hit in answer.hits if hit.boost] == [min(1.0, score) for score in uncapped]
-
-
 async def test_cached_matches_expire_with_the_next_change(notes: Tenant, ana: UUID) -> None:
     cache = EntityCache()
     assert (await asked(notes, "Ana Torres", cache=cache)).search_mode == "two_pass"

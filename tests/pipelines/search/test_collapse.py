@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -58,6 +59,23 @@ async def test_copies_fill_an_answer_unless_they_are_collapsed(shelf: Tenant, fi
     assert len(copy.duplicates) >= 20
     assert {str(one.uri) for one in copy.duplicates} <= set(COPIES) - {copy.candidate.uri}
     assert not any(one.duplicates for one in answer.hits if not is_copy(one))
+
+
+async def test_pages_of_diverse_results_are_one_list_and_the_first_reads_no_further(tenant: Tenant) -> None:
+    dice, words = (
+        random.Random(1),
+        ["tide", "gauge", "harbour", "crew", "sensor", "drift", "salt", "water", "radio", "buoy", "battery", "island"],
+    )
+    texts = [" ".join(dice.choices(words, k=60)) for _ in range(80)]
+    await tenant.add_all({f"{copy}/{n}": text for n, text in enumerate(texts) for copy in "ab"[: 1 + (n % 3 == 0)]})
+    for limit in (5, 10, 20):
+        query = search_request("tide gauge battery", limit=limit, mmr=True)
+        first = await search.run(query, tenant.user_id, tenant.services())
+        second = await search.run(query.changed(cursor=first.next_cursor), tenant.user_id, tenant.services())
+        whole = await search.run(query.changed(limit=2 * limit), tenant.user_id, tenant.services())
+        assert "pages" not in first.timings
+        assert len({hit.candidate.chunk_id for hit in (*first.hits, *second.hits)}) == 2 * limit
+        assert whole.hits[0].candidate.chunk_id == first.hits[0].candidate.chunk_id
 
 
 @pytest.mark.parametrize("fields", [{}, {"group_size": 1}, {"mmr": True}], ids=str)

@@ -151,9 +151,9 @@ async def test_another_request_cannot_use_a_cursor(archive: Tenant) -> None:
         {"collapse": "off"},
     ]
     for change in changes:
-        with pytest.raises(errors.InvalidCursor):
+        with pytest.raises(errors.BadRequest):
             await page_of(archive, search_request(**{**options, **change}), cursor)
-    with pytest.raises(errors.InvalidCursor):
+    with pytest.raises(errors.BadRequest):
         await page_of(Tenant(archive.db), search_request(**options), cursor)
     for change in ({"detail": "compact"}, {"detail": "ids"}, {"explain": True}):
         assert (await page_of(archive, search_request(**{**options, **change}), cursor)).hits
@@ -161,7 +161,7 @@ async def test_another_request_cannot_use_a_cursor(archive: Tenant) -> None:
 
 @pytest.mark.parametrize("cursor", ["", "x", "é", "=" * 36, "A" * 35, "A" * 5_000])
 async def test_a_malformed_cursor_is_rejected(archive: Tenant, cursor: str) -> None:
-    with pytest.raises(errors.InvalidCursor):
+    with pytest.raises(errors.BadRequest):
         await page_of(archive, search_request("lime mortar"), cursor)
 
 
@@ -171,7 +171,7 @@ async def test_a_cursor_is_stale_once_the_documents_change(tenant: Tenant) -> No
     cursor = (await page_of(tenant, query, None)).next_cursor
     assert len((await page_of(tenant, query, cursor)).hits) == 5
     await tenant.add("about something else", "another")
-    with pytest.raises(errors.StaleCursor):
+    with pytest.raises(errors.Conflict):
         await page_of(tenant, query, cursor)
 
 
@@ -181,7 +181,7 @@ async def test_a_cursor_is_stale_if_the_results_before_the_page_differ(archive: 
     one, other = (replace_embedder(archive, harness.FixedQueryEmbedder(vector)) for vector in vectors)
     cursor = (await page_of(one, query, None)).next_cursor
     assert (await page_of(one, query, cursor)).hits
-    with pytest.raises(errors.StaleCursor):
+    with pytest.raises(errors.Conflict):
         await page_of(other, query, cursor)
 
 

@@ -11,7 +11,6 @@ from harness import Tenant, uris
 from app import errors
 from app.pipelines.documents import documents
 from app.pipelines.requests.similar_request import SimilarRequest
-from app.pipelines.running.budget import Budget
 from app.pipelines.search import similar
 from app.shapes import Answer, Chunk, DocumentFilter, Filters, Vector
 from benchmarks.fake_embedder import FakeEmbedder
@@ -42,12 +41,6 @@ async def _chunk(tenant: Tenant, uri: str) -> Chunk:
 
 async def _like(tenant: Tenant, **fields: object) -> Answer:
     return await similar.run(SimilarRequest(**fields), tenant.user_id, tenant.services())  # type: ignore[arg-type]
-
-
-async def test_a_similarity_search_ends_at_its_deadline(tenant: Tenant) -> None:
-    like = SimilarRequest(vector=[0.1] * 384)
-    with pytest.raises(errors.DeadlineExceeded):
-        await similar.run(like, tenant.user_id, tenant.services(budget=Budget(whole_s=0)))
 
 
 async def test_the_nearest_chunk_is_first_and_the_chunk_itself_is_omitted(minilm_tenant: Tenant) -> None:

@@ -188,11 +188,11 @@ async def test_a_missing_folder_fails_the_job_and_removes_nothing(tenant: Tenant
     added = await source_folder.add(tenant, folder)
     await source_folder.work(tenant)
     away = source_folder.moved_away(folder)
-    with pytest.raises(errors.SourceUnavailable):
+    with pytest.raises(errors.Conflict):
         await source_folder.synced(tenant, added)
     assert len(await source_folder.ids(tenant)) == 1
     source_folder.link(folder, away)
-    with pytest.raises(errors.SourceUnavailable):
+    with pytest.raises(errors.Conflict):
         await source_folder.synced(tenant, added)
     source_folder.moved_back(folder)
     assert source_folder.counts(await source_folder.synced(tenant, added)) == {"unchanged": 1}

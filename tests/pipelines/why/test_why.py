@@ -101,7 +101,7 @@ async def test_every_condition_of_an_expression_is_a_step(shelf: Tenant) -> None
 
 
 async def test_a_blank_query_and_a_cursor_are_rejected(shelf: Tenant) -> None:
-    with pytest.raises(errors.BlankQuery):
+    with pytest.raises(errors.BadRequest, match="query is blank"):
         await asked(shelf, "  ", "dog")
     with pytest.raises(errors.BadRequest, match="cursor"):
         await asked(shelf, "lime", "dog", cursor="abc")

@@ -10,27 +10,30 @@ from collections.abc import Callable
 
 import pytest
 
-from app.pipelines.running import cancellable, user_threads
-from app.pipelines.running.user_threads import UserThreads
+from app.pipelines.running import cancellable, offload
+from app.pipelines.running.offload import Threads
 from app.text.passages import chunking
 from app.text.structure import pages, restructured, structure
 from app.text.words import cleaning
 
 
-async def _submitted(threads: UserThreads, user: str, call: Callable[[], object]) -> asyncio.Future[object]:
-    user_threads.work_for(user)
-    return asyncio.wrap_future(threads.submit(call))
+def _begun(threads: Threads, user: str, work: Callable[[], object]) -> asyncio.Task[object]:
+    async def run() -> object:
+        offload.work_for(user)
+        return await threads.run(work)
+
+    return asyncio.create_task(run())
 
 
 async def test_users_take_turns_and_none_has_all_threads() -> None:
-    threads, release, order = UserThreads(2, of_user=1, name="test"), threading.Event(), list[str]()
+    threads, release, order = Threads(2, of_user=1), threading.Event(), list[str]()
 
     def work(name: str) -> None:
         order.append(name)
         release.wait()
 
-    greedy = [await _submitted(threads, "greedy", lambda n=n: work(f"greedy {n}")) for n in range(4)]
-    modest = [await _submitted(threads, "modest", lambda: order.append("modest")) for _ in range(2)]
+    greedy = [_begun(threads, "greedy", lambda n=n: work(f"greedy {n}")) for n in range(4)]
+    modest = [_begun(threads, "modest", lambda: order.append("modest")) for _ in range(2)]
     await asyncio.gather(*modest)
     assert order == ["greedy 0", "modest", "modest"]
     release.set()
@@ -38,17 +41,20 @@ async def test_users_take_turns_and_none_has_all_threads() -> None:
     assert order[3:] == ["greedy 1", "greedy 2", "greedy 3"]
 
 
-async def test_lines_are_served_in_turn_and_cancelled_work_is_left_out() -> None:
-    threads, release, order = UserThreads(1, of_user=1, name="test"), threading.Event(), list[str]()
+async def test_cancelled_work_is_left_out_and_what_has_begun_keeps_its_thread_to_its_end() -> None:
+    threads, release, order = Threads(1, of_user=1), threading.Event(), list[str]()
     began = threading.Event()
-    first = await _submitted(threads, "a", lambda: (began.set(), release.wait()))
+    first = _begun(threads, "a", lambda: (began.set(), release.wait(), order.append("first")))
     await asyncio.to_thread(began.wait)
-    waiting = [await _submitted(threads, user, lambda n=user: order.append(n)) for user in "aaabbc"]
-    waiting[1].cancel()
+    waiting = [_begun(threads, user, lambda n=user: order.append(n)) for user in "bcd"]
     await asyncio.sleep(0)
+    for left in (first, waiting[1]):
+        left.cancel()
+    await asyncio.wait([first, waiting[1]])
+    assert order == []
     release.set()
-    await asyncio.gather(first, *waiting, return_exceptions=True)
-    assert order == ["a", "b", "c", "b", "a"]
+    await asyncio.gather(waiting[0], waiting[2])
+    assert order == ["first", "b", "d"]
 
 
 TEXT = "a\x00b é\n\nc::\n\n  d\n\n# e\n"

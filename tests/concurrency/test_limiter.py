@@ -1,4 +1,4 @@
-"""Tests of the fair queue: turns, order and refusals."""
+"""Tests of the limiter: places, order and refusals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 from app import errors
-from app.api.edge.fair_queue import FairQueue, Turn
+from app.concurrency.limiter import Limiter, Turn
 
 
 class Clock:
@@ -25,14 +25,14 @@ class Clock:
 class Request:
     """A task that holds a turn until it is finished."""
 
-    def __init__(self, queue: FairQueue, user: str) -> None:
+    def __init__(self, limiter: Limiter, user: str) -> None:
         self.user = user
         self.turn: Turn | None = None
         self._end = asyncio.Event()
-        self.task = asyncio.create_task(self._run(queue))
+        self.task = asyncio.create_task(self._run(limiter))
 
-    async def _run(self, queue: FairQueue) -> None:
-        async with queue.turn(self.user) as self.turn:
+    async def _run(self, limiter: Limiter) -> None:
+        async with limiter.turn(self.user) as self.turn:
             await self._end.wait()
 
     @property
@@ -53,9 +53,9 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-async def requests(queue: FairQueue, *users: str) -> list[Request]:
+async def requests(limiter: Limiter, *users: str) -> list[Request]:
     """One request for each, in this order."""
-    made = [Request(queue, user) for user in users]
+    made = [Request(limiter, user) for user in users]
     await settled()
     return made
 
@@ -94,124 +94,171 @@ async def order(made: list[Request]) -> list[str]:
 
 
 async def test_as_many_run_as_may_and_the_others_wait() -> None:
-    queue = FairQueue(2, max_waiting=8, timeout_s=5)
-    made = await requests(queue, *"aaaa")
-    assert [one.runs for one in made] == [True, True, False, False]
-    assert (queue.running, queue.waiting) == (2, 2)
+    limiter = Limiter(3, max_waiting=8, timeout_s=5)
+    made = await requests(limiter, *"aabb")
+    assert [one.runs for one in made] == [True, True, True, False]
+    assert (limiter.running, limiter.waiting) == (3, 1)
     for one in made:
         await one.finish()
-    assert (queue.running, queue.waiting) == (0, 0)
+    assert (limiter.running, limiter.waiting) == (0, 0)
+
+
+@pytest.mark.parametrize(("places", "most"), [(1, 1), (2, 1), (3, 2), (8, 7)])
+async def test_a_user_never_holds_all_places_unless_there_is_one(places: int, most: int) -> None:
+    limiter = Limiter(places)
+    made = await requests(limiter, *"a" * 9)
+    with ended(*made):
+        assert limiter.running == most
 
 
 async def test_users_are_served_in_rounds_however_many_requests_one_of_them_has_queued() -> None:
-    queue = FairQueue(1, max_waiting=20, timeout_s=5)
-    made = await requests(queue, *"aaaaaabbc")
-    assert "".join(await order(made)) == "aabcabaaa"
+    limiter = Limiter(1, rounds="number")
+    made = await requests(limiter, *"aaaaaabbc")
+    assert "".join(await order(made)) == "abcabaaaa"
+
+
+async def test_a_user_whose_requests_take_long_is_served_after_those_whose_requests_are_short(clock: Clock) -> None:
+    limiter = Limiter(1, clock=clock)
+    made = await requests(limiter, *["heavy", "heavy", "light", "light", "light", "light"])
+    served = []
+    for _ in made:
+        (request,) = (one for one in made if one.runs)
+        served.append(request.user)
+        clock.now += 3.0 if request.user == "heavy" else 1.0
+        await request.finish()
+    assert served == ["heavy", "light", "light", "light", "heavy", "light"]
+
+
+async def test_a_user_who_comes_after_a_pause_has_saved_nothing(clock: Clock) -> None:
+    limiter = Limiter(1, clock=clock)
+    for seconds in (10.0, 10.0):
+        (alone,) = await requests(limiter, "a")
+        clock.now += seconds
+        await alone.finish()
+    running, *waiting = await requests(limiter, *"abb")
+    with ended(running, *waiting):
+        clock.now += 2.0
+        await running.finish()
+        assert waiting[0].runs
+        clock.now += 3.0
+        (again,) = await requests(limiter, "a")
+        await waiting[0].finish()
+        assert again.runs
+        again.task.cancel()
+
+
+async def test_a_request_that_runs_counts_before_it_ends(clock: Clock) -> None:
+    limiter = Limiter(3, of_user=2, clock=clock)
+    long, other, last = await requests(limiter, *"abc")
+    clock.now += 5.0
+    waiting = await requests(limiter, *"ad")
+    with ended(long, other, last, *waiting):
+        await last.finish()
+        assert [one.runs for one in waiting] == [False, True]
 
 
 async def test_a_user_holds_its_share_at_most_and_the_free_turns_are_those_of_others() -> None:
-    queue = FairQueue(3, of_user=2, max_waiting=20, timeout_s=5)
-    made = await requests(queue, *"aaaabb")
+    limiter = Limiter(3, of_user=2, max_waiting=20, timeout_s=5)
+    made = await requests(limiter, *"aaaabb")
     assert [one.runs for one in made] == [True, True, False, False, True, False]
     await made[4].finish()
     assert [one.runs for one in made] == [True, True, False, False, False, True]
     await made[5].finish()
-    assert (queue.running, queue.waiting) == (2, 2)
+    assert (limiter.running, limiter.waiting) == (2, 2)
     for one in made[:4]:
         await one.finish()
-    assert (queue.running, queue.waiting) == (0, 0)
+    assert (limiter.running, limiter.waiting) == (0, 0)
 
 
 async def test_a_request_that_waits_too_long_is_refused_and_frees_its_place() -> None:
-    queue = FairQueue(1, max_waiting=8, timeout_s=0.01)
-    running, waiting = await requests(queue, "a", "b")
+    limiter = Limiter(1, max_waiting=8, timeout_s=0.01)
+    running, waiting = await requests(limiter, "a", "b")
     assert await refused(waiting) == 1
-    assert queue.waiting == 0
+    assert limiter.waiting == 0
     await running.finish()
-    assert queue.running == 0
+    assert limiter.running == 0
 
 
 async def test_a_request_that_cannot_be_served_in_time_is_refused_at_once(clock: Clock) -> None:
-    queue = FairQueue(2, max_waiting=100, timeout_s=5, clock=clock)
-    (first,) = await requests(queue, "a")
+    limiter = Limiter(2, of_user=2, max_waiting=100, timeout_s=5, clock=clock)
+    (first,) = await requests(limiter, "a")
     clock.now += 2.0
     await first.finish()
     # Two turns of 2 s at a time: the fifth that waits is served after 5 s.
-    made = await requests(queue, *"aaaaaaaa")
+    made = await requests(limiter, *"aaaaaaaa")
     with ended(*made):
-        assert queue.waiting == 5
+        assert limiter.waiting == 5
         assert await refused(made[-1]) == 5
         # Somebody else's first request comes before the second of the user who has five waiting.
-        (other,) = await requests(queue, "b")
-        assert queue.waiting == 6
+        (other,) = await requests(limiter, "b")
+        assert limiter.waiting == 6
         other.task.cancel()
 
 
 async def test_a_few_slow_turns_do_not_have_others_refused(clock: Clock) -> None:
-    queue = FairQueue(1, max_waiting=100, timeout_s=5, clock=clock)
+    limiter = Limiter(1, max_waiting=100, timeout_s=5, clock=clock)
     for took in (0.1, 0.1, 8.0, 8.0):
-        (one,) = await requests(queue, "a")
+        (one,) = await requests(limiter, "a")
         clock.now += took
         await one.finish()
-    made = await requests(queue, *"a" * 40)
+    made = await requests(limiter, *"a" * 40)
     with ended(*made):
-        assert queue.waiting == 39
+        assert limiter.waiting == 39
 
 
 async def test_if_the_queue_is_full_the_user_with_most_requests_loses_a_place_to_one_with_fewer() -> None:
-    queue = FairQueue(1, max_waiting=4, timeout_s=5)
-    made = await requests(queue, *"aaaaa")
+    limiter = Limiter(1, max_waiting=4, timeout_s=5)
+    made = await requests(limiter, *"aaaaa")
     with ended(*made):
-        (sixth,) = await requests(queue, "a")
+        (sixth,) = await requests(limiter, "a")
         await refused(sixth)
-        (other,) = await requests(queue, "b")
+        (other,) = await requests(limiter, "b")
         await refused(made[-1])
-        assert queue.waiting == 4
+        assert limiter.waiting == 4
         await made[0].finish()
-        await made[1].finish()
         assert other.runs
         await other.finish()
 
 
 async def test_a_cancelled_request_releases_its_turn_or_place() -> None:
-    queue = FairQueue(1, max_waiting=8, timeout_s=5)
-    first, second, third = await requests(queue, *"abc")
+    limiter = Limiter(1, max_waiting=8, timeout_s=5)
+    first, second, third = await requests(limiter, *"abc")
     second.task.cancel()
     await settled()
-    assert queue.waiting == 1
+    assert limiter.waiting == 1
     first.task.cancel()
     await settled()
     assert third.runs
     await third.finish()
-    assert (queue.running, queue.waiting) == (0, 0)
+    assert (limiter.running, limiter.waiting) == (0, 0)
 
 
 async def test_a_turn_granted_to_a_request_cancelled_at_that_moment_goes_to_the_next() -> None:
-    queue = FairQueue(1, max_waiting=8, timeout_s=5)
-    first, second, third = await requests(queue, *"abc")
+    limiter = Limiter(1, max_waiting=8, timeout_s=5)
+    first, second, third = await requests(limiter, *"abc")
     first._end.set()
     await first.task  # the second has been granted the turn, and has not run since
     second.task.cancel()
     await settled()
     assert third.runs
     await third.finish()
-    assert queue.running == 0
+    assert limiter.running == 0
 
 
 async def test_a_released_turn_serves_others_and_is_regained_before_the_users_other_requests() -> None:
-    queue = FairQueue(1, max_waiting=8, timeout_s=5)
+    limiter = Limiter(1, max_waiting=8, timeout_s=5)
     replied, done = asyncio.Event(), asyncio.Event()
 
     async def asking_elsewhere() -> None:
-        async with queue.turn("a") as turn:
+        async with limiter.turn("a") as turn:
             async with turn.released():
                 await replied.wait()
-            assert queue.running == 1
+            assert limiter.running == 1
             await done.wait()
 
     asking = asyncio.create_task(asking_elsewhere())
     await settled()
-    made = await requests(queue, *"baa")
+    made = await requests(limiter, *"baa")
     assert [one.runs for one in made] == [True, False, False]
     replied.set()
     await settled()
@@ -223,39 +270,39 @@ async def test_a_released_turn_serves_others_and_is_regained_before_the_users_ot
     assert made[1].runs
     for one in made[1:]:
         await one.finish()
-    assert queue.running == 0
+    assert limiter.running == 0
 
 
 async def test_a_failure_while_the_turn_is_released_regains_the_turn() -> None:
-    queue = FairQueue(1, max_waiting=8, timeout_s=5)
+    limiter = Limiter(1, max_waiting=8, timeout_s=5)
 
     async def failing(turn: Turn) -> None:
         async with turn.released():
-            assert queue.running == 0
+            assert limiter.running == 0
             raise errors.ProviderError("It failed.")
 
-    async with queue.turn("a") as turn:
+    async with limiter.turn("a") as turn:
         with pytest.raises(errors.ProviderError):
             await failing(turn)
-        assert queue.running == 1
-    assert queue.running == 0
+        assert limiter.running == 1
+    assert limiter.running == 0
 
 
 async def test_a_cancellation_while_the_turn_is_released_leaves_no_state() -> None:
-    queue = FairQueue(1, max_waiting=1, timeout_s=5)
+    limiter = Limiter(1, max_waiting=1, timeout_s=5)
 
     async def hanging() -> None:
-        async with queue.turn("a") as turn, turn.released():
+        async with limiter.turn("a") as turn, turn.released():
             await asyncio.Event().wait()
 
     task = asyncio.create_task(hanging())
     await settled()
-    running, waiting = await requests(queue, *"bb")
+    running, waiting = await requests(limiter, *"bb")
     await refused(waiting)  # the one that has given its turn back counts among those that wait
     task.cancel()
     await settled()
-    (third,) = await requests(queue, "c")
+    (third,) = await requests(limiter, "c")
     await running.finish()
     assert third.runs
     await third.finish()
-    assert queue.running == 0
+    assert limiter.running == 0

@@ -1,4 +1,4 @@
-"""Runs a call once for all concurrent callers with equal keys, and cancels it when the last caller is cancelled."""
+"""Runs a call once for all concurrent callers with equal keys, and cancels it with the last of them."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ Result = TypeVar("Result")
 
 
 @dataclass(slots=True, eq=False)
-class _Flight(Generic[Result]):
+class _Running(Generic[Result]):
     """One running call and the number of callers that wait for it."""
 
     task: asyncio.Task[Result]
     waiters: int = 0
 
 
-class Flights(Generic[Key, Result]):
+class SingleFlight(Generic[Key, Result]):
     """At most one running call per key.
 
-    A call survives the cancellation of a caller and is cancelled with the last one, so that a hanging provider does
-    not block a later call. A failure is raised to every caller that waits.
+    A call survives the cancellation of a caller and is cancelled with the last one, so that a call that hangs does not
+    block a later one. A failure is raised to every caller that waits.
     """
 
     def __init__(self) -> None:
-        self._flights: dict[Key, _Flight[Result]] = {}
+        self._flights: dict[Key, _Running[Result]] = {}
 
     async def join(self, key: Key, call: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
         """The result of the running call for `key`, or of a new one. Raises what the call raises."""
@@ -41,18 +41,18 @@ class Flights(Generic[Key, Result]):
                 self._remove(key, flight)
                 flight.task.cancel()
 
-    def _start(self, key: Key, call: Callable[[], Coroutine[Any, Any, Result]]) -> _Flight[Result]:
-        flight = _Flight(asyncio.create_task(call()))
+    def _start(self, key: Key, call: Callable[[], Coroutine[Any, Any, Result]]) -> _Running[Result]:
+        flight = _Running(asyncio.create_task(call()))
         flight.task.add_done_callback(lambda _: self._finish(key, flight))
         self._flights[key] = flight
         return flight
 
-    def _finish(self, key: Key, flight: _Flight[Result]) -> None:
+    def _finish(self, key: Key, flight: _Running[Result]) -> None:
         self._remove(key, flight)
         # Reading the exception marks it as retrieved when every caller has left.
         if not flight.task.cancelled():
             flight.task.exception()
 
-    def _remove(self, key: Key, flight: _Flight[Result]) -> None:
+    def _remove(self, key: Key, flight: _Running[Result]) -> None:
         if self._flights.get(key) is flight:
             del self._flights[key]
