@@ -64,7 +64,7 @@ async def count_selected(request: Body, user_id: str, db: Database) -> Answer:
 async def delete_selected(request: Body, user_id: str, services: Services) -> Answer:
     """The numbers of deleted rows."""
     selected = requests.read(DocumentSelection, request).shape()
-    done = await selections.delete(selected, user_id, services, actor=owning.actor())
+    done = await selections.delete(selected, user_id, db=services.db, actor=owning.actor())
     return DocumentsDeletion.done(done).model_dump(mode="json")
 
 

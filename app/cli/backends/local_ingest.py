@@ -13,8 +13,7 @@ from app.cli.backends import extraction, ingest_progress
 from app.cli.backends.ingest_progress import Chunks, CountingEmbedder
 from app.cli.backends.ingesting import Files, Summary
 from app.config import Settings
-from app.pipelines.documents import file_reading, picture_lines, web_pages
-from app.pipelines.documents import ingest as pipeline
+from app.pipelines.documents import batches, file_reading, picture_lines, web_pages
 from app.pipelines.documents.file_reading import FileReader, NamedFile, ParseLimits, Recognise, UnreadMember
 from app.pipelines.documents.web_pages import FetchedPage
 from app.pipelines.running import stage_times
@@ -100,7 +99,7 @@ async def store(
     with ingest_progress.bar() as bar, stage_times.measuring(times):
         progress = Chunks(bar, total_bytes, times)
         embedder = CountingEmbedder(services.embedder, progress.embedded)
-        async for outcome in pipeline.many(uploads, user_id, replace(services, embedder=embedder)):
+        async for outcome in batches.store(uploads, user_id, replace(services, embedder=embedder)):
             if outcome.stored is not None:
                 summary.store(_path(outcome.upload), outcome.stored.status, outcome.stored.chunk_count)
                 progress.stored(outcome.upload, outcome.stored)
@@ -138,7 +137,7 @@ async def _store_fetched(
     summary.note_page(page.uri, len(page.raw), file_reading.format_name(page.raw[: file_reading.HEAD], page.name))
     file = NamedFile(page.raw, page.name, uri=page.uri, text_field=text_field)
     async with aclosing(_page_uploads(file, summary, user_id, services)) as uploads:
-        async for outcome in pipeline.many(uploads, user_id, services):
+        async for outcome in batches.store(uploads, user_id, services):
             if outcome.stored is not None:
                 summary.store(_path(outcome.upload), outcome.stored.status, outcome.stored.chunk_count)
                 await web_pages.note(page, outcome.stored, user_id, services)

@@ -298,7 +298,7 @@ class _Linking:
         """Replace the names of title and metadata, and delete the headings; returns the name of the title."""
         async with self.run.db.writing(self.run.user_id) as writing:
             await self._lock(writing)
-            before = await mentions.of_document(writing, self.document_id)
+            before = await mentions.of_documents(writing, [self.document_id])
             (head,) = (await mentions.heads(writing, [self.document_id])).values()
             await headings.delete(writing, self.document_id)
             title = names.title_name(head.title)
