@@ -45,7 +45,6 @@ async def test_markup_in_texts_metadata_names_and_files_is_shown_as_text_everywh
     entity = {"type": "person", "name": f"Aard {SCRIPT}", "role": SCRIPT, "aliases": [f"Zz {SCRIPT}"]}
     named = (await client.post("entities", json=entity)).raise_for_status().json()
     cards = await playground.search("zorvex")
-    await cards.first.locator(".passage-fold summary").click()
     assert await cards.first.locator("h3").inner_text() == f"Title {SCRIPT}"
     assert await cards.first.locator(".uri").inner_text() == f"x/{SCRIPT}"
     assert f"Zorvex {SCRIPT}" in await cards.first.locator(".snippet").inner_text()
@@ -135,7 +134,7 @@ async def test_without_a_key_the_page_says_what_to_do_and_with_one_it_works_and_
     await page.locator("#key").fill(key)
     await page.locator("#key").press("Tab")
     await page.locator(".card h3", has_text="Lime mortar").wait_for()
-    await page.get_by_text("This request as code").click()
+    await page.get_by_text("This request as a command").click()
     assert "Bearer $STEPWELL_API_KEY" in await page.locator(".code pre").first.inner_text()
     assert key not in await page.evaluate(EVERYTHING_STORED)
     assert not [line for line in [*opened.logged, *opened.requested] if key in line]

@@ -59,8 +59,7 @@ async def _root(request: Request) -> Response:
 async def _signals(_: Request) -> Response:
     """A module with what people call each signal of a search over several hops."""
     labels = {signal.name: signal.label for signal in signals.SIGNALS}
-    of_headings = {name: link.heading_label for name, link in signals.LINKS.items() if link.heading_label}
-    return _module(SIGNALS=labels, HEADINGS=of_headings)
+    return _module(SIGNALS=labels)
 
 
 async def _levels(_: Request) -> Response:

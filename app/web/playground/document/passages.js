@@ -3,7 +3,6 @@
 import { call } from "../page/api.js";
 import { byId, el, fill } from "../page/dom.js";
 import { problemMessage } from "../page/problems.js";
-import { marked, shownMatches } from "../search/snippets.js";
 
 const PER_PAGE = 40;
 const LOOKED_THROUGH = 500;
@@ -65,7 +64,7 @@ function item(chunk, id, wanted) {
     "li",
     { class: `chunk${isWanted ? " chunk-wanted" : ""}`, "data-chunk": chunk.chunk_id, tabindex: isWanted ? "-1" : null, "aria-current": isWanted ? "true" : null },
     el("p", { class: "where" }, facts.filter(Boolean).map((fact) => el("span", {}, fact)), path),
-    el("p", { class: "passage", dir: "auto" }, marked(chunk.content, shownMatches.get(chunk.chunk_id) ?? [])),
+    el("p", { class: "passage", dir: "auto" }, chunk.content),
   );
 }
 
