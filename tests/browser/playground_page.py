@@ -23,7 +23,7 @@ FLAGS = (
     "--disable-sync",
     "--renderer-process-limit=1",
 )
-PATIENCE_MS = 5_000
+PATIENCE_MS = 15_000
 STORED = 60
 """How many documents the user of the shelf has at first."""
 PHONE = ViewportSize(width=390, height=844)

@@ -71,10 +71,7 @@ async def _folder_names(_: Request) -> Response:
     """A module with the names of folders and files that are left out of a folder."""
     return _module(
         VENDORED=sorted(folder_names.VENDORED),
-        VENDORED_WITH=dict(folder_names.VENDORED_WITH),
         GENERATED=sorted(folder_names.GENERATED),
-        GENERATED_BESIDE=dict(folder_names.GENERATED_BESIDE),
-        MARKERS=list(folder_names.MARKERS),
         LOCKS=sorted(folder_names.LOCKS),
         SYSTEM=sorted(folder_names.SYSTEM),
         ENDINGS=folder_names.ENDINGS,

@@ -3,11 +3,16 @@
 const BASE = new URL("api/rag/", document.baseURI);
 let key = "";
 
-/** A failed call: the problem+json of the service, or why there was no response. */
+/** A failed call: the problem+json of the service, why there was no response, or a field that cannot be sent. */
 export class Problem extends Error {
   constructor({ status = 0, code = "", title = "", detail = "", errors = [] }) {
     super(detail || title);
     Object.assign(this, { status, code, title, detail, errors });
+  }
+
+  /** The problem of a field that cannot be sent. */
+  static of(field, message) {
+    return new Problem({ status: 422, errors: [{ field, message }] });
   }
 
   /** Whether the service wants a key, or another one. */
@@ -37,10 +42,7 @@ export async function call(method, path, { body, signal } = {}) {
   return response.json();
 }
 
-/**
- * Sends a file; `progress` gets the share that is sent. Resolves to the JSON of the response and the seconds of the
- * stages of storing it. Throws Problem.
- */
+/** Sends a file; `progress` gets the share that is sent. Resolves to the JSON of the response. Throws Problem. */
 export function upload(file, name, progress) {
   const form = new FormData();
   form.append("files", file, name);
@@ -52,7 +54,7 @@ export function upload(file, name, progress) {
     request.onerror = () => reject(unreachable());
     request.onload = () => {
       const answer = parsed(request.responseText);
-      if (request.status < 400 && answer) resolve({ answer, stages: stagesOf(request) });
+      if (request.status < 400 && answer) resolve(answer);
       else reject(new Problem({ status: request.status, title: request.statusText, ...answer }));
     };
     request.send(form);
@@ -73,12 +75,6 @@ export async function follow(jobId, seen) {
       if (data) seen(JSON.parse(data.slice(6)));
     }
   }
-}
-
-/** The stages in the header Server-Timing, in seconds. */
-function stagesOf(request) {
-  const stages = (request.getResponseHeader("Server-Timing") ?? "").matchAll(/(\w+);dur=([\d.]+)/g);
-  return Object.fromEntries([...stages].map(([, stage, ms]) => [stage, Number(ms) / 1000]));
 }
 
 function credentials() {

@@ -1,8 +1,8 @@
 // Asks again for an answer with its explanation, once, when a part of it is opened.
 
-import { call, hasKey } from "../page/api.js";
+import { call } from "../page/api.js";
 import { el, fill } from "../page/dom.js";
-import { keyMessage, problemMessage } from "../page/problems.js";
+import { showProblem } from "../page/problems.js";
 
 /** The explained answer to a request: it is asked for at the first call, and again after a failure. */
 export function explanationOf(request) {
@@ -25,8 +25,7 @@ export function explainedFold(title, name, explained, write) {
       fill(body, write(await explained()));
       body.dataset.isExplained = "";
     } catch (error) {
-      if (!("errors" in error)) throw error;
-      fill(body, error.wantsKey ? keyMessage(error, hasKey()) : problemMessage(error));
+      showProblem(body, error);
     }
   });
   return details;

@@ -1,7 +1,7 @@
 // Draws a hit as a card: place, snippet, relevance, what led to it, and its score.
 
 import { documentAddress } from "../document/document.js";
-import { documentName, el, extent, uriBesideName } from "../page/dom.js";
+import { documentName, el, uriBesideName } from "../page/dom.js";
 import { SIGNALS } from "../signals.js";
 import { scoreBars } from "./explain.js";
 import { explainedFold } from "./explanations.js";
@@ -44,14 +44,8 @@ function heading(hit) {
 }
 
 function relevance(hit) {
-  if (hit.relevance == null) return el("div", { class: "relevance" }, el("span", { class: "note" }, "not calibrated"));
-  const percent = Math.round(100 * hit.relevance);
-  return el(
-    "div",
-    { class: "relevance", title: "Probability that the passage is relevant" },
-    el("span", { class: "relevance-value" }, `${percent}%`, el("span", { class: "note" }, " relevant")),
-    el("span", { class: "track", "aria-hidden": "true" }, extent(el("span", { class: "bar bar-total" }), 0, hit.relevance)),
-  );
+  if (hit.relevance == null) return el("div", { class: "relevance" }, "not calibrated");
+  return el("div", { class: "relevance", title: "Probability that the passage is relevant" }, el("strong", {}, `${Math.round(100 * hit.relevance)}%`), " relevant");
 }
 
 function snippet(hit) {

@@ -1,6 +1,6 @@
 // Reads the controls of a search into the body of a request.
 
-import { BadControl } from "../page/bad_control.js";
+import { Problem } from "../page/api.js";
 import { byId } from "../page/dom.js";
 import { chosenValues, readFilters } from "../page/filters.js";
 
@@ -8,7 +8,7 @@ const REFUSED_BY_HOPS = ["min_relevance"];
 const RECENCY = { auto: "auto", newer: {} };
 const RANKING = ["mode", "fusion", "guidance", "boost", "rerank", "recency", "min_relevance", "mmr", "group", "collapse"];
 
-/** The body of a request: the fields that differ from the defaults of the API. Throws BadControl. */
+/** The body of a request: the fields that differ from the defaults of the API. Throws Problem. */
 export function readRequest(form) {
   const controls = form.elements;
   const request = { query: controls.query.value, limit: wholeNumber(controls.limit) };
@@ -70,6 +70,6 @@ function count(place, number) {
 
 function wholeNumber(control) {
   const value = Number(control.value);
-  if (!Number.isInteger(value) || value < 1) throw new BadControl(control.name, "Type a whole number from 1 to 50.");
+  if (!Number.isInteger(value) || value < 1) throw Problem.of(control.name, "Type a whole number from 1 to 50.");
   return value;
 }

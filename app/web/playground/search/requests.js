@@ -1,7 +1,7 @@
 // Writes a request as a curl command. A key is named by a variable, never written out.
 
 import { hasKey, origin } from "../page/api.js";
-import { copyButton, el } from "../page/dom.js";
+import { el } from "../page/dom.js";
 
 function asCurl(request) {
   const key = hasKey() ? ` \\\n  -H "Authorization: Bearer $STEPWELL_API_KEY"` : "";
@@ -9,13 +9,12 @@ function asCurl(request) {
   return `curl -s ${origin}/api/rag/search -H 'Content-Type: application/json'${key} -d '${body}'`;
 }
 
-/** A panel with the command, and a button that copies it. */
+/** A panel with the command. */
 export function requestPanel(request) {
-  const command = asCurl(request);
   return el(
     "details",
     { class: "panel" },
     el("summary", {}, "This request as a command"),
-    el("div", { class: "panel-body code" }, el("pre", { tabindex: "0", "aria-label": "curl" }, command), copyButton(() => command)),
+    el("div", { class: "panel-body code" }, el("pre", { tabindex: "0", "aria-label": "curl" }, asCurl(request))),
   );
 }

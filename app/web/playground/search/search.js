@@ -1,13 +1,12 @@
 // Runs a search and shows its answer.
 
-import { call, hasKey } from "../page/api.js";
-import { BadControl } from "../page/bad_control.js";
+import { call } from "../page/api.js";
 import { byId, el, fill } from "../page/dom.js";
 import { explanationOf } from "./explanations.js";
 import { hopGraph } from "./graph.js";
 import { hitCard } from "./hits.js";
 import { markInvalid, readRequest } from "./options.js";
-import { keyMessage, problemMessage } from "../page/problems.js";
+import { showProblem } from "../page/problems.js";
 import { progressLine } from "./progress.js";
 import { requestPanel } from "./requests.js";
 import { announcement, answerHead, isAnswerUnlikely, searchedPanel } from "./summaries.js";
@@ -86,8 +85,10 @@ function addCards(list, answer, query, explained) {
 function moreButton(found, request, list) {
   let cursor = found.next_cursor;
   const button = el("button", { type: "button", class: "more" }, "More passages");
+  const failed = el("div");
   button.addEventListener("click", async () => {
     button.disabled = true;
+    fill(failed);
     try {
       const next = { ...request, cursor };
       const page = await call("POST", "search", { body: next });
@@ -95,13 +96,13 @@ function moreButton(found, request, list) {
       cursor = page.next_cursor;
       byId("status").textContent = `${page.results.length} more passages`;
       button.hidden = cursor === null;
-      button.disabled = false;
     } catch (error) {
-      if (!("errors" in error)) throw error;
-      button.replaceWith(problemMessage(error));
+      showProblem(failed, error);
+    } finally {
+      button.disabled = false;
     }
   });
-  return button;
+  return el("div", {}, button, failed);
 }
 
 /** The hits of an answer that probably has none, behind a line that says so. */
@@ -117,11 +118,6 @@ function nothing({ hints = ["Nothing matches: remove required words or quotes, o
 
 function showFailure(error, form) {
   byId("status").textContent = "";
-  if (error instanceof BadControl) {
-    error = { status: 422, errors: [{ field: error.field, message: error.message }], wantsKey: false };
-  } else if (!("errors" in error)) {
-    throw error;
-  }
+  showProblem(byId("answer"), error);
   markInvalid(form, error.errors.map((one) => one.field));
-  fill(byId("answer"), error.wantsKey ? keyMessage(error, hasKey()) : problemMessage(error));
 }
