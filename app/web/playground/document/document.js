@@ -64,7 +64,7 @@ function head(found) {
   return el(
     "header",
     { class: "document-head" },
-    el("div", { class: "document-top" }, el("h1", { id: "document-title", class: "lead", tabindex: "-1", dir: "auto" }, name), el("div", { class: "document-actions" }, edit, remove)),
+    el("div", { class: "document-top" }, el("h1", { id: "document-title", class: "lead", tabindex: "-1", dir: "auto" }, name), el("div", { class: "actions" }, edit, remove)),
     el("p", { class: "where" }, facts(found).map((fact) => (typeof fact === "string" ? el("span", {}, fact) : fact))),
     metadataList(found.metadata),
     place,

@@ -1,7 +1,7 @@
 // Uploads files that are chosen or dropped, in their order, and follows the jobs that store large ones.
 
 import { address } from "../page/address.js";
-import { Problem, call, follow, upload } from "../page/api.js";
+import { Problem, follow, upload } from "../page/api.js";
 import { refreshDocuments } from "./documents.js";
 import { byId, el, fill } from "../page/dom.js";
 import { acceptDrops } from "./drops.js";
@@ -96,14 +96,10 @@ function tooLarge(file) {
 
 /** Follows the job that stores a large document; the document with its counts. Throws Problem. */
 async function queued(document, row) {
-  let last = null;
-  row.at(null, "Queued");
-  await follow(document.job_id, (job) => {
-    last = job;
+  const last = await follow(document.job_id, (job) => {
     const { done, total } = job.progress;
     row.at(total ? done / total : null, progressText(job) || job.status);
   });
-  last ??= await call("GET", `jobs/${document.job_id}`);
   if (last.status !== "done") throw new Problem({ detail: `${last.status}${last.error ? `: ${last.error}` : ""}` });
   return { ...document, warnings: [], ...last.result };
 }
