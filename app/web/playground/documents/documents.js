@@ -72,7 +72,8 @@ function load(cursor) {
 }
 
 function show(page, at) {
-  fill(byId("documents"), page.documents.map(row));
+  const chosen = selection.ids();
+  fill(byId("documents"), page.documents.map((document) => row(document, chosen.includes(document.document_id))));
   selection.show();
   if (page.documents.length || at) return;
   const text = isNarrowed(selected(form)) ? "No document matches." : "Nothing is stored yet.";
@@ -85,12 +86,12 @@ async function showStats() {
   byId("stats").textContent = `${number(stats.documents)} documents, ${number(stats.chunks)} chunks, ${number(stats.tokens)} words, embedded by ${stats.embedding_model}`;
 }
 
-function row(document) {
+function row(document, isChosen) {
   const name = documentName(document);
   const chunks = document.chunk_count === 1 ? "1 chunk" : `${document.chunk_count.toLocaleString("en")} chunks`;
   const facts = el("span", { class: "where" }, uriBesideName(document), el("span", {}, chunks), el("span", {}, document.created_at.slice(0, 10)));
   const title = el("a", { href: address("document", { id: document.document_id }), dir: "auto" }, name);
-  return el("li", { class: "row row-chosen" }, el("input", { type: "checkbox", value: document.document_id, "aria-label": `Select ${name}` }), el("div", { class: "row-text" }, el("strong", {}, title), facts));
+  return el("li", { class: "row row-chosen" }, el("input", { type: "checkbox", value: document.document_id, checked: isChosen, "aria-label": `Select ${name}` }), el("div", { class: "row-text" }, el("strong", {}, title), facts));
 }
 
 async function removeSelected(ids) {

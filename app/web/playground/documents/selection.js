@@ -12,14 +12,19 @@ export class Selection {
       this.show();
     });
     this.count = el("span", { role: "status" });
-    this.remove = el("button", { type: "button", class: "danger", click: () => remove(this.#chosen().map((box) => box.value)) }, "Delete selected");
+    this.remove = el("button", { type: "button", class: "danger", click: () => remove(this.ids()) }, "Delete selected");
     fill(bar, el("label", { class: "check" }, this.page, "Select this page"), this.count, this.remove);
     list.addEventListener("change", () => this.show());
   }
 
+  /** The ids of the selected documents. */
+  ids() {
+    return this.#boxes().filter((box) => box.checked).map((box) => box.value);
+  }
+
   /** Shows how many documents are selected. */
   show() {
-    const [all, chosen] = [this.#boxes().length, this.#chosen().length];
+    const [all, chosen] = [this.#boxes().length, this.ids().length];
     this.bar.hidden = !all;
     this.page.checked = all > 0 && chosen === all;
     this.page.indeterminate = chosen > 0 && chosen < all;
@@ -29,9 +34,5 @@ export class Selection {
 
   #boxes() {
     return [...this.list.querySelectorAll("input[type=checkbox]")];
-  }
-
-  #chosen() {
-    return this.#boxes().filter((box) => box.checked);
   }
 }
