@@ -51,7 +51,6 @@ documents.metadata jsonb NOT NULL DEFAULT '{}'::jsonb
 documents.moments jsonb NOT NULL GENERATED stepwell.moments(metadata)
 documents.names_version integer NOT NULL DEFAULT 0
 documents.page_starts integer[] NOT NULL DEFAULT '{}'::integer[]
-documents.sketch bytea
 documents.source_id uuid
 documents.source_path text
 documents.title text NOT NULL
@@ -233,7 +232,6 @@ staged_documents.job_id uuid NOT NULL
 staged_documents.markdown boolean NOT NULL
 staged_documents.metadata jsonb NOT NULL DEFAULT '{}'::jsonb
 staged_documents.page_starts integer[] NOT NULL DEFAULT '{}'::integer[]
-staged_documents.sketch bytea
 staged_documents.source_id uuid
 staged_documents.source_path text
 staged_documents.title text NOT NULL

@@ -17,8 +17,8 @@ from requests_of import search_request
 from app import errors
 from app.config import Settings
 from app.main import create_app
-from app.pipelines.documents import documents, ingest
-from app.pipelines.documents.ingest import IngestOutcome
+from app.pipelines.documents import batches, documents, ingest
+from app.pipelines.documents.batches import IngestOutcome
 from app.pipelines.maintenance import keys
 from app.pipelines.running.budget import Budget
 from app.pipelines.running.chunking_options import ChunkingOptions
@@ -71,7 +71,7 @@ class Tenant:
 
     async def many(self, uploads: Iterable[Upload]) -> list[IngestOutcome]:
         """Store many documents."""
-        outcomes = ingest.many(uploads, self.user_id, self.services())
+        outcomes = batches.store(uploads, self.user_id, self.services())
         return [outcome async for outcome in outcomes]
 
     async def ask(self, text: str, *, budget: Budget | None = None, **fields: Any) -> Answer:

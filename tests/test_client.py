@@ -137,7 +137,7 @@ async def test_a_source_is_added_synchronised_and_deleted(database: Database, tm
         job = await client.wait_for_job(queued.job_id)
         assert job.result["unchanged"] == 1
         assert [listed.documents for listed in (await client.sources()).sources] == [1]
-        assert (await client.delete_source(source.source_id)).remaining.documents == 0
+        assert (await client.delete_source(source.source_id)).sources_deleted == 1
 
 
 async def test_a_job_is_followed_to_its_end(client: AsyncClient) -> None:

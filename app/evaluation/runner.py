@@ -14,7 +14,7 @@ from typing import Any, Literal
 from app import errors
 from app.evaluation import beir, calibration, metrics
 from app.evaluation.calibration import Prediction
-from app.pipelines.documents import documents, ingest
+from app.pipelines.documents import batches, documents
 from app.pipelines.entities import entity_lines
 from app.pipelines.linking import mention_refresh
 from app.pipelines.multihop import multihop
@@ -318,7 +318,7 @@ async def _ingest(
 ) -> tuple[int, int]:
     """Stores the set; returns the numbers of chunks embedded and documents rejected."""
     embedded = refused = done = 0
-    outcomes = ingest.many(loaded.documents, user_id, services)
+    outcomes = batches.store(loaded.documents, user_id, services)
     async for outcome in outcomes:
         embedded += outcome.stored.embedded if outcome.stored else 0
         refused += outcome.stored is None

@@ -91,7 +91,6 @@ class DocumentDraft:
     cleaning_version: int = 1
     warnings: tuple[str, ...] = ()
     source: SourcePath | None = None
-    sketch: bytes | None = None
 
     def new_id(self, user_id: str) -> UUID:
         """The id of the document when a user adds it: equal for equal identities of one user, in every database."""
@@ -215,22 +214,10 @@ class NamedDocument:
 
 @dataclass(frozen=True, slots=True)
 class DuplicateSet:
-    """Documents with the same text, or nearly the same: their number, and some of them, oldest first."""
+    """Documents with the same text: their number, and some of them, oldest first."""
 
     count: int
     documents: tuple[NamedDocument, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class NearDuplicateUse:
-    """The documents whose text is nearly that of another one: their number, and the largest sets.
-
-    `uncompared` is the number of documents that were not compared.
-    """
-
-    documents: int = 0
-    sets: tuple[DuplicateSet, ...] = ()
-    uncompared: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +226,6 @@ class DuplicateUse:
 
     documents: int = 0
     sets: tuple[DuplicateSet, ...] = ()
-    near: NearDuplicateUse = NearDuplicateUse()
 
 
 @dataclass(frozen=True, slots=True)

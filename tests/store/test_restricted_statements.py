@@ -26,7 +26,6 @@ EXEMPT = {
     "chunks_with_names": JOBS,
     "conditions._OPERAND_QUERIES": CONFIGS,
     "counted_facets": "is replaced by facets for a restricted caller",
-    "count_postings_of_chunks": "counts the postings of chunks that the caller has deleted",
     "covered_words": SCORES,
     "differing_facets": "checks the database for its owner",
     "health_lexemes": "checks the database for its owner",

@@ -61,8 +61,8 @@ class DocumentsDeletion(DocumentDeletion):
     matched: RowNumbers | None = Field(None, description="With `dry_run`: what would be deleted; else null.")
     remaining: RowNumbers | None = Field(
         None,
-        description="Rows of the deleted documents that the tables still had afterwards: zeros, unless a job is still "
-        "removing postings of a long document. Null with `dry_run`.",
+        description="Rows of the deleted documents that the tables still had afterwards: zeros. Postings of a long "
+        "document that a job removes are not counted. Null with `dry_run`.",
     )
 
     @classmethod

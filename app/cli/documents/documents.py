@@ -126,8 +126,6 @@ def _delete_selected(client: Client, selected: Answer, asked: Asked) -> None:
         return
     deleted = {"documents": done["documents_deleted"], "chunks": done["chunks_deleted"]}
     options.out.print(f"Deleted {_numbers(deleted)}.")
-    if any(done["remaining"].values()):
-        options.out.print(f"{_numbers(done['remaining'])} remain, and {done['remaining']['postings']} postings.")
 
 
 def _numbers(counts: Answer) -> str:

@@ -176,7 +176,7 @@ async def expected(
 async def relink(db: Writing, document_id: UUID, *, keys: Sequence[str]) -> None:
     """Replace the mentions and headings of a stored document, under the user's lock."""
     await gazetteers.current(db)
-    before = await mentions.of_document(db, document_id)
+    before = await mentions.of_documents(db, [document_id])
     await link(db, document_id, keys=keys)
     await mentions.prune(db, before)
 

@@ -1,5 +1,6 @@
-"""Links stored texts again, as a background job per user, so that their mentions are those that they would have if they
-were stored now.
+"""Links stored texts again, in one background job of each user.
+
+Afterwards the mentions of a text are those that it would have if it were stored now.
 
 The job links the documents whose write has left that to it, because they are long, or whose mentions are those of
 earlier rules. Then it follows the names that have changed: the text index finds the chunks that may contain one, these
@@ -297,7 +298,7 @@ class _Linking:
         """Replace the names of title and metadata, and delete the headings; returns the name of the title."""
         async with self.run.db.writing(self.run.user_id) as writing:
             await self._lock(writing)
-            before = await mentions.of_document(writing, self.document_id)
+            before = await mentions.of_documents(writing, [self.document_id])
             (head,) = (await mentions.heads(writing, [self.document_id])).values()
             await headings.delete(writing, self.document_id)
             title = names.title_name(head.title)

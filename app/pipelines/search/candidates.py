@@ -73,7 +73,7 @@ class Candidates:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranked:
     """The candidates of a search and its hits in their final order."""
 
     candidates: Candidates

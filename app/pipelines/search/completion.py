@@ -13,7 +13,7 @@ from app.pipelines.guidance.matching import EntityMatches
 from app.pipelines.requests.search_request import SearchRequest
 from app.pipelines.running.context import SearchContext
 from app.pipelines.search import dating, snippets, synonyms
-from app.pipelines.search.candidates import Candidates, Page, Ranking, Recalled
+from app.pipelines.search.candidates import Candidates, Page, Ranked, Recalled
 from app.ranking import confidence, relevance
 from app.ranking.fusion_plan import FusionPlan
 from app.shapes import Answer, Candidate, EntityMatch, Filters, Hit, HybridResult, Json, rrf
@@ -22,7 +22,7 @@ from app.text.queries import expressions, literal_matches
 log = logging.getLogger(__name__)
 
 
-async def run(ranking: Ranking, page: Page, context: SearchContext) -> Answer:
+async def run(ranking: Ranked, page: Page, context: SearchContext) -> Answer:
     """The answer to a query with the hits of a page. Raises DatabaseUnavailable."""
     found = ranking.candidates
     completion = Completion.of(found)

@@ -29,7 +29,7 @@ from app.pipelines.requests.similar_request import SimilarRequest
 from app.pipelines.running import offload
 from app.pipelines.running.context import SearchContext
 from app.pipelines.search import stale_chunks
-from app.pipelines.search.candidates import Page, Ranking
+from app.pipelines.search.candidates import Page, Ranked
 from app.pipelines.search.completion import Completion
 from app.ranking import duplicates, grouping
 from app.shapes import Hit, HybridRequest, HybridResult, limits
@@ -133,7 +133,7 @@ def request_of(query: SearchRequest | SimilarRequest, same: Mapping[str, Any], c
     return replace(wanted, offset=offset, version=user_version, before=before)
 
 
-async def of_ranking(ranking: Ranking, page: PageRequest, context: SearchContext) -> Page:
+async def of_ranking(ranking: Ranked, page: PageRequest, context: SearchContext) -> Page:
     """The page of the results that the ranked hits of a search begin. Raises `stale_cursor` and DatabaseUnavailable."""
     found, recalled = ranking.candidates, ranking.candidates.recalled
     is_whole = not found.guidance.links and (

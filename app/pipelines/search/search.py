@@ -14,7 +14,7 @@ from app.pipelines.running import model_switch
 from app.pipelines.running.context import SearchContext
 from app.pipelines.running.services import Services
 from app.pipelines.search import completion, corrections, ordering, pages, relaxation, synonyms, understanding
-from app.pipelines.search.candidates import Candidates, Ranking, Recalled
+from app.pipelines.search.candidates import Candidates, Ranked, Recalled
 from app.pipelines.search.understanding import Understanding
 from app.ranking import relevance
 from app.shapes import Answer, HybridResult
@@ -62,11 +62,11 @@ def check(query: SearchRequest, services: Services) -> None:
         )
 
 
-async def ranked(query: SearchRequest, context: SearchContext, *, keep_all: bool = False) -> Ranking:
+async def ranked(query: SearchRequest, context: SearchContext, *, keep_all: bool = False) -> Ranked:
     """The hits in their final order; `keep_all` keeps those that MMR does not select, after the others."""
     found = await candidates(query, context, ahead=1)
     hits = await ordering.run(query, found.hits, found.recalled, context, keep_all=keep_all)
-    return Ranking(found, hits)
+    return Ranked(found, hits)
 
 
 async def candidates(query: SearchRequest, context: SearchContext, *, ahead: int = 0) -> Candidates:

@@ -183,7 +183,7 @@ async def _delete_documents(source_id: UUID, user_id: str, services: Services, *
     only = Filters(source_ids=(source_id,))
     total: SelectionDeletion | None = None
     while True:
-        removed = await selections.delete(only, user_id, services, actor=actor)
+        removed = await selections.delete(only, user_id, db=services.db, actor=actor)
         total = removed if total is None else total + removed
         async with services.db.writing(user_id) as writing:
             await writing.lock()

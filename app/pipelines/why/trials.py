@@ -10,7 +10,7 @@ from uuid import UUID
 from app.pipelines.requests.search_request import SearchRequest
 from app.pipelines.running.context import SearchContext
 from app.pipelines.search import pages, search
-from app.pipelines.search.candidates import Page, Ranking, Recalled
+from app.pipelines.search.candidates import Page, Ranked, Recalled
 from app.pipelines.search.completion import Completion
 from app.ranking import duplicates, grouping
 from app.shapes import Candidate, Hit, HybridRequest, HybridResult
@@ -22,7 +22,7 @@ from app.store.search import recall
 class AnsweredSearch:
     """A search that was run and its first page."""
 
-    ranking: Ranking
+    ranking: Ranked
     page: Page
     context: SearchContext
 
@@ -31,7 +31,7 @@ class AnsweredSearch:
 class Trial:
     """A search that was run: its order, its first page, and all candidates of its legs without thresholds."""
 
-    ranking: Ranking
+    ranking: Ranked
     page: Page
     context: SearchContext
     legs: HybridResult

@@ -183,10 +183,11 @@ async def add(db: Writing, found: Sequence[Mention]) -> None:
     await db.execute(_INSERT_MENTIONS, {"user_id": db.user_id, **binds})
 
 
-async def of_document(db: Reading, document_id: UUID) -> LinkedNames:
-    """The entities that a document mentions, and those whose names are its headings."""
-    query = sa.select(_m.entity_id).distinct().where(_m.user_id == db.user_id, _m.document_id == document_id)
-    return LinkedNames(frozenset(await db.scalars(query)), await headings.of_document(db, document_id))
+async def of_documents(db: Reading, document_ids: Sequence[UUID]) -> LinkedNames:
+    """The entities that documents mention, and those whose names are their headings."""
+    these = _m.document_id == sa.any_(sa.literal(list(document_ids), sa.ARRAY(sa.Uuid)))
+    query = sa.select(_m.entity_id).distinct().where(_m.user_id == db.user_id, these)
+    return LinkedNames(frozenset(await db.scalars(query)), await headings.of_documents(db, document_ids))
 
 
 async def prune(db: Writing, linked: LinkedNames) -> None:

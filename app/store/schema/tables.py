@@ -131,8 +131,6 @@ documents = Table(
     columns.json("extracted", "[]"),
     # Of the page that the document was fetched from: {"address", "etag", "last_modified", "request", "version"}.
     Column("fetched", JSONB),
-    # Of the text, by which near duplicates are found; null for a document that an earlier version has stored.
-    Column("sketch", LargeBinary),
     PrimaryKeyConstraint("user_id", "document_id"),
     UniqueConstraint("user_id", "identity"),
     ForeignKeyConstraint(["user_id", "source_id"], [sources.c.user_id, sources.c.source_id]),
@@ -382,7 +380,6 @@ staged_documents = Table(
     Column("cleaning_version", SmallInteger, nullable=False, server_default="1"),
     Column("source_id", Uuid),
     Column("source_path", Text),
-    Column("sketch", LargeBinary),
     PrimaryKeyConstraint("user_id", "job_id"),
 )
 

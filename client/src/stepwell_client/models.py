@@ -379,26 +379,17 @@ class DocumentName(Model):
 
 
 class RepeatedDocuments(Model):
-    """Documents with the same text, or nearly the same: their number, and the first of them."""
+    """Documents with the same text: their number, and the first of them."""
 
     count: int
     documents: list[DocumentName]
 
 
-class NearDuplicates(Model):
-    """Documents whose text nearly repeats that of another one; `uncompared` ones were stored by an earlier version."""
-
-    documents: int
-    uncompared: int
-    sets: list[RepeatedDocuments]
-
-
 class Duplicates(Model):
-    """Documents whose text is that of an older one, or nearly."""
+    """Documents whose text is that of an older one."""
 
     documents: int
     sets: list[RepeatedDocuments]
-    near: NearDuplicates
 
 
 class Stats(Model):

@@ -388,7 +388,6 @@ async def test_equal_passages_are_counted_and_named_at_the_best_one(caller: Call
         assert len((await caller.search("lime mortar", detail=detail))["results"]) == 2
     stats = (await caller.client.get("/api/rag/stats")).json()["duplicates"]
     assert (stats["documents"], [one["count"] for one in stats["sets"]]) == (5, [6])
-    assert stats["near"] == {"documents": 0, "sets": [], "uncompared": 0}
     called = await caller.client.post("/api/rag/tools/search_documents", json={"query": "lime mortar"})
     assert [one.get("duplicates") for one in called.json()["results"]] == [5, None]
     response = await caller.client.post("/api/rag/search", json={"query": "lime", "collapse": "all"})
