@@ -309,10 +309,11 @@ async def test_a_hit_from_a_pdf_has_its_page_and_offsets_into_the_cleaned_text(c
     (stored,) = await _stored(caller, await _upload(caller, ("a.pdf", made_files.pdf(pages))))
     assert stored["content"].count("Harbour office") == 1
     assert "Page" not in stored["content"]
-    answer = (await caller.client.post("/api/rag/search", json={"query": "mortar in winter"})).json()
+    answer = (await caller.client.post("/api/rag/search", json={"query": "mortar in winter", "explain": True})).json()
     hit = answer["results"][0]
     assert hit["page"] == 3
-    assert stored["content"][hit["start_offset"] : hit["end_offset"]] == hit["content"]
+    place = hit["explain"]
+    assert stored["content"][place["start_offset"] : place["end_offset"]] == hit["content"]
     compact = await caller.client.post("/api/rag/search", json={"query": "outer basin", "detail": "compact"})
     assert compact.json()["results"][0]["page"] == 2
     chunks = (await caller.client.get(f"{DOCUMENTS}/{stored['document_id']}/chunks")).json()["chunks"]
