@@ -12,14 +12,15 @@ from typing_extensions import TypeAliasType
 from app.pipelines.requests.search_request import SearchRequest
 from app.shapes import limits, uris
 
-Leg = Literal["vector", "text"]
-Step = Literal["guidance", "rerank", "recency", "mmr"]
+_Step = Literal["guidance", "rerank", "recency", "mmr"]
 _Minimum = Literal["min_vector_score", "min_rrf_score", "min_confidence", "min_relevance"]
 _Other = Literal["filters", "exclude_chunk_ids", "query", "candidates", "collapse", "group", "limit", "hops"]
+Leg = TypeAliasType("Leg", Annotated[Literal["vector", "text"], Field(description="A leg of a search.")])
+Step = TypeAliasType("Step", Annotated[_Step, Field(description="A step that orders passages.")])
 KeptOutBy = TypeAliasType(
     "KeptOutBy",
     Annotated[
-        Step | _Minimum | _Other,
+        Literal[_Step, _Minimum, _Other],
         Field(
             description="`query`: an excluded word, or a condition that is not met; `candidates`: no leg has it among "
             "its candidates; `hops`: one search returns it, several hops do not."
