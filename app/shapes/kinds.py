@@ -149,7 +149,7 @@ _Scope = Literal["filters", "exclude_chunk_ids", "query", "candidates"]
 KeptOutBy = TypeAliasType(
     "KeptOutBy",
     Annotated[
-        Literal[_Scope, _OrderingStep, _Minimum, Literal["collapse", "group", "limit", "hops"]],
+        Literal[_Scope, _OrderingStep, _Minimum, "collapse", "group", "limit", "hops"],
         Meaning(
             "What keeps a passage out of an answer. `query`: an excluded word, or a condition that is not met; "
             "`candidates`: no leg has it among its candidates; `hops`: one search returns it, several hops do not."

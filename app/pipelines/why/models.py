@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 from pydantic_core import PydanticCustomError
-from typing_extensions import TypeAliasType
 
 from app.pipelines.requests.search_request import SearchRequest
-from app.shapes import limits, uris
-
-_Step = Literal["guidance", "rerank", "recency", "mmr"]
-_Minimum = Literal["min_vector_score", "min_rrf_score", "min_confidence", "min_relevance"]
-_Other = Literal["filters", "exclude_chunk_ids", "query", "candidates", "collapse", "group", "limit", "hops"]
-Leg = TypeAliasType("Leg", Annotated[Literal["vector", "text"], Field(description="A leg of a search.")])
-Step = TypeAliasType("Step", Annotated[_Step, Field(description="A step that orders passages.")])
-KeptOutBy = TypeAliasType(
-    "KeptOutBy",
-    Annotated[
-        Literal[_Step, _Minimum, _Other],
-        Field(
-            description="`query`: an excluded word, or a condition that is not met; `candidates`: no leg has it among "
-            "its candidates; `hops`: one search returns it, several hops do not."
-        ),
-    ],
-)
+from app.shapes import KeptOutBy, OrderingStep, SearchLeg, limits, uris
 
 
 class WhyRequest(SearchRequest):
@@ -56,7 +39,7 @@ class LegPlace(BaseModel):
 class StepPlace(BaseModel):
     """The places of a passage before and after a step that orders passages, from 1."""
 
-    step: Step = Field(description="The step.")
+    step: OrderingStep = Field(description="The step.")
     rank_before: int = Field(description="Its place before the step.")
     rank_after: int = Field(description="Its place after the step.")
 
@@ -75,7 +58,7 @@ class Placement(BaseModel):
         description="New values of fields of the request, by their paths, that bring it in or nearer; a null leaves "
         "the field out. Null if it is found or nothing helps."
     )
-    legs: dict[Leg, LegPlace] = Field(description="Its place in each leg that ran, without what leaves it out.")
+    legs: dict[SearchLeg, LegPlace] = Field(description="Its place in each leg that ran, without what leaves it out.")
     steps: list[StepPlace] = Field(description="Its places before and after each step that orders passages.")
     chunk_id: UUID = Field(description="Id of the chunk.")
     document_id: UUID = Field(description="Id of its document.")

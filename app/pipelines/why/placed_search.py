@@ -11,13 +11,13 @@ from uuid import UUID
 from app.pipelines.requests.search_request import SearchRequest
 from app.pipelines.running.context import SearchContext
 from app.pipelines.search import pages, search
-from app.pipelines.search.candidates import Ranking
-from app.pipelines.why.models import Leg, LegPlace, Step, StepPlace
-from app.shapes import Candidate, Hit, HybridRequest, limits
+from app.pipelines.search.candidates import Ranked
+from app.pipelines.why.models import LegPlace, StepPlace
+from app.shapes import Candidate, Hit, HybridRequest, OrderingStep, SearchLeg, limits
 from app.store.connection.transactions import retry_read
 from app.store.search import recall
 
-LATER_STEPS: tuple[Step, ...] = ("rerank", "recency", "mmr")
+LATER_STEPS: tuple[OrderingStep, ...] = ("rerank", "recency", "mmr")
 """The steps after guidance that order hits, in their order; each is in the `explain` of a hit."""
 
 
@@ -26,7 +26,7 @@ class SearchRun:
     """A search that was run: its order, the results of all pages, and what its legs find with the most candidates."""
 
     query: SearchRequest
-    ranking: Ranking
+    ranking: Ranked
     results: Sequence[Hit]
     widest: Sequence[Candidate]
 
@@ -75,10 +75,10 @@ class PlacedPassage:
         """The limit that a place needs, if it is beyond the limit and there is such a limit."""
         return {"limit": place} if place and self.run.query.limit < place <= limits.MAX_HITS else {}
 
-    def legs(self) -> dict[Leg, LegPlace]:
+    def legs(self) -> dict[SearchLeg, LegPlace]:
         """Its place in each leg that ran."""
         one, weights = self.in_legs, recall.effective_weights(self.run.request)
-        found: dict[Leg, LegPlace] = {}
+        found: dict[SearchLeg, LegPlace] = {}
         if weights.vector > 0:
             found["vector"] = self._leg(one.vector_rank if one else None, self.chunk.cosine)
         if weights.text > 0:

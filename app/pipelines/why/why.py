@@ -22,10 +22,10 @@ from app.pipelines.running.services import Services
 from app.pipelines.search import search
 from app.pipelines.search.completion import Completion
 from app.pipelines.why import placed_search
-from app.pipelines.why.models import KeptOutBy, Placement, Step, WhyRequest
+from app.pipelines.why.models import Placement, WhyRequest
 from app.pipelines.why.placed_search import PlacedPassage, SearchRun
 from app.ranking import confidence
-from app.shapes import Answer, Candidate, Filters, LexicalQuery, Vector, limits, uris
+from app.shapes import Answer, Candidate, Filters, KeptOutBy, LexicalQuery, OrderingStep, Vector, limits, uris
 from app.shapes.conditions import EMPTY
 from app.store.connection.transactions import Reading, retry_read
 from app.store.documents import chunks, selections
@@ -35,7 +35,7 @@ from app.text.queries import expressions
 
 Change = Mapping[str, Any]
 
-_WITHOUT: Mapping[Step, Change] = {
+_WITHOUT: Mapping[OrderingStep, Change] = {
     "guidance": {"ranking.guidance.mode": "off", "ranking.guidance.boost": False},
     "rerank": {"ranking.rerank": "none"},
     "recency": {"ranking.recency": None},
