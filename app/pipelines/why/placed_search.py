@@ -62,11 +62,6 @@ class PlacedPassage:
         return next((hit for hit in self.run.ranking.hits if hit.candidate.chunk_id == self.chunk.chunk_id), None)
 
     @property
-    def in_legs(self) -> Candidate | None:
-        """The chunk with its ranks in the legs; None beyond the most candidates of both."""
-        return next((one for one in self.run.widest if one.chunk_id == self.chunk.chunk_id), None)
-
-    @property
     def place(self) -> int | None:
         """Its place in the final order, before minimums, duplicates and groups, or else in the widest legs."""
         return self._place_of_hit(self.run.ranking.hits) or self._place(self.run.widest)
@@ -77,7 +72,8 @@ class PlacedPassage:
 
     def legs(self) -> dict[SearchLeg, LegPlace]:
         """Its place in each leg that ran."""
-        one, weights = self.in_legs, recall.effective_weights(self.run.request)
+        one = next((one for one in self.run.widest if one.chunk_id == self.chunk.chunk_id), None)
+        weights = recall.effective_weights(self.run.request)
         found: dict[SearchLeg, LegPlace] = {}
         if weights.vector > 0:
             found["vector"] = self._leg(one.vector_rank if one else None, self.chunk.cosine)

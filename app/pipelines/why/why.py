@@ -41,8 +41,6 @@ _WITHOUT: Mapping[OrderingStep, Change] = {
     "recency": {"ranking.recency": None},
     "mmr": {"ranking.mmr": False},
 }
-_MINIMUMS: Sequence[Sequence[KeptOutBy]] = (("min_vector_score", "min_rrf_score"), ("min_confidence", "min_relevance"))
-"""Minimums of candidates, and of hits."""
 _NAMES_OF_GROUPS = {"any_of": "any", "all_of": "all", "negated": "not"}
 
 
@@ -180,17 +178,13 @@ def _conditions(given: Filters) -> Iterator[tuple[str, Filters]]:
 
 
 async def _failing_condition(db: Reading, run: SearchRun, chunk_id: UUID) -> str:
-    """What the first condition of the query is that the chunk does not meet."""
+    """Says which is the first condition of the query that the chunk does not meet."""
     lexical, parsed = run.request.lexical or LexicalQuery(EMPTY), run.ranking.candidates.recalled.parsed
     required = zip((*parsed.required, *parsed.phrases), lexical.strict, strict=False)
-    named: list[tuple[str, LexicalQuery]] = [
-        *((f'It lacks "{word}".', LexicalQuery(EMPTY, strict=(text,))) for word, text in required),
-        *(
-            (f'It contains "{word}".', LexicalQuery(EMPTY, excluded=(text,)))
-            for word, text in zip(parsed.excluded, lexical.excluded, strict=False)
-        ),
-        *((f"It fails {expressions.written(one)}.", LexicalQuery(EMPTY, groups=(one,))) for one in lexical.groups),
-    ]
+    excluded = zip(parsed.excluded, lexical.excluded, strict=False)
+    named = [(f'It lacks "{word}".', LexicalQuery(EMPTY, strict=(text,))) for word, text in required]
+    named += [(f'It contains "{word}".', LexicalQuery(EMPTY, excluded=(text,))) for word, text in excluded]
+    named += [(f"It fails {expressions.written(one)}.", LexicalQuery(EMPTY, groups=(one,))) for one in lexical.groups]
     failing = [reason for reason, condition in named if await recall.failing_conditions(db, [chunk_id], condition)]
     return next(iter(failing), "It does not meet the conditions of the query.")
 
@@ -217,7 +211,7 @@ def _find_obstacle(passage: PlacedPassage) -> Obstacle | None:
         return _not_a_candidate(passage)
     if rank is None:
         return _repeats(passage) or _below_minimum(passage) or _grouped_out(passage) or _not_a_candidate(passage)
-    return (_moved_out(passage) or _beyond(passage, rank)) if rank > passage.run.query.limit else None
+    return _beyond(passage, rank) if rank > passage.run.query.limit else None
 
 
 def _not_a_candidate(passage: PlacedPassage) -> Obstacle:
@@ -229,19 +223,13 @@ def _not_a_candidate(passage: PlacedPassage) -> Obstacle:
     return Obstacle("candidates", reason, {"ranking.candidates": limits.MAX_CANDIDATES, **passage.longer(place)})
 
 
-def _moved_out(passage: PlacedPassage) -> Obstacle | None:
-    """The last step that has moved the passage beyond the limit."""
+def _beyond(passage: PlacedPassage, rank: int) -> Obstacle:
+    """The last step that has moved the passage beyond the limit, or the limit if none has."""
     for one in reversed(list(passage.steps())):
         if one.rank_before <= passage.run.query.limit < one.rank_after:
             reason = f"The step {one.step} moves it from number {one.rank_before} to {one.rank_after}."
             return Obstacle(one.step, reason, _WITHOUT[one.step])
-    return None
-
-
-def _beyond(passage: PlacedPassage, rank: int) -> Obstacle:
-    longer = passage.longer(rank)
-    where = "beyond the limit" if longer else "which only further pages reach"
-    return Obstacle("limit", f"It is number {rank}, {where}.", longer or None)
+    return Obstacle("limit", f"It is number {rank}, beyond the limit.", passage.longer(rank) or None)
 
 
 def _repeats(passage: PlacedPassage) -> Obstacle | None:
@@ -254,30 +242,27 @@ def _repeats(passage: PlacedPassage) -> Obstacle | None:
 
 
 def _below_minimum(passage: PlacedPassage) -> Obstacle | None:
-    """The first minimum that a candidate does not reach; the change leaves out all minimums of its kind."""
+    """The first minimum that a candidate does not reach."""
     given, hit = passage.run.query.ranking, passage.hit
     if hit is None:
         leg, least = passage.legs().get("vector"), given.min_vector_score
         score = leg.score if leg and leg.is_candidate else None
         if least is not None and (score is None or score < least):
-            return _below("min_vector_score", score, passage)
-        return None if given.min_rrf_score is None else _below("min_rrf_score", None, passage)
+            return _below(passage, "min_vector_score", "min_rrf_score")
+        return None if given.min_rrf_score is None else _below(passage, "min_rrf_score")
     whole = Completion.of(passage.run.ranking.candidates).complete(hit)
     if given.min_confidence is not None and not confidence.at_least(whole.confidence, given.min_confidence):
-        return _below("min_confidence", whole.confidence, passage)
-    if given.min_relevance is not None and (whole.relevance or 0.0) < given.min_relevance:
-        return _below("min_relevance", round(whole.relevance or 0.0, 4), passage)
-    return None
+        return _below(passage, "min_confidence", "min_relevance")
+    is_less = given.min_relevance is not None and (whole.relevance or 0.0) < given.min_relevance
+    return _below(passage, "min_relevance") if is_less else None
 
 
-def _below(code: KeptOutBy, value: float | str | None, passage: PlacedPassage) -> Obstacle:
+def _below(passage: PlacedPassage, code: KeptOutBy, *others: KeptOutBy) -> Obstacle:
+    """A minimum that the passage does not reach, and the request without it and others that it may not reach."""
     given = passage.run.query.ranking
-    kind = next(kind for kind in _MINIMUMS if code in kind)
-    change = {f"ranking.{name}": None for name in kind if getattr(given, name) is not None}
-    known = "" if value is None else f": it has {value}"
-    return Obstacle(
-        code, f"It is below {code} {getattr(given, code)}{known}.", {**change, **passage.longer(passage.place)}
-    )
+    change = {f"ranking.{name}": None for name in (code, *others) if getattr(given, name) is not None}
+    reason = f"It is below ranking.{code}, which is {getattr(given, code)}."
+    return Obstacle(code, reason, {**change, **passage.longer(passage.place)})
 
 
 def _grouped_out(passage: PlacedPassage) -> Obstacle | None:
