@@ -53,15 +53,6 @@ class Obstacle:
     change: Change | None
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """The chunks to explain, what leaves them out of the legs, and the query without that."""
-
-    chunk_ids: Sequence[UUID]
-    obstacles: Sequence[Obstacle]
-    query: SearchRequest
-
-
 @model_switch.repeated
 async def run(
     query: WhyRequest, user_id: str, services: Services, turn: Released = UNLIMITED
@@ -117,11 +108,11 @@ async def _explain_hops(
 async def _explain(query: SearchRequest, chunk_ids: Sequence[UUID], context: SearchContext) -> Placement:
     """The explanation of the best placed of some chunks in one search."""
     run = await placed_search.run(query, context)
-    scope = await _read_scope(run, chunk_ids, context)
-    obstacles, can_enter = [*scope.obstacles], all(one.change for one in scope.obstacles)
+    chunk_ids, obstacles, in_scope = await _read_scope(run, chunk_ids, context)
+    can_enter = all(one.change for one in obstacles)
     if obstacles and can_enter:
-        run = await placed_search.run(scope.query, context)
-    passage = await _place(run, scope.chunk_ids, context)
+        run = await placed_search.run(in_scope, context)
+    passage = await _place(run, chunk_ids, context)
     if can_enter and (further := _find_obstacle(passage)):
         obstacles.append(further)
     first = obstacles[0] if obstacles else None
@@ -141,8 +132,10 @@ async def _explain(query: SearchRequest, chunk_ids: Sequence[UUID], context: Sea
 
 
 @retry_read
-async def _read_scope(run: SearchRun, chunk_ids: Sequence[UUID], context: SearchContext) -> Scope:
-    """What leaves the chunks out of the legs; if it leaves out only some, the others are explained."""
+async def _read_scope(
+    run: SearchRun, chunk_ids: Sequence[UUID], context: SearchContext
+) -> tuple[Sequence[UUID], list[Obstacle], SearchRequest]:
+    """The chunks to explain, which are those in scope if any is, what leaves them out, and the query without that."""
     query, excluded = run.query, run.request.exclude_chunk_ids
     passed, obstacles = list[Filters](), list[Obstacle]()
     async with context.services.db.searching(context.user_id) as db:
@@ -160,11 +153,11 @@ async def _read_scope(run: SearchRun, chunk_ids: Sequence[UUID], context: Search
             query = query.changed(exclude_chunk_ids=others)
         failing = await recall.failing_conditions(db, left, run.request.lexical or LexicalQuery(EMPTY))
         if not failing.issuperset(left):
-            return Scope([one for one in left if one not in failing], obstacles, query)
+            return [one for one in left if one not in failing], obstacles, query
         words = run.ranking.candidates.recalled.parsed.words
         reason = await _failing_condition(db, run, left[0])
         obstacles.append(Obstacle("query", reason, {"query": words} if words else None))
-        return Scope(left, obstacles, query.changed(query=words))
+        return left, obstacles, query.changed(query=words)
 
 
 def _conditions(given: Filters) -> Iterator[tuple[str, Filters]]:
