@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 import typer
@@ -46,7 +45,9 @@ def why(
     if as_json:
         terminal.write_json(answer)
     else:
-        _show(answer)
+        for name, value in answer.items():
+            shown = value if isinstance(value, str) else json.dumps(value)
+            options.out.print(f"[bold]{name.replace('_', ' ')}[/]: {escape(shown)}", soft_wrap=True)
 
 
 def _explain(request: Body, passage: str, client: Client) -> Answer:
@@ -60,32 +61,8 @@ def _explain(request: Body, passage: str, client: Client) -> Answer:
         keys = [{"chunk_id": found}, {"document_id": found}, {"uri": passage}]
     for key in keys:
         try:
-            answer = client.post("/search/why", {**request, **key})
+            return client.post("/search/why", {**request, **key})
         except errors.StepwellError as error:
             if error.status != errors.NotFound.status:
                 raise
-            continue
-        if answer.get("verdict") != "not_found":
-            return answer
-    raise errors.NotFound(f"There is no passage with this id, uri or path: {passage}.")
-
-
-def _show(answer: Mapping[str, Any], indent: str = "") -> None:
-    """Prints the fields of an answer, those of an object in it indented."""
-    for name, value in answer.items():
-        label = f"{indent}[bold]{name.replace('_', ' ')}[/]:"
-        if isinstance(value, dict):
-            options.out.print(label)
-            _show(value, indent + "  ")
-        elif isinstance(value, list) and value and isinstance(value[0], dict):
-            options.out.print(label)
-            for one in value:
-                options.out.print(f"{indent}  - {escape(_line(one))}", soft_wrap=True)
-        elif value is not None:
-            options.out.print(
-                f"{label} {escape(value if isinstance(value, str) else json.dumps(value))}", soft_wrap=True
-            )
-
-
-def _line(fields: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name.replace('_', ' ')}: {value}" for name, value in fields.items() if value is not None)
+    raise errors.NotFound(f"No such passage: {passage}.")

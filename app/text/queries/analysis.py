@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -120,53 +120,6 @@ def _of_expression(expression: Expression, query: str) -> ParsedQuery:
 def _scored(clause: Clause) -> Iterable[TextCondition]:
     """The words and phrases of a clause that raise the score of a passage."""
     return conditions.operands(clause.condition, wanted=True) if clause.role != "excluded" else ()
-
-
-def loosened(query: str, *, dropped: Container[str]) -> str:
-    """Returns the query without those of its conditions that are among `dropped`.
-
-    These are values of `required`, `phrases` and `excluded` of the parsed query: the quotes or the sign of the former
-    are removed, and excluded words altogether. So are conditions of `groups` as they are written, which leave their
-    words. A query of nothing else keeps them as words.
-    """
-    expression = expressions.read(normalise(query))
-    if expression is not None:
-        return _written_expression(expression, dropped)
-    tokens = _resolved(_tokens(normalise(query)))
-    written = [_written(token, is_dropped=token.text in dropped or _bare(token.text) in dropped) for token in tokens]
-    return " ".join(text for text in written if text) or " ".join(token.text for token in tokens)
-
-
-def _written_expression(expression: Expression, dropped: Container[str]) -> str:
-    clauses = [part for clause in expression.clauses for part in expressions.parts(clause)]
-    found = [_written_clause(clause, dropped) for clause in clauses]
-    words = (one.text for clause in clauses for one in conditions.operands(clause.condition))
-    return " ".join(text for text in found if text) or " ".join(words)
-
-
-def _written_clause(clause: Clause, dropped: Container[str]) -> str:
-    one, role = clause.condition, clause.role
-    text = expressions.written(one)
-    if role == "optional":
-        return text
-    if isinstance(one, TextCondition) and expressions.is_simple(one):
-        if one.text in dropped or _bare(one.text) in dropped:
-            return one.text if role == "required" else ""
-        sign = "-" if role == "excluded" else "" if one.is_phrase else "+"
-        return f"{sign}{text}"
-    whole = text if role == "required" else f"NOT {text}"
-    return " ".join(operand.text for operand in _scored(clause)) if whole in dropped else whole
-
-
-def _written(token: _Token, *, is_dropped: bool) -> str:
-    quoted = f'"{token.text}"' if "phrase" in token.kind else token.text
-    if token.kind.startswith("excluded"):
-        return "" if is_dropped else f"-{quoted}"
-    if token.text in operators.OPERATORS:
-        return token.text.lower()  # a word here, which may be an operator next to other words
-    if is_dropped:
-        return token.text
-    return f"+{quoted}" if token.required and token.kind == "word" else quoted
 
 
 def query_type(text: str) -> QueryType:

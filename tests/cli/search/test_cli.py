@@ -115,11 +115,13 @@ def test_why_explains_a_passage_by_its_uri_or_id(stepwell: Stepwell, notes: Path
     asked = ("--user", user, "--limit", 1, "--filters", '{"metadata": {"team": "masonry"}}')
     printed = stepwell("why", "lime mortar", hit["uri"], *asked)
     assert printed.code == 0, printed.err
-    assert "masonry" in printed.out, "what keeps it out"
+    assert "reason: filters.metadata.team leaves it out." in printed.out
+    placement = stepwell("why", "lime mortar", hit["uri"], *asked, "--json").json
+    assert (placement["kept_out_by"], placement["uri"]) == ("filters", hit["uri"])
     for key in ("chunk_id", "document_id"):
-        assert hit["uri"] in json.dumps(stepwell("why", "lime mortar", hit[key], *asked, "--json").json)
+        assert stepwell("why", "lime mortar", placement[key], *asked, "--json").json == placement
     missing = stepwell("why", "lime", "no/such[/].md", "--user", user)
-    assert (missing.code, "no/such[/].md" in missing.err) == (1, True)
+    assert (missing.code, "No such passage: no/such[/].md" in missing.err) == (1, True)
 
 
 @pytest.mark.parametrize(

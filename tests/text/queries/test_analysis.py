@@ -181,32 +181,3 @@ def test_quotation_marks_in_a_question_are_no_condition(query: str, phrases: tup
     assert parsed.phrases == phrases
     assert parsed.query_type == ("phrase" if phrases else "conceptual")
     assert all(word in parsed.words for phrase in phrases for word in phrase.split())
-
-
-@pytest.mark.parametrize(
-    ("query", "dropped", "expected"),
-    [
-        ('+tide "no cement" -lime outage', ("tide",), 'tide "no cement" -lime outage'),
-        ('+tide "no cement" -lime outage', ("no cement",), "+tide no cement -lime outage"),
-        ('+tide "no cement" -lime outage', ("lime",), '+tide "no cement" outage'),
-        ('cats AND dogs NOT "big dogs"', ("cats", "big dogs"), "cats +dogs"),
-        ("outage, -(lime).", ("lime",), "outage,"),
-        ("-lime", ("lime",), "lime"),
-        ("+gannet. reset", ("gannet",), "gannet. reset"),
-    ],
-)
-def test_conditions_are_removed_from_a_query(query: str, dropped: tuple[str, ...], expected: str) -> None:
-    assert analysis.loosened(query, dropped=set(dropped)) == expected
-
-
-PIECES = ("cat", "+dog", '"big fish"', '+"old hen"', "-bird", '-"red ox"', "AND", "OR", "NOT", "owl,", "(elk)", "-5")
-
-
-@given(st.lists(st.sampled_from(PIECES), max_size=8))
-def test_a_query_without_its_conditions_is_the_same_words(pieces: list[str]) -> None:
-    parsed = analysis.parse(" ".join(pieces))
-    conditions = {*parsed.required, *parsed.phrases, *parsed.excluded}
-    loosened = analysis.parse(analysis.loosened(" ".join(pieces), dropped=conditions))
-    if parsed.words:
-        assert not conditions & {*loosened.required, *loosened.phrases, *loosened.excluded}
-        assert loosened.words.lower().split() == parsed.words.lower().split()
