@@ -16,7 +16,7 @@ from app.pipelines.search.candidates import Candidates, Page, Ranking, Recalled
 from app.ranking import confidence, relevance
 from app.ranking.fusion_plan import FusionPlan
 from app.shapes import Answer, Candidate, Detail, EntityMatch, Filters, Hit, HybridResult, Json, Query, rrf
-from app.text.queries import expressions, literal_matches
+from app.text.queries import grammar, literal_matches
 
 log = logging.getLogger(__name__)
 
@@ -259,7 +259,7 @@ def _query_explained(query: Query, recalled: Recalled, context: SearchContext) -
         "required": list(parsed.required),
         "phrases": list(parsed.phrases),
         "excluded": list(parsed.excluded),
-        "groups": list(map(expressions.written, parsed.groups)),
+        "groups": list(map(grammar.written, parsed.groups)),
         "expression_error": parsed.expression_error,
         "condition_plan": result.condition_plan,
         "vector_plan": result.vector_plan,

@@ -16,7 +16,7 @@ from app.store.filters import filters
 from app.store.filters.filters import NamedCondition
 from app.store.search import passages, recall
 from app.store.search.passages import LegRanks, TestedConditions
-from app.text.queries import expressions
+from app.text.queries import grammar
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ async def _groups(db: Reading, trial: Trial, chunk_id: UUID) -> list[tuple[str, 
     lexical, found = trial.request.lexical, []
     for group in lexical.groups if lexical else ():
         alone = LexicalQuery(IndexText("", ""), groups=(group,))
-        found.append((expressions.written(group), not await recall.failing_conditions(db, [chunk_id], alone)))
+        found.append((grammar.written(group), not await recall.failing_conditions(db, [chunk_id], alone)))
     return found
 
 

@@ -9,7 +9,7 @@ from app.pipelines.why.obstacles import Case
 from app.pipelines.why.passage_facts import TestedCondition
 from app.ranking import rescoring
 from app.shapes import FilterPart, StepResult
-from app.text.queries import expressions
+from app.text.queries import grammar
 
 
 def of(case: Case) -> list[StepResult]:
@@ -41,7 +41,7 @@ def _words(case: Case) -> Iterator[StepResult]:
         yield StepResult("excluded_word", word not in case.facts.excluded_words, needed=word)
     for word in (*parsed.required, *parsed.phrases) if lexical.strict else ():
         yield StepResult("required_word", word not in case.facts.missing_words, needed=word)
-    for written in map(expressions.written, lexical.groups):
+    for written in map(grammar.written, lexical.groups):
         yield StepResult("condition", written not in case.facts.missing_words, needed=written)
 
 
