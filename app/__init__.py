@@ -12,8 +12,10 @@ app/
 ├── main.py          create_app(): the lifespan opens the pool and the providers; nothing happens at import
 ├── runtime/         opens and closes what every entry point needs: database, providers, limits
 ├── config/          one Settings; values are passed down, never imported by lower layers
-├── errors.py        the exception hierarchy, with status and code on each class
+├── errors.py        the exception hierarchy, and the status of each code
+├── concurrency/     bounds concurrent work
 ├── telemetry.py     logs and request ids
+├── concurrency/     bounds concurrent work: one limiter, one single flight, one runner of processes with limits
 ├── shapes/          the core types (frozen, slotted dataclasses) and the literal types that they share
 ├── api/             HTTP: a folder of routers and models a capability, and what they share: bodies, problems, limits
 ├── tools/           the registry of agent tools and its exports; the field types that tools and requests share

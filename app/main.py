@@ -21,8 +21,7 @@ from app.api.contract import success_examples
 from app.api.documents import facets_router as facets
 from app.api.documents import router as documents
 from app.api.documents import selection_router as selections
-from app.api.edge import admission, ingest_gate, origins, parse_times, rate_limits
-from app.api.edge.fair_queue import FairQueue
+from app.api.edge import admission, origins, parse_times, rate_limits
 from app.api.entities import router as entities
 from app.api.jobs import router as jobs
 from app.api.monitoring import health, loop_lag, metrics, request_ids, standby_metrics, traces
@@ -33,17 +32,22 @@ from app.api.search import router as search
 from app.api.search import synonyms_router as synonyms
 from app.api.site import docs, playground
 from app.api.sources import router as sources
+from app.concurrency.limiter import Limiter
 from app.config import Settings
 from app.pipelines.jobs import background
-from app.pipelines.linking import backfill
 from app.pipelines.maintenance import audit
 from app.pipelines.running.services import Services
 
 ROUTERS = (search, feedback, synonyms, multihop, documents, selections, facets, sources, jobs, entities, agents, health)
+MAX_WAITING_SEARCHES = 512
+"""Searches that wait in all processes; others get 503."""
+QUEUE_SHARE = 0.5
+"""Share of the deadline of a search for which it may wait."""
 DESCRIPTION = """
 Hybrid search over your documents: by vectors and by BM25, fused in one SQL statement.
 
-Every operation has an example that can be sent unchanged.
+Every operation has an example that can be sent unchanged. A read that sends the `X-Stepwell-Version` of an earlier
+response is not answered from a standby that is older.
 """
 TAGS = [
     {"name": "search", "description": "Search for passages."},
@@ -91,14 +95,14 @@ def create_app(
         redirect_slashes=False,
         responses=problems.EVERY_REQUEST,
         lifespan=lifespan,
-        telemetry=traces.configuration(export=chosen.otel),
+        telemetry=traces.configuration(export=chosen.exports_traces),
         generate_unique_id_function=_operation_id,
     )
     app.state.settings = chosen
     app.state.key_uses = audit.KeyUses()
     app.state.key_lookups = auth.KeyLookups()
     app.state.readiness = health.ReadinessCheck()
-    bodies.install(app, max_bytes=chosen.max_body_bytes)
+    bodies.install(app)
     for router in (*(module.router for module in ROUTERS), multihop.lists_router):
         app.include_router(router)
     for installed in (docs, playground, traces, schemes, problems, success_examples):
@@ -106,15 +110,13 @@ def create_app(
     metrics.install(app, access=chosen.metrics, totals=totals)
     for installed in (standby_metrics, versions, request_ids):
         installed.install(app)
-    admission.install(app, _search_queue(chosen))
-    ingest_gate.install(app, processes=chosen.workers)
+    admission.install(app, _searches(chosen), processes=chosen.workers)
     parse_times.install(app)
-    jobs.install(app)
     rate_limits.install(app, per_user=chosen.rate_limit_user, per_key=chosen.rate_limit_key)
     mcp.install(app)
-    if "dify" in chosen.contracts:
+    if "dify" in chosen.compat:
         dify_router.install(app)
-    origins.install(app, hosts=chosen.hosts, allowed=chosen.origins)
+    origins.install(app, hosts=chosen.hosts, allowed=chosen.allowed_origins)
     return app
 
 
@@ -127,8 +129,7 @@ def _build_routes(app: FastAPI) -> None:
 
 @asynccontextmanager
 async def _background_workers(app: FastAPI, services: Services) -> AsyncIterator[None]:
-    """Run the jobs, unless another process does, extract mentions, watch the standby, measure lag, store key uses."""
-    keys = services.chunking_options.entity_keys
+    """Run the jobs, unless another process does, watch the standby, measure lag, store key uses."""
     workers = [
         asyncio.create_task(loop_lag.monitor(app.state.metrics.lagged)),
         asyncio.create_task(audit.work(app.state.key_uses, db=services.db)),
@@ -137,8 +138,6 @@ async def _background_workers(app: FastAPI, services: Services) -> AsyncIterator
         workers.append(asyncio.create_task(background.run_forever(services, done=app.state.metrics.job_done)))
     if services.standby is not None:
         workers.append(asyncio.create_task(services.standby.watch()))
-    if services.owner is not None:
-        workers.append(asyncio.create_task(backfill.run_with_retries(services.owner, keys=keys, db=services.db)))
     try:
         yield
     finally:
@@ -149,12 +148,12 @@ async def _background_workers(app: FastAPI, services: Services) -> AsyncIterator
 
 async def _open(settings: Settings) -> tuple[Services, AsyncExitStack]:
     stack = AsyncExitStack()
-    return await stack.enter_async_context(runtime.open_services(settings, names_later=True)), stack
+    return await stack.enter_async_context(runtime.open_services(settings, runs_jobs=True)), stack
 
 
-def _search_queue(settings: Settings) -> FairQueue:
-    timeout_s = min(settings.queue_timeout_s, settings.search_timeout_s)
-    return FairQueue(settings.searches_at_once, max_waiting=settings.max_waiting_searches, timeout_s=timeout_s)
+def _searches(settings: Settings) -> Limiter:
+    waiting, timeout_s = -(-MAX_WAITING_SEARCHES // settings.workers), QUEUE_SHARE * settings.search_timeout_s
+    return Limiter(settings.searches_at_once, max_waiting=waiting, timeout_s=timeout_s)
 
 
 def _operation_id(route: APIRoute) -> str:

@@ -10,11 +10,11 @@ from stepwell_client.filters import created_after, file_types, folder, key
 
 def calls(stepwell: Client) -> None:
     """Calls of the synchronous client."""
-    answer = stepwell.search("lime", limit=3, group_by="document", cursor="c", detail="compact", min_confidence="high")
+    answer = stepwell.search("lime", limit=3, group={"size": 2}, cursor="c", detail="compact", min_confidence="high")
     for hit in answer.results:
-        print(hit.score, hit.title, hit.content, hit.start_offset, hit.page, hit.relevance, hit.more)
+        print(hit.score, hit.title, hit.text, hit.page, hit.relevance, [other.content for other in hit.more])
     chosen = key("team").equals("masonry") & ~created_after("2026-01-01")
-    stepwell.search_multihop("lime", max_hops=3, filters=chosen, detail="ids")
+    stepwell.search_multihop("lime", hops={"max_hops": 3}, filters=chosen, detail="ids", guidance={"mode": "force"})
     stepwell.similar("7f1e3c52-94a1-5b7e-9f0e-0d6a3b8f5c11", limit=2, cursor="c")
     stepwell.add("text", uri="a.md", metadata={"team": "masonry"})
     try:

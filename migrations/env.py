@@ -19,8 +19,6 @@ from app.store.schema import tables
 def run_on(connection: Connection) -> None:
     """Run the command on an open connection."""
     configure(connection)
-    # Where Citus is not loaded, only a superuser may set its parameters for a function: `db distribute` sets this one.
-    vars(context.script.get_revision("0015").module)["LOCALLY"] = "SELECT"
     with context.begin_transaction():
         context.run_migrations()
 
@@ -63,7 +61,7 @@ async def run_as_owner() -> None:
 
     async with runtime.open_owner_dsn(settings) as dsn:
         if await migration.on_connection(dsn, run) == migration.head():
-            await runtime.extract_again(settings, dsn)
+            await runtime.queue_linking(settings, dsn)
 
 
 if context.is_offline_mode():

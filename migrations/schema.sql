@@ -33,11 +33,6 @@ chunks.length integer NOT NULL
 chunks.start_offset integer NOT NULL
 chunks.tsv tsvector NOT NULL
 chunks.user_id text NOT NULL
-document_facets.attributes bytea NOT NULL DEFAULT '\x000000000000000000000000000000000000000000000000'::bytea
-document_facets.document_id uuid NOT NULL
-document_facets.ids bytea NOT NULL STORAGE e
-document_facets.texts bytea NOT NULL DEFAULT '\x0000'::bytea
-document_facets.user_id text NOT NULL
 documents.attributes_hash bytea NOT NULL
 documents.chunk_count integer NOT NULL
 documents.chunk_overlap smallint NOT NULL DEFAULT 24
@@ -56,7 +51,6 @@ documents.metadata jsonb NOT NULL DEFAULT '{}'::jsonb
 documents.moments jsonb NOT NULL GENERATED stepwell.moments(metadata)
 documents.names_version integer NOT NULL DEFAULT 0
 documents.page_starts integer[] NOT NULL DEFAULT '{}'::integer[]
-documents.sketch bytea
 documents.source_id uuid
 documents.source_path text
 documents.title text NOT NULL
@@ -94,10 +88,10 @@ entities.role text
 entities.type text NOT NULL
 entities.updated_at timestamp with time zone NOT NULL DEFAULT now()
 entities.user_id text NOT NULL
-entity_changes.lowered boolean NOT NULL DEFAULT false
+entity_changes.chunks_before bigint NOT NULL
 entity_changes.name text NOT NULL
 entity_changes.name_key bytea NOT NULL
-entity_changes.pending boolean NOT NULL DEFAULT true
+entity_changes.pending_since bigint
 entity_changes.user_id text NOT NULL
 entity_changes.version bigint NOT NULL
 entity_members.entity_id uuid NOT NULL
@@ -114,31 +108,14 @@ entity_vectors.user_id text NOT NULL
 entity_words.entity_id uuid NOT NULL
 entity_words.lexeme text NOT NULL
 entity_words.user_id text NOT NULL
-facet_changes.added bytea NOT NULL STORAGE e
-facet_changes.added_attributes bytea NOT NULL DEFAULT '\x'::bytea
-facet_changes.added_texts bytea NOT NULL DEFAULT '\x'::bytea
-facet_changes.change_id uuid NOT NULL
-facet_changes.place bigint NOT NULL
-facet_changes.removed bytea NOT NULL STORAGE e
-facet_changes.removed_attributes bytea NOT NULL DEFAULT '\x'::bytea
-facet_changes.removed_texts bytea NOT NULL DEFAULT '\x'::bytea
-facet_changes.user_id text NOT NULL
 facet_keys.distinct_values bigint NOT NULL
 facet_keys.documents bigint NOT NULL
-facet_keys.id integer
 facet_keys.key text NOT NULL
 facet_keys.type text NOT NULL
 facet_keys.user_id text NOT NULL
 facet_values.documents bigint NOT NULL
 facet_values.hash bigint NOT NULL
-facet_values.id integer
 facet_values.key text NOT NULL
-facet_values.magnitude numeric GENERATED 
-CASE jsonb_typeof(value)
-    WHEN 'number'::text THEN (value)::numeric
-    WHEN 'string'::text THEN (stepwell.microseconds((value #>> '{}'::text[])))::numeric
-    ELSE NULL::numeric
-END
 facet_values.opening text NOT NULL
 facet_values.user_id text NOT NULL
 facet_values.value jsonb NOT NULL
@@ -255,7 +232,6 @@ staged_documents.job_id uuid NOT NULL
 staged_documents.markdown boolean NOT NULL
 staged_documents.metadata jsonb NOT NULL DEFAULT '{}'::jsonb
 staged_documents.page_starts integer[] NOT NULL DEFAULT '{}'::integer[]
-staged_documents.sketch bytea
 staged_documents.source_id uuid
 staged_documents.source_path text
 staged_documents.title text NOT NULL
@@ -264,6 +240,7 @@ staged_documents.user_id text NOT NULL
 tenants.calibrated jsonb NOT NULL DEFAULT '{}'::jsonb
 tenants.calibration bigint[]
 tenants.created_at timestamp with time zone NOT NULL DEFAULT now()
+tenants.names_pause timestamp with time zone
 tenants.names_version bigint NOT NULL DEFAULT '0'::bigint
 tenants.next_chunk_no bigint NOT NULL DEFAULT '1'::bigint
 tenants.synonyms jsonb NOT NULL DEFAULT '[]'::jsonb
@@ -285,9 +262,6 @@ chunks ck_chunks_user_id CHECK ((user_id <> ''::text))
 chunks fk_chunks_documents FOREIGN KEY (user_id, document_id) REFERENCES stepwell.documents(user_id, document_id) ON DELETE CASCADE
 chunks pk_chunks PRIMARY KEY (user_id, chunk_id)
 chunks uq_chunks_user_id_document_id_chunk_index UNIQUE (user_id, document_id, chunk_index) DEFERRABLE
-document_facets ck_document_facets_user_id CHECK ((user_id <> ''::text))
-document_facets fk_document_facets_documents FOREIGN KEY (user_id, document_id) REFERENCES stepwell.documents(user_id, document_id) ON DELETE CASCADE
-document_facets pk_document_facets PRIMARY KEY (user_id, document_id)
 documents ck_documents_user_id CHECK ((user_id <> ''::text))
 documents fk_documents_sources FOREIGN KEY (user_id, source_id) REFERENCES stepwell.sources(user_id, source_id)
 documents pk_documents PRIMARY KEY (user_id, document_id)
@@ -319,12 +293,10 @@ entity_vectors pk_entity_vectors PRIMARY KEY (user_id, entity_id)
 entity_words ck_entity_words_user_id CHECK ((user_id <> ''::text))
 entity_words fk_entity_words_entities FOREIGN KEY (user_id, entity_id) REFERENCES stepwell.entities(user_id, entity_id) ON DELETE CASCADE
 entity_words pk_entity_words PRIMARY KEY (user_id, lexeme, entity_id)
-facet_changes ck_facet_changes_user_id CHECK ((user_id <> ''::text))
-facet_changes pk_facet_changes PRIMARY KEY (user_id, place)
 facet_keys ck_facet_keys_user_id CHECK ((user_id <> ''::text))
 facet_keys pk_facet_keys PRIMARY KEY (user_id, key, type)
 facet_values ck_facet_values_user_id CHECK ((user_id <> ''::text))
-facet_values pk_facet_values PRIMARY KEY (user_id, key, opening, hash) INCLUDE (id)
+facet_values pk_facet_values PRIMARY KEY (user_id, key, opening, hash)
 feedback ck_feedback_user_id CHECK ((user_id <> ''::text))
 feedback fk_feedback_documents FOREIGN KEY (user_id, document_id) REFERENCES stepwell.documents(user_id, document_id) ON DELETE CASCADE
 feedback pk_feedback PRIMARY KEY (user_id, feedback_id)
@@ -362,7 +334,7 @@ staged_chunks ck_staged_chunks_user_id CHECK ((user_id <> ''::text))
 staged_chunks pk_staged_chunks PRIMARY KEY (user_id, job_id, chunk_index)
 staged_documents ck_staged_documents_user_id CHECK ((user_id <> ''::text))
 staged_documents pk_staged_documents PRIMARY KEY (user_id, job_id)
-tenants ck_tenants_calibration CHECK ((cardinality(calibration) = ANY (ARRAY[4, 6])))
+tenants ck_tenants_calibration CHECK ((cardinality(calibration) = 6))
 tenants ck_tenants_user_id CHECK ((user_id <> ''::text))
 tenants pk_tenants PRIMARY KEY (user_id)
 text_statistics ck_text_statistics_user_id CHECK ((user_id <> ''::text))
@@ -380,6 +352,7 @@ CREATE INDEX ix_embedding_cache_user_id_used_at ON stepwell.embedding_cache USIN
 CREATE INDEX ix_embeddings_embedding ON stepwell.embeddings USING hnsw (embedding halfvec_cosine_ops) WITH (m='16', ef_construction='200')
 CREATE INDEX ix_embeddings_user_id_document_id ON stepwell.embeddings USING btree (user_id, document_id)
 CREATE INDEX ix_entities_user_id_name_entity_id ON stepwell.entities USING btree (user_id, name, entity_id) WHERE (origin <> 'text'::text)
+CREATE INDEX ix_entity_changes_pending ON stepwell.entity_changes USING btree (user_id, pending_since, name_key) WHERE (pending_since IS NOT NULL)
 CREATE INDEX ix_entity_changes_user_id_version ON stepwell.entity_changes USING btree (user_id, version)
 CREATE INDEX ix_entity_members_user_id_member_id ON stepwell.entity_members USING btree (user_id, member_id)
 CREATE INDEX ix_entity_names_entity_id_user_id ON stepwell.entity_names USING btree (entity_id, user_id)
@@ -398,12 +371,9 @@ CREATE INDEX ix_mentions_user_id_document_id ON stepwell.mentions USING btree (u
 CREATE INDEX ix_mentions_user_id_entity_id_kind_document_id ON stepwell.mentions USING btree (user_id, entity_id, kind, document_id) INCLUDE (count)
 CREATE INDEX ix_recognised_pictures_user_id_used_at ON stepwell.recognised_pictures USING btree (user_id, used_at)
 CREATE UNIQUE INDEX alembic_version_pkc ON stepwell.alembic_version USING btree (version_num)
-CREATE UNIQUE INDEX ix_facet_keys_id ON stepwell.facet_keys USING btree (user_id, id)
-CREATE UNIQUE INDEX ix_facet_values_id ON stepwell.facet_values USING btree (user_id, id)
 CREATE UNIQUE INDEX pk_api_keys ON stepwell.api_keys USING btree (key_id)
 CREATE UNIQUE INDEX pk_audit_log ON stepwell.audit_log USING btree (user_id, event_id)
 CREATE UNIQUE INDEX pk_chunks ON stepwell.chunks USING btree (user_id, chunk_id)
-CREATE UNIQUE INDEX pk_document_facets ON stepwell.document_facets USING btree (user_id, document_id)
 CREATE UNIQUE INDEX pk_documents ON stepwell.documents USING btree (user_id, document_id)
 CREATE UNIQUE INDEX pk_embedding_cache ON stepwell.embedding_cache USING btree (user_id, model, dimension, task, text_hash)
 CREATE UNIQUE INDEX pk_embedding_identity ON stepwell.embedding_identity USING btree (active)
@@ -415,9 +385,8 @@ CREATE UNIQUE INDEX pk_entity_members ON stepwell.entity_members USING btree (us
 CREATE UNIQUE INDEX pk_entity_names ON stepwell.entity_names USING btree (user_id, name_key, entity_id)
 CREATE UNIQUE INDEX pk_entity_vectors ON stepwell.entity_vectors USING btree (user_id, entity_id)
 CREATE UNIQUE INDEX pk_entity_words ON stepwell.entity_words USING btree (user_id, lexeme, entity_id)
-CREATE UNIQUE INDEX pk_facet_changes ON stepwell.facet_changes USING btree (user_id, place)
 CREATE UNIQUE INDEX pk_facet_keys ON stepwell.facet_keys USING btree (user_id, key, type)
-CREATE UNIQUE INDEX pk_facet_values ON stepwell.facet_values USING btree (user_id, key, opening, hash) INCLUDE (id)
+CREATE UNIQUE INDEX pk_facet_values ON stepwell.facet_values USING btree (user_id, key, opening, hash)
 CREATE UNIQUE INDEX pk_feedback ON stepwell.feedback USING btree (user_id, feedback_id)
 CREATE UNIQUE INDEX pk_headings ON stepwell.headings USING btree (user_id, entity_id, section_no, chunk_no)
 CREATE UNIQUE INDEX pk_hidden_chunks ON stepwell.hidden_chunks USING btree (user_id, first_no)
@@ -444,7 +413,6 @@ alembic_version off
 api_keys off 
 audit_log ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 chunks ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING  CASE WHEN ( SELECT (NULLIF(current_setting('stepwell.visible_documents'::text, true), ''::text) IS NOT NULL)) THEN (document_id IN ( SELECT unnest((NULLIF(current_setting('stepwell.visible_documents'::text, true), ''::text))::uuid[]) AS unnest)) ELSE ( SELECT true FROM stepwell.documents d WHERE ((d.user_id = chunks.user_id) AND (d.document_id = chunks.document_id)) LIMIT 1) END CHECK 
-document_facets ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 documents ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING jsonb_path_exists(metadata, ( SELECT (NULLIF(current_setting('stepwell.visible'::text, true), ''::text))::jsonpath AS "nullif"), CASE WHEN ( SELECT (current_setting('stepwell.visible_needs_document'::text, true) = 'true'::text)) THEN (moments || jsonb_build_object('document', document_id, 'source', source_id, 'uri', uri, 'created', (EXTRACT(epoch FROM created_at) * (1000000)::numeric))) ELSE '{}'::jsonb END, true) CHECK 
 embedding_cache ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 embedding_identity off 
@@ -456,7 +424,6 @@ entity_members ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting(
 entity_names ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING ( SELECT true FROM stepwell.entities e WHERE ((e.user_id = entity_names.user_id) AND (e.entity_id = entity_names.entity_id)) LIMIT 1) CHECK 
 entity_vectors ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING (( SELECT (current_setting('stepwell.shows_entities'::text, true) = 'true'::text)) AND ( SELECT true FROM stepwell.entities e WHERE ((e.user_id = entity_vectors.user_id) AND (e.entity_id = entity_vectors.entity_id)) LIMIT 1)) CHECK 
 entity_words ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING (( SELECT (current_setting('stepwell.shows_entities'::text, true) = 'true'::text)) AND ( SELECT true FROM stepwell.entities e WHERE ((e.user_id = entity_words.user_id) AND (e.entity_id = entity_words.entity_id)) LIMIT 1)) CHECK 
-facet_changes ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 facet_keys ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 facet_values ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 feedback ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
@@ -725,18 +692,6 @@ BEGIN
 END
 $function$
 
-CREATE OR REPLACE FUNCTION stepwell.verify_key(p_key_id text, p_secret_hash bytea)
- RETURNS TABLE(user_id text, scopes text[])
- LANGUAGE sql
- STABLE SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'pg_temp'
-AS $function$
-    SELECT k.user_id, k.scopes
-    FROM stepwell.api_keys AS k
-    WHERE k.key_id = p_key_id AND k.secret_hash = p_secret_hash AND k.filters IS NULL
-      AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
-    $function$
-
 CREATE OR REPLACE FUNCTION stepwell.visible_entities(p_user text)
  RETURNS TABLE(entity_id uuid, name text, type text, origin text)
  LANGUAGE sql
@@ -827,7 +782,6 @@ function plan_writes to stepwell_service: EXECUTE
 function token_key to stepwell_service: EXECUTE
 function use_list to stepwell_restricted: EXECUTE
 function vector_tables to stepwell_service: EXECUTE
-function verify_key to stepwell_service: EXECUTE
 function visible_entities to stepwell_restricted: EXECUTE
 function visible_names to stepwell_restricted: EXECUTE
 function watched_sources to stepwell_service: EXECUTE
@@ -838,7 +792,6 @@ schema stepwell to stepwell_service: USAGE
 table alembic_version to stepwell_service: SELECT
 table chunks to stepwell_restricted: SELECT
 table chunks to stepwell_service: DELETE, INSERT, SELECT, UPDATE
-table document_facets to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table documents to stepwell_restricted: SELECT
 table documents to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table embedding_cache to stepwell_service: DELETE, INSERT, SELECT, UPDATE
@@ -859,7 +812,6 @@ table entity_vectors to stepwell_restricted: SELECT
 table entity_vectors to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table entity_words to stepwell_restricted: SELECT
 table entity_words to stepwell_service: DELETE, INSERT, SELECT, UPDATE
-table facet_changes to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table facet_keys to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table facet_values to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table feedback to stepwell_service: DELETE, INSERT, SELECT, UPDATE

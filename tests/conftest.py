@@ -43,7 +43,9 @@ TOGETHER = (
     "tests/api/contract/test_success_examples.py",
 )
 """Tests of one process: they share a browser and the sample notes, whose storing takes eight seconds."""
-SLOW_FOLDERS = ("faults", "cli", "pipelines", "browser")
+END_TO_END = "tests/end_to_end/"
+"""Tests of one process too: they share two services."""
+SLOW_FOLDERS = ("faults", "cli", "pipelines", "browser", "end_to_end")
 MODEL = "fake"
 DIMENSION = 64
 TEMPLATE = "stepwell_template"
@@ -59,6 +61,8 @@ class ByFile(LoadFileScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
+        if file.startswith(END_TO_END):
+            return END_TO_END
         return TOGETHER[0] if file.startswith(TOGETHER) else file
 
 

@@ -12,19 +12,20 @@ from uuid import uuid4
 import httpx
 import uvicorn
 from fastapi import FastAPI, routing
+from requests_of import search_request
 
 from app import errors
 from app.config import Settings
 from app.main import create_app
-from app.pipelines.documents import documents, ingest
-from app.pipelines.documents.ingest import IngestOutcome
+from app.pipelines.documents import batches, documents, ingest
+from app.pipelines.documents.batches import IngestOutcome
 from app.pipelines.maintenance import keys
 from app.pipelines.running.budget import Budget
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.running.services import Services
 from app.pipelines.search import search
 from app.providers.base import Embedder, EmbeddingModel
-from app.shapes import Answer, IngestResult, Query, Upload, Vector
+from app.shapes import Answer, IngestResult, Upload, Vector
 from app.store.connection import transactions
 from app.store.connection.transactions import Database, Reading, Writing
 from app.store.embedded import postgres
@@ -70,13 +71,13 @@ class Tenant:
 
     async def many(self, uploads: Iterable[Upload]) -> list[IngestOutcome]:
         """Store many documents."""
-        outcomes = ingest.many(uploads, self.user_id, self.services())
+        outcomes = batches.store(uploads, self.user_id, self.services())
         return [outcome async for outcome in outcomes]
 
     async def ask(self, text: str, *, budget: Budget | None = None, **fields: Any) -> Answer:
         """Search."""
-        query = Query(self.user_id, text, **fields)
-        return await search.run(query, self.services(budget=budget or Budget()))
+        query = search_request(text, **fields)
+        return await search.run(query, self.user_id, self.services(budget=budget or Budget()))
 
     def services(self, **fields: Any) -> Services:
         """The services with which pipelines run for this user."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import functools
 import inspect
 import json
 import re
@@ -11,7 +12,7 @@ import runpy
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints, is_typeddict
 from uuid import uuid4
 
 import harness
@@ -38,8 +39,8 @@ from stepwell_client import (
 from stepwell_client.models import Hit
 from stepwell_client.uploading import File
 
-from app.api.contract.filter_models import SearchFilters
 from app.config import Settings
+from app.pipelines.requests.filter_models import SearchFilters
 from app.shapes import SourceRoots
 from app.store.connection.transactions import Database
 
@@ -75,10 +76,11 @@ async def test_documents_are_stored_found_read_listed_and_deleted(client: AsyncC
     assert (added.added, refused) == (3, [(1, "content", "blank_content"), (2, None, "invalid_json")])
     answer = await client.search("which mortar", limit=1, filters={"metadata": {"team": "masonry"}})
     assert [(hit.uri, hit.document_id) for hit in answer.results] == [("notes/lime.md", stored.document_id)]
-    details: tuple[options.Detail, ...] = ("full", "preview", "compact", "ids")
+    details: tuple[options.Detail, ...] = ("full", "compact", "ids")
     for detail in details:
-        [hit] = (await client.search("which mortar", limit=1, detail=detail, group_by="document")).results
+        [hit] = (await client.search("which mortar", limit=1, detail=detail, group={"by": "document"})).results
         assert hit.chunk_id == answer.results[0].chunk_id
+        assert ("lime mortar" in hit.text) == (detail != "ids")
     assert (await client.search_multihop("which mortar", limit=1)).results[0].hop == 1
     assert (await client.search_by_entity("which mortar")).results
     assert len((await client.similar(answer.results[0].chunk_id, limit=2)).results) == 2
@@ -135,7 +137,7 @@ async def test_a_source_is_added_synchronised_and_deleted(database: Database, tm
         job = await client.wait_for_job(queued.job_id)
         assert job.result["unchanged"] == 1
         assert [listed.documents for listed in (await client.sources()).sources] == [1]
-        assert (await client.delete_source(source.source_id)).remaining.documents == 0
+        assert (await client.delete_source(source.source_id)).sources_deleted == 1
 
 
 async def test_a_job_is_followed_to_its_end(client: AsyncClient) -> None:
@@ -410,7 +412,7 @@ def test_the_client_has_every_operation_of_the_contract() -> None:
 
 OPTIONS: dict[str, tuple[Any, set[str]]] = {
     "search": (options.SearchOptions, {"query"}),
-    "search/multihop": (options.MultihopOptions, {"query"}),
+    "search/multihop": (options.SearchOptions, {"query"}),
     "search/why": (options.WhyOptions, {"query"}),
     "similar": (options.SimilarOptions, {"chunk_id"}),
     "rerank": (options.RerankOptions, {"lists"}),
@@ -438,7 +440,18 @@ def test_results_and_options_have_the_fields_of_the_contract() -> None:
             _compare(fields.get((method, re.sub(r"{\w+}", "-", path)), {}), wanted, f"{method} {path}")
     for path, (given, own) in OPTIONS.items():
         body = CONTRACT["paths"][f"/api/rag/{path}"]["post"]["requestBody"]["content"]["application/json"]["schema"]
-        assert {*given.__annotations__} | own | {"omit_nulls"} == {*_fields(body, shared, ())} | {"omit_nulls"}, path
+        wanted = _fields(body, shared, ())
+        tuning = wanted.pop("ranking", {})
+        taken = _keys(given)
+        assert {*taken} | own == {*wanted, *tuning}, path
+        _compare(taken, {name: fields for name, fields in (wanted | tuning).items() if name not in own}, path)
+
+
+def _keys(kind: Any) -> dict[str, Any]:
+    """The keys of a typed dictionary, and theirs."""
+    if is_typeddict(kind):
+        return {name: _keys(one) for name, one in get_type_hints(kind).items()}
+    return functools.reduce(_joined, map(_keys, get_args(kind)), {})
 
 
 def _compare(own: dict[str, Any], wanted: dict[str, Any], place: str) -> None:

@@ -20,7 +20,7 @@ import pytest
 import server_folders
 from harness import Tenant, uris
 
-from app.pipelines.documents import ingest
+from app.pipelines.documents import batches, ingest
 from app.shapes import Upload
 from app.store.connection import transactions
 from app.store.connection.transactions import Database
@@ -105,7 +105,7 @@ async def test_an_interrupted_ingest_leaves_whole_documents_and_a_repeated_one_c
     acknowledged: dict[str, int] = {}
 
     async def ingesting() -> None:
-        outcomes = ingest.many(uploads, tenant.user_id, tenant.services())
+        outcomes = batches.store(uploads, tenant.user_id, tenant.services())
         async for outcome in outcomes:
             assert outcome.stored is not None
             acknowledged[str(outcome.upload.uri)] = outcome.stored.chunk_count

@@ -37,9 +37,7 @@ class Failure(NamedTuple):
 
 COMMANDS = {
     "serve": LazyCommand("serving.serve:serve", "Run the service until it is stopped."),
-    "serve-process": LazyCommand(
-        "serving.serve_process:serve_process", "Run one process of the service.", is_hidden=True
-    ),
+    "serve-process": LazyCommand("serving.serve:serve_process", "Run one process of the service.", is_hidden=True),
     "demo": LazyCommand("serving.demo:demo", "Ingest sample notes, run three searches and start the service."),
     "ingest": LazyCommand("documents.ingest:ingest", "Add files and folders."),
     "formats": LazyCommand("documents.formats:formats", "List the formats of files that are read."),

@@ -21,7 +21,7 @@ from app.ranking import logit_scales, relevance
 from app.ranking.logit_scales import Judged, Prior
 from app.shapes import (
     Answer,
-    CalibrationSource,
+    CalibrationBasis,
     LogitScale,
     RelevanceCalibration,
     StoredCalibration,
@@ -43,7 +43,7 @@ class Judgements:
     questions: Sequence[JudgedQuestion]
     unanswerable: Sequence[JudgedQuestion] = ()
     only_judged: bool = False
-    source: CalibrationSource = "judgements"
+    source: CalibrationBasis = "judgements"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +118,7 @@ class _Asking:
         hits: dict[bool, list[Prediction]] = {False: [], True: []}
         answers: list[Prediction] = []
         for strategy in STRATEGIES:
-            query = strategy.query(text, self.user_id, self.services)
-            found = await runner.answer(query, strategy, self.services)
+            found = await runner.answer(text, strategy, self.user_id, self.services)
             hits[found.hops is not None] += self._judged(found, grades)
             if found.answerable is not None:
                 scale = self.current.answerable if self.current else LogitScale()
@@ -139,7 +138,7 @@ class _Asking:
 
 
 def fitted(
-    questions: Sequence[AskedQuestion], unanswerable: Sequence[AskedQuestion], source: CalibrationSource
+    questions: Sequence[AskedQuestion], unanswerable: Sequence[AskedQuestion], source: CalibrationBasis
 ) -> Fitted:
     """The calibration that fits best, and its effect. Raises BadRequest for too few questions with judged hits."""
     judged = [one for one in questions if one.every_hit]

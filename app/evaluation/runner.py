@@ -8,30 +8,30 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from app import errors
 from app.evaluation import beir, calibration, metrics
 from app.evaluation.calibration import Prediction
-from app.pipelines.documents import documents, ingest
+from app.pipelines.documents import batches, documents
 from app.pipelines.entities import entity_lines
 from app.pipelines.linking import mention_refresh
 from app.pipelines.multihop import multihop
-from app.pipelines.multihop.multihop import Merge
+from app.pipelines.requests.search_request import GuidanceOptions, HopOptions, Ranking, SearchRequest
 from app.pipelines.running.services import Services
 from app.pipelines.search import search
 from app.shapes import (
     Answer,
     EntityDraft,
+    Extractor,
+    Filters,
     Fusion,
-    Guidance,
     GuidanceMode,
+    HopMerge,
     Json,
     Mode,
-    Query,
     Rerank,
-    TermMethod,
     limits,
 )
 
@@ -60,35 +60,40 @@ class Strategy:
     alpha: float | None = None
     compare: bool = False
     rerank: Rerank = "none"
-    term_method: TermMethod = "auto"
-    merge: Merge = "linked"
+    term_method: Extractor = "auto"
+    merge: HopMerge = "linked"
     max_hops: int = 2
     mmr: bool = False
     collapse: bool = False
 
-    def query(self, text: str, user_id: str, services: Services) -> Query:
-        """Returns the search for one question; for `multihop`, the search of its first hop."""
-        return Query(
-            user_id,
-            text,
-            limit=limits.MAX_MULTIHOP_HITS if self.mode == "multihop" else limits.MAX_HITS,
+    def query(self, text: str, filters: Filters) -> SearchRequest:
+        """Returns the search for one question, which may be longer than the API allows."""
+        is_multihop = self.mode == "multihop"
+        request = SearchRequest(
+            query=text[: limits.MAX_QUERY],
+            filters=filters,
+            limit=limits.MAX_MULTIHOP_HITS if is_multihop else limits.MAX_HITS,
             mode=API_MODES.get(self.mode, "auto"),
-            fusion=self.fusion,
-            k=services.rrf_k,
-            candidates=services.candidates,
-            guidance=self._guidance(services.guidance),
-            rerank=self.rerank,
-            mmr=self.mmr,
-            collapse=self.collapse,
-            reordering=services.reordering,
+            collapse="duplicates" if self.collapse else "off",
+            ranking=Ranking(
+                fusion=self.fusion,
+                guidance=self._guidance(),
+                rerank=self.rerank,
+                mmr=self.mmr,
+                hops=self._hops() if is_multihop else None,
+            ),
         )
+        return request.changed(query=text)
 
-    def _guidance(self, defaults: Guidance) -> Guidance:
+    def _hops(self) -> HopOptions:
+        return HopOptions(max_hops=self.max_hops, extractor=self.term_method, merge=self.merge)
+
+    def _guidance(self) -> GuidanceOptions:
         if self.mode == "flat" or (self.mode == "multihop" and self.hierarchy != "force"):
-            return defaults.off
+            return GuidanceOptions(mode="off", boost=False)
         mode: GuidanceMode = "force" if self.mode == "two_pass" else self.hierarchy
-        alpha = defaults.alpha if self.alpha is None else self.alpha
-        return replace(defaults, mode=mode, alpha=alpha, boost=self.boost)
+        options = GuidanceOptions(mode=mode, boost=self.boost)
+        return options if self.alpha is None else options.model_copy(update={"alpha": self.alpha})
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +218,7 @@ async def run(
     rankings, took, failed, predictions = [], [], 0, Predictions()
     for index, asked in enumerate(loaded.questions):
         start = time.perf_counter()
-        query = replace(strategy.query(asked.text, user_id, services), filters=asked.filters)
-        found = await answer(query, strategy, services)
+        found = await answer(asked.text, strategy, user_id, services, filters=asked.filters)
         took.append((time.perf_counter() - start) * 1000)
         rankings.append(ranked(found))
         predictions.add(found, asked.relevant)
@@ -226,8 +230,7 @@ async def run(
     skipped, not_reranked = loaded.skipped + refused, failed if strategy.rerank != "none" else None
     comparison = await _compared(loaded.questions, rankings, tenant, services) if strategy.compare else None
     for asked in unanswerable:
-        query = strategy.query(asked.text, user_id, services)
-        predictions.add(await answer(query, strategy, services), {})
+        predictions.add(await answer(asked.text, strategy, user_id, services), {})
     return EvaluationReport(
         measures,
         kinds,
@@ -247,8 +250,7 @@ async def _compared(
     """Asks the questions in mode `flat` and compares the rankings with these."""
     flat, pairs = Strategy("flat"), {}
     for asked, ranking in zip(questions, rankings, strict=True):
-        query = replace(flat.query(asked.text, tenant.user_id, services), filters=asked.filters)
-        unguided = ranked(await answer(query, flat, services))
+        unguided = ranked(await answer(asked.text, flat, tenant.user_id, services, filters=asked.filters))
         pairs[asked.query_id] = (metrics.ndcg(unguided, asked.relevant, 10), metrics.ndcg(ranking, asked.relevant, 10))
     return Comparison(pairs)
 
@@ -316,7 +318,7 @@ async def _ingest(
 ) -> tuple[int, int]:
     """Stores the set; returns the numbers of chunks embedded and documents rejected."""
     embedded = refused = done = 0
-    outcomes = ingest.many(loaded.documents, user_id, services)
+    outcomes = batches.store(loaded.documents, user_id, services)
     async for outcome in outcomes:
         embedded += outcome.stored.embedded if outcome.stored else 0
         refused += outcome.stored is None
@@ -334,14 +336,12 @@ async def _delete_others(uris: set[str], user_id: str, services: Services) -> No
         after = (page[-1].created_at, page[-1].document_id)
 
 
-async def answer(query: Query, strategy: Strategy, services: Services) -> Answer:
-    """Runs one query with the strategy's pipeline."""
-    if strategy.mode != "multihop":
-        return await search.run(query, services)
-    question = multihop.MultihopQuery(
-        query, max_hops=strategy.max_hops, term_method=strategy.term_method, merge=strategy.merge
-    )
-    return await multihop.run(question, services)
+async def answer(
+    text: str, strategy: Strategy, user_id: str, services: Services, *, filters: Filters | None = None
+) -> Answer:
+    """Asks one question with the strategy's pipeline."""
+    run = multihop.run if strategy.mode == "multihop" else search.run
+    return await run(strategy.query(text, filters or Filters()), user_id, services)
 
 
 def ranked(found: Answer) -> list[str]:

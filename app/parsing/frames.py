@@ -1,13 +1,11 @@
-"""Encodes the messages between the service and the process that parses files.
+"""Defines the messages between the service and the process that parses files.
 
-A message is its length in four bytes, then JSON in UTF-8. The content of a file of an archive follows its message, and
-so do the pixels of a picture to recognise, which the service answers with the lines on it. JSON and not pickle, because
-the service must not trust a process that reads hostile files.
+The content of a file of an archive follows its message, and so do the pixels of a picture to recognise, which the
+service answers with the lines on it.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -16,7 +14,6 @@ from typing import Any
 from app.parsing.files import ArchiveMember
 from app.shapes import ExtractedDocument, Picture, RecognisedLine
 
-LENGTH_BYTES = 4
 PICTURE_CPU_S = 2
 """Seconds that reading a file may take in addition for each picture of it that is recognised."""
 
@@ -36,17 +33,6 @@ class ParseRequest:
     cpu_s: int
     memory_bytes: int
     recognises: bool = False
-
-
-def encode(message: dict[str, Any]) -> bytes:
-    """A message with its length."""
-    body = json.dumps(message, ensure_ascii=True, separators=(",", ":"), default=str).encode()
-    return len(body).to_bytes(LENGTH_BYTES, "big") + body
-
-
-def decode(body: bytes) -> dict[str, Any]:
-    """The message in the bytes after its length. Raises ValueError, TypeError."""
-    return dict(json.loads(body))
 
 
 def from_document(document: ExtractedDocument) -> dict[str, Any]:

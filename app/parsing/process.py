@@ -1,21 +1,21 @@
 """Passes files to a process that parses them, and ends it when a file exceeds the limits of memory or time.
 
-The process inherits neither sockets nor environment variables, and so no keys. It parses one file after the other and
-is replaced after a failure. A parser serves one user only, so that a hostile file cannot read another user's.
+The process parses one file after the other and is replaced after a failure. A parser serves one user only, so that a
+hostile file cannot read another user's.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-import os
-import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any, Self
 
+from app.concurrency import limited_process
+from app.concurrency.limited_process import LimitedProcess
 from app.errors import UnreadableFile, UnreadableReason
 from app.parsing import files, frames
 from app.parsing.files import ArchiveMember
@@ -24,8 +24,6 @@ from app.shapes import ExtractedDocument, Picture, RecognisedLine, recognition
 
 FILES_PER_PROCESS = 200
 """Files after which a process is replaced, because libraries may leak memory."""
-SLICE = 1_000_000
-"""Bytes of a file that are passed at once, so that few of them are buffered."""
 MAX_PAGES = 1_000_000
 """Pages of a file of which a picture can be one."""
 MAX_PICTURES = 5_000
@@ -102,7 +100,7 @@ class Parser:
         self._limits = limits
         self._share = share or ParseShare()
         self._recognise = recognise
-        self._process: asyncio.subprocess.Process | None = None
+        self._process = LimitedProcess(limited_process.module("app.parsing.worker"))
         self._files = 0
 
     @property
@@ -161,31 +159,24 @@ class Parser:
         self, request: frames.ParseRequest, raw: bytes, budget: _Budget
     ) -> AsyncGenerator[dict[str, Any], None]:
         """The messages about a file up to the one on its end. Raises EOFError if the process ends before it."""
-        process = await self._started()
+        await self._process.start()
         self._files += 1
-        assert process.stdin is not None
-        assert process.stdout is not None
         async with budget.waiting():
-            process.stdin.write(frames.encode(asdict(request)))
-            for start in range(0, len(raw), SLICE):
-                process.stdin.write(memoryview(raw)[start : start + SLICE])
-                await process.stdin.drain()
+            await self._process.send(asdict(request), raw)
         while True:
             async with budget.waiting():
-                length = int.from_bytes(await process.stdout.readexactly(frames.LENGTH_BYTES), "big")
-                budget.take(length)
-                message = frames.decode(await process.stdout.readexactly(length))
+                message = await self._process.receive(budget.take)
                 if "member" in message:
-                    message["member"] = await _member(process.stdout, **message["member"])
-                picture = await _picture(process.stdout, **message["picture"]) if "picture" in message else None
+                    message["member"] = await self._member(**message["member"])
+                picture = await self._picture(**message["picture"]) if "picture" in message else None
             if picture is not None:
-                await self._answer(picture, process.stdin, budget)
+                await self._answer(picture, budget)
                 continue
             yield message
             if "code" in message:
                 return
 
-    async def _answer(self, picture: Picture, target: asyncio.StreamWriter, budget: _Budget) -> None:
+    async def _answer(self, picture: Picture, budget: _Budget) -> None:
         """Recognise a picture for the process. Raises ValueError if it is not to be sent, and TimeoutError."""
         if self._recognise is None:
             raise ValueError("no picture was asked for")
@@ -194,35 +185,26 @@ class Parser:
                 answer = frames.from_lines(await self._recognise(picture))
         except Unrecognised as error:
             answer = {"refused": str(error)}
-        target.write(frames.encode(answer))
-        await target.drain()
+        await self._process.send(answer)
 
-    async def _started(self) -> asyncio.subprocess.Process:
-        if self._process is None or self._process.returncode is not None:
-            self._files = 0
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-I",
-                "-m",
-                "app.parsing.worker",
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
-                env={"PATH": os.defpath, "LANG": "C.UTF-8"},
-                cwd="/",
-            )
-        return self._process
+    async def _member(self, *, path: str, size: int, refused: str, is_too_large: bool) -> ArchiveMember:
+        """A file of an archive, whose content follows its message. Raises EOFError, ValueError, TypeError."""
+        if not 0 <= size <= files.LARGEST_MEMBER:
+            raise ValueError("the file of the archive is too large")
+        return ArchiveMember(str(path), await self._process.read(size), str(refused), bool(is_too_large))
+
+    async def _picture(self, *, width: int, height: int, page: int, pages: int) -> Picture:
+        """A picture, whose pixels follow its message. Raises EOFError, ValueError, TypeError."""
+        if not (width > 0 and height > 0 and width * height <= recognition.MAX_PIXELS):
+            raise ValueError("the picture has a wrong size")
+        if not 0 <= page <= pages <= MAX_PAGES:
+            raise ValueError("the picture is on no page")
+        return Picture(width, height, await self._process.read(width * height), int(page), int(pages))
 
     async def stop(self) -> None:
         """End the process; the next file starts another."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        with suppress(ProcessLookupError):
-            process.kill()
-        if process.stdin is not None:
-            process.stdin.close()
-        await process.wait()
+        self._files = 0
+        await self._process.stop()
 
 
 class _Budget:
@@ -265,24 +247,6 @@ class _Budget:
         self._bytes -= size
         if self._bytes < 0:
             raise ValueError("the documents of the file are too large")
-
-
-async def _member(
-    source: asyncio.StreamReader, *, path: str, size: int, refused: str, is_too_large: bool
-) -> ArchiveMember:
-    """A file of an archive, whose content follows its message. Raises EOFError, ValueError, TypeError."""
-    if not 0 <= size <= files.LARGEST_MEMBER:
-        raise ValueError("the file of the archive is too large")
-    return ArchiveMember(str(path), await source.readexactly(size), str(refused), bool(is_too_large))
-
-
-async def _picture(source: asyncio.StreamReader, *, width: int, height: int, page: int, pages: int) -> Picture:
-    """A picture, whose pixels follow its message. Raises EOFError, ValueError, TypeError."""
-    if not (width > 0 and height > 0 and width * height <= recognition.MAX_PIXELS):
-        raise ValueError("the picture has a wrong size")
-    if not 0 <= page <= pages <= MAX_PAGES:
-        raise ValueError("the picture is on no page")
-    return Picture(width, height, await source.readexactly(width * height), int(page), int(pages))
 
 
 def _check(message: dict[str, Any]) -> None:

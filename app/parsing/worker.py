@@ -1,19 +1,18 @@
 """Main function of the process that parses files: reads files from standard input and writes their documents.
 
-The limits of memory and of CPU time are set before a file is read. Whatever libraries print is discarded.
+The limits of memory and of CPU time are set before a file is read.
 """
 
 from __future__ import annotations
 
 import importlib
-import os
 import resource
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import BinaryIO
 
+from app.concurrency import pipes
 from app.errors import UnreadableFile
 from app.parsing import archives, formats, frames, old_office
 from app.parsing.files import ArchiveMember, InputFile
@@ -21,22 +20,14 @@ from app.parsing.formats import FileFormat
 from app.shapes import ExtractedDocument, Picture, RecognisedLine
 
 DAMAGED = "The file is damaged, or its content does not have the format that its beginning has."
-NICENESS = 10
-"""How far the priority of the process is below that of the service, which answers other users meanwhile."""
 OUT_OF_MEMORY = "The file needs more memory to be read than is allowed: split it."
 
 
 def main() -> None:
     """Parse files until standard input ends."""
-    source = sys.stdin.buffer
-    target = os.fdopen(os.dup(1), "wb")
-    null = os.open(os.devnull, os.O_WRONLY)
-    for descriptor in (1, 2):
-        os.dup2(null, descriptor)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    os.nice(NICENESS)
-    while length := source.read(frames.LENGTH_BYTES):
-        request = frames.ParseRequest(**frames.decode(source.read(int.from_bytes(length, "big"))))
+    source, target = pipes.prepare()
+    while (message := pipes.read(source)) is not None:
+        request = frames.ParseRequest(**message)
         _limit(request.memory_bytes, request.cpu_s)
         raw = source.read(request.size)
         recognise = partial(_recognise, source, target) if request.recognises else None
@@ -47,17 +38,16 @@ def main() -> None:
 
 def _limit(memory_bytes: int, cpu_s: int) -> None:
     """Set the limits of a file; that of CPU time counts from now."""
-    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, resource.RLIM_INFINITY))
+    pipes.limit_memory(memory_bytes)
     seconds = int(time.process_time()) + 1 + cpu_s
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
 
 
 def _recognise(source: BinaryIO, target: BinaryIO, picture: Picture) -> Sequence[RecognisedLine]:
     """The lines on a picture, from the service; the limit of CPU time is raised for it. Raises UnreadableFile."""
-    target.write(frames.encode(frames.from_picture(picture)))
-    target.write(picture.pixels)
+    pipes.write(target, frames.from_picture(picture), picture.pixels)
     target.flush()
-    answer = frames.decode(source.read(int.from_bytes(source.read(frames.LENGTH_BYTES), "big")))
+    answer = pipes.read(source) or {"refused": "The service has ended."}
     if "refused" in answer:
         raise UnreadableFile("parse_limit", str(answer["refused"]))
     seconds, _ = resource.getrlimit(resource.RLIMIT_CPU)
@@ -70,17 +60,17 @@ def _parts(request: frames.ParseRequest, file: InputFile) -> Iterator[bytes]:
     try:
         for found in read(file, formats.BY_NAME[request.format]):
             if isinstance(found, ArchiveMember):
-                yield frames.encode(frames.from_member(found))
+                yield pipes.encode(frames.from_member(found))
                 yield found.raw
             else:
-                yield frames.encode(frames.from_document(found))
-        end = frames.encode({"code": None})
+                yield pipes.encode(frames.from_document(found))
+        end = pipes.encode({"code": None})
     except UnreadableFile as error:
-        end = frames.encode({"code": error.code, "message": error.message})
+        end = pipes.encode({"code": error.code, "message": error.message})
     except MemoryError:
-        end = frames.encode({"code": "parse_limit", "message": OUT_OF_MEMORY})
+        end = pipes.encode({"code": "parse_limit", "message": OUT_OF_MEMORY})
     except Exception:  # any failure of a library on a hostile file
-        end = frames.encode({"code": "damaged", "message": DAMAGED})
+        end = pipes.encode({"code": "damaged", "message": DAMAGED})
     yield end
 
 

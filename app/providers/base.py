@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from app import errors
-from app.providers.calls.policy import CallPolicy
+from app.providers.calls import RemoteCalls
 from app.shapes import AllowedHosts, Vector
 
 
@@ -121,10 +121,10 @@ def for_user(embedder: Embedder, user_id: str) -> Embedder:
     return embedder if of_user is None else of_user(user_id)
 
 
-def policy_of(model: object) -> CallPolicy | None:
-    """The policy of the calls to an embedder, language model or re-ranker; None for a model in this process."""
-    policy = getattr(model, "policy", None)
-    return policy if isinstance(policy, CallPolicy) else None
+def calls_of(model: object) -> RemoteCalls | None:
+    """The calls of an embedder, language model or re-ranker; None for a model in this process."""
+    calls = getattr(model, "calls", None)
+    return calls if isinstance(calls, RemoteCalls) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,12 +201,12 @@ class PageFetcher(Protocol):
     """Fetches one page or file of the public web."""
 
     def normalised(self, address: str) -> str:
-        """An http or https address as it is fetched and stored, without its fragment. Raises BlockedUrl."""
+        """An http or https address as it is fetched and stored, without its fragment. Raises `blocked_url`."""
         ...
 
     async def fetch(self, address: str, *, allowed: AllowedHosts, known: Validators | None = None) -> WebPage | None:
         """The page at an http or https address; None if it is still the version that `known` names.
 
-        Raises BlockedUrl for an address that may not be fetched, FetchFailed and SiteUnavailable.
+        Raises `blocked_url` for an address that may not be fetched, `fetch_failed` and `site_unavailable`.
         """
         ...

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 from cachetools import LRUCache
 
+from app.concurrency.single_flight import SingleFlight
 from app.providers import base
-from app.providers.calls.flights import Flights
-from app.providers.calls.policy import CallPolicy
+from app.providers.calls import RemoteCalls
 from app.shapes import Vector
 
 _Key = tuple[str, str]
+SIZE = 2_000
+"""Query vectors that are kept."""
 
 
 class CachingEmbedder:
@@ -26,10 +28,10 @@ class CachingEmbedder:
     cached: an ingest seldom repeats one and would evict queries.
     """
 
-    def __init__(self, embedder: base.Embedder, *, size: int = 2048) -> None:
+    def __init__(self, embedder: base.Embedder, *, size: int = SIZE) -> None:
         self._embedder = embedder
         self._vectors: LRUCache[_Key, array[float]] = LRUCache(size)
-        self._flights: Flights[_Key, Vector] = Flights()
+        self._flights: SingleFlight[_Key, Vector] = SingleFlight()
         self.queries_in_flight = 0
         self.passages_in_flight = 0
 
@@ -39,9 +41,9 @@ class CachingEmbedder:
         return self._embedder.model
 
     @property
-    def policy(self) -> CallPolicy | None:
-        """The wrapped embedder's policy; None for a model in this process."""
-        return base.policy_of(self._embedder)
+    def calls(self) -> RemoteCalls | None:
+        """The wrapped embedder's calls; None for a model in this process."""
+        return base.calls_of(self._embedder)
 
     def for_user(self, user_id: str) -> base.Embedder:
         """An embedder that uses this user's entries of the cache."""
@@ -88,9 +90,9 @@ class _UserEmbedder:
         return self.shared.model
 
     @property
-    def policy(self) -> CallPolicy | None:
-        """The wrapped embedder's policy; None for a model in this process."""
-        return self.shared.policy
+    def calls(self) -> RemoteCalls | None:
+        """The wrapped embedder's calls; None for a model in this process."""
+        return self.shared.calls
 
     async def embed_query(self, text: str) -> Vector:
         """The query's vector, from the user's cache if it is there. Raises what the wrapped embedder raises."""

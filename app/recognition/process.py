@@ -1,33 +1,30 @@
 """Passes pictures to a process that recognises their text, one at a time, shared fairly by the users.
 
-The process inherits neither sockets nor environment variables, and so no keys. It is started with the first picture,
-replaced after a failure, and ended when it has been idle for a while, because its models take much memory.
+The process is started with the first picture, replaced after a failure, and ended when it has been idle for a while,
+because its models take much memory.
 """
 
 from __future__ import annotations
 
 import asyncio
 import importlib.util
-import json
-import os
-import sys
-from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
+from app.concurrency import limited_process
+from app.concurrency.limited_process import LimitedProcess
+from app.concurrency.limiter import Limiter
 from app.shapes import Picture, RecognisedLine
 
 LIBRARY = "rapidocr"
 VERSION = "rapidocr-3/PP-OCRv6-small"
 """Names the recogniser and its models; lines that another one recognised are recognised again."""
-MAX_LINE = 16_000_000
+MAX_LINES = 16_000_000
 """Bytes of the lines of one picture as JSON."""
-WORKER = (sys.executable, "-I", "-m", "app.recognition.worker")
+WORKER = limited_process.module("app.recognition.worker")
 """The program that recognises pictures, without its arguments: bytes of memory, and threads."""
-_PIPE = 1_000_000
 
 
 class RecognitionFailed(Exception):
@@ -61,9 +58,9 @@ class Recogniser:
 
     def __init__(self, limits: RecognitionLimits | None = None, *, program: Sequence[str] = WORKER) -> None:
         self._limits = limits or RecognitionLimits()
-        self._program = program
-        self._process: asyncio.subprocess.Process | None = None
-        self._turns = _Turns()
+        arguments = (str(self._limits.memory_bytes), str(self._limits.threads))
+        self._process = LimitedProcess((*program, *arguments), {"OMP_NUM_THREADS": "1"})
+        self._turns = Limiter(1)
         self._idle: asyncio.TimerHandle | None = None
         self._stopping: asyncio.Task[None] | None = None
 
@@ -76,7 +73,7 @@ class Recogniser:
         self._stay()
         if self._stopping is not None:
             await self._stopping
-        await self._stop()
+        await self._process.stop()
 
     async def lines(self, picture: Picture, user_id: str) -> list[RecognisedLine]:
         """The lines of text on a picture, in no particular order. Raises RecognitionFailed.
@@ -99,41 +96,19 @@ class Recogniser:
                     lines = await self._answer(picture)
                 finished = True
                 return lines
-            except (TimeoutError, OSError, EOFError, ValueError, TypeError) as error:
+            except (TimeoutError, OSError, EOFError, ValueError, TypeError, KeyError) as error:
                 if is_last or isinstance(error, TimeoutError):
                     raise RecognitionFailed from error
             finally:
                 if not finished:
-                    await self._stop()
+                    await self._process.stop()
         raise AssertionError
 
     async def _answer(self, picture: Picture) -> list[RecognisedLine]:
-        process = await self._started()
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(json.dumps([picture.width, picture.height]).encode() + b"\n")
-        for start in range(0, len(picture.pixels), _PIPE):
-            process.stdin.write(memoryview(picture.pixels)[start : start + _PIPE])
-            await process.stdin.drain()
-        answer = await process.stdout.readline()
-        if not answer.endswith(b"\n"):
-            raise EOFError
-        return [as_line(*one) for one in json.loads(answer)]
-
-    async def _started(self) -> asyncio.subprocess.Process:
-        if self._process is None or self._process.returncode is not None:
-            self._process = await asyncio.create_subprocess_exec(
-                *self._program,
-                str(self._limits.memory_bytes),
-                str(self._limits.threads),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
-                env={"PATH": os.defpath, "LANG": "C.UTF-8", "OMP_NUM_THREADS": "1"},
-                cwd="/",
-                limit=MAX_LINE,
-            )
-        return self._process
+        await self._process.start()
+        await self._process.send({"width": picture.width, "height": picture.height}, picture.pixels)
+        answer = await self._process.receive(_check_size)
+        return [as_line(*one) for one in answer["lines"]]
 
     def _stay(self) -> None:
         if self._idle is not None:
@@ -142,59 +117,13 @@ class Recogniser:
 
     def _expire(self) -> None:
         """End the process, which waits for its next picture."""
-        if not self._turns.is_taken and self._process is not None:
-            self._stopping = asyncio.ensure_future(self._stop())
-
-    async def _stop(self) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            return
-        with suppress(ProcessLookupError):
-            process.kill()
-        if process.stdin is not None:
-            process.stdin.close()
-        await process.wait()
+        if not self._turns.running:
+            self._stopping = asyncio.ensure_future(self._process.stop())
 
 
-class _Turns:
-    """One turn at a time; those who wait are served round-robin by user."""
-
-    def __init__(self) -> None:
-        self.is_taken = False
-        self._lines: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
-
-    @asynccontextmanager
-    async def turn(self, user: str) -> AsyncIterator[None]:
-        """Hold the turn during the block."""
-        if self.is_taken:
-            await self._wait(user)
-        self.is_taken = True
-        try:
-            yield
-        finally:
-            self._pass_on()
-
-    async def _wait(self, user: str) -> None:
-        granted = asyncio.get_running_loop().create_future()
-        self._lines.setdefault(user, deque()).append(granted)
-        try:
-            await granted
-        except asyncio.CancelledError:
-            if granted.done() and not granted.cancelled():
-                self._pass_on()
-            raise
-
-    def _pass_on(self) -> None:
-        self.is_taken = False
-        while self._lines:
-            user, line = self._lines.popitem(last=False)
-            granted = line.popleft()
-            if line:
-                self._lines[user] = line
-            if not granted.done():
-                self.is_taken = True
-                granted.set_result(None)
-                return
+def _check_size(size: int) -> None:
+    if size > MAX_LINES:
+        raise ValueError("the lines of the picture are too large")
 
 
 def as_line(text: str, score: float, corners: Sequence[Any]) -> RecognisedLine:

@@ -1,19 +1,16 @@
 """Main function of the process that recognises text: reads pictures from standard input and writes their lines.
 
-It reads pixels and no file format, so that no decoder runs here. Whatever libraries print is discarded.
+It reads pixels and no file format, so that no decoder runs here.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import resource
 import sys
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-NICENESS = 10
-"""How far the priority of the process is below that of the service, which answers searches meanwhile."""
+from app.concurrency import pipes
+
 DETECTED_SIDE = 1_280
 """Pixels of the longer side to which a picture is scaled for finding its lines; they are read in full size."""
 LEAST_SCORE = 0.5
@@ -24,27 +21,22 @@ DOUBTFUL = 0.75
 
 def main() -> None:
     """Recognise pictures until standard input ends. Arguments: bytes of memory, and threads."""
-    source, target = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    null = os.open(os.devnull, os.O_WRONLY)
-    for descriptor in (1, 2):
-        os.dup2(null, descriptor)
+    source, target = pipes.prepare()
     memory, threads = int(sys.argv[1]), int(sys.argv[2])
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (memory, resource.RLIM_INFINITY))
-    os.nice(NICENESS)
+    pipes.limit_memory(memory)
     engine = _engine(threads)
     for picture in _pictures(source):
         lines = [] if picture.min() == picture.max() else _lines(engine, picture)
-        target.write(json.dumps(lines).encode() + b"\n")
+        pipes.write(target, {"lines": lines})
         target.flush()
 
 
 def _pictures(source: BinaryIO) -> Iterator[Any]:
-    """Each picture as an array; a line with its width and height comes before its pixels."""
+    """Each picture as an array; its pixels follow a message with its width and height."""
     import numpy as np
 
-    while head := source.readline():
-        width, height = json.loads(head)
+    while (message := pipes.read(source)) is not None:
+        width, height = message["width"], message["height"]
         yield np.frombuffer(source.read(width * height), dtype=np.uint8).reshape(height, width)
 
 

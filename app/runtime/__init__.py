@@ -6,6 +6,7 @@ import functools
 import math
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from pathlib import Path
 
 import stamina
 from pydantic import SecretStr
@@ -13,16 +14,17 @@ from pydantic import SecretStr
 from app import errors
 from app.config import Settings, usable_cores
 from app.parsing.process import ParseLimits
-from app.pipelines.linking import backfill
+from app.pipelines.linking import mention_refresh
 from app.pipelines.maintenance import local_token
 from app.pipelines.running.budget import Budget
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.running.services import Services, VectorCache
+from app.providers.calls import BULK_PATIENCE_S
 from app.providers.web.fetching import WebFetcher
 from app.recognition import process
 from app.recognition.process import Recogniser, RecognitionLimits
 from app.runtime import locations, models
-from app.shapes import AllowedHosts, FeedbackOptions, Guidance, Reordering, SourceRoots
+from app.shapes import AllowedHosts, FeedbackOptions, SourceRoots
 from app.store.connection import transactions
 from app.store.connection.transactions import Database, ServerHooks, TimeLimits
 from app.store.embedded import postgres
@@ -34,6 +36,8 @@ PROVIDER_GRACE_S = 0.25
 """Seconds by which a pipeline's timeout exceeds the provider's, so that the circuit breaker counts the failure."""
 START_RETRY_S = 20.0
 """Seconds for which a start retries an unavailable database."""
+OVERLAP_SHARE = 0.15
+"""Overlap of neighbouring chunks of a section, as a share of the target size of a chunk."""
 MOST_RECOGNITION_THREADS = 4
 """Threads beyond which recognising a page hardly gets faster."""
 OWNER_STATEMENT_MS = 3_600_000
@@ -42,76 +46,82 @@ OWNER_STATEMENT_MS = 3_600_000
 
 @asynccontextmanager
 async def open_services(
-    settings: Settings, *, pool_size: int | None = None, names_later: bool = False
+    settings: Settings,
+    *,
+    pool_size: int | None = None,
+    runs_jobs: bool = False,
+    patience_s: float = BULK_PATIENCE_S,
 ) -> AsyncIterator[Services]:
     """Opens a checked database, the embedder and the configured providers, and closes them in reverse.
 
-    An embedded database is started and migrated first. The mentions of documents that older versions stored there are
-    extracted again, unless the caller does so later (`backfill.run_with_retries` with `owner`). Raises
-    SchemaMismatch, DatabaseUnavailable, EmbeddedServerError, ProviderError, LocalTokenError.
+    An embedded database is started and migrated first. Texts that older versions linked there are linked again, unless
+    the caller runs the jobs that do so. `patience_s` is for how long passages are sent again while a remote embedder
+    fails. Raises SchemaMismatch, DatabaseUnavailable, EmbeddedServerError, ProviderError, `local_token_unusable`.
     """
     async with AsyncExitStack() as stack:
         database, owner = await stack.enter_async_context(_open_databases(settings, pool_size))
         with _naming_server(settings.database_url, "DATABASE_URL"):
             await _checked(database, settings)
-        if owner is not None and not names_later:
-            with suppress(errors.DiskFull):  # the next command does it; searches need no room
-                await backfill.run(owner, keys=entity_keys(settings), db=database)
+        users = await _to_link_again(owner) if owner is not None else []
         standby = await stack.enter_async_context(open_standby(settings, database, pool_size))
-        embedder = await stack.enter_async_context(models.open_stored(settings, database))
+        embedder = await stack.enter_async_context(models.open_stored(settings, database, patience_s=patience_s))
         llm = await stack.enter_async_context(models.open_llm(settings))
         reranker = await stack.enter_async_context(models.open_reranker(settings))
         recogniser = (
             await stack.enter_async_context(Recogniser(recognition_limits())) if reads_pictures(settings) else None
         )
-        yield Services(
+        model_s = settings.model_timeout_s + PROVIDER_GRACE_S
+        services = Services(
             db=database,
             owner=owner,
             standby=standby,
             embedder=embedder,
             chunking_options=chunking_options(settings),
             parse_limits=parse_limits(settings),
-            budget=Budget(
-                settings.embed_timeout_s + PROVIDER_GRACE_S,
-                settings.search_timeout_s,
-                settings.llm_timeout_s + PROVIDER_GRACE_S,
-                settings.reranker_timeout_s + PROVIDER_GRACE_S,
-            ),
-            candidates=settings.candidates,
-            rrf_k=settings.rrf_k,
+            budget=Budget(model_s, settings.search_timeout_s, model_s, model_s),
             expected_schema=models.embedding(settings),
             target_schema=models.target(settings),
             llm=llm,
             reranker=reranker,
             pages=WebFetcher(),
-            fetch_hosts=AllowedHosts(settings.fetch_patterns),
+            fetch_hosts=AllowedHosts(settings.fetch_hosts),
             recogniser=recogniser,
             cache=VectorCache(settings.embedding_cache_size),
             source_roots=source_roots(settings),
-            watch_interval_s=settings.watch_interval_s,
             local_token=local_token.load(locations.data_dir(settings)) if settings.auth == "local_token" else "",
-            guidance=Guidance(
-                alpha=settings.hierarchy_alpha,
-                threshold=settings.hierarchy_threshold,
-                max_entities=settings.hierarchy_max_entities,
-                boost_by_type=settings.entity_boost,
-            ),
-            reordering=Reordering(settings.rerank_weight, settings.mmr_lambda),
             feedback=FeedbackOptions(settings.feedback_days),
             tools=settings.optional_tools,
         )
+        for user_id in users if not runs_jobs else ():
+            with suppress(errors.DiskFull):  # the next command does it; searches need no room
+                await mention_refresh.drain(user_id, services)
+        yield services
+
+
+async def _to_link_again(owner: Database) -> list[str]:
+    """Queues jobs that link texts again, and returns their users."""
+    try:
+        with suppress(errors.DiskFull):
+            return await mention_refresh.enqueue_all(owner)
+        return []
+    finally:
+        await owner.close_idle()
 
 
 @asynccontextmanager
-async def open_database(settings: Settings, *, pool_size: int | None = None) -> AsyncIterator[Database]:
+async def open_database(
+    settings: Settings, *, pool_size: int | None = None, limits: TimeLimits | None = None
+) -> AsyncIterator[Database]:
     """Opens the database as the service's role; the embedded server is started, migrated and supervised."""
-    async with _open_databases(settings, pool_size) as (database, _owner):
+    async with _open_databases(settings, pool_size, limits) as (database, _owner):
         with _naming_server(settings.database_url, "DATABASE_URL"):
             yield database
 
 
 @asynccontextmanager
-async def _open_databases(settings: Settings, pool_size: int | None) -> AsyncIterator[tuple[Database, Database | None]]:
+async def _open_databases(
+    settings: Settings, pool_size: int | None, limits: TimeLimits | None = None
+) -> AsyncIterator[tuple[Database, Database | None]]:
     """Opens the database as the service's role, and as the owner where the server is embedded."""
     async with AsyncExitStack() as stack:
         hooks = ServerHooks()
@@ -124,11 +134,9 @@ async def _open_databases(settings: Settings, pool_size: int | None) -> AsyncIte
             dsn = server.service_dsn
             hooks = ServerHooks(server.ensure_running, functools.partial(health.is_full, locations.data_dir(settings)))
             restart_only = ServerHooks(server.ensure_running)
-            owner = transactions.connect(
-                server.owner_dsn, pool_size=1, pool_wait_s=settings.pool_wait_s, hooks=restart_only
-            )
+            owner = transactions.connect(server.owner_dsn, pool_size=1, hooks=restart_only)
             stack.push_async_callback(owner.close)
-        database = _connect(settings, dsn, pool_size, hooks)
+        database = _connect(settings, dsn, pool_size, hooks=hooks, limits=limits)
         stack.push_async_callback(database.close)
         yield database, owner
 
@@ -152,10 +160,15 @@ def standby_expectation(settings: Settings) -> StandbyExpectation:
     return StandbyExpectation(model, dimension, models.target(settings), strict_role=settings.auth == "api_key")
 
 
-def _connect(settings: Settings, dsn: str, pool_size: int | None, hooks: ServerHooks | None = None) -> Database:
-    limits = TimeLimits(int(settings.sql_timeout_s * 1000), int(settings.write_timeout_s * 1000))
-    size = pool_size or settings.pool_size
-    return transactions.connect(dsn, pool_size=size, pool_wait_s=settings.pool_wait_s, limits=limits, hooks=hooks)
+def _connect(
+    settings: Settings,
+    dsn: str,
+    pool_size: int | None,
+    *,
+    hooks: ServerHooks | None = None,
+    limits: TimeLimits | None = None,
+) -> Database:
+    return transactions.connect(dsn, pool_size=pool_size or settings.pool_size, limits=limits, hooks=hooks)
 
 
 @asynccontextmanager
@@ -168,7 +181,7 @@ async def open_owner(settings: Settings) -> AsyncIterator[Database]:
         if settings.database_url is None and settings.migration_url is None:
             await _upgraded(settings, dsn)
         limits = TimeLimits(write_ms=OWNER_STATEMENT_MS)
-        owner = transactions.connect(dsn, pool_size=1, pool_wait_s=settings.pool_wait_s, limits=limits)
+        owner = transactions.connect(dsn, pool_size=1, limits=limits)
         try:
             await roles.check_owner(owner)
             await migration.check_revision(owner)
@@ -190,17 +203,17 @@ async def open_owner_dsn(settings: Settings) -> AsyncIterator[str]:
 
 
 async def migrate(settings: Settings, owner_dsn: str) -> str:
-    """Upgrades the schema, extracts mentions again where the rules have changed, and returns the revision."""
+    """Upgrades the schema, queues jobs that link texts again, and returns the revision."""
     revision = await _upgraded(settings, owner_dsn)
-    await extract_again(settings, owner_dsn)
+    await queue_linking(settings, owner_dsn)
     return revision
 
 
-async def extract_again(settings: Settings, owner_dsn: str) -> None:
-    """Extracts the mentions of documents again that were extracted by other rules."""
-    owner = transactions.connect(owner_dsn, pool_size=1, pool_wait_s=settings.pool_wait_s)
+async def queue_linking(settings: Settings, owner_dsn: str) -> None:
+    """Queues a job for each user whose texts are to be linked again."""
+    owner = transactions.connect(owner_dsn, pool_size=1)
     try:
-        await backfill.run(owner, keys=entity_keys(settings))
+        await mention_refresh.enqueue_all(owner)
     finally:
         await owner.close()
 
@@ -229,8 +242,8 @@ def chunking_options(settings: Settings) -> ChunkingOptions:
     """Returns the options by which documents are cut, indexed and linked."""
     return ChunkingOptions(
         settings.chunk_tokens,
-        settings.chunk_overlap,
-        entity_keys(settings),
+        round(OVERLAP_SHARE * settings.chunk_tokens),
+        settings.entity_keys,
         llm_entities=settings.llm_entities,
         language=default_language(settings),
     )
@@ -245,16 +258,10 @@ def default_language(settings: Settings) -> str | None:
     return settings.language
 
 
-def entity_keys(settings: Settings) -> tuple[str, ...]:
-    """Returns the metadata keys whose values name entities."""
-    return tuple(key for part in settings.entity_keys.split(",") if (key := part.strip()))
-
-
 def parse_limits(settings: Settings) -> ParseLimits:
     """Returns the limits of reading one file, and the files of a request."""
     cpu_s, timeout_s = math.ceil(settings.parse_timeout_s * 2 / 3), settings.parse_timeout_s
-    request_s = max(ParseLimits().request_s, timeout_s)
-    return ParseLimits(settings.parse_memory_mb * 1_000_000, cpu_s, timeout_s, request_s=request_s)
+    return ParseLimits(cpu_s=cpu_s, wall_s=timeout_s, request_s=max(ParseLimits().request_s, timeout_s))
 
 
 def reads_pictures(settings: Settings) -> bool:
@@ -269,7 +276,9 @@ def recognition_limits() -> RecognitionLimits:
 
 def source_roots(settings: Settings) -> SourceRoots:
     """Returns the folders that sources may be added from; with API keys each user has a subfolder of its own."""
-    return SourceRoots(settings.source_folders, per_user=settings.auth == "api_key")
+    return SourceRoots(
+        tuple(Path(root).expanduser() for root in settings.source_roots), per_user=settings.auth == "api_key"
+    )
 
 
 @stamina.retry(on=errors.DatabaseUnavailable, attempts=None, timeout=START_RETRY_S, wait_initial=0.2, wait_max=2.0)

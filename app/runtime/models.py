@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app import errors
-from app.config import Settings, embedding_models
+from app.config import Settings
 from app.pipelines.running.model_switch import SwitchingEmbedder
 from app.providers.base import Embedder, EmbeddingModel, Llm, Reranker
 from app.providers.caching import CachingEmbedder
-from app.providers.calls.policy import CallLimits
+from app.providers.calls import BULK_PATIENCE_S, CallTimes
 from app.providers.local import minilm, model_folder
 from app.providers.local.model_folder import Overrides
 from app.providers.local.onnx_embedder import OnnxEmbedder
 from app.providers.local.onnx_reranker import OnnxReranker, UnloadedReranker
 from app.providers.remote import embedders, rerankers
 from app.providers.remote.chat import ChatLlm
-from app.providers.remote.embedders import HttpEmbedder, Prefixes
+from app.providers.remote.embedders import HttpEmbedder, KnownModel, Prefixes
 from app.providers.remote.rerankers import HttpReranker
 from app.runtime import locations
 from app.store.connection.transactions import Database
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 OLLAMA_MODEL = "llama3.2"
+COMMAND_PATIENCE_S = 900.0
+"""Seconds for which a command sends passages again while a remote embedder fails; then it ends and can be repeated."""
 
 
 def embedding(settings: Settings) -> tuple[str, int]:
@@ -46,10 +48,15 @@ def _embedding_model(settings: Settings) -> EmbeddingModel:
         return minilm.MODEL
     if settings.embedder == "onnx":
         return model_folder.describe(_folder(settings.embedder_model), _overrides(settings))
-    name = settings.embedder_model or embedding_models.PROVIDERS[settings.embedder].model
-    known = embedding_models.known(name)
+    name = settings.embedder_model or embedders.DEFAULT_MODELS.get(settings.embedder, "")
+    known = embedders.MODELS.get(name, KnownModel())
     max_tokens = settings.embedder_max_tokens or known.max_tokens or model_folder.DEFAULT_MAX_TOKENS
-    return EmbeddingModel(name, settings.embedder_dim or known.dimension, max_tokens)
+    dimension = settings.embedder_dim or known.dimension
+    if not dimension:
+        raise errors.ProviderError(
+            f"The dimension of {name} is not known: set STEPWELL_EMBEDDER_DIM, or dim of the next embedder."
+        )
+    return EmbeddingModel(name, dimension, max_tokens)
 
 
 def target(settings: Settings) -> tuple[str, int] | None:
@@ -59,7 +66,9 @@ def target(settings: Settings) -> tuple[str, int] | None:
 
 
 @asynccontextmanager
-async def open_stored(settings: Settings, database: Database) -> AsyncIterator[SwitchingEmbedder]:
+async def open_stored(
+    settings: Settings, database: Database, *, patience_s: float = BULK_PATIENCE_S
+) -> AsyncIterator[SwitchingEmbedder]:
     """Opens the configured embedder, and the next one if there is one; the vectors may be switched to it.
 
     If they have been, the previous embedder is not opened. Raises ProviderError, SchemaMismatch.
@@ -69,51 +78,55 @@ async def open_stored(settings: Settings, database: Database) -> AsyncIterator[S
     async with AsyncExitStack() as stack:
         opened = []
         if following is None or embedding(following) != stored.name:
-            opened.append(await stack.enter_async_context(open_embedder(settings)))
+            opened.append(await stack.enter_async_context(open_embedder(settings, patience_s=patience_s)))
         if following is not None:
-            opened.append(await stack.enter_async_context(open_embedder(following)))
+            opened.append(await stack.enter_async_context(open_embedder(following, patience_s=patience_s)))
         yield SwitchingEmbedder(opened, stored)
 
 
 @asynccontextmanager
-async def open_embedder(settings: Settings) -> AsyncIterator[Embedder]:
-    """Opens the configured embedder with a cache of query vectors. Raises ProviderError."""
-    model = await _embedder(settings)
+async def open_embedder(settings: Settings, *, patience_s: float = BULK_PATIENCE_S) -> AsyncIterator[Embedder]:
+    """Opens the configured embedder with a cache of query vectors. Raises ProviderError.
+
+    `patience_s` is for how long passages are sent again while a remote one fails.
+    """
+    model = await _embedder(settings, patience_s)
     try:
-        yield CachingEmbedder(model, size=settings.query_cache_size)
+        yield CachingEmbedder(model)
     finally:
         await model.aclose()
 
 
-async def _embedder(settings: Settings) -> OnnxEmbedder | HttpEmbedder | GeminiEmbedder:
-    threads = settings.embedder_threads or None
+async def _embedder(settings: Settings, patience_s: float) -> OnnxEmbedder | HttpEmbedder | GeminiEmbedder:
+    threads = settings.model_threads
     if settings.embedder == "minilm":
         cache = locations.computed_weights(settings)
-        return await minilm.load(threads=threads, precision=settings.embedder_precision, cache=cache)
+        return await minilm.load(threads=threads, cache=cache)
     if settings.embedder == "onnx":
         folder = _folder(settings.embedder_model)
         return await asyncio.to_thread(model_folder.load_embedder, folder, _overrides(settings), threads=threads)
     model = _embedding_model(settings)
     secret = settings.embedder_api_key
-    limits = CallLimits(settings.embed_timeout_s, settings.provider_concurrency, settings.embedder_rate_limit)
+    times = CallTimes(settings.model_timeout_s, patience_s)
     if settings.embedder == "gemini":
         from app.providers.remote.gemini import GeminiEmbedder  # its package takes a second to import
 
         key = secret or settings.gemini_api_key
         api_key = key.get_secret_value() if key else ""
-        return GeminiEmbedder(model, api_key=api_key, url=settings.embedder_url, limits=limits)
+        return GeminiEmbedder(model, api_key=api_key, url=settings.embedder_url, times=times)
+    api = embedders.APIS[settings.embedder]
     return HttpEmbedder(
-        embedders.APIS[settings.embedder],
+        api,
         model,
-        url=settings.embedder_url or embedding_models.PROVIDERS[settings.embedder].url,
+        url=settings.embedder_url or api.url,
         api_key=secret.get_secret_value() if secret else None,
         prefixes=_prefixes(settings, model.name),
-        limits=limits,
+        times=times,
     )
 
 
 def _prefixes(settings: Settings, name: str) -> Prefixes:
-    known = embedding_models.known(name)
+    known = embedders.MODELS.get(name, KnownModel())
     query, document = settings.embedder_query_prefix, settings.embedder_document_prefix
     return Prefixes(
         known.query_prefix if query is None else query, known.document_prefix if document is None else document
@@ -149,7 +162,7 @@ async def open_llm(settings: Settings) -> AsyncIterator[Llm | None]:
 def _llm(settings: Settings) -> ChatLlm | GeminiLlm:
     key = settings.llm_api_key or (settings.gemini_api_key if settings.llm == "gemini" else None)
     secret = key.get_secret_value() if key else None
-    limits = CallLimits(settings.llm_timeout_s, settings.provider_concurrency, settings.llm_rate_limit)
+    times = CallTimes(settings.model_timeout_s)
     if settings.llm == "gemini":
         # Its package takes a second to import.
         from app.providers.remote import gemini
@@ -158,14 +171,14 @@ def _llm(settings: Settings) -> ChatLlm | GeminiLlm:
             api_key=secret or "",
             model=settings.llm_model or gemini.MODEL,
             url=settings.llm_url,
-            limits=limits,
+            times=times,
         )
     return ChatLlm(
         kind="ollama" if settings.llm == "ollama" else "openai",
-        url=settings.llm_url or embedding_models.OLLAMA_URL,
+        url=settings.llm_url or embedders.OLLAMA_URL,
         model=settings.llm_model or OLLAMA_MODEL,
         api_key=secret,
-        limits=limits,
+        times=times,
     )
 
 
@@ -189,7 +202,7 @@ async def open_reranker(settings: Settings) -> AsyncIterator[Reranker | None]:
 def _onnx_reranker(settings: Settings) -> OnnxReranker | UnloadedReranker:
     folder = _folder(settings.reranker_model)
     try:
-        return model_folder.load_reranker(folder, threads=settings.embedder_threads or None)
+        return model_folder.load_reranker(folder, threads=settings.model_threads)
     except errors.ProviderError as error:
         log.warning("the re-ranker cannot be loaded: %s", error.message, extra={"action": "reranker_failed"})
         return UnloadedReranker(folder.name, error)
@@ -203,5 +216,5 @@ def _http_reranker(settings: Settings, kind: rerankers.Kind) -> HttpReranker:
         url=settings.reranker_url or url,
         model=settings.reranker_model or name,
         api_key=key.get_secret_value() if key else None,
-        limits=CallLimits(settings.reranker_timeout_s, settings.provider_concurrency, settings.reranker_rate_limit),
+        times=CallTimes(settings.model_timeout_s),
     )

@@ -1,6 +1,6 @@
 """Exports the core types that are passed between the packages.
 
-Reading: Query → Candidate → Hit → Answer. Writing: ExtractedDocument → Upload → DocumentDraft →
+Reading: HybridRequest → Candidate → Hit → Answer. Writing: ExtractedDocument → Upload → DocumentDraft →
 Passage → Chunk. All are frozen dataclasses, each constructed in one package.
 
 The types are imported when the first of them is used: a command by way of a service needs limits and functions of this

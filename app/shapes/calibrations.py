@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
 
-CalibrationSource = Literal["judgements", "feedback"]
+from app.shapes.kinds import CalibrationBasis
+
 _MILLION = 1_000_000
 
 
@@ -29,10 +29,9 @@ class RelevanceCalibration:
 
     @classmethod
     def from_millionths(cls, values: Sequence[int]) -> RelevanceCalibration:
-        """The calibration that is stored as six integers; as four, before several hops had a scale of their own."""
+        """The calibration that is stored as six integers."""
         numbers = [value / _MILLION for value in values]
-        relevance, answerable, *hops = (LogitScale(*numbers[start : start + 2]) for start in range(0, len(numbers), 2))
-        return cls(relevance, answerable, *(hops or [relevance]))
+        return cls(*(LogitScale(*numbers[start : start + 2]) for start in range(0, len(numbers), 2)))
 
     @property
     def millionths(self) -> list[int]:
@@ -46,7 +45,7 @@ class StoredCalibration:
     """A calibration with the numbers of judged questions and hits that it was fitted from, and when."""
 
     calibration: RelevanceCalibration
-    source: CalibrationSource
+    source: CalibrationBasis
     questions: int
     hits: int
     fitted_at: datetime

@@ -7,10 +7,9 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
-from app.shapes.kinds import Json
+from app.shapes.kinds import Json, MentionKind
 
 Origin = Literal["user", "metadata", "title", "text"]
-MentionKind = Literal["text", "attendee", "metadata", "title"]
 NameForm = Literal["full", "word", "part", "role", "topic"]
 NameCase = Literal["capital", "small", "unknown", "uniform"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
-from app.shapes.kinds import Json
+from app.shapes.kinds import DocumentOrder, Json
 
 MAX_VALUES = 100
 """Values of an `in`."""
@@ -80,8 +80,6 @@ class Filters:
 _NO_CONDITIONS = Filters()
 
 
-DocumentOrder = Literal["newest", "oldest", "changed", "title"]
-"""The last created first, the first created first, the last changed first, or by title."""
 ORDERED_CHARACTERS = 100
 """Characters of a title by which documents are ordered."""
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
-JobStatus = Literal["queued", "running", "done", "failed", "cancelled"]
+from app.shapes.kinds import JobStatus
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ MAX_MULTIHOP_HITS = 20
 MIN_HOPS, MAX_HOPS = 2, 4
 MAX_RESULTS = 1_000
 """Results of all pages of a search together, and candidates of each leg beyond those of the request."""
-MIN_CANDIDATES, MAX_CANDIDATES = 10, 1_000
+MIN_CANDIDATES, CANDIDATES, MAX_CANDIDATES = 10, 100, 1_000
 """Chunks that each leg passes to the fusion."""
 MAX_RANK_CONSTANT = 1_000
 """Largest `k` of reciprocal rank fusion."""

@@ -7,48 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from uuid import UUID
 
-from app.shapes.kinds import Degraded
+from app.shapes.kinds import Degraded, PlacementVerdict, SearchLeg, SearchStep
 from app.shapes.reading import Candidate
-
-Verdict = Literal[
-    "returned",
-    "not_found",
-    "filtered",
-    "excluded",
-    "missing_words",
-    "not_a_candidate",
-    "below_threshold",
-    "outranked",
-    "guided_out",
-    "reranked_out",
-    "aged_out",
-    "diversified_out",
-    "grouped_out",
-    "duplicate",
-    "hops_out",
-]
-Step = Literal[
-    "depth",
-    "filter",
-    "exclude_chunk_ids",
-    "excluded_word",
-    "required_word",
-    "condition",
-    "candidates",
-    "min_vector_score",
-    "min_rrf_score",
-    "fusion",
-    "entities",
-    "rerank",
-    "recency",
-    "mmr",
-    "min_confidence",
-    "min_relevance",
-    "collapse",
-    "group",
-    "limit",
-]
-Leg = Literal["vector", "text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +30,7 @@ class LegPlace:
     that only synonyms of the query's words have; None in the vector leg.
     """
 
-    leg: Leg
+    leg: SearchLeg
     candidate: bool
     rank: int | None
     candidates: int
@@ -96,7 +56,7 @@ class StepResult:
     `filter` is what a step on a filter is about. `reached` is false if the re-ranking took too few hits to reach it.
     """
 
-    step: Step
+    step: SearchStep
     passed: bool
     value: Any = None
     needed: Any = None
@@ -135,7 +95,7 @@ class Placement:
     `remedy` removes the obstacles of one search.
     """
 
-    verdict: Verdict
+    verdict: PlacementVerdict
     passage: PassageKey
     limit: int
     chunk: Candidate | None = None

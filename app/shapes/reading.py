@@ -1,9 +1,9 @@
-"""Types of the read path: Query → Candidate → Hit → Answer."""
+"""Types of the read path: HybridRequest → Candidate → Hit → Answer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from uuid import UUID
 
@@ -19,15 +19,12 @@ from app.shapes.kinds import (
     DepthUsed,
     Detail,
     ExpressionError,
-    Fusion,
+    ExtractorUsed,
     FusionUsed,
-    GuidanceMode,
     Json,
     Mode,
     QueryType,
-    Rerank,
-    SearchMode,
-    TermMethodUsed,
+    SearchKind,
     Vector,
     VectorPlan,
 )
@@ -63,94 +60,6 @@ class Weights:
 
     vector: float = 1.0
     text: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Guidance:
-    """Options of an entity-guided search.
-
-    In the mode `force` entities guide whatever the evidence, in the mode `off` never. `alpha` (0 to 1) is the weight of
-    a passage's own score; the rest is that of its entity. Entity matches below `threshold` (0 to 1) are ignored; at
-    most `max_entities` (1 to 20) are used. `boost` raises passages that mention entities of the query; `boost_by_type`
-    maps an entity type to the boost per mention and the largest boost.
-    """
-
-    mode: GuidanceMode = "auto"
-    alpha: float = 0.5
-    threshold: float = 0.5
-    max_entities: int = 5
-    boost: bool = True
-    boost_by_type: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-
-    @property
-    def off(self) -> Guidance:
-        """The same options without any effect of entities."""
-        return replace(self, mode="off", boost=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Reordering:
-    """Weights of the steps after fusion, 0 to 1: of the cosine in `rerank: cosine`, and of the score (λ) in MMR."""
-
-    rerank_weight: float = 0.5
-    mmr_lambda: float = 0.7
-
-
-@dataclass(frozen=True, slots=True)
-class Recency:
-    """How much newer documents are raised, and older ones lowered.
-
-    A document's date is its creation time, or the value of the key `field` of its metadata. At an age of
-    `half_life_days` (above 0) it changes no score; `weight` (0 to 1) is the largest change, as a share of the score.
-    `only_if_asked`: only if the query asks for the newest.
-    """
-
-    half_life_days: float = 30.0
-    weight: float = 0.2
-    field: str | None = None
-    only_if_asked: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A search request. Values of None are chosen by `mode`.
-
-    `vector` is the caller's own vector of the query, of any length above 0; with one, `text` may be blank. `cursor`
-    continues an earlier answer. With `group_size`, each hit is the best chunk of a document, with up to that many
-    further ones. `collapse`: of passages with the same text, but for a few words, only the best one is a hit.
-    """
-
-    user_id: str
-    text: str
-    vector: Vector | None = None
-    limit: int = 5
-    mode: Mode = "auto"
-    fusion: Fusion = "auto"
-    weights: Weights | None = None
-    k: int = 60
-    candidates: int = 100
-    filters: Filters = field(default_factory=Filters)
-    exclude_chunk_ids: tuple[UUID, ...] = ()
-    min_vector_score: float | None = None
-    min_rrf_score: float | None = None
-    min_confidence: Confidence | None = None
-    min_relevance: float | None = None
-    detail: Detail = "full"
-    explain: bool = False
-    snippets: bool = False
-    guidance: Guidance = field(default_factory=Guidance)
-    rerank: Rerank = "none"
-    mmr: bool = False
-    reordering: Reordering = field(default_factory=Reordering)
-    cursor: str | None = None
-    group_size: int | None = None
-    recency: Recency | None = None
-    collapse: bool = False
-
-    @property
-    def has_minimum(self) -> bool:
-        """Whether hits below a confidence or relevance are left out, which is known only after they are ordered."""
-        return self.min_confidence is not None or self.min_relevance is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +234,7 @@ class Hop:
     query: str
     result_count: int
     terms: tuple[str, ...] | None = None
-    term_method: TermMethodUsed | None = None
+    term_method: ExtractorUsed | None = None
     error: str | None = None
     best_similarity: float | None = None
     questions: tuple[str, ...] | None = None
@@ -402,7 +311,9 @@ class Answer:
 
     `answerable` is the probability that any hit answers the query, None without `relevance`. `depth` is whether it was
     a search or one over several hops, and `depth_reason` why, if the caller left the choice open or made it. `missed`
-    are the conditions on metadata that no document meets, in an answer without hits.
+    are the conditions on metadata that no document meets, in an answer without hits. `excluded` are the words and
+    phrases that the query excludes. `guided` is whether entities have guided a search that had to use them, None for
+    any other.
     """
 
     hits: tuple[Hit, ...]
@@ -411,7 +322,7 @@ class Answer:
     query_type: QueryType | None
     mode: Mode
     fusion: FusionUsed | None
-    search_mode: SearchMode
+    search_mode: SearchKind
     fallback_reason: str | None
     approximate: bool
     degraded: tuple[Degraded, ...]
@@ -428,6 +339,8 @@ class Answer:
     depth: DepthUsed | None = None
     depth_reason: DepthReason | None = None
     missed: tuple[MissedFilter, ...] = ()
+    excluded: tuple[str, ...] = ()
+    guided: bool | None = None
 
     @property
     def took_ms(self) -> float:

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from typing_extensions import TypeAliasType
+
+from app.shapes.kinds import Meaning
 
 FIRST_STEP = 2.0
 """Factor of a link through a title or heading. Its strength is 2 w / (1 + ln(1 + n)): w is the weight of its source,
@@ -132,3 +136,18 @@ WEIGHTS = {signal.name: signal.weight for signal in SIGNALS}
 LIMITED = tuple(signal.name for signal in SIGNALS if signal.is_limited)
 LINKS = {signal.name: signal for signal in SIGNALS if isinstance(signal, LinkSignal)}
 STATEMENTS = tuple(dict.fromkeys(link.statement for link in LINKS.values() if link.statement))
+LinkKind = TypeAliasType(
+    "LinkKind",
+    Annotated[
+        str,
+        Meaning(
+            "; ".join(
+                f"{link.name}: {link.meaning}"
+                for link in sorted(LINKS.values(), key=lambda link: link.start == "search")
+            )
+            + ".",
+            tuple(LINKS),
+        ),
+    ],
+)
+"""A kind of link, of which the table above has the values."""

@@ -111,11 +111,13 @@ class SourceRoots:
     per_user: bool = False
 
     def of(self, user_id: str) -> list[Path]:
-        """The folders that a user may add sources from. Raises FolderNotAllowed if there are none."""
+        """The folders that a user may add sources from. Raises `folder_not_allowed` if there are none."""
         if not self.folders:
-            raise errors.FolderNotAllowed(_NONE, field="path")
+            raise errors.Forbidden(_NONE, field="path", code="folder_not_allowed")
         if not self.per_user:
             return list(self.folders)
         if user_id in (".", "..") or {"/", os.sep} & set(user_id):
-            raise errors.FolderNotAllowed("The name of this user cannot be the name of a folder.", field="path")
+            raise errors.Forbidden(
+                "The name of this user cannot be the name of a folder.", field="path", code="folder_not_allowed"
+            )
         return [folder / user_id for folder in self.folders]

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field
 from datetime import datetime
-from typing import Literal
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from app.shapes.calibrations import StoredCalibration
-from app.shapes.kinds import Json
+from app.shapes.kinds import Json, StoreStatus
 from app.shapes.sources import SourcePath
 
 
@@ -92,7 +91,6 @@ class DocumentDraft:
     cleaning_version: int = 1
     warnings: tuple[str, ...] = ()
     source: SourcePath | None = None
-    sketch: bytes | None = None
 
     def new_id(self, user_id: str) -> UUID:
         """The id of the document when a user adds it: equal for equal identities of one user, in every database."""
@@ -140,9 +138,6 @@ class Chunk:
     page: int | None
 
 
-IngestStatus = Literal["added", "replaced", "changed", "unchanged", "queued"]
-
-
 @dataclass(frozen=True, slots=True)
 class IngestResult:
     """The result of one upload; `embedded` is the number of newly embedded chunks.
@@ -152,7 +147,7 @@ class IngestResult:
     """
 
     document_id: UUID
-    status: IngestStatus
+    status: StoreStatus
     uri: str | None
     title: str
     chunk_count: int
@@ -163,7 +158,7 @@ class IngestResult:
 
     @classmethod
     def of(
-        cls, draft: DocumentDraft, document_id: UUID, status: IngestStatus, *, chunk_count: int, embedded: int = 0
+        cls, draft: DocumentDraft, document_id: UUID, status: StoreStatus, *, chunk_count: int, embedded: int = 0
     ) -> IngestResult:
         """The result of storing a draft as a document with so many chunks."""
         version = draft.content_hash + draft.attributes_hash
@@ -219,22 +214,10 @@ class NamedDocument:
 
 @dataclass(frozen=True, slots=True)
 class DuplicateSet:
-    """Documents with the same text, or nearly the same: their number, and some of them, oldest first."""
+    """Documents with the same text: their number, and some of them, oldest first."""
 
     count: int
     documents: tuple[NamedDocument, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class NearDuplicateUse:
-    """The documents whose text is nearly that of another one: their number, and the largest sets.
-
-    `uncompared` is the number of documents that were not compared.
-    """
-
-    documents: int = 0
-    sets: tuple[DuplicateSet, ...] = ()
-    uncompared: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +226,6 @@ class DuplicateUse:
 
     documents: int = 0
     sets: tuple[DuplicateSet, ...] = ()
-    near: NearDuplicateUse = NearDuplicateUse()
 
 
 @dataclass(frozen=True, slots=True)

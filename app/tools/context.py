@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
-from app.pipelines.running import turns
+from app.concurrency.limiter import UNLIMITED, Released
+from app.pipelines.running import budget
+from app.pipelines.running.budget import Budget
 from app.pipelines.running.services import Services
-from app.pipelines.running.turns import SearchTurn
 
 T = TypeVar("T")
 LOCAL_ACTOR = "local"
@@ -17,7 +18,7 @@ LOCAL_ACTOR = "local"
 class Admission(Protocol):
     """Limits how many searches, other reads and uploads run at once."""
 
-    async def search(self, run: Callable[[SearchTurn], Awaitable[T]]) -> T:
+    async def search(self, run: Callable[[Released], Awaitable[T]]) -> T:
         """The result of `run`, called when a search may start. Raises Overloaded, DeadlineExceeded."""
         ...
 
@@ -30,12 +31,17 @@ class Admission(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
 class Unrestricted:
-    """Admits everything at once, for a process with one caller."""
+    """Admits everything at once, for a process with one caller; a search may take so many seconds."""
 
-    async def search(self, run: Callable[[SearchTurn], Awaitable[T]]) -> T:
-        """The result of `run`."""
-        return await run(turns.UNLIMITED)
+    user_id: str = LOCAL_ACTOR
+    search_s: float = Budget().whole_s
+
+    async def search(self, run: Callable[[Released], Awaitable[T]]) -> T:
+        """The result of `run`. Raises DeadlineExceeded."""
+        async with budget.deadline(self.search_s):
+            return await run(UNLIMITED)
 
     async def read(self, run: Callable[[], Awaitable[T]]) -> T:
         """The result of `run`."""

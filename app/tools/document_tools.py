@@ -12,9 +12,10 @@ from app import errors
 from app.pipelines.documents import documents, facets, ingest
 from app.pipelines.entities import entities, entity_search
 from app.pipelines.entities.entity_search import EntityQuery
+from app.pipelines.requests import fields, metadata_filters
 from app.pipelines.running import cursors
+from app.pipelines.search import hints
 from app.shapes import DocumentFilter, EntityFilter, Filters, Upload, limits
-from app.tools import fields, metadata_filters, missed_filters
 from app.tools.arguments import ToolArguments, clamped
 from app.tools.context import ToolContext
 from app.tools.results import (
@@ -107,7 +108,7 @@ async def list_documents(given: ListDocumentsArguments, context: ToolContext) ->
     return DocumentList(
         documents=[ToolDocument.of(document) for document in shown],
         next_cursor=more,
-        no_results_because=" ".join(missed_filters.sentences(missed)) or None,
+        no_results_because=" ".join(hints.sentences(missed)) or None,
     )
 
 

@@ -6,9 +6,9 @@ from uuid import UUID
 
 from pydantic import Field
 
+from app.pipelines.requests import fields
 from app.pipelines.search import feedback
 from app.shapes import Feedback
-from app.tools import fields
 from app.tools.arguments import ToolArguments
 from app.tools.context import ToolContext
 from app.tools.results import ToolResult

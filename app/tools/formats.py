@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, get_args
+from typing import Any
 
+from app.shapes import kinds
+from app.shapes.kinds import ToolFormat
 from app.tools import schemas
 from app.tools.tool import Tool
 
-Format = Literal["openai", "openai-responses", "anthropic", "gemini", "mcp"]
-FORMATS: tuple[Format, ...] = get_args(Format)
+FORMATS: tuple[ToolFormat, ...] = kinds.values(ToolFormat)
 
 
-def export(tools: Iterable[Tool], format: Format) -> list[dict[str, Any]]:
+def export(tools: Iterable[Tool], format: ToolFormat) -> list[dict[str, Any]]:
     """The definitions of the tools in a format, as JSON values."""
     return [_EXPORTS[format](tool) for tool in tools]
 
@@ -59,7 +60,7 @@ def _named(tool: Tool) -> dict[str, Any]:
     return {"name": tool.name, "description": tool.description}
 
 
-_EXPORTS: dict[Format, Callable[[Tool], dict[str, Any]]] = {
+_EXPORTS: dict[ToolFormat, Callable[[Tool], dict[str, Any]]] = {
     "openai": openai,
     "openai-responses": openai_responses,
     "anthropic": anthropic,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from functools import partial
 from typing import Annotated
 from uuid import UUID
@@ -11,13 +10,15 @@ from uuid import UUID
 from pydantic import Field
 
 from app import errors
+from app.concurrency.limiter import Released
 from app.pipelines.documents import facets
 from app.pipelines.multihop import depth, multihop
-from app.pipelines.running.turns import SearchTurn
+from app.pipelines.requests import fields, metadata_filters
+from app.pipelines.requests.search_request import HopOptions, SearchRequest
+from app.pipelines.requests.similar_request import SimilarRequest
 from app.pipelines.search import search, similar
 from app.pipelines.sources import sources
-from app.shapes import Answer, Depth, Filters, Mode, Query, limits
-from app.tools import fields, metadata_filters
+from app.shapes import Answer, Depth, Filters, Mode, limits
 from app.tools.arguments import ToolArguments, clamped
 from app.tools.context import ToolContext
 from app.tools.results import PassageList
@@ -135,63 +136,48 @@ class SimilarArguments(FilterArguments, Neighbours):
 async def search_documents(given: SearchArguments, context: ToolContext) -> PassageList:
     """Search by vectors and by BM25, once or over several hops."""
     most = limits.MAX_MULTIHOP_HITS if given.depth == "thorough" else limits.MAX_HITS
-    query = replace(await _query(given, context), mode=given.mode, limit=min(given.limit, most))
-    return await _run(partial(depth.run, query, given.depth, context.services), given, context)
+    query = await _query(given, context)
+    query = query.changed(mode=given.mode, limit=min(given.limit, most), depth=given.depth)
+    return await _run(partial(depth.run, query, context.user_id, context.services), given, context)
 
 
 async def search_over_hops(given: MultihopArguments, context: ToolContext) -> PassageList:
     """Search, follow names in the passages found, and search again."""
     query = await _query(given, context)
-    question = multihop.MultihopQuery(replace(query, guidance=query.guidance.off), given.max_hops)
-    return await _run(partial(multihop.run, question, context.services), given, context)
+    query = query.tuned(hops=HopOptions(max_hops=given.max_hops))
+    return await _run(partial(multihop.run, query, context.user_id, context.services), given, context)
 
 
 async def search_by_entity(given: EntitySearchArguments, context: ToolContext) -> PassageList:
     """Search the documents that are linked to the entities of the query, then all others."""
-    query = await _query(given, context)
-    query = replace(query, guidance=replace(query.guidance, mode="force"))
-    answer = await _answer(partial(search.run, query, context.services), given, context)
+    query = (await _query(given, context)).guided(mode="force")
+    answer = await _answer(partial(search.run, query, context.user_id, context.services), given, context)
     return PassageList.of(answer, max_tokens=given.max_tokens, of_entity=True)
 
 
 async def find_similar(given: SimilarArguments, context: ToolContext) -> PassageList:
     """The passages nearest to a passage."""
-    query = similar.SimilarQuery(
-        context.user_id,
-        chunk_id=given.chunk_id,
-        limit=given.limit,
-        filters=await given.filters(context),
-        candidates=context.services.candidates,
-        collapse=True,
-    )
-    return await _run(lambda _turn: similar.run(query, context.services), given, context)
+    query = SimilarRequest(chunk_id=given.chunk_id, limit=given.limit, filters=await given.filters(context))
+    return await _run(lambda _turn: similar.run(query, context.user_id, context.services), given, context)
 
 
-async def _query(given: QueryArguments, context: ToolContext) -> Query:
-    services = context.services
-    return Query(
-        context.user_id,
-        given.query,
+async def _query(given: QueryArguments, context: ToolContext) -> SearchRequest:
+    return SearchRequest(
+        query=given.query,
         limit=given.limit,
-        snippets=given.snippets,
-        k=services.rrf_k,
-        candidates=max(services.candidates, given.limit),
         filters=await given.filters(context),
-        guidance=services.guidance,
-        collapse=True,
+        detail="compact" if given.snippets else "full",
     )
 
 
 async def _run(
-    run: Callable[[SearchTurn], Awaitable[Answer]], given: FilterArguments, context: ToolContext
+    run: Callable[[Released], Awaitable[Answer]], given: FilterArguments, context: ToolContext
 ) -> PassageList:
     """The result of a search that was admitted, trimmed to the requested size."""
     return PassageList.of(await _answer(run, given, context), max_tokens=given.max_tokens)
 
 
-async def _answer(
-    run: Callable[[SearchTurn], Awaitable[Answer]], given: FilterArguments, context: ToolContext
-) -> Answer:
+async def _answer(run: Callable[[Released], Awaitable[Answer]], given: FilterArguments, context: ToolContext) -> Answer:
     answer = await context.admission.search(run)
     if not answer.hits and given.metadata:
         filters = Filters(metadata=given.metadata)

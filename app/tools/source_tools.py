@@ -123,7 +123,7 @@ async def list_sources(given: ListSourcesArguments, context: ToolContext) -> Sou
 
 
 async def add_source(given: AddSourceArguments, context: ToolContext) -> SourceSynced:
-    """Add a folder and store its files. Raises FolderNotAllowed, BadRequest."""
+    """Add a folder and store its files. Raises `folder_not_allowed`, BadRequest."""
     request = SourceRequest(given.path, tuple(given.globs), watch=given.watch, name=given.name)
     added = await sources.add(request, context.user_id, context.services)
     return await _synced(added.source.source_id, added.job_id, given.wait_s, context)

@@ -21,7 +21,7 @@ from uuid import uuid4
 import psutil
 
 from app import config, runtime
-from app.pipelines.documents import ingest
+from app.pipelines.documents import batches
 from app.pipelines.running.services import Services
 from app.shapes import Upload
 
@@ -34,7 +34,7 @@ def _uploads(rows: Sequence[dict[str, Any]]) -> list[Upload]:
 
 async def _store(uploads: Sequence[Upload], user_id: str, services: Services) -> int:
     """Stores the uploads of a user; returns the number of their chunks."""
-    return sum([one.result().chunk_count async for one in ingest.many(uploads, user_id, services)])
+    return sum([one.result().chunk_count async for one in batches.store(uploads, user_id, services)])
 
 
 def _postgres_s(data_dir: Path) -> float:

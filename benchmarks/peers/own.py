@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from app import __version__
 from app.evaluation import beir, runner
 from app.evaluation.runner import Strategy
-from app.pipelines.documents import document_drafts, ingest
+from app.pipelines.documents import batches, document_drafts
 from app.pipelines.running import model_switch
 from app.pipelines.running.services import Services
 from app.providers.base import Embedder, EmbeddingModel
@@ -78,7 +78,7 @@ async def material(loaded: beir.EvaluationSet, embedder: RememberingEmbedder, se
 
 async def store(loaded: beir.EvaluationSet, services: Services) -> None:
     """Stores the documents through the ingest pipeline. Raises what a document is rejected for."""
-    outcomes = ingest.many(loaded.documents, USER, services)
+    outcomes = batches.store(loaded.documents, USER, services)
     async for outcome in outcomes:
         if outcome.error is not None:
             raise outcome.error

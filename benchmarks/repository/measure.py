@@ -15,7 +15,7 @@ from pathlib import Path
 
 from app.errors import UnreadableFile
 from app.evaluation import metrics
-from app.pipelines.documents import file_reading, ingest
+from app.pipelines.documents import batches, file_reading
 from app.pipelines.documents.file_reading import NamedFile
 from app.pipelines.linking import mention_refresh
 from app.pipelines.running.services import Services
@@ -117,7 +117,7 @@ async def run(corpus: Corpus, services: Services, *, as_prose: bool) -> list[Kin
     `as_prose`: code is cut as plain text is. Raises ValueError for a question whose text its file lacks.
     """
     corpus.check()
-    async for outcome in ingest.many(await _uploads(corpus, services, as_prose=as_prose), USER, services):
+    async for outcome in batches.store(await _uploads(corpus, services, as_prose=as_prose), USER, services):
         if outcome.error is not None:
             raise outcome.error
     await mention_refresh.settle(USER, services)

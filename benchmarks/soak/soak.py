@@ -234,8 +234,7 @@ class Soak:
 
 async def run(data_dir: Path, *, minutes: float, rate: float, seed: int, report: Report) -> Outcome:
     """Runs a soak test on an empty data dir. Raises EmbeddedServerError if the service does not start."""
-    # A small cache of query vectors is full within the warm-up: memory that grows afterwards is a leak.
-    runner = await Runner.started(Launch(data_dir, {"AUTH": "api_key", "STEPWELL_QUERY_CACHE_SIZE": "200"}))
+    runner = await Runner.started(Launch(data_dir, {"AUTH": "api_key"}))
     try:
         keys = await asyncio.gather(
             *(_key(runner.launch, user, "search", "write") for user in USERS), _key(runner.launch, "admin", "admin")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx
+from requests_of import search_body
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,7 @@ class Caller:
 
     async def search(self, query: str, **fields: Any) -> dict[str, Any]:
         """The answer to a search that must succeed."""
-        response = await self.client.post("/api/rag/search", json={"query": query, **fields})
+        response = await self.client.post("/api/rag/search", json=search_body(query, **fields))
         assert response.status_code == 200, response.text
         answer: dict[str, Any] = response.json()
         return answer

@@ -13,10 +13,10 @@ from starlette.exceptions import HTTPException
 
 from app import errors
 from app.api.bodies import bodies
-from app.api.contract import wire
 from app.api.monitoring import request_ids
 from app.api.problems import problems
 from app.api.site import docs, playground
+from app.pipelines.requests import wire
 
 CANARY = "xyzzy-canary-51"
 

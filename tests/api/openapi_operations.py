@@ -39,6 +39,14 @@ OPERATIONS = {
 PROBLEM = "application/problem+json"
 
 
+def declared_response(operation: dict[str, Any], status: int) -> dict[str, Any]:
+    """The declared response with a status, which may be the one of all problems without a response of their own."""
+    responses = operation["responses"]
+    response: dict[str, Any] = responses.get(str(status)) or responses["default"]
+    name = response.get("$ref", "").rpartition("/")[2]
+    return DOCUMENT["components"]["responses"][name] if name else response
+
+
 def filled(path: str, operation: dict[str, Any], name: str) -> str | None:
     """The path with this example of its required parameter; None if it has no parameter with such an example.
 
@@ -105,7 +113,7 @@ async def send(client: httpx.AsyncClient, operation_id: str, path: str, *body: s
     """The response to an example, which must have a documented status and be as its schema says."""
     method, _path, operation = OPERATIONS[operation_id]
     response = await client.request(method, path, **request(*body))
-    said = operation["responses"][str(response.status_code)].get("content", {})
+    said = declared_response(operation, response.status_code).get("content", {})
     if "schema" in (declared := said.get(response.headers["content-type"], {})):
         schema = {**declared["schema"], "components": DOCUMENT["components"]}
         Draft202012Validator(schema).validate(response.json())

@@ -112,10 +112,10 @@ def test_a_wrong_filter_is_an_error_that_names_its_place_and_the_fix(stepwell: S
 def test_an_unknown_variable_is_reported_with_the_nearest_setting(
     stepwell: Stepwell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("STEPWELL_CANDIDATE", "50")
+    monkeypatch.setenv("STEPWELL_CHUNK_TOKEN", "50")
     ran = stepwell("db", "check")
     assert ran.code == 0
-    assert "STEPWELL_CANDIDATE is no setting and is ignored. Did you mean STEPWELL_CANDIDATES?" in ran.err
+    assert "STEPWELL_CHUNK_TOKEN is no setting and is ignored. Did you mean STEPWELL_CHUNK_TOKENS?" in ran.err
     assert "Warning" not in ran.out
 
 

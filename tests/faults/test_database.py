@@ -18,7 +18,7 @@ import server_folders
 from harness import Tenant
 from running_service import DOCUMENTS, SEARCH, locked_chunks, unavailable, until
 
-from app import errors, runtime
+from app import errors, main, runtime
 from app.config import Settings
 from app.pipelines.running.budget import Budget
 from app.providers.local.minilm import MODEL
@@ -217,8 +217,9 @@ async def test_a_client_disconnect_cancels_the_query(address: Any) -> None:
         assert await _hits(client) == 1
 
 
-async def test_a_client_disconnect_frees_a_place_in_the_queue(address: Any) -> None:
-    settings = Settings(auth="none", max_concurrent_searches=1, max_waiting_searches=1)
+async def test_a_client_disconnect_frees_a_place_in_the_queue(address: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Settings(auth="none", max_concurrent_searches=1)
+    monkeypatch.setattr(main, "MAX_WAITING_SEARCHES", 1)
     async with (
         _serving(address, settings=settings) as (client, _database, app),
         locked_chunks(address) as hold,
@@ -236,8 +237,11 @@ async def test_a_client_disconnect_frees_a_place_in_the_queue(address: Any) -> N
         assert await asyncio.gather(running, another) == [1, 1]
 
 
-async def test_endless_searches_with_one_key_do_not_block_another_key(address: Any) -> None:
-    settings = Settings(auth="api_key", max_concurrent_searches=1, max_waiting_searches=2)
+async def test_endless_searches_with_one_key_do_not_block_another_key(
+    address: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(auth="api_key", max_concurrent_searches=1)
+    monkeypatch.setattr(main, "MAX_WAITING_SEARCHES", 2)
     async with (
         _serving(address, settings=settings) as (client, database, app),
         locked_chunks(address) as hold,

@@ -13,13 +13,14 @@ import harness
 import httpx
 import pytest
 import running_service
+from requests_of import search_request
 from running_service import DOCUMENTS, SEARCH, until
 
 from app import errors, runtime
 from app.config import Settings
 from app.pipelines.documents import ingest
 from app.pipelines.search import search
-from app.shapes import Query, Upload
+from app.shapes import Upload
 from app.store.connection import transactions
 from app.store.embedded import postgres
 from app.store.maintenance import health
@@ -107,7 +108,7 @@ async def test_a_search_starts_the_embedded_server_although_the_disk_is_full():
             await ingest.run(Upload("Lime mortar sets slowly."), "local", services)
         fill(disk / "ballast", leave=0)
         async with runtime.open_services(settings) as services:
-            assert (await search.run(Query("local", "lime mortar"), services)).hits
+            assert (await search.run(search_request("lime mortar"), "local", services)).hits
             with pytest.raises(errors.DiskFull):
                 await ingest.run(Upload("Cement sets fast."), "local", services)
 

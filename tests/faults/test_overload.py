@@ -21,6 +21,8 @@ from app.providers.remote.chat import ChatLlm
 from app.providers.remote.rerankers import HttpReranker
 from app.store.connection import transactions
 
+LLM_HOPS = {"hops": {"extractor": "llm"}}
+
 
 @asynccontextmanager
 async def _one_at_a_time(address: Any, auth: str, **providers: Any) -> AsyncIterator[tuple[httpx.AsyncClient, Any]]:
@@ -61,8 +63,8 @@ async def test_searches_that_wait_for_a_provider_do_not_block_others(address: An
     llm, reranker = ChatLlm(kind="openai", url=provider.url, model="m"), HttpReranker(kind="tei", url=provider.url)
     async with _one_at_a_time(address, "none", llm=llm, reranker=reranker) as (client, app):
         hanging = [
-            asyncio.create_task(client.post(f"{SEARCH}/multihop", json={"query": "Gannet", "extractor": "llm"})),
-            asyncio.create_task(client.post(SEARCH, json={"query": "Gannet", "rerank": "provider"})),
+            asyncio.create_task(client.post(f"{SEARCH}/multihop", json={"query": "Gannet", "ranking": LLM_HOPS})),
+            asyncio.create_task(client.post(SEARCH, json={"query": "Gannet", "ranking": {"rerank": "provider"}})),
         ]
 
         async def asked() -> bool:
@@ -90,7 +92,7 @@ async def test_a_search_continues_after_its_provider_answered(address: Any, prov
     llm = ChatLlm(kind="openai", url=provider.url, model="m")
     async with _one_at_a_time(address, "none", llm=llm) as (client, app):
         asked = [
-            client.post(f"{SEARCH}/multihop", json={"query": f"minutes {number}", "extractor": "llm"})
+            client.post(f"{SEARCH}/multihop", json={"query": f"minutes {number}", "ranking": LLM_HOPS})
             for number in range(5)
         ]
         answers = await asyncio.gather(*asked)

@@ -74,10 +74,9 @@ async def address(new_database: Callable[..., Awaitable[Any]]) -> AsyncIterator[
         yield created
 
 
-def _embedder(name: str, url: str, embedder: FakeEmbedder) -> dict[str, str]:
-    prefix = f"STEPWELL_{name}"
+def _embedder(url: str, embedder: FakeEmbedder) -> dict[str, str]:
     chosen = {"": "openai", "_URL": f"{url}/v1", "_MODEL": embedder.model.name, "_DIM": str(embedder.model.dimension)}
-    return {f"{prefix}{part}": value for part, value in chosen.items()}
+    return {f"STEPWELL_EMBEDDER{part}": value for part, value in chosen.items()}
 
 
 async def _store(address: Any) -> None:
@@ -219,8 +218,9 @@ async def test_the_model_is_replaced_under_searches_and_writes_though_the_comman
     seen, stopped = Observed(), asyncio.Event()
     async with fake_provider.serve() as present, fake_provider.serve() as following:
         present.embedder, following.embedder = OLD, NEXT
-        env = {"DATABASE_URL": address.service_dsn, **_embedder("EMBEDDER", present.url, OLD)}
-        env |= _embedder("NEXT_EMBEDDER", following.url, NEXT)
+        env = {"DATABASE_URL": address.service_dsn, **_embedder(present.url, OLD)}
+        parts = {"url": f"{following.url}/v1", "model": NEXT.model.name, "dim": NEXT.model.dimension}
+        env["STEPWELL_NEXT_EMBEDDER"] = json.dumps({"embedder": "openai", **parts})
         owning = {**env, "STEPWELL_MIGRATION_URL": address.owner_dsn}
         async with _service(env) as client:
             clients = [asyncio.create_task(run(client, stopped, seen)) for run in (_search, _write)]

@@ -18,7 +18,7 @@ import running_service
 from running_service import DOCUMENTS, SEARCH, locked_chunks
 
 from app import config
-from app.config import Settings, shares
+from app.config import Settings
 
 ENTITIES = "/api/rag/entities"
 START_S, POLL_S = 600.0, 0.2
@@ -105,11 +105,11 @@ async def test_two_processes_share_a_port_and_follow_each_others_writes_until_si
 
 async def _sees_the_names_of_the_other(one: httpx.AsyncClient, two: httpx.AsyncClient) -> None:
     """What one process stores guides the next search of the other, whose caches hold the state before."""
-    question = {"query": "what did Ana Torres do with batteries?", "hierarchy": "force"}
+    question = {"query": "what did Ana Torres do with batteries?", "ranking": {"hierarchy": "force"}}
 
     async def guided() -> list[str]:
         answer = (await two.post(SEARCH, json=question)).json()
-        return [one["name"] for one in answer["pass1_entities"] or ()]
+        return [one["name"] for one in answer.get("pass1_entities") or ()]
 
     note = {"content": "Ana Torres calibrated the buoy batteries.", "uri": "batteries"}
     assert (await one.post(DOCUMENTS, json=note)).status_code == 201
@@ -175,11 +175,10 @@ async def test_a_start_that_fails_ends_the_service_with_the_status_of_the_proces
 
 def test_limits_of_the_service_are_divided_among_its_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config, "usable_cores", lambda: 8)
-    whole = Settings(workers=4, max_waiting_searches=10, provider_concurrency=8, llm_rate_limit=3)
-    first, second = shares.of_process(whole, 1), shares.of_process(whole, 2)
-    assert (first.searches_at_once, first.embedder_threads, first.max_waiting_searches) == (2, 2, 3)
-    assert shares.of_process(Settings(workers=8), 1).searches_at_once == 2
-    assert shares.of_process(Settings(workers=8, max_concurrent_searches=8), 1).searches_at_once == 1
-    assert (first.provider_concurrency, first.llm_rate_limit, first.embedder_rate_limit) == (2, 1, 0)
+    whole = Settings(workers=4)
+    first, second = whole.of_process(1), whole.of_process(2)
+    assert (first.searches_at_once, first.model_threads) == (3, 2)
+    assert Settings(workers=8).of_process(1).searches_at_once == 3
+    assert Settings(workers=8, max_concurrent_searches=8).of_process(1).searches_at_once == 1
     assert (first.worker, second.worker) == (True, False)
-    assert all(shares.of_process(Settings(workers=count), 1).pool_size * count <= 80 for count in (1, 2, 10, 20))
+    assert all(Settings(workers=count).of_process(1).pool_size * count <= 80 for count in (1, 2, 10, 20))

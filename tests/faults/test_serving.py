@@ -35,7 +35,7 @@ LASTING_S = 10.0
 BURSTS = 20 if FULL else 1
 QUIET = 100 if FULL else 3
 SIZE = 4 if FULL else 1
-PATIENT = {"STEPWELL_QUEUE_TIMEOUT_S": "60", "STEPWELL_SEARCH_TIMEOUT_S": "60"}
+PATIENT = {"STEPWELL_SEARCH_TIMEOUT_S": "120"}
 """Timeouts that serve the whole burst on a machine that is busy with other work, too."""
 OPEN_JOBS = "SELECT count(*) FROM stepwell.jobs WHERE status IN ('queued', 'running')"
 

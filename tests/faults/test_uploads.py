@@ -20,7 +20,7 @@ import pytest
 import running_service
 from running_service import DOCUMENTS, SEARCH, until
 
-from app.api.edge import ingest_gate
+from app.api.edge import admission
 from app.config import Settings
 from app.parsing.process import ParseLimits
 from app.pipelines.documents import documents
@@ -68,14 +68,14 @@ async def test_uploads_of_one_user_are_limited_and_end_when_their_clients_discon
                 for n in range(6)
             ]
             asked = [asyncio.create_task(client.request(method, path, headers=keys[0], **one)) for one in sent]
-            await until(lambda: _is(lambda: embedder.running == ingest_gate.RUNNING_OF_USER))
+            await until(lambda: _is(lambda: embedder.running == admission.UPLOADS_OF_USER))
             assert (await client.post(DOCUMENTS, json={"content": "Chalk."}, headers=keys[1])).status_code == 201
             assert (await client.post(SEARCH, json={"query": "chalk"}, headers=keys[1])).status_code == 200
-            assert embedder.running == ingest_gate.RUNNING_OF_USER
+            assert embedder.running == admission.UPLOADS_OF_USER
             for one in asked:
                 one.cancel()
             await asyncio.gather(*asked, return_exceptions=True)
-            await until(lambda: _is(lambda: embedder.running == 0 and app.state.ingest_gate.running == 0))
+            await until(lambda: _is(lambda: embedder.running == 0 and app.state.uploads.running == 0))
             assert (await client.put(f"{DOCUMENTS}/{first}", json={"content": "Loam."}, headers=keys[0])).is_success
         assert (await documents.stats(greedy, db=database)).documents == 1
     finally:
@@ -93,14 +93,14 @@ async def test_the_process_that_parses_a_file_ends_when_the_client_disconnects(a
             parser.suspend()
             asked.cancel()
             await asyncio.gather(asked, return_exceptions=True)
-            await until(lambda: _is(lambda: not _parsers() and app.state.ingest_gate.running == 0))
+            await until(lambda: _is(lambda: not _parsers() and app.state.uploads.running == 0))
         assert not parser.is_running()
     finally:
         await database.close()
 
 
 async def test_files_that_are_parsed_hold_no_turn(address: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ingest_gate, "WAIT_S", 2.0)
+    monkeypatch.setattr(admission, "WAIT_S", 2.0)
     database = transactions.connect(address.service_dsn, pool_wait_s=30)
     limits = ParseLimits(wall_s=3_600, cpu_s=3_600)
     services = replace(await harness.services(database), parse_limits=limits)
@@ -109,15 +109,15 @@ async def test_files_that_are_parsed_hold_no_turn(address: Any, monkeypatch: pyt
         async with harness.running(Settings(auth="api_key"), services) as app, running_service.listening(app) as client:
             asked = [
                 asyncio.create_task(client.post(DOCUMENTS, files={"files": ("slow.pdf", _slow())}, headers=keys[n % 2]))
-                for n in range(ingest_gate.RUNNING)
+                for n in range(admission.UPLOADS)
             ]
-            await until(lambda: _is(lambda: len(_suspended()) == ingest_gate.RUNNING))
+            await until(lambda: _is(lambda: len(_suspended()) == admission.UPLOADS))
             assert (await client.post(DOCUMENTS, json={"content": "Chalk."}, headers=keys[2])).status_code == 201
             assert not any(one.done() for one in asked)
             for one in asked:
                 one.cancel()
             await asyncio.gather(*asked, return_exceptions=True)
-            await until(lambda: _is(lambda: not _parsers() and app.state.ingest_gate.running == 0))
+            await until(lambda: _is(lambda: not _parsers() and app.state.uploads.running == 0))
     finally:
         await database.close()
 
@@ -139,7 +139,7 @@ async def test_a_form_of_hostile_files_is_read_within_the_time_of_a_request(addr
 
 
 async def test_an_upload_that_would_wait_too_long_is_refused(address: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ingest_gate, "WAIT_S", 0.2)
+    monkeypatch.setattr(admission, "WAIT_S", 0.2)
     database, embedder = transactions.connect(address.service_dsn, pool_wait_s=30), Endless()
     services = await harness.services(database, embedder)
     try:

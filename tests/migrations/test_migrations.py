@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-import hashlib
 import io
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import asyncpg
 import pytest
 import sqlalchemy as sa
 from alembic import command
@@ -84,40 +82,6 @@ async def test_an_upgraded_empty_database_is_accepted_and_a_second_upgrade_chang
     before = await _picture(empty)
     assert await _upgrade(empty) == migration.head()
     assert await _picture(empty) == before
-
-
-async def test_a_filled_database_of_revision_0004_keeps_its_rows_and_keys_and_loses_the_grants_on_keys(empty) -> None:
-    await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision="0004")
-    owner, secret = await empty.connect(), hashlib.sha256(b"secret").digest()
-    try:
-        await owner.execute(
-            "INSERT INTO stepwell.api_keys (key_id, user_id, secret_hash, scopes, name) "
-            "VALUES ('0123456789ab', 'ana', $1, '{search,admin}', 'old')", secret,
-        )  # fmt: skip
-        await owner.execute("INSERT INTO stepwell.tenants (user_id, version) VALUES ('ana', 7)")
-        await owner.execute(
-            "INSERT INTO stepwell.documents (user_id, document_id, identity, title, config, content, content_hash, "
-            "attributes_hash, chunk_count) VALUES ('ana', gen_random_uuid(), 'a', 'A', 'english', 'Text', 'h', 'a', 0)"
-        )
-        columns = "moments,markdown,chunk_tokens,chunk_overlap,page_starts,cleaning_version,source_path,extracted"
-        columns += ",calibration,calibrated,synonyms,synonyms_version,filters,shows_entities,token_key,fetched,sketch"
-        added = f"'{{{{{columns}}}}}'::text[]"
-        everything = f"SELECT to_jsonb(t) - {added} FROM stepwell.{{}} AS t"
-        before = [await owner.fetch(everything.format(name)) for name in ("api_keys", "tenants", "documents")]
-        service = await empty.connect("stepwell_service")
-        try:
-            assert await service.fetchval("SELECT count(*) FROM stepwell.api_keys") == 1
-            await _upgrade(empty)
-            with pytest.raises(asyncpg.InsufficientPrivilegeError):
-                await service.fetchval("SELECT count(*) FROM stepwell.api_keys")
-            found = await service.fetchrow("SELECT * FROM stepwell.verify_key('0123456789ab', $1)", secret)
-            assert tuple(found) == ("ana", ["search", "admin"])
-        finally:
-            await service.close()
-        assert [await owner.fetch(everything.format(n)) for n in ("api_keys", "tenants", "documents")] == before
-    finally:
-        await owner.close()
-    await _check(empty)
 
 
 async def test_alembic_in_a_checkout_takes_the_steps_of_db_upgrade(empty, monkeypatch) -> None:
@@ -217,7 +181,7 @@ async def test_an_empty_database_is_refused_with_the_command_that_upgrades_it(em
 SPOILED = [
     (
         "UPDATE stepwell.alembic_version SET version_num = '0022'",
-        f"revision 0022, this version needs {migration.head()}: run `stepwell db upgrade`",
+        "revision 0022, this version upgrades from 0040 on: run `stepwell db upgrade` of commit b8c21b15 first",
     ),
     ("ALTER TABLE stepwell.documents DROP COLUMN uri CASCADE", "column documents.uri is missing"),
     ("ALTER TABLE stepwell.chunks RENAME COLUMN length TO size", "column chunks.length is missing"),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import harness
 import pytest
 
 from app.providers.local import minilm as offline
 from app.providers.local.onnx_embedder import OnnxEmbedder
+from app.store.connection import transactions
 from app.store.connection.transactions import Database
 
 
@@ -29,6 +31,14 @@ async def minilm() -> AsyncIterator[OnnxEmbedder]:
 def tenant(database: Database) -> harness.Tenant:
     """A new user with the fake embedder."""
     return harness.Tenant(database)
+
+
+@pytest.fixture
+async def elsewhere(address: Any) -> AsyncIterator[Database]:
+    """Another process's view of the same database."""
+    opened = transactions.connect(address.service_dsn, pool_size=2, pool_wait_s=30.0)
+    yield opened
+    await opened.close()
 
 
 @pytest.fixture

@@ -6,12 +6,14 @@ from typing import Any
 from uuid import UUID
 
 from harness import Tenant
+from requests_of import search_request
 
 from app.pipelines.entities import entities
 from app.pipelines.linking import mention_refresh
+from app.pipelines.requests.search_request import GuidanceOptions, SearchRequest
 from app.pipelines.running.entity_cache import EntityCache
 from app.pipelines.search import search
-from app.shapes import Answer, Entity, EntityDraft, Guidance, Query
+from app.shapes import Answer, Entity, EntityDraft
 
 _MENTIONS = """
 SELECT coalesce(d.uri, d.title) AS uri, c.chunk_index, e.type, e.name, e.origin, m.kind, m.count
@@ -58,16 +60,25 @@ async def refresh(tenant: Tenant) -> int:
 
 
 async def asked(
-    tenant: Tenant, text: str, *, limit: int = 5, cache: EntityCache | None = None, **guidance: Any
+    tenant: Tenant,
+    text: str,
+    *,
+    limit: int = 5,
+    cache: EntityCache | None = None,
+    **guidance: Any,
 ) -> Answer:
     """The answer to a query under these options of entity guidance."""
-    query = Query(tenant.user_id, text, limit=limit, guidance=Guidance(**guidance), explain=True)
+    query = search_request(text, limit=limit, explain=True, guidance=GuidanceOptions(**guidance))
     return await found(tenant, query, cache)
 
 
-async def found(tenant: Tenant, query: Query, cache: EntityCache | None = None) -> Answer:
+async def found(
+    tenant: Tenant,
+    query: SearchRequest,
+    cache: EntityCache | None = None,
+) -> Answer:
     """The answer to a query, with its own cache of entities by default."""
-    return await search.run(query, tenant.services(entity_cache=cache or EntityCache()))
+    return await search.run(query, tenant.user_id, tenant.services(entity_cache=cache or EntityCache()))
 
 
 def explained(answer: Answer) -> Any:

@@ -5,6 +5,7 @@ The definitions are those of docs/search.md.
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from collections.abc import Callable
@@ -12,7 +13,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import unquote
-from uuid import UUID
+from uuid import UUID, uuid4
+
+import asyncpg
 
 from app.shapes import OPERATORS, Filters
 
@@ -167,6 +170,27 @@ def draw_document(dice: random.Random, document_id: UUID, sources: list[UUID]) -
     if dice.random() < 0.3:
         metadata["filename"] = dice.choice(FILE_NAMES)
     return StoredDocument(document_id, dice.choice([None, *sources]), created_at, metadata, dice.choice(URIS))
+
+
+async def store(owner: asyncpg.Connection, dice: random.Random, number: int) -> tuple[str, list[StoredDocument]]:
+    """A new user and its random documents, without chunks; each has its place in the list as metadata."""
+    user, sources = f"filtering-{uuid4().hex}", [uuid4(), uuid4()]
+    insert = "INSERT INTO stepwell.sources (user_id, source_id, path, glob) VALUES ($1, $2, $3, '*')"
+    await owner.executemany(insert, [(user, source, str(source)) for source in sources])
+    drawn = [draw_document(dice, uuid4(), sources) for _ in range(number)]
+    documents = [replace(one, metadata={**one.metadata, "n": place}) for place, one in enumerate(drawn)]
+    columns = (
+        "user_id, document_id, source_id, created_at, metadata, uri, title, config, content, identity, content_hash"
+    )
+    await owner.executemany(
+        f"INSERT INTO stepwell.documents ({columns}, attributes_hash, chunk_count) "
+        "VALUES ($1, $2, $3, $4, $5, $7, '', 'english', '', $6, '', '', 0)",
+        [
+            (user, d.document_id, d.source_id, d.created_at, json.dumps(d.metadata), d.document_id.bytes, d.uri)
+            for d in documents
+        ],
+    )
+    return user, documents
 
 
 def _json(dice: random.Random, *, depth: int) -> Any:

@@ -67,7 +67,7 @@ async def store(
         embedded = await embedder.embed_documents([chunk.embedded for chunk in new.chunks])
     by_key = {chunk.embedding_key: vectors.as_text(vector) for chunk, vector in zip(new.chunks, embedded, strict=True)}
     async with db.writing(user_id) as writing:
-        (put,) = await document_puts.put(writing, [new], vectors_by_key=by_key)
+        (put,), _replaced = await document_puts.put(writing, [new], vectors_by_key=by_key)
     return put.document_id
 
 

@@ -7,13 +7,10 @@ import re
 from collections.abc import Iterator, Mapping
 
 from app.store.connection import sql
-from app.store.facets import facet_counts
-from app.store.maintenance import facet_repairs
 from app.store.multihop import links
 from app.store.search import passages, recall
 
-COMPOSED_READS = (recall.HYBRID, passages.RANKS_OF_CHUNK, links.NAMES, facet_repairs.DIFFERING_IDS)
-COMPOSED = (*COMPOSED_READS, facet_counts.STORE_IDS, facet_counts.REMOVE_IDS)
+COMPOSED = (recall.HYBRID, passages.RANKS_OF_CHUNK, links.NAMES)
 """The names of the files of each statement that is composed of CTEs; the last is that of the statement."""
 
 
@@ -44,7 +41,6 @@ INLINE: Mapping[str, sql.StatementSource] = dict(_inline())
 SOURCES: Mapping[str, sql.StatementSource] = {
     **{name: sql.load(name) for name in sql.files()},
     **{names[-1]: sql.load(names) for names in COMPOSED},
-    facet_counts.REMOVE_IDS[0]: sql.load(facet_counts.REMOVE_IDS),
     **INLINE,
 }
 """The sources of all statements by name."""

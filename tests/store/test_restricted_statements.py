@@ -15,38 +15,23 @@ import statements
 
 from app.store.connection import sql
 
-NAMES = "lexemes|postings|text_statistics|hidden_chunks|facet_keys|facet_values|document_facets|facet_changes"
+NAMES = "lexemes|postings|text_statistics|hidden_chunks|facet_keys|facet_values"
 MIXED = re.compile(rf"\bstepwell\.({NAMES})\b")
 WRITES = re.compile(r"\b(INSERT|UPDATE|DELETE)\b")
 SCORES = "yields shares of idf, with which matches are scored; statistics of all documents may change scores"
 CONFIGS = "reads which text-search configurations are in use, and analyses the query with them"
 JOBS = "runs in jobs and writing transactions, which see everything"
-FACETS = "is replaced by facets for a restricted caller"
 EXEMPT = {
-    "chunks_containing_all_words": JOBS,
-    "chunks_containing_words": JOBS,
     "chunks_failing_conditions": CONFIGS,
+    "chunks_with_names": JOBS,
     "conditions._OPERAND_QUERIES": CONFIGS,
-    "counted_facets": FACETS,
-    "count_postings_of_chunks": "counts the postings of chunks that the caller has deleted",
+    "counted_facets": "is replaced by facets for a restricted caller",
     "covered_words": SCORES,
-    "differing_ids_of_documents": "repairs the database for its owner",
-    "facet_changes": FACETS,
-    "facet_ids_in_range": FACETS,
-    "facet_ids_of_keys": FACETS,
-    "facet_ids_of_values": FACETS,
-    "facet_ids_with_prefix": FACETS,
-    "facet_key_ids": FACETS,
-    "facet_values_of_ids": FACETS,
-    "first_facet_values": FACETS,
+    "differing_facets": "checks the database for its owner",
     "health_lexemes": "checks the database for its owner",
     "health_sample": "checks the database for its owner",
-    "ids_of_passing_documents": FACETS,
-    "last_facet_change": FACETS,
-    "mentions._DOTTED_NUMBERS": JOBS,
+    "named_chunks._DOTTED_NUMBERS": JOBS,
     "reembedding._CORPUS": JOBS,
-    "repair_facet_keys": "repairs the database for its owner",
-    "repair_facet_values": "repairs the database for its owner",
     "repair_drift": "repairs the database for its owner",
     "repair_wrong_postings": "repairs the database for its owner",
     "synonyms._LEXEMES_OF_QUERY": SCORES,
@@ -56,10 +41,9 @@ EXEMPT = {
 READING_IN_CORE = {
     "documents.py": "counts lexemes; for a restricted caller _VISIBLE_LEXEMES does",
     "facet_counts.py": "deletes counts in writing transactions, which see everything",
-    "facet_repairs.py": "repairs the database for its owner",
     "hidden_chunks.py": JOBS,
+    "named_chunks.py": JOBS,
     "repairs.py": "repairs the database for its owner",
-    "stale_mentions.py": JOBS,
 }
 """The modules that read such tables without a statement of their own."""
 

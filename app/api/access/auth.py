@@ -18,9 +18,10 @@ from fastapi import Depends, Header, Request
 
 from app import errors
 from app.api.access import auditing, grants, schemes, versions
-from app.api.access.single_flight import SingleFlight
+from app.concurrency.limiter import Limiter
+from app.concurrency.single_flight import SingleFlight
 from app.pipelines.maintenance import keys, local_token, tokens
-from app.pipelines.running import user_threads
+from app.pipelines.running import offload
 from app.pipelines.running.services import Services
 from app.shapes import Restriction
 
@@ -29,6 +30,7 @@ MAX_LOOKUPS = 4
 MAX_GUESSES = 2
 MAX_VALID_KEYS = 10_000
 LOOKUP_TIMEOUT_S = 5.0
+_GUESSES = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,28 +62,27 @@ async def services(request: Request) -> Services:
 class KeyLookups:
     """Looks up keys in the database with bounded concurrency, so that guessed keys cannot occupy all connections.
 
-    Requests with the same key share a lookup while it runs. Keys that have never been valid share MAX_GUESSES
-    lookups, so that guesses do not delay other keys. No result is cached: a revoked key is rejected at once. A standby
-    is asked only while the primary cannot be reached.
+    Requests with the same key share a lookup while it runs. Keys that have never been valid count as one user, who has
+    MAX_GUESSES lookups at most, so that guesses do not delay other keys. No result is cached: a revoked key is rejected
+    at once. A standby is asked only while the primary cannot be reached.
     """
 
     def __init__(self) -> None:
-        self._flights: SingleFlight[Caller] = SingleFlight()
+        self._flights: SingleFlight[bytes, Caller] = SingleFlight()
         self._were_valid: LRUCache[bytes, None] = LRUCache(MAX_VALID_KEYS)
-        self._lookups = asyncio.Semaphore(MAX_LOOKUPS)
-        self._guesses = asyncio.Semaphore(MAX_GUESSES)
+        self._lookups = Limiter(MAX_LOOKUPS, of_user=MAX_GUESSES)
 
     async def caller(self, presented: str, services: Services) -> Caller:
         """The owner of a key. Raises Unauthorized, DatabaseUnavailable."""
         digest = hashlib.sha256(presented.encode()).digest()
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
-                return await self._flights.run(digest, lambda: self._look_up(digest, presented, services))
+                return await self._flights.join(digest, lambda: self._look_up(digest, presented, services))
         except TimeoutError as error:
             raise errors.DatabaseUnavailable("The API key could not be looked up in time.") from error
 
     async def _look_up(self, digest: bytes, presented: str, services: Services) -> Caller:
-        async with self._lookups if digest in self._were_valid else self._guesses:
+        async with self._lookups.turn(digest if digest in self._were_valid else _GUESSES):
             caller = await _caller(presented, services)
         self._were_valid[digest] = None
         return caller
@@ -107,12 +108,12 @@ class Scope:
         return await self.authenticate(request)
 
     async def authenticate(self, request: Request) -> str:
-        """The caller's user id, from the header fields. Raises Unauthorized, Forbidden, RateLimited."""
+        """The caller's user id, from the header fields. Raises Unauthorized, Forbidden, `rate_limited`."""
         authenticated: Caller | None = getattr(request.state, "caller", None)
         caller = authenticated or await _identify(request)
         if not authenticated:
             request.state.caller = caller
-            user_threads.work_for(caller.user_id)
+            offload.work_for(caller.user_id)
             request.app.state.rate_limits.spend(request, user=caller.user_id, key=caller.key_id)
         sufficient = self.sufficient(request)
         if not caller.holds(*sufficient):

@@ -8,10 +8,10 @@ from functools import lru_cache
 from typing import Any
 
 from app import errors
-from app.api.contract.filter_models import SearchFilters
 from app.pipelines.maintenance import keys
 from app.pipelines.maintenance.keys import Verified
 from app.pipelines.maintenance.tokens import SCOPES, Claims
+from app.pipelines.requests.filter_models import SearchFilters
 from app.shapes import Filters, Restriction, json_values
 
 MAX_REMEMBERED = 1_000

@@ -7,9 +7,8 @@ after the write that it answers. A request that sends it back, to any process, i
 from __future__ import annotations
 
 import re
-from typing import Annotated
 
-from fastapi import FastAPI, Header, Request
+from fastapi import FastAPI, Request
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -18,12 +17,7 @@ from app.pipelines.running.services import ReadRoute, Services
 from app.shapes import Restriction
 
 HEADER = "X-Stepwell-Version"
-DESCRIPTION = (
-    "The `X-Stepwell-Version` of an earlier response: the answer is not read from a standby that is older. Only reads "
-    "use it."
-)
-PATTERN = "^[0-9]{1,18}$"
-_FORM = re.compile(PATTERN)
+_FORM = re.compile("^[0-9]{1,18}$")
 
 
 def install(app: FastAPI) -> None:
@@ -56,15 +50,12 @@ def services(request: Request, *, only_reads: bool) -> Services:
     return found if restriction is None else found.restricted(restriction)
 
 
-_Header = Annotated[str | None, Header(alias=HEADER, description=DESCRIPTION, pattern=PATTERN)]
-
-
-async def writing(request: Request, version: _Header = None) -> Services:
+async def writing(request: Request) -> Services:
     """A dependency: the services of a request that may write."""
     return services(request, only_reads=False)
 
 
-async def reading(request: Request, version: _Header = None) -> Services:
+async def reading(request: Request) -> Services:
     """A dependency: the services of a request that only reads."""
     return services(request, only_reads=True)
 

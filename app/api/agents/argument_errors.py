@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from app.api.contract import field_names
+from app.pipelines.requests import field_names
 from app.tools.tool import Tool
 
 

@@ -50,7 +50,7 @@ async def _retrieve(request: Request) -> Response:
 
 
 async def _body(request: Request) -> bytes:
-    """The body within the limits of a search. Raises TooLarge, RequestTimeout."""
+    """The body within the limits of a search. Raises `too_large`, `request_timeout`."""
     body = bodies.Body(request, LIMITS, max_bytes=LIMITS.max_bytes or 1)
     body.check_declared_length()
     received, more = b"", True

@@ -12,11 +12,11 @@ from pydantic import ValidationError
 from app.api.access import auditing, auth, versions
 from app.api.agents import argument_errors
 from app.api.bodies import bodies
-from app.api.contract.enums import ToolFormat
 from app.api.edge import admission, disconnects
 from app.api.problems import problems
-from app.pipelines.running.turns import SearchTurn
+from app.concurrency.limiter import Released
 from app.shapes import Answer
+from app.shapes.kinds import ToolFormat
 from app.tools import formats, openapi, registry
 from app.tools.context import ToolContext
 from app.tools.tool import Tool
@@ -51,13 +51,13 @@ ToolUser = Annotated[str, Depends(ToolScope())]
 
 
 class RequestAdmission:
-    """Admits searches and reads by the application's fair queues, uploads by its ingest gate, for a request's user."""
+    """Admits searches, reads and uploads by the limiters of the application, for a request's user."""
 
     def __init__(self, request: Request, user_id: str) -> None:
         self._request = request
         self._user_id = user_id
 
-    async def search(self, run: Callable[[SearchTurn], Awaitable[T]]) -> T:
+    async def search(self, run: Callable[[Released], Awaitable[T]]) -> T:
         """The result of `run`, called in the user's turn; an answer is recorded for metrics and logs."""
         result = await admission.in_turn(self._request, self._user_id, run)
         if isinstance(result, Answer):
@@ -70,8 +70,8 @@ class RequestAdmission:
             return await run()
 
     async def upload(self, run: Callable[[], Awaitable[T]]) -> T:
-        """The result of `run`, called in a turn of the ingest gate."""
-        async with self._request.app.state.ingest_gate.turn(self._user_id):
+        """The result of `run`, called in a turn of an upload."""
+        async with self._request.app.state.uploads.turn(self._user_id):
             return await disconnects.cancel_on_disconnect(self._request, run)
 
 

@@ -40,9 +40,13 @@ class UnsupportedMediaType(errors.BadRequest):
     code = "unsupported_media_type"
 
 
+MAX_BYTES = 64_000_000
+"""Of any body; those with documents may be that large."""
+
+
 @dataclass(frozen=True, slots=True)
 class BodyLimits:
-    """Limits of a body: its size in bytes (None: as configured) and the time to receive it.
+    """Limits of a body: its size in bytes (None: that of any body) and the time to receive it.
 
     It must be complete after `seconds` plus its size in bytes divided by `bytes_per_s`, and after `longest_s` in any
     case; each message with a part of it must arrive within `seconds` of the previous one.
@@ -54,8 +58,8 @@ class BodyLimits:
     longest_s: float = 600.0
 
 
-def install(app: FastAPI, *, max_bytes: int) -> None:
-    """Make StrictRoute the class of the app's own routes and set the configured size limit.
+def install(app: FastAPI, *, max_bytes: int = MAX_BYTES) -> None:
+    """Make StrictRoute the class of the app's own routes and set the largest size of any body.
 
     A router that is included later needs `APIRouter(route_class=bodies.StrictRoute)`.
     """
@@ -126,21 +130,21 @@ class StrictRoute(APIRoute):
 class DocumentsRoute(StrictRoute):
     """A route for documents: the configured size, and at least 20 kB/s after the first five seconds.
 
-    A request with a body holds a turn of the ingest gate, once its body has been received.
+    A request with a body holds a turn of an upload, once its body has been received.
     """
 
     limits = BodyLimits(None, seconds=5.0, bytes_per_s=20_000)
 
     @asynccontextmanager
     async def admitted(self, request: Request, receive: Receive) -> AsyncIterator[Receive]:
-        """The body, and a turn of the ingest gate. Raises DiskFull, Overloaded and the errors of receiving."""
+        """The body, and a turn of an upload. Raises DiskFull, Overloaded and the errors of receiving."""
         async with super().admitted(request, receive) as receive:
             if request.method not in ("POST", "PUT", "PATCH"):
                 yield receive
                 return
             with spooling.SpooledBody() as body:
                 await body.receive(ReceivedRequest(request, receive).stream())
-                async with request.app.state.ingest_gate.turn(request.state.caller.user_id) as turn:
+                async with request.app.state.uploads.turn(request.state.caller.user_id) as turn:
                     request.state.upload_turn = turn
                     yield body.replayed(then=receive)
 
@@ -187,20 +191,22 @@ class Body:
         self._complete = False
 
     def check_declared_length(self) -> None:
-        """Raises TooLarge if the Content-Length header is larger than `max_bytes`."""
+        """Raises `too_large` if the Content-Length header is larger than `max_bytes`."""
         length = self._headers.get("content-length", "")
         if length.isascii() and length.isdigit() and (len(length) > 19 or int(length) > self._max_bytes):
             raise self._too_large()
 
     async def receive(self) -> Message:
-        """The next message of the request. Raises TooLarge, RequestTimeout."""
+        """The next message of the request. Raises `too_large`, `request_timeout`."""
         if self._complete:
             return await self._receive()
         try:
             async with asyncio.timeout_at(self._deadline()):
                 message = await self._receive()
         except TimeoutError as error:
-            raise errors.RequestTimeout("The body did not arrive in time: send it faster, or in parts.") from error
+            raise errors.RequestRefused(
+                "The body did not arrive in time: send it faster, or in parts.", code="request_timeout"
+            ) from error
         self._received += len(message.get("body", b""))
         if self._received > self._max_bytes:
             raise self._too_large()
@@ -215,8 +221,10 @@ class Body:
         whole_s = min(allowed + self._received / self._limits.bytes_per_s, self._limits.longest_s)
         return min(self._began + whole_s, now + allowed)
 
-    def _too_large(self) -> errors.TooLarge:
-        return errors.TooLarge(f"The body is larger than {self._max_bytes:,} bytes: send less, or in several requests.")
+    def _too_large(self) -> errors.RequestRefused:
+        return errors.RequestRefused(
+            f"The body is larger than {self._max_bytes:,} bytes: send less, or in several requests.", code="too_large"
+        )
 
 
 class StrictRequest(ReceivedRequest):

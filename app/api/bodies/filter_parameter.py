@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
 from app.api.bodies import strict_json
-from app.api.contract.filter_models import SearchFilters
+from app.pipelines.requests.filter_models import SearchFilters
 from app.shapes import Filters
 
 MAX_LENGTH = 8_000

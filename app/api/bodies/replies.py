@@ -19,14 +19,11 @@ def cost_of(answer: Answer) -> int:
     return HIT_COST * sum(1 + len(hit.more) for hit in answer.hits)
 
 
-async def json(size: int, build: Callable[[], BaseModel], *, status: int = 200, omit_nulls: bool = False) -> Response:
-    """The model that `build` returns, as a response; `size` is about the answer's length in characters.
-
-    `omit_nulls` leaves out fields of models that are null, but no keys of dictionaries.
-    """
-    content = await offload.run(size, _written, build, omit_nulls=omit_nulls)
+async def json(size: int, build: Callable[[], BaseModel], *, status: int = 200) -> Response:
+    """The model that `build` returns, as a response; `size` is about the answer's length in characters."""
+    content = await offload.run(size, _written, build)
     return Response(content, status, media_type="application/json")
 
 
-def _written(build: Callable[[], BaseModel], *, omit_nulls: bool) -> str:
-    return build().model_dump_json(by_alias=True, exclude_none=omit_nulls)
+def _written(build: Callable[[], BaseModel]) -> str:
+    return build().model_dump_json(by_alias=True)

@@ -9,7 +9,8 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from app.api.contract import field_names, validation_errors
+from app.api.contract import validation_errors
+from app.pipelines.requests import field_names
 
 _NUL = "Must not contain the NUL character."
 _IN_BODY = {"remark": "Send it as a field of the JSON body."}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, overload
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
 from app.shapes import uris
 
 SCORE_DIGITS = 4
-"""Decimals of a score in compact answers and in answers of ids."""
+"""Decimals of a score."""
 
 
 class Response(BaseModel):
@@ -37,15 +37,24 @@ def is_empty(value: object) -> bool:
     return not value
 
 
-def _rounded(score: float) -> float:
-    return round(score, SCORE_DIGITS)
+@overload
+def rounded(score: float, digits: int = SCORE_DIGITS) -> float: ...
+
+
+@overload
+def rounded(score: float | None, digits: int = SCORE_DIGITS) -> float | None: ...
+
+
+def rounded(score: float | None, digits: int = SCORE_DIGITS) -> float | None:
+    """A score as it is sent."""
+    return None if score is None else round(score, digits)
 
 
 def _none_if_empty(value: Any) -> Any:
     return value or None
 
 
-RoundedScore = Annotated[float, AfterValidator(_rounded)]
+RoundedScore = Annotated[float, AfterValidator(rounded)]
 """A score rounded to `SCORE_DIGITS` decimals."""
 
 ShownUri = Annotated[str, AfterValidator(uris.shown)]

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
-from pydantic_core import PydanticCustomError, core_schema
+from pydantic_core import core_schema
 
-from app.api.contract import field_names
+from app.pipelines.requests import field_names
 
 MAX_ERRORS = 20
 _MAX_READ = 200
@@ -189,16 +189,6 @@ def _one_per_field(located: Sequence[_LocatedError]) -> list[FieldError]:
         if p.branched_at is not None and p.error.message not in first.message:
             merged[key] = replace(first, message=f"{first.message} Or: {p.error.message}"[:300])
     return list(merged.values())
-
-
-def unknown_field(name: str, known: Mapping[str, str]) -> PydanticCustomError:
-    """The error of an unknown field; `known` maps names of fields to their paths."""
-    return PydanticCustomError("extra_forbidden", "Unknown field.", field_names.advice(name, known))
-
-
-def listed_in_field() -> PydanticCustomError:
-    """The error of an unknown field that holds what the body itself may be, a list."""
-    return PydanticCustomError("extra_forbidden", "Unknown field.", {"remark": "Send its list itself as the body."})
 
 
 def _unknown(path: Sequence[str | int], place: object, context: Mapping[str, Any]) -> str:

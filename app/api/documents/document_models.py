@@ -10,10 +10,10 @@ from uuid import UUID
 from pydantic import AliasGenerator, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
 
 from app import errors
-from app.api.contract import wire
-from app.api.contract.enums import CalibrationBasis, StoreStatus
 from app.api.contract.responses import Response, ShownUri
+from app.pipelines.requests import wire
 from app.shapes import Upload, limits
+from app.shapes.kinds import CalibrationBasis, StoreStatus
 from app.text.structure import plain_json
 
 MAX_DOCUMENTS = 500
@@ -291,24 +291,11 @@ class DuplicateDocument(Response):
 
 
 class RepeatedDocuments(Response):
-    """Documents with the same text, or nearly the same."""
+    """Documents with the same text."""
 
     count: int = Field(description="Number of these documents.")
     documents: list[DuplicateDocument] = Field(
         description=f"The first {limits.MAX_NAMED_DUPLICATES} of them, oldest first."
-    )
-
-
-class NearDuplicateStats(Response):
-    """Documents whose text nearly repeats that of another one, as a version with a few other words does."""
-
-    documents: int = Field(description="Number of documents that nearly repeat another one, and are not equal to it.")
-    sets: list[RepeatedDocuments] = Field(
-        description="The ten largest sets. Of equal documents, one is compared, counted and named."
-    )
-    uncompared: int = Field(
-        description="Number of documents that were not compared: those that an earlier version has stored, until "
-        "`stepwell reindex --all` is run, and the older ones of more than 250,000."
     )
 
 
@@ -317,7 +304,6 @@ class DuplicateStats(Response):
 
     documents: int = Field(description="Number of documents whose text is that of an older one.")
     sets: list[RepeatedDocuments] = Field(description="The ten largest sets of documents with the same text.")
-    near: NearDuplicateStats = Field(description="How many documents nearly repeat another one, and which.")
 
 
 class StorageStats(Response):

@@ -12,7 +12,7 @@ from app import errors
 from app.api.documents import storing, uploads
 from app.api.documents.document_models import DocumentResultList, PageInput, RefusedItem
 from app.api.documents.uploads import Item
-from app.api.edge.fair_queue import Turn
+from app.concurrency.limiter import Turn
 from app.pipelines.documents import file_reading, picture_lines, web_pages
 from app.pipelines.documents.file_reading import NamedFile
 from app.pipelines.documents.web_pages import FetchedPage
@@ -24,7 +24,7 @@ from app.text.words import cleaning
 async def add(page: PageInput, request: Request, response: Response, user_id: str, use: Services) -> DocumentResultList:
     """Fetch a page and store its documents; nothing if the site says that the stored one is its version.
 
-    Raises BadRequest naming the field, FetchNotAllowed, SiteUnavailable; then nothing is stored.
+    Raises BadRequest naming the field, `fetch_not_allowed`, `site_unavailable`; then nothing is stored.
     """
     async with AsyncExitStack() as stack:
         turn: Turn = request.state.upload_turn
@@ -47,7 +47,7 @@ async def add(page: PageInput, request: Request, response: Response, user_id: st
 async def _read(
     fetched: FetchedPage, page: PageInput, request: Request, stack: AsyncExitStack
 ) -> Sequence[Upload | file_reading.UnreadMember]:
-    """The documents of a page, as those of a file that is sent. Raises BadRequest, RateLimited."""
+    """The documents of a page, as those of a file that is sent. Raises BadRequest, `rate_limited`."""
     user_id, services = request.state.caller.user_id, request.app.state.services
     share = stack.enter_context(request.app.state.parse_times.share(user_id, services.parse_limits))
     recognise = picture_lines.recogniser(user_id, services)

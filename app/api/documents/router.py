@@ -11,8 +11,6 @@ from fastapi import APIRouter, Body, Query, Request, Response
 
 from app.api.access import auditing, auth
 from app.api.bodies import bodies, filter_parameter, replies
-from app.api.contract import wire
-from app.api.contract.enums import DocumentOrder
 from app.api.documents import document_bodies, pages, storing, uploads
 from app.api.documents import document_examples as examples
 from app.api.documents.document_models import (
@@ -32,9 +30,11 @@ from app.api.documents.uploads import Item
 from app.api.edge import disconnects
 from app.api.problems import problems
 from app.pipelines.documents import document_changes, documents, ingest
+from app.pipelines.requests import wire
 from app.pipelines.running import cursors, stage_times
 from app.pipelines.running.stage_times import StageTimes
 from app.shapes import Chunk, DocumentFilter, Upload, limits
+from app.shapes.kinds import DocumentOrder
 
 router = APIRouter(
     prefix="/api/rag", tags=["documents"], route_class=bodies.DocumentsRoute, responses=problems.AUTHENTICATED

@@ -8,10 +8,10 @@ from uuid import UUID
 from pydantic import BaseModel, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from app.api.contract import wire
-from app.api.contract.filter_models import SearchFilters
 from app.api.contract.responses import Response
 from app.api.documents.document_models import DocumentDeletion
+from app.pipelines.requests import wire
+from app.pipelines.requests.filter_models import SearchFilters
 from app.shapes import Filters, RowCounts, SelectionDeletion
 
 
@@ -61,8 +61,8 @@ class DocumentsDeletion(DocumentDeletion):
     matched: RowNumbers | None = Field(None, description="With `dry_run`: what would be deleted; else null.")
     remaining: RowNumbers | None = Field(
         None,
-        description="Rows of the deleted documents that the tables still had afterwards: zeros, unless a job is still "
-        "removing postings of a long document. Null with `dry_run`.",
+        description="Rows of the deleted documents that the tables still had afterwards: zeros. Postings of a long "
+        "document that a job removes are not counted. Null with `dry_run`.",
     )
 
     @classmethod

@@ -44,16 +44,16 @@ async def delete(
     user_id: auth.Writer,
     use: auth.Use,
 ) -> DocumentsDeletion:
-    """Delete the documents that pass the filters of a search, and return what the tables still have of them.
+    """Delete the documents that pass the filters of a search.
 
-    Documents are deleted one after another, and other writes go on meanwhile. A request that is interrupted has deleted
-    some of them, and may be sent again. Jobs that would store a document that passes are cancelled.
+    Documents are deleted in short transactions, and other writes go on meanwhile. A request that is interrupted has
+    deleted some of them, and may be sent again. Jobs that would store a document that passes are cancelled.
     """
     if selected.dry_run:
         auth.require_search(request)
         return DocumentsDeletion.counted(await selections.count(selected.shape(), user_id, db=use.db))
     actor = auditing.actor(request)
-    return DocumentsDeletion.done(await selections.delete(selected.shape(), user_id, use, actor=actor))
+    return DocumentsDeletion.done(await selections.delete(selected.shape(), user_id, db=use.db, actor=actor))
 
 
 @router.post(

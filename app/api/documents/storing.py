@@ -11,7 +11,7 @@ from app import errors
 from app.api.documents import uploads
 from app.api.documents.document_models import DocumentFailure, DocumentResult, DocumentResultList, RefusedItem
 from app.api.documents.uploads import Item
-from app.pipelines.documents import ingest
+from app.pipelines.documents import batches, ingest
 from app.pipelines.running.services import Services
 from app.pipelines.running.stage_times import StageTimes
 from app.shapes import IngestResult, Upload
@@ -66,7 +66,7 @@ async def add_several(
                 indices[id(item)] = index
                 yield item
 
-    async for outcome in ingest.many(readable(), user_id, use, ingest.IN_REQUEST):
+    async for outcome in batches.store(readable(), user_id, use, ingest.IN_REQUEST):
         index = indices.pop(id(outcome.upload))
         if outcome.stored is not None:
             done.append(outcome.stored)

@@ -23,7 +23,7 @@ from app import errors
 from app.api.bodies import spooling, strict_json
 from app.api.contract import validation_errors
 from app.api.documents.document_models import DocumentForm, FileFields, RefusedItem
-from app.api.edge.fair_queue import Turn
+from app.concurrency.limiter import Turn
 from app.pipelines.documents import file_reading, picture_lines
 from app.pipelines.documents.file_reading import FileReader, NamedFile, UnreadMember
 from app.pipelines.running import stage_times
@@ -170,8 +170,9 @@ async def _items(file: UploadFile, form: _Form) -> list[Upload | RefusedItem]:
         path = relative_path(file.filename or "")
         uri = uri or path
         if uri in form.seen:
-            raise errors.DuplicateUri(
-                "An earlier file of this form has this name: send relative paths as file names, or one file a request."
+            raise errors.BadRequest(
+                "An earlier file of this form has this name: send relative paths as file names, or one file a request.",
+                code="duplicate_uri",
             )
         if uri is not None:
             form.seen.add(uri)

@@ -89,7 +89,6 @@ class Protocol(HttpToolsProtocol):
         super().connection_lost(exc)
         if self._next_check is not None:
             self._next_check.cancel()
-        self.pipeline.clear()
         if self.running is not None and not self.running.response_complete:
             # uvicorn notifies the newest request only, which may still have been queued.
             self.running.disconnected = True
@@ -97,7 +96,6 @@ class Protocol(HttpToolsProtocol):
 
     def shutdown(self) -> None:
         self._stopping = True
-        self.pipeline.clear()
         if self._active and self.running is not None:
             self.running.keep_alive = False
         else:
@@ -113,7 +111,11 @@ class Protocol(HttpToolsProtocol):
         elif len(self.connections) > self.limits.connections + self.limits.refused:
             self.transport.abort()
         else:
-            self._refuse(errors.TooManyConnections("The service has no free connection: try again shortly."))
+            self._refuse(
+                errors.Unavailable(
+                    "The service has no free connection: try again shortly.", code="too_many_connections"
+                )
+            )
 
     @property
     def is_accepted(self) -> bool:
@@ -145,7 +147,9 @@ class Protocol(HttpToolsProtocol):
             # The request has been handed to the application as an ordinary one; the parser reads nothing after it.
             self.cycle.keep_alive = False
         except httptools.HttpParserError:
-            self._refuse(self._refusal or errors.MalformedRequest("This is not a valid HTTP request."))
+            self._refuse(
+                self._refusal or errors.RequestRefused("This is not a valid HTTP request.", code="malformed_request")
+            )
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -161,24 +165,28 @@ class Protocol(HttpToolsProtocol):
         self._headers += 1
         self._count_head(len(name) + len(value) + 4)
         if self._headers > self.limits.headers:
-            self._stop_parser(errors.HeadersTooLarge(f"Send at most {self.limits.headers} headers."))
+            self._stop_parser(
+                errors.RequestRefused(f"Send at most {self.limits.headers} headers.", code="headers_too_large")
+            )
         if self._reading_head:  # a trailer would change the headers of a request that is being answered
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         if self._get_upgrade() == b"websocket":
-            self._stop_parser(errors.UpgradeRefused("There are no WebSockets here: send ordinary HTTP requests."))
+            self._stop_parser(
+                errors.RequestRefused(
+                    "There are no WebSockets here: send ordinary HTTP requests.", code="upgrade_refused"
+                )
+            )
         if len(self.pipeline) >= self.limits.pipelined:
             message = f"Send at most {self.limits.pipelined} requests before you read a response."
-            self._stop_parser(errors.TooManyConnections(message))
+            self._stop_parser(errors.Unavailable(message, code="too_many_connections"))
         super().on_headers_complete()
         self._reading_head, self._reading_body = False, True
 
     def on_body(self, body: bytes) -> None:
         self._unparsed = 0
         super().on_body(body)
-        if not self._active:
-            self._drop(len(body))
 
     def on_message_complete(self) -> None:
         self._reading_body = False
@@ -192,7 +200,9 @@ class Protocol(HttpToolsProtocol):
             self._stop_parser(self._head_too_large())
 
     def _head_too_large(self) -> errors.StepwellError:
-        return errors.HeadersTooLarge(f"Request line and headers may have {self.limits.head_bytes} bytes together.")
+        return errors.RequestRefused(
+            f"Request line and headers may have {self.limits.head_bytes} bytes together.", code="headers_too_large"
+        )
 
     def _stop_parser(self, refusal: errors.StepwellError) -> None:
         self._refusal = refusal
@@ -212,14 +222,12 @@ class Protocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         self.waiting_since = self.loop.time()
         self._dropped = 0
-        if self.running is not None:
-            self.running.body.clear()
         super().on_response_complete()
         if self._refusal is not None and self.is_waiting:
             self._answer(self._refusal)
 
     def send_400_response(self, msg: str) -> None:
-        self._refuse(errors.MalformedRequest("This is not a valid HTTP request."))
+        self._refuse(errors.RequestRefused("This is not a valid HTTP request.", code="malformed_request"))
 
     def _refuse(self, refusal: errors.StepwellError) -> None:
         """Answer with a problem, after the responses that are due, and close."""
@@ -231,13 +239,12 @@ class Protocol(HttpToolsProtocol):
 
     def _abandon_request(self) -> None:
         """Disconnect the request whose body is being received: the rest of it cannot be read."""
-        if self.cycle is not self.running:
-            self.pipeline.popleft()
-        elif self._active:
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
-            if self.cycle.response_started:
-                self.transport.abort()
+        if self.cycle.response_complete:
+            return
+        self.cycle.disconnected = True
+        self.cycle.message_event.set()
+        if self.cycle.response_started:
+            self.transport.abort()
 
     def _answer(self, refusal: errors.StepwellError) -> None:
         _logger.info("connection refused", extra={"action": "connection_refused", "code": refusal.code})
@@ -281,7 +288,11 @@ class Protocol(HttpToolsProtocol):
                 self.transport.abort()
         elif self._reading_head:
             if waited > self.limits.head_s:
-                self._refuse(errors.RequestTimeout(f"Send a request's headers within {self.limits.head_s:g} seconds."))
+                self._refuse(
+                    errors.RequestRefused(
+                        f"Send a request's headers within {self.limits.head_s:g} seconds.", code="request_timeout"
+                    )
+                )
         elif waited > self.limits.idle_s and not self.transport.get_write_buffer_size():
             self.transport.close()
 

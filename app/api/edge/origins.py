@@ -85,11 +85,15 @@ class Origins:
         host = _host(scope)
         origins = _values(scope, b"origin")
         if not self._serves(host):
-            await self._refuse(errors.HostNotAllowed(), scope, receive, send)
+            await self._refuse(
+                errors.RequestRefused(errors.HOST_NOT_ALLOWED, code="host_not_allowed"), scope, receive, send
+            )
         elif len(origins) == 1 and origins[0] in self._allowed:
             await self._cors(scope, receive, send)
         elif _is_foreign(origins, _values(scope, b"sec-fetch-site"), host) and not _opens_a_page(scope):
-            await self._refuse(errors.OriginNotAllowed(), scope, receive, send)
+            await self._refuse(
+                errors.Forbidden(errors.ORIGIN_NOT_ALLOWED, code="origin_not_allowed"), scope, receive, send
+            )
         else:
             await self._app(scope, receive, send)
 

@@ -15,7 +15,7 @@ from cachetools import TTLCache
 from fastapi import FastAPI
 
 from app import errors
-from app.api.edge.fair_queue import FairQueue
+from app.concurrency.limiter import Limiter
 from app.pipelines.documents.file_reading import ParseLimits, ParseShare
 
 PARSED_AT_ONCE, PARSED_OF_USER = 4, 2
@@ -39,16 +39,17 @@ class ParseTimes:
         self._user_s = user_s
         self._clock = clock
         self._full_at: TTLCache[str, float] = TTLCache(MAX_USERS, ttl=2 * user_s, timer=clock)
-        self._places = FairQueue(PARSED_AT_ONCE, of_user=PARSED_OF_USER, max_waiting=WAITING, timeout_s=WAIT_S)
+        self._places = Limiter(PARSED_AT_ONCE, of_user=PARSED_OF_USER, max_waiting=WAITING, timeout_s=WAIT_S)
 
     @contextmanager
     def share(self, user_id: str, limits: ParseLimits) -> Iterator[ParseShare]:
-        """What the files of a request may use; it is counted when the block ends. Raises RateLimited."""
+        """What the files of a request may use; it is counted when the block ends. Raises `rate_limited`."""
         left_s = self._user_s - self._debt_s(user_id)
         if left_s <= 0:
-            raise errors.RateLimited(
+            raise errors.RequestRefused(
                 f"Parsing files of this user took {self._user_s:.0f} seconds: more are available as time passes.",
                 retry_after_s=max(1, math.ceil(1 - left_s)),
+                code="rate_limited",
             )
         share = ParseShare(min(limits.request_s, left_s), partial(self._places.turn, user_id))
         try:

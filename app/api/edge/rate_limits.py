@@ -63,14 +63,16 @@ class RateLimits:
         self._limits = [RateLimit(name, quota) for name, quota in quotas.items() if quota]
 
     def spend(self, request: Request, *, user: str, key: str | None) -> None:
-        """Count one request of a user and a key, and have the response say what is left. Raises RateLimited."""
+        """Count one request of a user and a key, and have the response say what is left. Raises `rate_limited`."""
         buckets = {"user": user, "key": key}
         spent = [(limit, limit.spend(bucket)) for limit in self._limits if (bucket := buckets[limit.name])]
         if spent:
             request.state.rate_limit_headers = _headers(spent)
         waits = [one.retry_after_s for _, one in spent if one.retry_after_s]
         if waits:
-            raise errors.RateLimited("The limit of requests per minute is reached.", retry_after_s=max(waits))
+            raise errors.RequestRefused(
+                "The limit of requests per minute is reached.", retry_after_s=max(waits), code="rate_limited"
+            )
 
 
 def _headers(spent: list[tuple[RateLimit, Spent]]) -> dict[str, str]:

@@ -10,11 +10,11 @@ from uuid import UUID
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from app.api.contract import wire
-from app.api.contract.enums import EntityOrigin, EntityStatus, MentionKind
 from app.api.contract.responses import Response, ShownUri
 from app.pipelines.entities.entity_lines import Line
+from app.pipelines.requests import wire
 from app.shapes import EntityDraft, limits
+from app.shapes.kinds import EntityOrigin, EntityStatus, MentionKind
 from app.text.names import gazetteer, names
 from app.text.words import cleaning
 

@@ -10,8 +10,6 @@ from fastapi import APIRouter, Body, Path, Query, Request, Response
 
 from app.api.access import auditing, auth
 from app.api.bodies import bodies, replies
-from app.api.contract import wire
-from app.api.contract.enums import EntityOrigin
 from app.api.entities import entity_lines
 from app.api.entities.entity_models import (
     MAX_ENTITIES,
@@ -29,9 +27,10 @@ from app.api.entities.entity_models import (
 from app.api.problems import problems
 from app.pipelines.entities import entities, entity_merge
 from app.pipelines.entities import entity_lines as lines
+from app.pipelines.requests import fields, wire
 from app.pipelines.running import cursors, offload
 from app.shapes import Entity, EntityFilter, limits
-from app.tools import fields
+from app.shapes.kinds import EntityOrigin
 
 router = APIRouter(
     prefix="/api/rag", tags=["entities"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED

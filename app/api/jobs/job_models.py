@@ -8,8 +8,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from app.api.contract.enums import JobStatus
 from app.api.contract.responses import Response
+from app.shapes.kinds import JobStatus
 
 EXAMPLE_JOB = "5b0f8a52-3c1e-4d0b-9a57-2f6d1c8e7b40"
 

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, FastAPI, Path, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import StreamingResponse
 from pydantic import PlainValidator
 from starlette.types import Receive, Scope, Send
@@ -15,17 +15,14 @@ from starlette.types import Receive, Scope, Send
 from app import errors
 from app.api.access import auth
 from app.api.bodies import bodies
-from app.api.contract.enums import JobStatus
-from app.api.edge.fair_queue import FairQueue
 from app.api.jobs.job_models import EXAMPLE_JOB, JobPage, StoredJob
 from app.api.problems import problems
 from app.pipelines.jobs import followed_jobs
 from app.pipelines.running import cursors
 from app.shapes import JobState, limits
+from app.shapes.kinds import JobStatus
 
 router = APIRouter(prefix="/api/rag", tags=["jobs"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED)
-MAX_STREAMS, MAX_STREAMS_OF_USER = 100, 25
-"""Streams of events that a process serves at once."""
 _EVENT_RESPONSE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "Server-sent events: `progress` with the job after each change, the last one with its end.",
@@ -56,11 +53,6 @@ JobKey = Annotated[
         },
     ),
 ]
-
-
-def install(app: FastAPI) -> None:
-    """Limit the open streams of events."""
-    app.state.job_streams = FairQueue(MAX_STREAMS, of_user=MAX_STREAMS_OF_USER, max_waiting=0, timeout_s=0)
 
 
 @router.get("/jobs", operation_id="list_jobs", summary="List jobs")

@@ -10,12 +10,12 @@ from pydantic import BaseModel, Field
 
 from app import __version__, errors
 from app.api.access import auth
-from app.api.access.single_flight import SingleFlight
 from app.api.bodies import bodies
-from app.api.contract.enums import BreakerState, DatabaseState, StandbyStatus
 from app.api.problems import problems
+from app.concurrency.single_flight import SingleFlight
 from app.pipelines.documents import documents
 from app.pipelines.running.services import Services
+from app.shapes.kinds import BreakerState, DatabaseState, StandbyStatus
 
 router = APIRouter(tags=["health"], route_class=bodies.StrictRoute, responses=problems.responses(422))
 
@@ -51,7 +51,7 @@ class ReadinessCheck:
 
     def __init__(self) -> None:
         self.state: DatabaseState = "unavailable"
-        self._flight: SingleFlight[None] = SingleFlight()
+        self._flight: SingleFlight[None, None] = SingleFlight()
         self._failure: errors.StepwellError | None = None
         self._checked_at = float("-inf")
 
@@ -61,7 +61,7 @@ class ReadinessCheck:
         A database that cannot be reached raises nothing while the standby serves reads.
         """
         if time.monotonic() - self._checked_at > CACHE_S:
-            await self._flight.run(None, lambda: self._check(use))
+            await self._flight.join(None, lambda: self._check(use))
         if self._failure is not None:
             raise self._failure.with_traceback(None)
 
@@ -98,5 +98,5 @@ async def readyz(request: Request, use: auth.Opened) -> Readiness:
     return Readiness(
         database=check.state,
         standby=use.standby.state if use.standby else None,
-        providers={policy.target.role: policy.breaker.state for policy in use.policies},
+        providers={calls.target.role: calls.breaker.state for calls in use.remote_calls},
     )

@@ -23,13 +23,14 @@ from app import __version__, errors
 from app.api.access import auth
 from app.api.bodies import bodies
 from app.api.problems import problems
-from app.shapes import Answer, IngestResult
+from app.shapes import Answer, IngestResult, kinds
+from app.shapes.kinds import BreakerState
 
 REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 STAGE_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 LAG_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 RANK_BUCKETS = (0, 1, 2, 3, 5, 10, 20, 50)
-BREAKER_STATES = ("closed", "half_open", "open")
+BREAKER_STATES = kinds.values(BreakerState)
 Read = Callable[[], Awaitable[str]]
 """Reads metrics in Prometheus text format. Raises OSError."""
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -232,10 +233,10 @@ class _RemoteModels(Collector):
         breakers = GaugeMetricFamily("stepwell_provider_breaker_state", meaning, labels=labels)
         meaning = "Attempts to call a remote model: answered, failed, rejected, not_called."
         attempts = CounterMetricFamily("stepwell_provider_attempts", meaning, labels=[*labels, "outcome"])
-        for policy in getattr(getattr(self._app.state, "services", None), "policies", ()):
-            breakers.add_metric(list(policy.target), BREAKER_STATES.index(policy.breaker.state))
-            for outcome, count in policy.outcomes.items():
-                attempts.add_metric([*policy.target, outcome], count)
+        for calls in getattr(getattr(self._app.state, "services", None), "remote_calls", ()):
+            breakers.add_metric(list(calls.target), BREAKER_STATES.index(calls.breaker.state))
+            for outcome, count in calls.outcomes.items():
+                attempts.add_metric([*calls.target, outcome], count)
         yield breakers
         yield attempts
 

@@ -8,14 +8,13 @@ from pydantic import AfterValidator, AliasPath, BaseModel, BeforeValidator, Conf
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypeAliasType
 
-from app.api.contract import wire
-from app.api.contract.enums import ListMerge, MergeDetail, Rerank
 from app.api.contract.responses import Response, RoundedScore
-from app.api.search import search_models
-from app.api.search.search_models import MMR_LAMBDA, RERANK_WEIGHT, Share
+from app.pipelines.requests import moved_fields, wire
+from app.pipelines.requests.search_request import MMR_LAMBDA, RERANK_WEIGHT, Ranking, Share
 from app.pipelines.search import merge_lists
 from app.pipelines.search.merge_lists import MergeRequest
-from app.shapes import Reordering, limits
+from app.shapes import limits
+from app.shapes.kinds import ListMerge, MergeDetail, Rerank
 
 MAX_ID_LENGTH = 200
 MAX_LISTS, MAX_HITS = 20, 200
@@ -68,6 +67,8 @@ def _uniquely_named(lists: list[RankedList]) -> list[RankedList]:
 class RerankRequest(wire.WireModel):
     """Lists of hits to merge into one."""
 
+    moved = moved_fields.OF_MERGE
+
     query: wire.QueryText | None = Field(
         None, description="Query that the hits are reranked against; required for reranking."
     )
@@ -93,10 +94,10 @@ class RerankRequest(wire.WireModel):
     mmr_lambda: Share | None = Field(None, description=MMR_LAMBDA)
     limit: Annotated[wire.Int, Field(ge=1, le=MAX_HITS)] = Field(10, description="Maximum number of hits.")
     detail: MergeDetail = Field("full", description="Fields of each hit.")
-    omit_nulls: wire.OmitNulls = False
 
-    def shape(self, user_id: str, reordering: Reordering) -> MergeRequest:
-        """The request as a core type; `reordering` has the service's weights."""
+    def shape(self, user_id: str) -> MergeRequest:
+        """The request as a core type."""
+        usual = Ranking()
         return MergeRequest(
             user_id=user_id,
             lists=[ranked.shape() for ranked in self.lists],
@@ -106,7 +107,8 @@ class RerankRequest(wire.WireModel):
             query=self.query,
             rerank=self.rerank,
             mmr=self.mmr,
-            reordering=search_models.reordering_of(self, reordering),
+            rerank_weight=usual.rerank_weight if self.rerank_weight is None else self.rerank_weight,
+            mmr_lambda=usual.mmr_lambda if self.mmr_lambda is None else self.mmr_lambda,
         )
 
 

@@ -10,12 +10,12 @@ from fastapi import APIRouter, Body, Request, Response
 from app.api.access import auth
 from app.api.bodies import bodies, replies
 from app.api.edge import admission
-from app.api.multihop.multihop_models import MultihopAnswer, MultihopRequest, MultihopResponse
 from app.api.multihop.rerank_models import RerankAnswer, RerankRequest, merged_response
 from app.api.problems import problems
-from app.api.search.search_responses import response_of
-from app.pipelines.documents import facets
-from app.pipelines.multihop import multihop
+from app.api.search import router as search_router
+from app.api.search.search_responses import SearchAnswer
+from app.pipelines.multihop import depth
+from app.pipelines.requests.search_request import SearchRequest
 from app.pipelines.running import offload
 from app.pipelines.search import merge_lists
 
@@ -33,9 +33,8 @@ _MULTIHOP_EXAMPLES = {
         "summary": "Up to three hops, filtered and explained",
         "value": {
             "query": "Who supplies the sensor that failed in the March outage?",
-            "max_hops": 3,
-            "extractor": "entities",
             "explain": True,
+            "ranking": {"hops": {"max_hops": 3, "extractor": "entities"}},
         },
     },
 }
@@ -67,11 +66,11 @@ _RERANK_EXAMPLES = {
     "/search/multihop",
     operation_id="search_multihop",
     summary="Search over several hops",
-    response_model=MultihopAnswer,
+    response_model=SearchAnswer,
     responses=problems.PAGED_SEARCH,
 )
 async def search_multihop(
-    body: Annotated[MultihopRequest, Body(openapi_examples=_MULTIHOP_EXAMPLES)],
+    body: Annotated[SearchRequest, Body(openapi_examples=_MULTIHOP_EXAMPLES)],
     request: Request,
     user_id: auth.Searcher,
     use: auth.ReadUse,
@@ -80,14 +79,8 @@ async def search_multihop(
 
     An error in a later hop does not fail the request; see `hops` and `degraded`.
     """
-    query = body.shape(
-        user_id, candidates=use.candidates, k=use.rrf_k, guidance=use.guidance, reordering=use.reordering
-    )
-    answer = await admission.in_turn(request, user_id, partial(multihop.run, query, use))
-    answer = await facets.explained(answer, query.query.filters, user_id, db=use.db)
-    request.state.answer, request.state.timings = answer, answer.timings
-    size = replies.cost_of(answer)
-    return await replies.json(size, partial(response_of, answer, MultihopResponse), omit_nulls=body.omit_nulls)
+    query = depth.over_hops(body)
+    return await search_router.respond(request, user_id, partial(depth.run, query, user_id, use), query, use)
 
 
 @lists_router.post(
@@ -108,6 +101,6 @@ async def merge(
     Stored chunks are read only for `rerank` and `mmr`. If reranking fails, the fused order is returned.
     """
     size = request.state.body_bytes
-    query = await offload.run(size, body.shape, user_id, use.reordering)
+    query = await offload.run(size, body.shape, user_id)
     merged = await admission.in_turn(request, user_id, partial(merge_lists.run, query, use))
-    return await replies.json(size, partial(merged_response, merged, body), omit_nulls=body.omit_nulls)
+    return await replies.json(size, partial(merged_response, merged, body))

@@ -41,14 +41,14 @@ _CODES = {
     404: errors.NotFound.code,
     405: "method_not_allowed",
     406: "not_acceptable",
-    408: errors.RequestTimeout.code,
+    408: "request_timeout",
     409: errors.Conflict.code,
-    413: errors.TooLarge.code,
+    413: "too_large",
     415: "unsupported_media_type",
-    421: errors.HostNotAllowed.code,
+    421: "host_not_allowed",
     422: errors.BadRequest.code,
-    429: errors.RateLimited.code,
-    431: errors.HeadersTooLarge.code,
+    429: "rate_limited",
+    431: "headers_too_large",
     500: errors.StepwellError.code,
     502: errors.ProviderError.code,
     503: errors.Unavailable.code,
@@ -79,6 +79,9 @@ _DESCRIPTIONS = {
     504: "The request did not finish within its time limit.",
     507: "The database's disk is full; searches still work.",
 }
+
+_OF_OPERATIONS = frozenset({404, 409, 422})
+"""Statuses that depend on the operation; all others are declared together, as they are the same everywhere."""
 
 
 class ProblemError(BaseModel):
@@ -161,7 +164,7 @@ def of(error: errors.StepwellError, scope: Scope) -> Response:
     """The response to `error`."""
     fields = [validation_errors.FieldError(error.field, error.message, error.code)] if error.field else []
     headers = {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
-    is_shown = error.status != 500 or isinstance(error, errors.RevisionMismatch)
+    is_shown = error.status != 500 or getattr(error, "is_shown", False)
     detail = error.message if is_shown else _INTERNAL_ERROR
     return respond(scope, error.status, detail, code=error.code, errors=fields, headers=headers)
 
@@ -198,8 +201,8 @@ def _severity(status: int) -> int:
 async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     fields = validation_errors.read(error.errors(), error.body)
-    if any(field.code == errors.BlankQuery.code for field in fields):
-        blank = errors.BlankQuery()
+    if any(field.code == "blank_query" for field in fields):
+        blank = errors.BadRequest(errors.BLANK_QUERY, field="query", code="blank_query")
         return respond(request.scope, blank.status, blank.message, code=blank.code, errors=fields)
     return respond(request.scope, 422, _summary(fields), code=code_of(fields), errors=fields)
 
@@ -269,7 +272,7 @@ class LastResort:
 
 
 def _declare_media_type(app: FastAPI) -> None:
-    """Declare application/problem+json in the OpenAPI document, and Problem in place of FastAPI's own 422."""
+    """Declare each problem once in the OpenAPI document, also in place of FastAPI's own 422."""
     generate = app.openapi
     declared: dict[int, dict[str, Any]] = {}
 
@@ -285,19 +288,40 @@ def _declare_media_type(app: FastAPI) -> None:
 
 
 def _rewrite(document: dict[str, Any]) -> None:
-    schemas = document.setdefault("components", {}).setdefault("schemas", {})
+    components = document.setdefault("components", {})
+    schemas = components.setdefault("schemas", {})
     for name, model in (("ProblemError", ProblemError), ("Problem", Problem)):
         schemas[name] = model.model_json_schema(ref_template="#/components/schemas/{model}")
         schemas[name].pop("$defs", None)
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
-    for path, item in document["paths"].items():
+    declared: set[int] = set()
+    for item in document["paths"].values():
         for operation in item.values():
-            for status, response in operation["responses"].items():
-                if _is_problem(content := response.get("content", {})):
-                    del content["application/json"]
-                    example = _example(int(status), path, operation)
-                    content[MEDIA_TYPE] = {"schema": {"$ref": "#/components/schemas/Problem"}, "example": example}
+            declared |= _refer(operation)
+    own = {f"Problem{status}": _component((status,)) for status in sorted(declared & _OF_OPERATIONS)}
+    components["responses"] = {"Problem": _component(sorted(declared - _OF_OPERATIONS)), **own}
+
+
+def _refer(operation: dict[str, Any]) -> set[int]:
+    """Replace the problems of an operation by references; returns their statuses."""
+    responses = operation["responses"]
+    declared = {int(status) for status, response in responses.items() if _is_problem(response.get("content", {}))}
+    for status in declared:
+        del responses[str(status)]
+    for status in sorted(declared & _OF_OPERATIONS):
+        responses[str(status)] = {"$ref": f"#/components/responses/Problem{status}"}
+    if declared - _OF_OPERATIONS:
+        responses["default"] = {"$ref": "#/components/responses/Problem"}
+    return declared
+
+
+def _component(statuses: Sequence[int]) -> dict[str, Any]:
+    """The response with these statuses, and an example of each."""
+    lines = [f"{status}: {_DESCRIPTIONS[status]}" for status in statuses]
+    examples = {str(status): {"summary": _DESCRIPTIONS[status], "value": _example(status)} for status in statuses}
+    content = {"schema": {"$ref": "#/components/schemas/Problem"}, "examples": examples}
+    return {"description": "\n\n".join(lines), "content": {MEDIA_TYPE: content}}
 
 
 def _is_problem(content: dict[str, Any]) -> bool:
@@ -305,13 +329,12 @@ def _is_problem(content: dict[str, Any]) -> bool:
     return schema.get("$ref", "").rpartition("/")[2] in {"Problem", "HTTPValidationError"}
 
 
-def _example(status: int, path: str, operation: dict[str, Any]) -> Any:
-    """The problem that a request to this path gets with this status."""
-    sent_to = problem_examples.path_of(path, operation)
-    scope = {"path": sent_to, "state": {"request_id": problem_examples.REQUEST_ID}}
+def _example(status: int) -> Any:
+    """The problem that a request gets with this status."""
+    scope = {"path": problem_examples.PATH, "state": {"request_id": problem_examples.REQUEST_ID}}
     if status == 422:
-        fields = problem_examples.wrong_fields(operation)
+        fields = problem_examples.wrong_fields()
         response = respond(scope, status, _summary(fields), code=code_of(fields), errors=fields)
     else:
-        response = of(problem_examples.error_of(status, operation), scope)
+        response = of(problem_examples.ERRORS[status], scope)
     return json.loads(bytes(response.body))

@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from app.api.contract import wire
+from app.pipelines.requests import wire
 from app.shapes import Feedback
 
 

@@ -1,22 +1,20 @@
-"""Defines the response models of a hit: with every field, compact, or with ids and score only."""
+"""Defines the response models of a hit: with its passage or the best sentences of it, or with ids and score only."""
 
 from __future__ import annotations
 
-from collections.abc import Sized
-from dataclasses import fields
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Any, Self
 from uuid import UUID
 
-from pydantic import AliasGenerator, AliasPath, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, Field
 
-from app.api.contract.enums import Confidence, LinkKind, MatchKind
-from app.api.contract.responses import NoneIfEmpty, Response, RoundedScore, ShownUri, is_none
-from app.api.documents.document_models import DuplicateDocument
-from app.shapes import Candidate, limits
+from app.api.contract.responses import Response, RoundedScore, ShownUri, is_none, rounded
+from app.shapes import Answer, ChunkLink, Hit, Snippet, uris
+from app.shapes.kinds import Confidence
+from app.shapes.signals import LinkKind
 
 PAGE = "Page of a PDF or slide on which the passage begins, from 1; null for documents without pages."
-MORE = "With `group_by`: further hits of the same document, best first; absent if there are none."
-SNIPPET = "The sentences that match best, as plain text, if `snippets` is set; absent otherwise."
+MORE = "With `ranking.group`: further hits of the same document, best first; absent if there are none."
 RELAXED = (
     "What was not searched as written: `constraints_dropped` (quotes and required words that no passage meets), "
     "`similar_words` (stored words that differ by a typing error from unknown ones were searched too, or similar ones "
@@ -31,45 +29,15 @@ RRF_SCORE = (
     "the sum 2: at most 2 / (k + 1), .0328 with k = 60, in every mode. Computed whichever fusion orders the results; "
     "null for a passage that neither leg has found, but an entity or a later hop."
 )
-CONVEX_SCORE = (
-    "Score of the convex combination: the weighted mean of the legs' scaled scores, 0 to 1. Computed whichever fusion "
-    "orders the results; null for a passage that neither leg has found, but an entity or a later hop."
-)
-
-
 VECTOR_SCORE = (
     "Cosine similarity to the query; null for a passage that only the text leg has found, and without a query vector."
 )
-
-
-DUPLICATES = "With `collapse`: number of passages that repeat this one and are no results; absent if there are none."
-DUPLICATE_DOCUMENTS = (
-    f"With `collapse`: the other documents with such passages, best first, at most {limits.MAX_NAMED_DUPLICATES}."
+EXPLAIN = (
+    "With `explain`: the steps of the score in their order, ranks and shares of the legs, strategies, source, offsets, "
+    "boost, link and duplicates."
 )
-
-
-_CANDIDATE_FIELDS = frozenset(one.name for one in fields(Candidate))
-
-
-def _path(name: str) -> str | AliasPath:
-    return AliasPath("candidate", name) if name in _CANDIDATE_FIELDS else name
-
-
-def _count(found: Sized | int | None) -> int | None:
-    """The number of passages; null for none."""
-    return (len(found) if isinstance(found, Sized) else found) or None
-
-
-class HitResponse(Response):
-    """A response whose fields are the attributes of a hit and of its candidate."""
-
-    model_config = ConfigDict(alias_generator=AliasGenerator(validation_alias=_path))
-
-
-Duplicates = Annotated[int | None, BeforeValidator(_count), Field(description=DUPLICATES, exclude_if=is_none)]
-DuplicateDocuments = Annotated[
-    list[DuplicateDocument] | None, NoneIfEmpty, Field(description=DUPLICATE_DOCUMENTS, exclude_if=is_none)
-]
+RRF_DIGITS = 6
+"""Decimals of an RRF score, which is at most .0328."""
 
 
 class ParentEntity(Response):
@@ -79,45 +47,32 @@ class ParentEntity(Response):
     """
 
     entity_id: UUID | None = Field(None, description="Id of the entity; null if the document is linked to none.")
-    parent_entity_score: float = Field(
+    parent_entity_score: RoundedScore = Field(
         validation_alias="score", description="Score of the best entity, lower for a weak link; 0 without one."
     )
-    link_strength: float = Field(
+    link_strength: RoundedScore = Field(
         validation_alias="strength", description="Strength of the link between document and entity."
     )
-    doc_score: float = Field(description="Score of the passage itself with its boost; above 1 if the boost exceeds it.")
+    doc_score: RoundedScore = Field(
+        description="Score of the passage itself with its boost; above 1 if the boost exceeds it."
+    )
 
 
-class MentionBoost(Response):
-    """The boost of a hit that mentions entities of the query."""
-
-    factor: float = Field(description="Factor by which the score was multiplied.")
-    mentions: int = Field(description="Number of the query's entities that the passage mentions.")
-    score_before: float = Field(description="Score before the boost.")
-    places: int = Field(validation_alias="moved", description="Number of ranks by which the hit moved up.")
-
-
-class SnippetMatch(Response):
-    """What the query matches in a passage."""
-
-    start: int = Field(description="Offset of the match's first code point in the passage's whole text.")
-    end: int = Field(description="Offset of the code point after its last.")
-    text_start: int = Field(description="Offset of the match's first code point in the snippet's `text`.")
-    text_end: int = Field(description="Offset of the code point after its last there.")
-    kind: MatchKind = Field(description="What of the query matches.")
-
-
-class HitSnippet(Response):
+class HitSnippet(BaseModel):
     """The one to three sentences of a passage that match the query best; the whole passage if nothing matches.
 
-    Offsets count code points, as Python's strings do, in the passage's whole text, also if `detail` shortens it, and
-    for `text_start` and `text_end` in `text`.
+    Offsets count code points of `text`, as Python's strings do.
     """
 
     text: str = Field(description="The sentences as plain text, without the marks of Markdown.")
-    start: int = Field(description="Offset of the snippet's first code point in the passage's whole text.")
-    end: int = Field(description="Offset of the code point after its last.")
-    matches: list[SnippetMatch] = Field(description="Matches in the snippet, in order and without overlaps.")
+    matches: list[tuple[int, int]] = Field(
+        description="What matches, in order and without overlaps: `text[start:end]` of each pair."
+    )
+
+    @classmethod
+    def of(cls, snippet: Snippet) -> Self:
+        """The response model of a snippet."""
+        return cls(text=snippet.text, matches=[(one.text_start, one.text_end) for one in snippet.matches])
 
 
 class HopLink(Response):
@@ -126,90 +81,117 @@ class HopLink(Response):
     name: str = Field(description="The name, the expanded term, or the question of the language model.")
     kind: LinkKind = Field(validation_alias="signal", description="Kind of the link.")
     source_chunk_id: UUID | None = Field(None, description="Id of the earlier chunk that contains the name.")
-    chunks: int | None = Field(None, description="Number of chunks that contain the name.")
-    steps: int | None = Field(None, description="Number of links from the query to the hit.")
-    heading: bool = Field(False, description="Whether the name is a heading rather than the title of the document.")
 
 
-class SearchHit(HitResponse):
-    """A passage. The score and the rank of a leg that did not find it are null.
+class SearchHit(BaseModel):
+    """A passage. The score of a leg that did not find it is null.
 
     If neither leg has found it, but an entity or a later hop, only its cosine similarity is known.
     """
 
     chunk_id: UUID = Field(description="Id of the chunk.")
     document_id: UUID = Field(description="Id of its document.")
-    source_id: UUID | None = Field(None, description="Id of the source of the document.")
-    source: str | None = Field(None, description="Name of that source.", exclude_if=is_none)
+    chunk_index: int = Field(description="Index of the chunk in its document, from 0.")
     title: str = Field(description="Title of the document.")
     uri: ShownUri | None = Field(None, description="URI of the document; of a file its path.")
-    content: str = Field(description="Text of the passage, as far as `detail` includes it.")
-    chunk_index: int = Field(description="Index of the chunk in its document, from 0.")
-    start_offset: int = Field(description="Offset of the passage's first code point in the document's text.")
-    end_offset: int = Field(description="Offset of the code point after its last.")
-    page: int | None = Field(None, description=PAGE)
     heading_path: list[str] = Field(description="Headings above the passage, outermost first.")
+    page: int | None = Field(None, description=PAGE)
+    content: str | None = Field(None, description="With `detail: full`: text of the passage.", exclude_if=is_none)
+    snippet: HitSnippet | None = Field(
+        None, description="With `detail: compact`: the sentences that match best.", exclude_if=is_none
+    )
     metadata: dict[str, Any] = Field(description="Metadata of the document.")
     score: float = Field(description="Final score, 0 to 1; results are sorted by it unless `mmr` is set.")
+    relevance: float | None = Field(None, description=RELEVANCE)
+    confidence: Confidence = Field(description="The word for `relevance`; without it, one for the scores of the legs.")
     rrf_score: float | None = Field(None, description=RRF_SCORE)
-    convex_score: float | None = Field(None, description=CONVEX_SCORE)
     vector_score: float | None = Field(None, description=VECTOR_SCORE)
     text_score: float | None = Field(None, description="BM25 score.")
-    vector_rank: int | None = Field(None, description="Rank in the vector leg, from 1.")
-    text_rank: int | None = Field(None, description="Rank in the text leg, from 1.")
-    relevance: float | None = Field(None, description=RELEVANCE)
-    confidence: Confidence = Field(description="Confidence that the passage is relevant.")
-    strategies: list[str] = Field(description="Strategies that found the passage, such as `vector` and `text`.")
-    parent: ParentEntity | None = Field(
-        None, validation_alias="guidance", description="Linked entity; null unless entities guided the search."
-    )
-    boost: MentionBoost | None = Field(None, description="Boost for mentions of the query's entities, if any.")
-    explain: dict[str, Any] | None = Field(
-        None, description="Shares of the legs and steps of the score, in order, if `explain` is set."
-    )
     hop: int | None = Field(None, description="With several hops: the one that found it.", exclude_if=is_none)
+    via: HopLink | None = Field(None, description="How a later hop reached it.", exclude_if=is_none)
     combined_score: float | None = Field(
         None, description="With several hops: score over all hops, by which results are sorted.", exclude_if=is_none
     )
-    via: HopLink | None = Field(None, description="How a later hop reached it.", exclude_if=is_none)
-    snippet: HitSnippet | None = Field(None, description=SNIPPET, exclude_if=is_none)
-    duplicates: Duplicates = None
-    duplicate_documents: DuplicateDocuments = None
-    more: Annotated[list[SearchHit] | None, NoneIfEmpty] = Field(None, description=MORE, exclude_if=is_none)
+    parent: ParentEntity | None = Field(
+        None, description="With `search_mode` two_pass: the linked entity.", exclude_if=is_none
+    )
+    more: list[SearchHit] | None = Field(None, description=MORE, exclude_if=is_none)
+    explain: dict[str, Any] | None = Field(None, description=EXPLAIN, exclude_if=is_none)
+
+    @classmethod
+    def of(cls, hit: Hit, answer: Answer) -> Self:
+        """The response model of a hit of an answer."""
+        found = hit.candidate
+        return cls(
+            chunk_id=found.chunk_id,
+            document_id=found.document_id,
+            chunk_index=found.chunk_index,
+            title=found.title,
+            uri=found.uri,
+            heading_path=list(found.heading_path),
+            page=found.page,
+            content=None if answer.detail == "compact" else found.content,
+            snippet=HitSnippet.of(hit.snippet) if answer.detail == "compact" and hit.snippet else None,
+            metadata=dict(found.metadata),
+            score=rounded(found.score),
+            relevance=rounded(hit.relevance),
+            confidence=hit.confidence,
+            rrf_score=rounded(found.rrf_score, RRF_DIGITS),
+            vector_score=rounded(found.vector_score),
+            text_score=rounded(found.text_score),
+            hop=hit.hop,
+            via=HopLink.of(hit.via) if hit.via else None,
+            combined_score=rounded(hit.combined_score),
+            parent=ParentEntity.of(hit.guidance) if answer.guided and hit.guidance else None,
+            more=[cls.of(other, answer) for other in hit.more] or None,
+            explain=None if hit.explain is None else explained(hit, hit.explain),
+        )
 
 
-class CompactLink(Response):
-    """The name by which a later hop reached a hit."""
-
-    name: str = Field(description="The name, the expanded term, or the question of the language model.")
-    kind: LinkKind = Field(validation_alias="signal", description="Kind of the link.")
-
-
-class CompactHit(HitResponse):
-    """A passage with what a language model needs to use and cite it."""
-
-    chunk_id: UUID = Field(description="Id of the chunk.")
-    title: str = Field(description="Title of the document.")
-    uri: ShownUri | None = Field(None, description="URI of the document; of a file its path.")
-    page: int | None = Field(None, description=PAGE, exclude_if=is_none)
-    heading_path: list[str] = Field(description="Headings above the passage, outermost first.")
-    content: str = Field(description="Text of the passage.")
-    score: RoundedScore = Field(description="Final score, 0 to 1, rounded to four decimals.")
-    relevance: RoundedScore | None = Field(None, description=RELEVANCE)
-    confidence: Confidence = Field(description="Confidence that the passage is relevant.")
-    hop: int | None = Field(None, description="With several hops: the one that found it.", exclude_if=is_none)
-    via: CompactLink | None = Field(None, description="How a later hop reached it; null for hop 1 and without hops.")
-    snippet: HitSnippet | None = Field(None, description=SNIPPET, exclude_if=is_none)
-    duplicates: Duplicates = None
-    duplicate_documents: DuplicateDocuments = None
-    more: Annotated[list[CompactHit] | None, NoneIfEmpty] = Field(None, description=MORE, exclude_if=is_none)
-
-
-class ScoredId(HitResponse):
+class ScoredId(BaseModel):
     """The ids and the score of a hit."""
 
     chunk_id: UUID = Field(description="Id of the chunk.")
     document_id: UUID = Field(description="Id of its document.")
-    score: RoundedScore = Field(description="Final score, 0 to 1, rounded to four decimals.")
-    duplicates: Duplicates = None
-    more: Annotated[list[ScoredId] | None, NoneIfEmpty] = Field(None, description=MORE, exclude_if=is_none)
+    score: float = Field(description="Final score, 0 to 1.")
+    more: list[ScoredId] | None = Field(None, description=MORE, exclude_if=is_none)
+
+    @classmethod
+    def of(cls, hit: Hit) -> Self:
+        """The response model of a hit."""
+        found = hit.candidate
+        more = [cls.of(other) for other in hit.more] or None
+        return cls(chunk_id=found.chunk_id, document_id=found.document_id, score=rounded(found.score), more=more)
+
+
+def explained(hit: Hit, steps: Mapping[str, Any]) -> dict[str, Any]:
+    """The steps of a hit's score, after what else is known of the hit."""
+    found = hit.candidate
+    facts: dict[str, Any] = {
+        "source_id": found.source_id,
+        "source": hit.source,
+        "start_offset": found.start_offset,
+        "end_offset": found.end_offset,
+        "strategies": list(hit.strategies),
+        "vector_rank": found.vector_rank,
+        "text_rank": found.text_rank,
+        "convex_score": found.convex_score,
+    }
+    if hit.guidance:
+        facts["parent"] = ParentEntity.of(hit.guidance).model_dump()
+    if hit.boost:
+        facts["mentions"], facts["places"] = hit.boost.mentions, hit.boost.moved
+    if hit.via:
+        facts["link"] = _link(hit.via)
+    if hit.duplicates:
+        documents = [
+            {"document_id": one.document_id, "title": one.title, "uri": one.uri and uris.shown(one.uri)}
+            for one in hit.duplicate_documents
+        ]
+        facts |= {"duplicates": len(hit.duplicates), "duplicate_documents": documents}
+    return {**facts, **steps}
+
+
+def _link(via: ChunkLink) -> dict[str, Any]:
+    """What is known of a link besides its name and kind."""
+    return {"chunks": via.chunks, "steps": via.steps, "heading": via.heading}

@@ -12,10 +12,11 @@ GROUPS = {"any_of": "any", "all_of": "all", "negated": "not"}
 """Names of the groups of filters in a request."""
 MOST_REPEATED = 20
 """Ids of a filter that are repeated in an explanation; more are only counted."""
+_OF_RANKING = ("candidates", "min_vector_score", "min_rrf_score", "min_confidence", "min_relevance")
 _BY_STEP = {
     **dict.fromkeys(("excluded_word", "required_word", "condition"), "query"),
     **dict.fromkeys(("fusion", "entities", "rerank", "recency", "mmr"), "limit"),
-    "group": "group_size",
+    "group": "ranking.group",
 }
 
 
@@ -28,7 +29,9 @@ def of_step(step: StepResult) -> str:
     """The field that a step follows from."""
     if step.filter is not None:
         return of_filter(step.filter)
-    return _BY_STEP.get(step.step, step.step) if step.reached else step.step
+    if not step.reached:
+        return f"ranking.{step.step}"
+    return f"ranking.{step.step}" if step.step in _OF_RANKING else _BY_STEP.get(step.step, step.step)
 
 
 def needed(step: StepResult) -> Any:
@@ -48,13 +51,9 @@ def of_change(change: QueryChange) -> Iterator[tuple[str, Any]]:
     """The fields that a change gives other values; None leaves a field out."""
     if change.filter is not None:
         yield of_filter(change.filter), None
-    elif change.field == "guidance":
-        yield from (("hierarchy", change.value.mode), ("boost", change.value.boost))
-    elif change.field == "group_size" and change.value is None:
-        yield from (("group_by", None), ("group_size", None))
-    elif change.field == "collapse":
-        yield change.field, None
+    elif change.field == "ranking.group" and change.value is not None:
+        yield "ranking.group.size", change.value.size
     elif change.field == "exclude_chunk_ids":
         yield change.field, [str(one) for one in change.value]
     else:
-        yield "query" if change.field == "text" else change.field, change.value
+        yield change.field, change.value

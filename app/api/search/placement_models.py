@@ -8,13 +8,13 @@ from uuid import UUID
 from pydantic import BaseModel, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from app.api.contract.enums import PlacementVerdict, SearchLeg, SearchStep
 from app.api.contract.responses import Response, ShownUri
 from app.api.documents.document_models import Uri
 from app.api.search import placement_fields, placement_sentences
 from app.api.search.hit_models import RELAXED, RELEVANCE
-from app.api.search.search_models import SearchRequest
+from app.pipelines.requests.search_request import SearchRequest
 from app.shapes import PassageKey, Placement
+from app.shapes.kinds import PlacementVerdict, SearchLeg, SearchStep
 
 
 class WhyRequest(SearchRequest):

@@ -9,7 +9,7 @@ from typing import Any
 
 from app.api.search import placement_fields
 from app.api.search.placement_fields import GROUPS
-from app.shapes import LegPlace, PassageKey, Placement, QueryChange, Step, StepResult, Verdict, limits
+from app.shapes import LegPlace, PassageKey, Placement, PlacementVerdict, QueryChange, SearchStep, StepResult, limits
 
 _WHAT = {
     "document_ids": "document",
@@ -20,7 +20,7 @@ _WHAT = {
 """What each filter besides metadata and groups is about."""
 _LONGEST = 100
 """Characters of a value that are shown."""
-_ORDERED_BY: dict[Step, str] = {
+_ORDERED_BY: dict[SearchStep, str] = {
     "fusion": "Fusion of the legs",
     "entities": "Guidance by entities",
     "rerank": "Re-ranking",
@@ -149,7 +149,7 @@ def _limit(step: StepResult, _: Placement) -> str:
     return f"It is result {step.value} of an answer of up to {step.needed}."
 
 
-_DETAILS: dict[Step, Callable[[StepResult, Placement], str]] = {
+_DETAILS: dict[SearchStep, Callable[[StepResult, Placement], str]] = {
     "depth": _depth,
     "exclude_chunk_ids": _excluded,
     "excluded_word": _excluded_word,
@@ -203,7 +203,7 @@ def _not_a_candidate(placement: Placement) -> str:
     return " ".join(map(_leg, placement.legs)) or "No leg of the search could run."
 
 
-_CAUSES: dict[Verdict, Callable[[Placement], str]] = {
+_CAUSES: dict[PlacementVerdict, Callable[[Placement], str]] = {
     "filtered": _first_failed,
     "excluded": _first_failed,
     "missing_words": _first_failed,
@@ -249,8 +249,9 @@ def _change(field: str, value: Any) -> str:
         return f"leave out {field}"
     if field == "exclude_chunk_ids":
         return "take it off exclude_chunk_ids"
-    if field.startswith("min_"):
+    name = field.removeprefix("ranking.")
+    if name.startswith("min_"):
         least = math.floor(value * 1e4) / 1e4 if isinstance(value, float) else value
         return f"lower {field} to {least}"
-    verb = "raise" if field in ("limit", "candidates") else "set"
+    verb = "raise" if name in ("limit", "candidates") else "set"
     return f"{verb} {field} to {json.dumps(value, ensure_ascii=False)}"

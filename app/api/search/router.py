@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
@@ -11,20 +10,22 @@ from fastapi import APIRouter, Body, Request, Response
 
 from app.api.access import auth
 from app.api.bodies import bodies, replies
-from app.api.contract import wire
 from app.api.edge import admission
-from app.api.edge.fair_queue import Turn
 from app.api.problems import problems
 from app.api.search.placement_models import PlacementAnswer, WhyRequest
-from app.api.search.search_models import EntitySearchRequest, SearchRequest, SimilarRequest
+from app.api.search.search_models import EntitySearchRequest
 from app.api.search.search_responses import EntitySearchResponse, SearchAnswer, response_of
+from app.concurrency.limiter import Turn
 from app.pipelines.documents import facets
 from app.pipelines.entities import entity_search
 from app.pipelines.multihop import depth
+from app.pipelines.requests import wire
+from app.pipelines.requests.search_request import SearchRequest
+from app.pipelines.requests.similar_request import SimilarRequest
 from app.pipelines.running.services import Services
 from app.pipelines.search import similar
 from app.pipelines.why import why
-from app.shapes import Answer, Query
+from app.shapes import Answer
 
 router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.SearchRoute, responses=problems.AUTHENTICATED)
 
@@ -41,6 +42,14 @@ _SEARCH_EXAMPLES = {
     "phrase": {
         "summary": "A phrase, filtered and explained",
         "value": {"query": '"no cement" lime', "filters": {"metadata": {"tags": ["decision"]}}, "explain": True},
+    },
+    "tuned": {
+        "summary": "The latest of each document, diversified",
+        "value": {
+            "query": "Why do the buoys not report every minute?",
+            "detail": "compact",
+            "ranking": {"mmr": True, "recency": {"half_life_days": 90}, "group": {"by": "document", "size": 2}},
+        },
     },
 }
 _TWO_PASS_EXAMPLES = {
@@ -87,8 +96,8 @@ async def find(
     A passage may match any word of the query, but must meet its conditions, unless `relaxed` says that they were
     dropped. `degraded` lists what was left out.
     """
-    query = _query(body, user_id, use)
-    return await _respond(request, user_id, partial(depth.run, query, body.depth, use), body, use)
+    check_vector(body, use)
+    return await respond(request, user_id, partial(depth.run, body, user_id, use), body, use)
 
 
 @router.post(
@@ -106,12 +115,12 @@ async def find_about(
 ) -> Response:
     """Recognise entities in the query, search the documents linked to them, then all others.
 
-    The same as a search with `hierarchy: force`. Without a recognised entity it is a plain search; see
-    `fallback_reason`.
+    The same as a search with `ranking.guidance.mode: force`. Without a recognised entity it is a plain search; see
+    `search_mode` and `hints`.
     """
-    query = _query(body, user_id, use)
-    query = replace(query, guidance=replace(query.guidance, mode="force"))
-    return await _respond(request, user_id, partial(depth.run, query, body.depth, use), body, use)
+    check_vector(body, use)
+    query = body.guided(mode=body.ranking.guidance.mode or "force")
+    return await respond(request, user_id, partial(depth.run, query, user_id, use), body, use)
 
 
 @router.post(
@@ -131,12 +140,11 @@ async def explain_placement(
 
     `changes` bring it in; they are tested by running the search with them. Takes several times as long as the search.
     """
-    query = _query(body, user_id, use)
-    asked = why.WhyQuery(query, body.passage, body.depth)
-    placement = await admission.in_turn(request, user_id, partial(why.run, asked, use))
+    check_vector(body, use)
+    placement = await admission.in_turn(request, user_id, partial(why.run, body, body.passage, user_id, use))
     request.state.timings = placement.timings
     size = replies.HIT_COST * (1 + len(placement.steps))
-    return await replies.json(size, partial(PlacementAnswer.of, placement), omit_nulls=body.omit_nulls)
+    return await replies.json(size, partial(PlacementAnswer.of, placement))
 
 
 @router.post(
@@ -153,22 +161,8 @@ async def find_similar(
     use: auth.ReadUse,
 ) -> Response:
     """The passages with the highest cosine similarity to a stored chunk (itself excluded) or to a vector."""
-    if body.vector is not None:
-        wire.expect_dimension(body.vector, use.embedder.model.dimension)
-    query = similar.SimilarQuery(
-        user_id=user_id,
-        chunk_id=body.chunk_id,
-        vector=body.vector,
-        limit=body.limit,
-        filters=body.filters.shape(),
-        exclude_chunk_ids=tuple(body.exclude_chunk_ids),
-        candidates=max(use.candidates, body.limit),
-        detail=body.detail,
-        cursor=body.cursor,
-        group_size=body.more,
-        collapse=body.is_collapsed,
-    )
-    return await _respond(request, user_id, lambda _: similar.run(query, use), body, use)
+    check_vector(body, use)
+    return await respond(request, user_id, lambda _: similar.run(body, user_id, use), body, use)
 
 
 @router.post(
@@ -193,17 +187,13 @@ async def find_entities(
     return await replies.json(size, partial(EntitySearchResponse.of, answer))
 
 
-_Filtered = SearchRequest | SimilarRequest
-
-
-def _query(body: SearchRequest, user_id: str, use: Services) -> Query:
-    """The query of a request. Raises InvalidVector for one of another length than the stored vectors."""
+def check_vector(body: SearchRequest | SimilarRequest, use: Services) -> None:
+    """Raises `invalid_vector` for one of another length than the stored vectors."""
     if body.vector is not None:
         wire.expect_dimension(body.vector, use.embedder.model.dimension)
-    return body.shape(user_id, candidates=use.candidates, k=use.rrf_k, guidance=use.guidance, reordering=use.reordering)
 
 
-async def _respond(
+async def respond(
     request: Request,
     user_id: str,
     run: Callable[[Turn], Awaitable[Answer]],
@@ -212,6 +202,6 @@ async def _respond(
 ) -> Response:
     """Run a search in the user's turn, record its answer for metrics and logs, and return it as a response."""
     answer = await admission.in_turn(request, user_id, run)
-    answer = await facets.explained(answer, body.filters.shape(), user_id, db=use.db)
+    answer = await facets.explained(answer, body.filters, user_id, db=use.db)
     request.state.answer, request.state.timings = answer, answer.timings
-    return await replies.json(replies.cost_of(answer), partial(response_of, answer), omit_nulls=body.omit_nulls)
+    return await replies.json(replies.cost_of(answer), partial(response_of, answer))

@@ -1,36 +1,27 @@
-"""Defines the response models of search: full, compact, or ids and scores only, as `detail` selects."""
+"""Defines the response models of search, in the shape that `detail` selects."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Self, TypeVar
 from uuid import UUID
 
-from pydantic import BeforeValidator, Field
+from pydantic import BaseModel, Field
 from typing_extensions import TypeAliasType
 
-from app.api.contract.enums import (
-    Confidence,
-    ConfidenceBasis,
-    DepthReason,
-    DepthUsed,
-    ExtractorUsed,
-    FullDetail,
-    FusionUsed,
-    MatchedBy,
-    Mode,
-    QueryType,
-    SearchMode,
-)
-from app.api.contract.responses import Response, RoundedScore, is_empty, is_none
-from app.api.search.hit_models import RELAXED, CompactHit, ScoredId, SearchHit
+from app.api.contract.responses import Response, RoundedScore, is_empty, is_none, rounded
+from app.api.search.hit_models import RELAXED, ScoredId, SearchHit
+from app.pipelines.search import hints
 from app.shapes import Answer
-from app.tools import missed_filters
+from app.shapes.kinds import ExtractorUsed, MatchedBy, SearchMode
 
-Hints = Annotated[list[str], BeforeValidator(missed_filters.sentences)]
-HINTS = "If the filters exclude every document: near or common keys or values for each condition that none meets."
-DEPTH = "One search, or several hops; absent from endpoints that offer no choice."
+HINTS = "Why there are no results or, in a two-pass search, why entities were not used; and what to change."
 ANSWERABLE = "Probability, 0 to 1, that any hit answers the query; 0 without hits, null if hits have no relevance."
 NEXT_CURSOR = "`cursor` of the next page; null if no results follow."
+DEGRADED = "Codes of what failed and was left out, such as `embedding_failed`."
+EXPLAIN = (
+    "With `explain`: how the query was read, which legs, fusion and depth were used and why, what the confidence "
+    "follows from, and the milliseconds of each stage."
+)
 
 
 class MatchedEntity(Response):
@@ -39,7 +30,7 @@ class MatchedEntity(Response):
     entity_id: UUID = Field(description="Id of the entity.")
     name: str = Field(description="Name of the entity.")
     type: str = Field(description="Type of the entity, such as `person`.")
-    score: float = Field(description="Match score, 0 to 1.")
+    score: RoundedScore = Field(description="Match score, 0 to 1.")
     matched_by: MatchedBy = Field(description="Field of the entity that matched the query; `fuzzy` is a similar name.")
     role: str | None = Field(None, description="Role of the entity.")
     teams: list[str] = Field(
@@ -51,7 +42,7 @@ class EntitySearchResponse(Response):
     """The entities that match a query."""
 
     entities: list[MatchedEntity] = Field(description="Entities, highest score first.")
-    degraded: list[str] = Field(description="Codes of what failed and was left out, such as `embedding_failed`.")
+    degraded: list[str] = Field(description=DEGRADED)
     took_ms: float = Field(description="Duration of the search in milliseconds.")
 
 
@@ -68,93 +59,111 @@ class HopSummary(Response):
         None, validation_alias="term_method", description="Method that extracted the terms."
     )
     questions: list[str] | None = Field(
-        None, description="Questions of the language model that the hop searched for too, from hop 2 on."
+        None,
+        description="Questions of the language model that the hop searched for too, from hop 2 on.",
+        exclude_if=is_empty,
     )
-    error: str | None = Field(None, description="Why the hop found nothing.")
+    error: str | None = Field(None, description="Why the hop found nothing.", exclude_if=is_none)
 
 
-class SearchResponse(Response):
-    """The response of a search with `detail: full` or `preview`."""
+_Hit = TypeVar("_Hit")
 
-    detail: FullDetail = Field(description="Fields of the hits, as requested.")
-    results: list[SearchHit] = Field(validation_alias="hits", description="Hits, best first.")
-    confidence: Confidence | None = Field(None, description="Confidence of the first hit; null without hits.")
-    confidence_by: ConfidenceBasis = Field(description="What the confidence of the hits follows from.")
+
+class AnswerWith(BaseModel, Generic[_Hit]):
+    """An answer, whatever its hits have."""
+
+    results: list[_Hit] = Field(description="Hits, best first.")
+    total_results: int = Field(
+        description="Number of results of this page; over several hops, of chunks found by all of them."
+    )
     answerable: float | None = Field(None, description=ANSWERABLE)
-    strategies_matched: list[str] = Field(description="Strategies that found at least one hit.")
-    query_type: QueryType | None = Field(None, description="Detected type of the query; null without a query.")
-    mode: Mode = Field(description="Legs that were requested.")
-    fusion: FusionUsed | None = Field(None, description="Fusion that was used; null if only one leg ran.")
-    search_mode: SearchMode = Field(description="Kind of search that was run.")
-    fallback_reason: str | None = Field(None, description="Why there are no results, or why entities were not used.")
-    hints: Hints = Field([], validation_alias="missed", description=HINTS, exclude_if=is_empty)
-    pass1_entities: list[MatchedEntity] = Field(
-        validation_alias="entities", description="Entities recognised in the query, highest score first."
-    )
-    approximate: bool = Field(
-        description="Whether there are fewer results than `limit` because the vector index, which is searched "
-        "approximately, returned too few. With `vector_plan: hnsw` in `explain`, near neighbours may be missing in any "
-        "answer."
-    )
-    degraded: list[str] = Field(description="Codes of what failed and was left out, such as `embedding_failed`.")
-    relaxed: list[str] = Field(description=RELAXED)
-    depth: DepthUsed | None = Field(None, description=DEPTH, exclude_if=is_none)
-    depth_reason: DepthReason | None = Field(None, description="Why this depth was used.", exclude_if=is_none)
+    next_cursor: str | None = Field(None, description=NEXT_CURSOR)
+    took_ms: float = Field(description="Duration of the search in milliseconds.")
     hops: list[HopSummary] | None = Field(
         None, description="With several hops: the retrieval rounds.", exclude_if=is_none
     )
-    total_results: int | None = Field(
-        None, description="With several hops: number of chunks found by all of them.", exclude_if=is_none
+    search_mode: SearchMode | None = Field(
+        None, description="In a two-pass search: whether entities guided it (`two_pass`).", exclude_if=is_none
     )
-    next_cursor: str | None = Field(None, description=NEXT_CURSOR)
-    took_ms: float = Field(description="Duration of the search in milliseconds.")
-    timings: dict[str, float] = Field(description="Milliseconds per stage.")
-    explain: dict[str, Any] | None = Field(None, description="How the query was analysed, if `explain` is set.")
+    pass1_entities: list[MatchedEntity] | None = Field(
+        None,
+        description="In a two-pass search: the entities recognised in the query, highest score first.",
+        exclude_if=is_none,
+    )
+    degraded: list[str] = Field([], description=DEGRADED, exclude_if=is_empty)
+    relaxed: list[str] = Field([], description=RELAXED, exclude_if=is_empty)
+    hints: list[str] = Field([], description=HINTS, exclude_if=is_empty)
+    excluded: list[str] = Field([], description="Words and phrases that the query excludes.", exclude_if=is_empty)
+    explain: dict[str, Any] | None = Field(None, description=EXPLAIN, exclude_if=is_none)
+
+    @staticmethod
+    def fields_of(answer: Answer) -> dict[str, Any]:
+        """The values of the fields but for the hits."""
+        is_two_pass = answer.guided is not None
+        return {
+            "total_results": len(answer.hits) if answer.total_results is None else answer.total_results,
+            "answerable": rounded(answer.answerable),
+            "next_cursor": answer.next_cursor,
+            "took_ms": answer.took_ms,
+            "hops": None if answer.hops is None else [HopSummary.of(hop) for hop in answer.hops],
+            "search_mode": ("two_pass" if answer.guided else "flat") if is_two_pass else None,
+            "pass1_entities": list(map(MatchedEntity.of, answer.entities)) if is_two_pass else None,
+            "degraded": list(answer.degraded),
+            "relaxed": list(answer.relaxed),
+            "hints": hints.of(answer),
+            "excluded": list(answer.excluded),
+            "explain": _explained(answer),
+        }
 
 
-class CompactSearchResponse(Response):
-    """The response of a search with `detail: compact`."""
+class SearchResponse(AnswerWith[SearchHit]):
+    """The response of a search with `detail: full` or `compact`."""
 
-    detail: Literal["compact"] = Field(description="Fields of the hits, as requested.")
-    results: list[CompactHit] = Field(validation_alias="hits", description="Hits, best first.")
-    confidence: Confidence | None = Field(None, description="Confidence of the first hit; null without hits.")
-    answerable: RoundedScore | None = Field(None, description=ANSWERABLE)
-    fallback_reason: str | None = Field(None, description="Why there are no results, or why entities were not used.")
-    hints: Hints = Field([], validation_alias="missed", description=HINTS, exclude_if=is_empty)
-    degraded: list[str] = Field(description="Codes of what failed and was left out, such as `embedding_failed`.")
-    relaxed: list[str] = Field(description=RELAXED)
-    depth: DepthUsed | None = Field(None, description=DEPTH, exclude_if=is_none)
-    next_cursor: str | None = Field(None, description=NEXT_CURSOR)
+    @classmethod
+    def of(cls, answer: Answer) -> Self:
+        """The response model of an answer."""
+        return cls(results=[SearchHit.of(hit, answer) for hit in answer.hits], **cls.fields_of(answer))
 
 
-class IdsSearchResponse(Response):
+class IdsSearchResponse(AnswerWith[ScoredId]):
     """The response of a search with `detail: ids`."""
 
-    detail: Literal["ids"] = Field(description="Fields of the hits, as requested.")
-    results: list[ScoredId] = Field(validation_alias="hits", description="Hits, best first.")
-    fallback_reason: str | None = Field(None, description="Why there are no results, or why entities were not used.")
-    hints: Hints = Field([], validation_alias="missed", description=HINTS, exclude_if=is_empty)
-    degraded: list[str] = Field(description="Codes of what failed and was left out, such as `embedding_failed`.")
-    relaxed: list[str] = Field(description=RELAXED)
-    next_cursor: str | None = Field(None, description=NEXT_CURSOR)
+    @classmethod
+    def of(cls, answer: Answer) -> Self:
+        """The response model of an answer."""
+        return cls(results=[ScoredId.of(hit) for hit in answer.hits], **cls.fields_of(answer))
 
 
 SearchAnswer = TypeAliasType(
     "SearchAnswer",
     Annotated[
-        SearchResponse | CompactSearchResponse | IdsSearchResponse,
-        Field(
-            discriminator="detail",
-            description="The response of a search, in the shape that `detail` selects.",
-        ),
+        SearchResponse | IdsSearchResponse,
+        Field(description="The response of a search, in the shape that `detail` selects."),
     ],
 )
 
 
-def response_of(
-    answer: Answer, full: type[SearchResponse] = SearchResponse
-) -> SearchResponse | CompactSearchResponse | IdsSearchResponse:
-    """The response model of an answer by its `detail`: `full`, unless it is compact or ids."""
-    if answer.detail == "compact":
-        return CompactSearchResponse.of(answer)
-    return IdsSearchResponse.of(answer) if answer.detail == "ids" else full.of(answer)
+def response_of(answer: Answer) -> SearchResponse | IdsSearchResponse:
+    """The response model of an answer by its `detail`."""
+    return IdsSearchResponse.of(answer) if answer.detail == "ids" else SearchResponse.of(answer)
+
+
+def _explained(answer: Answer) -> dict[str, Any] | None:
+    """How the query was read and answered; None unless that was asked for."""
+    if answer.explain is None:
+        return None
+    return {
+        "query_type": answer.query_type,
+        "mode": answer.mode,
+        "fusion": answer.fusion,
+        "depth": answer.depth,
+        "depth_reason": answer.depth_reason,
+        "search_mode": answer.search_mode,
+        "fallback_reason": answer.fallback_reason,
+        "confidence": answer.confidence,
+        "confidence_by": answer.confidence_by,
+        "strategies_matched": list(answer.strategies_matched),
+        "approximate": answer.approximate,
+        **answer.explain,
+        "timings": dict(answer.timings),
+    }

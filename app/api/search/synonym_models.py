@@ -8,8 +8,8 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from app.api.contract import wire
 from app.api.contract.responses import Response
+from app.pipelines.requests import wire
 from app.shapes import SynonymGroup, limits
 from app.text.words import cleaning, lexical
 

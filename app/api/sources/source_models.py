@@ -8,13 +8,13 @@ from uuid import UUID
 
 from pydantic import AliasPath, BaseModel, Field
 
-from app.api.contract import wire
-from app.api.contract.enums import SourceStatus
 from app.api.contract.responses import NoneIfEmpty, Response
 from app.api.documents.document_models import DocumentDeletion
 from app.api.documents.selection_models import RowNumbers
+from app.pipelines.requests import wire
 from app.pipelines.sources.sources import EVERYTHING, AddedSource, SourceRequest, SourceState
 from app.shapes import SelectionDeletion, SourceNumbers, left_out, limits
+from app.shapes.kinds import SourceStatus
 
 
 class SourceInput(wire.WireModel):

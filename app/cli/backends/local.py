@@ -18,6 +18,7 @@ from app.cli.backends.backend import Answer, Body, Progress
 from app.cli.backends.ingesting import Files, Summary
 from app.config import Settings
 from app.pipelines.running.services import Services
+from app.runtime import models
 from app.store.connection.transactions import Database
 
 Result = TypeVar("Result")
@@ -176,7 +177,9 @@ class LocalBackend:
         async def opened() -> Result:
             if self._services is None:
                 await self._stack.aclose()
-                services = runtime.open_services(self._settings, pool_size=connections)
+                services = runtime.open_services(
+                    self._settings, pool_size=connections, patience_s=models.COMMAND_PATIENCE_S
+                )
                 self._services = await self._stack.enter_async_context(services)
                 self._db = self._services.db
             return await work(self._services)

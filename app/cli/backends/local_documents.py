@@ -6,7 +6,6 @@ from contextlib import suppress
 from uuid import UUID
 
 from app import errors
-from app.api.contract.filter_models import SearchFilters
 from app.api.documents.document_models import DocumentDeletion, StorageStats, StoredDocument
 from app.api.documents.selection_models import DocumentsDeletion, DocumentSelection
 from app.api.jobs.job_models import StoredJob
@@ -15,6 +14,7 @@ from app.cli.backends import requests
 from app.cli.backends.backend import Answer, Body
 from app.pipelines.documents import documents, selections
 from app.pipelines.jobs import followed_jobs
+from app.pipelines.requests.filter_models import SearchFilters
 from app.pipelines.running.services import Services
 from app.shapes import Document, DocumentFilter
 from app.store.connection.transactions import Database
@@ -64,7 +64,7 @@ async def count_selected(request: Body, user_id: str, db: Database) -> Answer:
 async def delete_selected(request: Body, user_id: str, services: Services) -> Answer:
     """The numbers of deleted rows."""
     selected = requests.read(DocumentSelection, request).shape()
-    done = await selections.delete(selected, user_id, services, actor=owning.actor())
+    done = await selections.delete(selected, user_id, db=services.db, actor=owning.actor())
     return DocumentsDeletion.done(done).model_dump(mode="json")
 
 

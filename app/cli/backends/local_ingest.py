@@ -13,20 +13,15 @@ from app.cli.backends import extraction, ingest_progress
 from app.cli.backends.ingest_progress import Chunks, CountingEmbedder
 from app.cli.backends.ingesting import Files, Summary
 from app.config import Settings
-from app.pipelines.documents import file_reading, picture_lines, web_pages
-from app.pipelines.documents import ingest as pipeline
+from app.pipelines.documents import batches, file_reading, picture_lines, web_pages
 from app.pipelines.documents.file_reading import FileReader, NamedFile, ParseLimits, Recognise, UnreadMember
 from app.pipelines.documents.web_pages import FetchedPage
 from app.pipelines.running import stage_times
 from app.pipelines.running.services import Services
 from app.pipelines.running.stage_times import StageTimes
 from app.pipelines.sources import source_roots
-from app.providers.calls import scope
 from app.runtime import models
 from app.shapes import ANY_HOST, Upload, uris
-
-PROVIDER_RETRY_S = 900.0
-"""How long passages are sent again while a remote embedder fails; then the command ends and can be repeated."""
 
 LOCAL = frozenset({"minilm", "onnx"})
 """Embedders that run on this machine."""
@@ -85,11 +80,10 @@ def _named(path: Path, text_field: str | None) -> NamedFile:
 
 async def run(files: Files, summary: Summary, user_id: str, services: Services) -> None:
     """Stores files, and finishes the jobs that this queues."""
-    with scope.retrying_bulk(PROVIDER_RETRY_S):
-        recognise = picture_lines.recogniser(user_id, services)
-        async with aclosing(read(files, summary, services.parse_limits, recognise)) as uploads:
-            await store(uploads, files.text_bytes, summary, user_id, services)
-        await store_pages(files, summary, user_id, services)
+    recognise = picture_lines.recogniser(user_id, services)
+    async with aclosing(read(files, summary, services.parse_limits, recognise)) as uploads:
+        await store(uploads, files.text_bytes, summary, user_id, services)
+    await store_pages(files, summary, user_id, services)
     await extraction.finish(user_id, services)
 
 
@@ -105,7 +99,7 @@ async def store(
     with ingest_progress.bar() as bar, stage_times.measuring(times):
         progress = Chunks(bar, total_bytes, times)
         embedder = CountingEmbedder(services.embedder, progress.embedded)
-        async for outcome in pipeline.many(uploads, user_id, replace(services, embedder=embedder)):
+        async for outcome in batches.store(uploads, user_id, replace(services, embedder=embedder)):
             if outcome.stored is not None:
                 summary.store(_path(outcome.upload), outcome.stored.status, outcome.stored.chunk_count)
                 progress.stored(outcome.upload, outcome.stored)
@@ -132,7 +126,7 @@ async def _store_page(address: str, text_field: str | None, summary: Summary, us
             await _store_fetched(fetched, text_field, summary, user_id, services)
         else:
             summary.store(fetched.uri or address, fetched.status, fetched.chunk_count)
-    except (errors.BadRequest, errors.SiteUnavailable) as error:
+    except (errors.BadRequest, errors.ProviderError) as error:
         summary.fail(address, error.message)
 
 
@@ -143,7 +137,7 @@ async def _store_fetched(
     summary.note_page(page.uri, len(page.raw), file_reading.format_name(page.raw[: file_reading.HEAD], page.name))
     file = NamedFile(page.raw, page.name, uri=page.uri, text_field=text_field)
     async with aclosing(_page_uploads(file, summary, user_id, services)) as uploads:
-        async for outcome in pipeline.many(uploads, user_id, services):
+        async for outcome in batches.store(uploads, user_id, services):
             if outcome.stored is not None:
                 summary.store(_path(outcome.upload), outcome.stored.status, outcome.stored.chunk_count)
                 await web_pages.note(page, outcome.stored, user_id, services)

@@ -2,56 +2,42 @@
 
 from __future__ import annotations
 
-from app.api.contract.filter_models import SearchFilters
 from app.api.documents.facet_models import MetadataKey, MetadataKeys
-from app.api.multihop.multihop_models import MultihopRequest, MultihopResponse
 from app.api.search.feedback_models import FeedbackRequest, FeedbackResult
 from app.api.search.placement_models import PlacementAnswer, WhyRequest
-from app.api.search.search_models import EntitySearchRequest, SearchRequest
-from app.api.search.search_responses import EntitySearchResponse, SearchResponse
+from app.api.search.search_models import EntitySearchRequest
+from app.api.search.search_responses import EntitySearchResponse, response_of
 from app.api.search.synonym_models import StoredGroup, StoredSynonyms, SynonymCounts, Synonyms
 from app.cli.backends import requests
 from app.cli.backends.backend import Answer, Body
 from app.pipelines.documents import facets as facet_pipeline
 from app.pipelines.entities import entity_search
-from app.pipelines.multihop import depth, multihop
+from app.pipelines.multihop import depth
+from app.pipelines.requests.filter_models import SearchFilters
+from app.pipelines.requests.search_request import SearchRequest
 from app.pipelines.running.services import Services
 from app.pipelines.search import feedback
 from app.pipelines.search import synonyms as synonym_pipeline
 from app.pipelines.why import why as why_pipeline
-from app.shapes import FacetQuery, Query
+from app.shapes import FacetQuery
 from app.store.connection.transactions import Database
 
 
 async def search(request: Body, user_id: str, services: Services) -> Answer:
     """The answer of a search."""
     asked = requests.read(SearchRequest, request)
-    query = _query(asked, user_id, services)
-    answer = await depth.run(query, asked.depth, services)
-    answer = await facet_pipeline.explained(answer, query.filters, user_id, db=services.db)
-    return SearchResponse.of(answer).model_dump(mode="json")
+    return await _answer(asked, user_id, services)
 
 
 async def search_multihop(request: Body, user_id: str, services: Services) -> Answer:
     """The answer of a search over several hops."""
-    asked = requests.read(MultihopRequest, request)
-    query = asked.shape(
-        user_id,
-        candidates=services.candidates,
-        k=services.rrf_k,
-        guidance=services.guidance,
-        reordering=services.reordering,
-    )
-    answer = await multihop.run(query, services)
-    answer = await facet_pipeline.explained(answer, query.query.filters, user_id, db=services.db)
-    return MultihopResponse.of(answer).model_dump(mode="json")
+    return await _answer(depth.over_hops(requests.read(SearchRequest, request)), user_id, services)
 
 
 async def why(request: Body, user_id: str, services: Services) -> Answer:
     """Where a passage stands in a search."""
     asked = requests.read(WhyRequest, request)
-    query = _query(asked, user_id, services)
-    placement = await why_pipeline.run(why_pipeline.WhyQuery(query, asked.passage, asked.depth), services)
+    placement = await why_pipeline.run(asked, asked.passage, user_id, services)
     return PlacementAnswer.of(placement).model_dump(mode="json")
 
 
@@ -89,11 +75,7 @@ async def set_synonyms(request: Body, user_id: str, db: Database) -> Answer:
     return SynonymCounts.of(groups).model_dump(mode="json")
 
 
-def _query(asked: SearchRequest, user_id: str, services: Services) -> Query:
-    return asked.shape(
-        user_id,
-        candidates=services.candidates,
-        k=services.rrf_k,
-        guidance=services.guidance,
-        reordering=services.reordering,
-    )
+async def _answer(asked: SearchRequest, user_id: str, services: Services) -> Answer:
+    answer = await depth.run(asked, user_id, services)
+    answer = await facet_pipeline.explained(answer, asked.filters, user_id, db=services.db)
+    return response_of(answer).model_dump(mode="json")

@@ -15,12 +15,9 @@ from app.pipelines.jobs import followed_jobs, kinds
 from app.pipelines.running import workers
 from app.pipelines.running.services import Services
 from app.pipelines.sources import sources
-from app.providers.calls import scope
 from app.store.connection.transactions import Database
 
 WAIT_S = 0.2
-PROVIDER_RETRY_S = 900.0
-"""How long passages are sent again while a remote embedder fails; then the command ends and can be repeated."""
 
 
 async def listed(user_id: str, db: Database) -> list[Answer]:
@@ -62,17 +59,16 @@ async def _id(key: str, user_id: str, db: Database) -> UUID:
 
 async def _run(job_id: UUID, user_id: str, services: Services, progress: Progress) -> Answer:
     """Run the user's jobs here, or wait for other workers, until a job has ended."""
-    with scope.retrying_bulk(PROVIDER_RETRY_S):
-        working = asyncio.ensure_future(_work(user_id, services))
-        try:
-            async for state in followed_jobs.follow(job_id, user_id, db=services.db):
-                if working.done():
-                    working.result()
-                if state is not None:
-                    progress(StoredJob.of(state).model_dump(mode="json"))
-        finally:
-            working.cancel()
-            await asyncio.gather(working, return_exceptions=True)
+    working = asyncio.ensure_future(_work(user_id, services))
+    try:
+        async for state in followed_jobs.follow(job_id, user_id, db=services.db):
+            if working.done():
+                working.result()
+            if state is not None:
+                progress(StoredJob.of(state).model_dump(mode="json"))
+    finally:
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
     await extraction.finish(user_id, services)
     return StoredJob.of(await followed_jobs.get(job_id, user_id, db=services.db)).model_dump(mode="json")
 

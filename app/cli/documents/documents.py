@@ -112,8 +112,6 @@ def _delete_selected(backend: Backend, selected: Answer, asked: Asked) -> None:
         return
     deleted = {"documents": done["documents_deleted"], "chunks": done["chunks_deleted"]}
     options.out.print(f"Deleted {_numbers(deleted)}.")
-    if any(done["remaining"].values()):
-        options.out.print(f"{_numbers(done['remaining'])} remain, and {done['remaining']['postings']} postings.")
 
 
 def _numbers(counts: Answer) -> str:

@@ -17,7 +17,7 @@ from app.shapes import uris
 
 @connecting.connected
 def stats(backend: Backend, as_json: options.AsJson = False) -> None:
-    """Print the numbers of documents and chunks, the embedding model, and documents with equal or similar texts."""
+    """Print the numbers of documents and chunks, the embedding model, and documents with equal texts."""
     found = backend.stats()
     if as_json:
         typer.echo(json.dumps(found))
@@ -25,13 +25,9 @@ def stats(backend: Backend, as_json: options.AsJson = False) -> None:
     for name, value in found.items():
         if not isinstance(value, list | dict):
             options.out.print(f"[bold]{name}[/]: {'–' if value is None else escape(str(value))}", soft_wrap=True)
-    equal, near = found["duplicates"], found["duplicates"]["near"]
+    equal = found["duplicates"]
     options.out.print(f"[bold]documents with the text of an older one[/]: {equal['documents']}")
     _print_sets("equal texts", equal["sets"])
-    options.out.print(f"[bold]documents with nearly the text of another one[/]: {near['documents']}")
-    _print_sets("nearly equal texts", near["sets"])
-    if near["uncompared"]:
-        options.out.print(f"{near['uncompared']} documents were not compared: `stepwell reindex --all` compares them.")
 
 
 def _print_sets(name: str, sets: Sequence[Mapping[str, Any]]) -> None:

@@ -24,11 +24,11 @@ from app.pipelines.maintenance import model_checks, standby_checks
 from app.pipelines.maintenance.doctor import Finding
 from app.pipelines.maintenance.model_checks import ModelSettings
 from app.runtime import locations, models
+from app.store.connection.transactions import TimeLimits
 from app.store.maintenance import health
 
-FULL_TIMEOUT_S = 3_600.0
-"""Statement timeout in seconds with --full."""
-EMBED_TIMEOUT = "STEPWELL_EMBED_TIMEOUT_S"
+FULL_TIMEOUT_MS = 3_600_000
+"""Statement timeout with --full."""
 MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "error": "[red]error[/]"}
 
 
@@ -93,11 +93,10 @@ async def _database(settings: Settings, users: tuple[str, ...], *, full: bool) -
         target=models.target(settings),
         full=full,
     )
-    if full:
-        settings = settings.model_copy(update={"sql_timeout_s": FULL_TIMEOUT_S})
+    limits = TimeLimits(read_ms=FULL_TIMEOUT_MS) if full else None
     try:
         async with AsyncExitStack() as stack:
-            database = await stack.enter_async_context(runtime.open_database(settings, pool_size=1))
+            database = await stack.enter_async_context(runtime.open_database(settings, pool_size=1, limits=limits))
             owner = None
             if settings.database_url is None or settings.migration_url is not None:
                 with suppress(errors.StepwellError):
@@ -115,17 +114,18 @@ async def _database(settings: Settings, users: tuple[str, ...], *, full: bool) -
 
 async def _models(settings: Settings) -> AsyncIterator[Finding]:
     """Tries each configured model with one call."""
-    yield await _embedder(settings, _model_settings(settings, "embedder", settings.embedder_url, EMBED_TIMEOUT))
+    yield await _embedder(settings, _model_settings(settings, "embedder", settings.embedder_url))
     if (following := settings.next()) is not None:
-        named = _model_settings(settings, "next_embedder", settings.next_embedder_url, EMBED_TIMEOUT)
+        named = _model_settings(following, "embedder", following.embedder_url)
+        named = dataclasses.replace(named, name="next_embedder", prefix="STEPWELL_NEXT_EMBEDDER")
         yield await _embedder(following, named)
-    llm = _model_settings(settings, "llm", settings.llm_url, "STEPWELL_LLM_TIMEOUT_S")
+    llm = _model_settings(settings, "llm", settings.llm_url)
     if (unused := options.unused_llm_key(settings)) is not None:
         yield Finding("llm", "ok", *unused)
     async with models.open_llm(settings) as language_model:
         if language_model is not None:
             yield await model_checks.llm(language_model, llm)
-    reranker = _model_settings(settings, "reranker", settings.reranker_url, "STEPWELL_RERANKER_TIMEOUT_S")
+    reranker = _model_settings(settings, "reranker", settings.reranker_url)
     try:
         async with models.open_reranker(settings) as cross_encoder:
             if cross_encoder is not None:
@@ -142,11 +142,11 @@ async def _embedder(settings: Settings, named: ModelSettings) -> Finding:
         return named.failed(error)
 
 
-def _model_settings(settings: Settings, name: str, url: str | None, timeout: str) -> ModelSettings:
+def _model_settings(settings: Settings, name: str, url: str | None) -> ModelSettings:
     kind, prefix = getattr(settings, name), f"STEPWELL_{name.upper()}"
     own_key = getattr(settings, f"{name}_api_key") is not None
     key = "GEMINI_API_KEY" if kind == "gemini" and not own_key else f"{prefix}_API_KEY"
-    return ModelSettings(name, prefix, urlsplit(url).netloc.rpartition("@")[2] if url else kind, key, timeout)
+    return ModelSettings(name, prefix, urlsplit(url).netloc.rpartition("@")[2] if url else kind, key)
 
 
 def _unusable(error: pydantic.ValidationError) -> list[Finding]:
@@ -165,22 +165,17 @@ def _settings(settings: Settings) -> dict[str, tuple[Any, bool]]:
     fields = type(settings).model_fields
     for (variable, _default, _meaning), (name, field) in zip(settings.described(), fields.items(), strict=True):
         value, default = getattr(settings, name), field.get_default(call_default_factory=True)
-        shown[variable] = (
-            _address(value) if name.endswith("_url") and value else _masked(value),
-            _parts(value) != _parts(default),
-        )
+        shown[variable] = _shown(name, value), value != default
     return shown
 
 
-def _parts(value: Any) -> Any:
-    """A value to compare: spaces around the items of a list do not matter."""
-    return [item.strip() for item in value.split(",")] if isinstance(value, str) else value
-
-
-def _masked(value: Any) -> Any:
-    if isinstance(value, SecretStr):
+def _shown(name: str, value: Any) -> Any:
+    """A value with secrets masked."""
+    if isinstance(value, SecretStr) or (name.endswith("url") and value):
         return _address(value)
-    return str(value) if isinstance(value, Path) else value
+    if isinstance(value, pydantic.BaseModel):
+        return {part: _shown(part, inner) for part, inner in value if inner is not None}
+    return ",".join(value) if isinstance(value, tuple) else str(value) if isinstance(value, Path) else value
 
 
 def _address(secret: str | SecretStr) -> str:

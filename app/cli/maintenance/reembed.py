@@ -18,14 +18,10 @@ from app.config import Settings
 from app.pipelines.maintenance import reembed as pipeline
 from app.pipelines.maintenance.reembed import Estimate
 from app.pipelines.running.services import Services
-from app.providers.calls import scope
 from app.runtime import models
 from app.store.connection.transactions import Database
 from app.store.maintenance import reembedding
 from app.store.maintenance.reembedding import StoredModel
-
-PROVIDER_RETRY_S = 900.0
-"""How long passages are sent again while a remote embedder fails; then the command ends and can be repeated."""
 
 
 def reembed(
@@ -82,7 +78,7 @@ async def _reembed(settings: Settings) -> StoredModel:
             return stored
         await pipeline.begin(owner, name)
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=options.err) as bar, scope.retrying_bulk(PROVIDER_RETRY_S):
+        with Progress(*columns, console=options.err) as bar:
             task = bar.add_task("Embedding chunks", total=None)
             async for state in pipeline.run(services, owner):
                 bar.update(task, completed=state.done, total=state.total or None)
@@ -95,7 +91,8 @@ async def _opened(settings: Settings) -> AsyncIterator[tuple[Services, Database]
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(runtime.open_database(settings))
         owner = await stack.enter_async_context(runtime.open_owner(settings))
-        embedder = await stack.enter_async_context(models.open_stored(settings, database))
+        opening = models.open_stored(settings, database, patience_s=models.COMMAND_PATIENCE_S)
+        embedder = await stack.enter_async_context(opening)
         yield Services(database, embedder), owner
 
 
@@ -103,7 +100,7 @@ def _next(settings: Settings) -> Settings:
     following = settings.next()
     if following is None:
         raise errors.BadRequest(
-            "Name the model to change to, such as STEPWELL_NEXT_EMBEDDER=onnx and STEPWELL_NEXT_EMBEDDER_MODEL=folder.",
+            'Name the model to change to, such as STEPWELL_NEXT_EMBEDDER={"embedder": "onnx", "model": "folder"}.',
             field="STEPWELL_NEXT_EMBEDDER",
         )
     return following

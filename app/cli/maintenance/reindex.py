@@ -22,12 +22,8 @@ from app.pipelines.maintenance import reindex as pipeline
 from app.pipelines.maintenance import repair
 from app.pipelines.maintenance.reindex import Reindexed
 from app.pipelines.running.services import Services, VectorCache
-from app.providers.calls import scope
 from app.runtime import models
 from app.shapes import Filters
-
-PROVIDER_RETRY_S = 900.0
-"""How long passages are sent again while a remote embedder fails; then the command ends and can be repeated."""
 
 
 def reindex(
@@ -80,11 +76,13 @@ async def _reindex(
     settings: Settings, chosen: list[str], which: Filters | Literal["every"] | None, *, detect_language: bool
 ) -> dict[str, Reindexed]:
     cut = runtime.chunking_options(settings)
-    async with owner_at_revision(settings) as owner, models.open_stored(settings, owner) as embedder:
+    async with (
+        owner_at_revision(settings) as owner,
+        models.open_stored(settings, owner, patience_s=models.COMMAND_PATIENCE_S) as embedder,
+    ):
         services = Services(owner, embedder, chunking_options=cut, cache=VectorCache(settings.embedding_cache_size))
-        with scope.retrying_bulk(PROVIDER_RETRY_S):
-            users = chosen or await repair.users(db=owner)
-            return {one: await _of_user(one, services, which, detect_language=detect_language) for one in users}
+        users = chosen or await repair.users(db=owner)
+        return {one: await _of_user(one, services, which, detect_language=detect_language) for one in users}
 
 
 async def _of_user(

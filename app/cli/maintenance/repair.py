@@ -59,7 +59,7 @@ def repair(
 
 async def _repair(settings: Settings, chosen: list[str], *, dry_run: bool) -> tuple[dict[str, Damage], int]:
     """The damage by user, and of how many users the mentions could not be compared."""
-    keys = runtime.entity_keys(settings)
+    keys = settings.entity_keys
     async with owner_at_revision(settings) as owner:
         users = chosen or await pipeline.users(db=owner)
         if dry_run:
@@ -75,7 +75,7 @@ async def _repair(settings: Settings, chosen: list[str], *, dry_run: bool) -> tu
 async def owner_at_revision(settings: Settings) -> AsyncIterator[Database]:
     """The database as its owner, at this version's revision and model. Raises BadRequest, SchemaMismatch."""
     async with runtime.open_owner_dsn(settings) as dsn:
-        owner = transactions.connect(dsn, pool_size=2, pool_wait_s=settings.pool_wait_s, limits=LIMITS)
+        owner = transactions.connect(dsn, pool_size=2, limits=LIMITS)
         try:
             await roles.check_owner(owner)
             model, dimension = models.embedding(settings)

@@ -97,6 +97,4 @@ def _with_roots(settings: Settings, roots: list[Path]) -> Settings:
         )
     if any("," in str(folder) for folder in roots):
         raise BadRequest("The path of a root has no comma.", field="source_root")
-    return settings.model_copy(
-        update={"source_roots": ",".join(filter(None, (settings.source_roots, *map(str, roots))))}
-    )
+    return settings.model_copy(update={"source_roots": (*settings.source_roots, *map(str, roots))})

@@ -11,7 +11,7 @@ from app.api.agents import mcp_server
 from app.config import Settings
 from app.pipelines.jobs import background
 from app.pipelines.running.services import Services
-from app.tools.context import ToolContext
+from app.tools.context import ToolContext, Unrestricted
 
 MAX_CONCURRENT, POOL_SIZE = 2, 6
 """Calls that run at once, and connections for them and for background jobs; the others wait."""
@@ -21,7 +21,7 @@ async def run(settings: Settings, user_id: str) -> None:
     """Serve one client until it closes stdin, and run background jobs meanwhile."""
     async with runtime.open_services(settings, pool_size=POOL_SIZE) as services:
         working = asyncio.create_task(_work(services) if settings.worker else asyncio.sleep(0))
-        context = ToolContext(services, user_id)
+        context = ToolContext(services, user_id, admission=Unrestricted(user_id, services.budget.whole_s))
         server = mcp_server.build(lambda _request: context, turns=asyncio.Semaphore(MAX_CONCURRENT))
         try:
             async with stdio_server() as (incoming, outgoing):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.api.contract.filter_models import SearchFilters
 from app.cli.backends import requests
 from app.cli.search import json_option
+from app.pipelines.requests.filter_models import SearchFilters
 from app.shapes import Filters
 
 

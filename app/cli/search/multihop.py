@@ -53,7 +53,6 @@ def multihop(
     rerank: options.Reranking = options.Rerank.none,
     mmr: options.Mmr = False,
     recency: recency_option.RecencyText = None,
-    collapse: options.Collapse = False,
     hierarchy: Annotated[
         bool, typer.Option("--hierarchy/--no-hierarchy", help="Use the entities that the question names, in hop 1.")
     ] = False,
@@ -62,11 +61,10 @@ def multihop(
 ) -> None:
     """Search over several hops and show the terms of each hop and the name through which each hit was found."""
     request = request_of(
-        query, limit=limit, max_hops=max_hops, extractor=extractor.value, merge=merge.value, snippets=snippets,
-        rerank=rerank.value, mmr=mmr, recency=recency, collapse=collapse, hierarchy="auto" if hierarchy else "off",
-        filters=filters,
+        query, limit=limit, hops={"max_hops": max_hops, "extractor": extractor.value, "merge": merge.value},
+        rerank=rerank.value, mmr=mmr, recency=recency, hierarchy="auto" if hierarchy else "off", filters=filters,
     )  # fmt: skip
-    answer = backend.search_multihop(request)
+    answer = backend.search_multihop({**request, "detail": "compact" if snippets else "full"})
     if as_json:
         typer.echo(json.dumps(answer))
     else:
@@ -83,10 +81,11 @@ def chain(answer: Answer) -> Tree:
             if hit["hop"] == hop["hop"]:
                 branch.add(_line(place, hit, first["query"]))
     if not answer["results"]:
-        tree.add(f"Nothing found ({answer['fallback_reason']}).")
+        tree.add(" ".join(("Nothing found.", *map(escape, answer.get("hints", ())))))
     if answer["results"] and answerability.is_unlikely(answer["answerable"]):
         tree.add(f"[yellow]{NO_ANSWER}[/] ({answer['answerable']:.0%}): the passages are the nearest ones.")
-    notes = [f"degraded: {code}" for code in answer["degraded"]] + [f"relaxed: {name}" for name in answer["relaxed"]]
+    notes = [f"degraded: {code}" for code in answer.get("degraded", ())]
+    notes += [f"relaxed: {name}" for name in answer.get("relaxed", ())]
     for note in notes:
         tree.add(f"[yellow]{note}[/]")
     return tree
@@ -108,7 +107,7 @@ def _line(place: int, hit: Answer, query: str) -> Group:
     headline = Text.from_markup(f"{place}. [bold]{escape(title)}[/] {hit['score']:.3f}, hop {hit['hop']}{through}")
     if (uri := passage_text.uri(hit)) and uri != title:
         headline.append(f"\n{uri}", style="dim")
-    passage = passage_text.shown(hit, query, length=SNIPPET).append_text(passage_text.duplicates(hit))
+    passage = passage_text.shown(hit, query, length=SNIPPET)
     return Group(headline, passage)
 
 
@@ -116,4 +115,4 @@ def _label(via: Answer) -> str:
     """What the name of a link is, for people."""
     if (signal := signals.LINKS.get(via["kind"])) is None:
         return str(via["kind"])
-    return signal.heading_label if via["heading"] and signal.heading_label else signal.label
+    return signal.label

@@ -54,7 +54,7 @@ def _sentences(snippet: Answer) -> Text:
     """Returns the snippet on one line."""
     text = Text(snippet["text"].translate(_BLANKS), style="not bold")
     for match in snippet["matches"]:
-        text.stylize("bold yellow", match["text_start"], match["text_end"])
+        text.stylize("bold yellow", *match)
     return text
 
 

@@ -28,7 +28,6 @@ def why(
     rerank: options.Reranking = options.Rerank.none,
     mmr: options.Mmr = False,
     recency: recency_option.RecencyText = None,
-    collapse: options.Collapse = False,
     hierarchy: options.Hierarchy = True,
     hierarchy_alpha: options.HierarchyAlpha = None,
     filters: json_option.FiltersJson = None,
@@ -39,7 +38,7 @@ def why(
     A query that begins with - follows --: stepwell why -- '-cement lime' notes/lime.md.
     """
     request = request_of(
-        query, limit=limit, mode=mode.value, rerank=rerank.value, mmr=mmr, recency=recency, collapse=collapse,
+        query, limit=limit, mode=mode.value, rerank=rerank.value, mmr=mmr, recency=recency,
         hierarchy="auto" if hierarchy else "off", alpha=hierarchy_alpha, filters=filters,
     )  # fmt: skip
     answer = _of_passage(request, passage, backend)

@@ -40,19 +40,19 @@ def demo(
 
 def with_sample_folder(settings: Settings) -> Settings:
     """Returns the settings with the folder of the sample notes among those that sources may be added from."""
-    roots = ",".join(filter(None, (settings.source_roots, str(samples.NOTES.parent))))
-    return settings.model_copy(update={"source_roots": roots})
+    return settings.model_copy(update={"source_roots": (*settings.source_roots, str(samples.NOTES.parent))})
 
 
 async def _demo(settings: Settings, user: str, *, serve_after: bool) -> None:
     stack = AsyncExitStack()
     async with stack:
         options.err.print("Starting Postgres and loading the model …")
-        services = await stack.enter_async_context(runtime.open_services(settings, names_later=True))
+        services = await stack.enter_async_context(runtime.open_services(settings, runs_jobs=True))
         await ingest_samples(services, user)
         for kind in SHOWN:
             question = next(q for q in samples.QUESTIONS if q.kind == kind)
-            answer = await local_search.search({"query": question.text, "limit": 3}, user, services)
+            asked = {"query": question.text, "limit": 3, "explain": True}
+            answer = await local_search.search(asked, user, services)
             search.show(answer, question.text)
         linked = next(q for q in samples.QUESTIONS if q.kind == "multihop")
         answer = await local_search.search_multihop({"query": linked.text, "limit": 5}, user, services)

@@ -1,8 +1,10 @@
-"""Implements `stepwell serve`: runs the service until a signal stops it."""
+"""Implements `stepwell serve` and `serve-process`: runs the service, or one of its processes, until it is stopped."""
 
 from __future__ import annotations
 
 import logging
+import socket
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -26,8 +28,7 @@ def serve(
 ) -> None:
     """Run the service until it is stopped; the playground is at /, Swagger UI at /docs."""
     settings = config.load(data_dir=data_dir, host=host, port=port, workers=workers)
-    options.err.quiet = telemetry.writes_json(settings.log_json)
-    configure_logs(settings)
+    _configure_logs(settings)
     for warning in config.unknown_variables():
         log.warning("%s", warning, extra={"action": "unknown_variable"})
     if (unused := options.unused_llm_key(settings)) is not None:
@@ -36,7 +37,7 @@ def serve(
         listening.check_port(settings)
         _run(settings)
     except StepwellError as error:
-        refuse_start(error)
+        _refuse_start(error)
 
 
 def _run(settings: Settings) -> None:
@@ -52,13 +53,31 @@ def _run(settings: Settings) -> None:
         serving.run(settings)
 
 
-def configure_logs(settings: Settings) -> None:
+def serve_process(
+    number: Annotated[int, typer.Option(help="Number of the process; the first one runs background work.", min=1)],
+    link: Annotated[int, typer.Option(help="Socket to the supervisor, which closes it when it ends.")],
+    folder: Annotated[Path, typer.Option(help="Folder in which the processes read each other's metrics.")],
+) -> None:
+    """Run one of the processes of `stepwell serve --workers`, which starts it."""
+    from app.cli.serving import serving
+    from app.cli.serving.shared_metrics import SharedMetrics
+
+    settings = config.load().of_process(number)
+    _configure_logs(settings)
+    try:
+        serving.run_process(settings, number, socket.socket(fileno=link), SharedMetrics(folder, number))
+    except StepwellError as error:
+        _refuse_start(error)
+
+
+def _configure_logs(settings: Settings) -> None:
     """Log as the settings say, uncaught exceptions and warnings included."""
+    options.err.quiet = telemetry.writes_json(settings.log_json)
     telemetry.configure(settings.log_level, settings.log_json)
     telemetry.log_uncaught()
 
 
-def refuse_start(error: StepwellError) -> None:
+def _refuse_start(error: StepwellError) -> None:
     """End the command with the status of the error, which is logged, or else printed by the caller."""
     if not options.err.quiet:
         raise error

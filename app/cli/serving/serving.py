@@ -8,29 +8,18 @@ import gc
 import signal
 import socket
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 
 import uvicorn
 
 from app import runtime
 from app.api.edge import connections
 from app.cli import options
-from app.cli.serving import listening, process_channel
+from app.cli.serving import listening
+from app.cli.serving.shared_metrics import SharedMetrics
 from app.config import Settings
 from app.main import create_app
 from app.pipelines.running.services import Services
 from app.pipelines.search import warmup
-
-
-@dataclass(frozen=True, slots=True)
-class SupervisorLink:
-    """The sockets to the supervisor: on `metrics` it asks for this process's metrics, on `totals` it is asked for all.
-
-    The supervisor closes them when it ends.
-    """
-
-    metrics: socket.socket
-    totals: socket.socket
 
 
 def run(settings: Settings) -> None:
@@ -38,9 +27,9 @@ def run(settings: Settings) -> None:
     options.run(_alone(settings), loop=_LOOP)
 
 
-def run_process(settings: Settings, number: int, link: SupervisorLink) -> None:
+def run_process(settings: Settings, number: int, link: socket.socket, shared: SharedMetrics) -> None:
     """Serve as one of several processes until a signal arrives or the supervisor ends; the first is number 1."""
-    options.run(_one_of_several(settings, number, link), loop=_LOOP)
+    options.run(_one_of_several(settings, number, link, shared), loop=_LOOP)
 
 
 # uvloop where it is available: it handles a burst of requests in two thirds of the time (docs/faults.md).
@@ -49,7 +38,7 @@ _LOOP = uvicorn.Config("", loop="auto", log_config=None).get_loop_factory()
 
 async def _alone(settings: Settings) -> None:
     stack = AsyncExitStack()
-    services = await stack.enter_async_context(runtime.open_services(settings, names_later=True))
+    services = await stack.enter_async_context(runtime.open_services(settings, runs_jobs=True))
     await listen(settings, services, stack)
 
 
@@ -61,25 +50,31 @@ async def listen(settings: Settings, services: Services, stack: AsyncExitStack) 
     await _serve(_server(app, settings), stack)
 
 
-async def _one_of_several(settings: Settings, number: int, link: SupervisorLink) -> None:
+async def _one_of_several(settings: Settings, number: int, link: socket.socket, shared: SharedMetrics) -> None:
     stack = AsyncExitStack()
-    services = await stack.enter_async_context(runtime.open_services(settings, names_later=True))
+    services = await stack.enter_async_context(runtime.open_services(settings, runs_jobs=True))
     if number > 1:
         services = dataclasses.replace(services, owner=None)  # which background work alone uses
-    app = create_app(settings, opened=(services, stack), totals=process_channel.Asker(link.totals).ask)
+    app = create_app(settings, opened=(services, stack), totals=shared.total)
     server = _server(app, settings)
     await _prepare(settings, services)
+    sockets = listening.bind(settings)
+    reader, writer = await asyncio.open_unix_connection(sock=link)
+    writer.write(b"1")
 
-    def stop() -> None:
+    async def stop_with_supervisor() -> None:
+        await reader.read()
         server.should_exit = True
 
-    sockets = listening.bind(settings)
-    async with process_channel.answering(link.metrics, app.state.metrics.text, closed=stop):
+    stopping = asyncio.create_task(stop_with_supervisor())
+    async with shared.shown(app.state.metrics.text):
         await _serve(server, stack, sockets)
+    stopping.cancel()
+    writer.close()
 
 
 def _server(app: object, settings: Settings) -> uvicorn.Server:
-    limits = connections.ConnectionLimits(connections=settings.max_connections)
+    limits = connections.ConnectionLimits()
     return uvicorn.Server(
         uvicorn.Config(
             app,  # type: ignore[arg-type]

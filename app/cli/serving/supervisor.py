@@ -1,9 +1,8 @@
 """Starts the processes that serve one port, replaces those that end, and stops them together.
 
-The supervisor reserves the port, keeps the embedded Postgres running and adds up the metrics; it answers no request.
-The first process alone runs background work. A process that ends is replaced: at once if it served for STEADY_S or is
-the first to end, otherwise after a pause that doubles with each end in a row. The supervisor gives up where a process
-cannot start before any has served, and where none serves and one has failed to start MAX_FAILED_STARTS times in a row.
+The supervisor reserves the port and keeps the embedded Postgres running; it answers no request. The first process alone
+runs background work. A process that ends is replaced, after a pause unless it ran for STEADY_S. The supervisor gives up
+where a process cannot start and no other one serves.
 """
 
 from __future__ import annotations
@@ -13,23 +12,21 @@ import logging
 import signal
 import socket
 import sys
+import tempfile
 import time
 from contextlib import AsyncExitStack, suppress
 
 import typer
 
 from app import config
-from app.api.monitoring import metric_sums
-from app.cli.serving import listening, process_channel
+from app.cli.serving import listening
 from app.config import Settings
 from app.pipelines.maintenance import local_token
 from app.store.embedded import postgres
 
 log = logging.getLogger(__name__)
 
-STEADY_S = 30.0
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
-MAX_FAILED_STARTS = 5
+STEADY_S, PAUSE_S = 30.0, 2.0
 CLOSING_S = 5.0
 """Seconds beyond GRACE_S after which a process that does not end is killed."""
 
@@ -38,56 +35,15 @@ class _StartFailed(Exception):
     """No process of the service can be started; the argument is the exit status of the last one."""
 
 
-class _Process:
-    """A process of the service, which answers with its metrics once it serves."""
-
-    def __init__(self, running: asyncio.subprocess.Process, metrics_end: socket.socket) -> None:
-        self.running = running
-        self.is_serving = False
-        self.last_metrics = ""
-        self._metrics = process_channel.Asker(metrics_end)
-        self._started_at = time.monotonic()
-
-    @property
-    def is_steady(self) -> bool:
-        """Whether it has served and ran for STEADY_S."""
-        return self.is_serving and time.monotonic() - self._started_at >= STEADY_S
-
-    async def serves(self) -> bool:
-        """Wait until the process serves; false where it ends instead."""
-        while not self.is_serving and self.running.returncode is None:
-            try:
-                self.last_metrics = await self._metrics.ask()
-                self.is_serving = True
-            except TimeoutError:  # which is an OSError
-                continue
-            except OSError:
-                return False
-        return self.is_serving
-
-    async def read_metrics(self) -> None:
-        """Read its metrics, and keep the earlier ones where that fails."""
-        with suppress(OSError):
-            self.last_metrics = await self._metrics.ask()
-
-    def send(self, what: signal.Signals) -> None:
-        """Send it a signal, unless it has ended."""
-        with suppress(ProcessLookupError):
-            self.running.send_signal(what)
-
-    def close(self) -> None:
-        """Close the channel to it."""
-        self._metrics.close()
-
-
 class Supervisor:
     """Keeps `count` processes of the service running, which read their settings from `environment`."""
 
-    def __init__(self, count: int, environment: dict[str, str]) -> None:
+    def __init__(self, count: int, environment: dict[str, str], folder: str) -> None:
         self._count = count
         self._environment = environment
-        self._processes: dict[int, _Process] = {}
-        self._ended_metrics = ""
+        self._folder = folder
+        self._processes: dict[int, asyncio.subprocess.Process] = {}
+        self._serving: set[int] = set()
         self._has_served = asyncio.Event()
         self._stopping = asyncio.Event()
 
@@ -114,79 +70,69 @@ class Supervisor:
     async def _stop_all(self, keepers: set[asyncio.Task[None]]) -> None:
         for how, within_s in ((signal.SIGTERM, listening.GRACE_S + CLOSING_S), (signal.SIGKILL, CLOSING_S)):
             for process in self._processes.values():
-                process.send(how)
+                with suppress(ProcessLookupError):
+                    process.send_signal(how)
             _done, running = await asyncio.wait(keepers, timeout=within_s)
             if not running:
                 return
 
     async def _keep(self, number: int) -> None:
         """Run a process, and another one whenever it ends, until the supervisor stops. Raises _StartFailed."""
-        early_ends = failed_starts = 0
         while not self._stopping.is_set():
-            process = await self._run_process(number)
+            began = time.monotonic()
+            status, has_served = await self._run_process(number)
             if self._stopping.is_set():
                 return
-            early_ends = 0 if process.is_steady else early_ends + 1
-            failed_starts = 0 if process.is_serving else failed_starts + 1
-            pause_s = min(FIRST_PAUSE_S * 2 ** (early_ends - 2), LONGEST_PAUSE_S) if early_ends > 1 else 0.0
-            fields = {"pid": process.running.pid, "status": process.running.returncode, "pause_s": pause_s}
-            log.warning("process %d ended", number, extra={"action": "process_ended", **fields})
-            if not self._may_recover(failed_starts):
-                raise _StartFailed(process.running.returncode)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), pause_s)
+            log.warning("process %d ended", number, extra={"action": "process_ended", "status": status})
+            if not has_served and not self._serving:
+                raise _StartFailed(status)
+            if time.monotonic() - began < STEADY_S:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._stopping.wait(), PAUSE_S)
 
-    def _may_recover(self, failed_starts: int) -> bool:
-        if not self._has_served.is_set():
-            return False
-        return failed_starts < MAX_FAILED_STARTS or any(one.is_serving for one in self._processes.values())
+    async def _run_process(self, number: int) -> tuple[int, bool]:
+        """Start a process and wait for its end; returns its exit status, and whether it has served.
 
-    async def _run_process(self, number: int) -> _Process:
-        """Start a process and wait for its end."""
-        metrics_end, its_metrics_end = socket.socketpair()
-        totals_end, its_totals_end = socket.socketpair()
-        passed = [its_metrics_end.fileno(), its_totals_end.fileno()]
-        arguments = ["--number", str(number), "--metrics-fd", str(passed[0]), "--totals-fd", str(passed[1])]
-        with its_metrics_end, its_totals_end:
+        It sends a byte when it serves, and ends when the other end of the link is closed.
+        """
+        link, its_link = socket.socketpair()
+        arguments = ("--number", str(number), "--link", str(its_link.fileno()), "--folder", self._folder)
+        with its_link:
             # A group of its own: Ctrl-C in a terminal signals the supervisor only, which then stops all processes.
-            running = await asyncio.create_subprocess_exec(
+            process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "app", "serve-process", *arguments),
                 env=self._environment,
-                pass_fds=passed,
+                pass_fds=[its_link.fileno()],
                 process_group=0,
                 stdin=asyncio.subprocess.DEVNULL,
             )
-        self._processes[number] = process = _Process(running, metrics_end)
+        self._processes[number] = process
         if self._stopping.is_set():
-            process.send(signal.SIGTERM)
-        async with process_channel.answering(totals_end, self._totals):
-            if await process.serves():
-                log.info("process %d serves", number, extra={"action": "process_serves", "pid": running.pid})
-                self._has_served.set()
-            await running.wait()
+            process.terminate()
+        reader, writer = await asyncio.open_unix_connection(sock=link)
+        if has_served := bool(await reader.read(1)):
+            log.info("process %d serves", number, extra={"action": "process_serves", "pid": process.pid})
+            self._serving.add(number)
+            self._has_served.set()
+        status = await process.wait()
+        writer.close()
+        self._serving.discard(number)
         del self._processes[number]
-        process.close()
-        self._ended_metrics = metric_sums.added((), ended=(self._ended_metrics, process.last_metrics))
-        return process
-
-    async def _totals(self) -> str:
-        """The metrics of all processes, with the counts of those that have ended as they were last read."""
-        serving = [one for one in self._processes.values() if one.is_serving]
-        await asyncio.gather(*(one.read_metrics() for one in serving))
-        return metric_sums.added([one.last_metrics for one in serving], ended=(self._ended_metrics,))
+        return status, has_served
 
 
 async def run(settings: Settings) -> None:
     """Serve with several processes until SIGTERM or SIGINT. Raises StepwellError, and typer.Exit where none starts."""
     async with AsyncExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="stepwell-"))
         if settings.database_url is None:
             await stack.enter_async_context(postgres.EmbeddedPostgres(listening.data_dir(settings)))
         # Bound but not listening, these sockets keep the port while processes are replaced.
         reserved = [stack.enter_context(one) for one in listening.bind(settings)]
         settings = settings.model_copy(update={"port": reserved[0].getsockname()[1]})
-        folder = listening.data_dir(settings)
-        listening.announce(settings, token=local_token.load(folder) if settings.auth == "local_token" else "")
-        supervisor = Supervisor(settings.workers, _environment(settings))
+        token = local_token.load(listening.data_dir(settings)) if settings.auth == "local_token" else ""
+        listening.announce(settings, token=token)
+        supervisor = Supervisor(settings.workers, _environment(settings), folder)
         received: list[signal.Signals] = []
 
         def stop(received_signal: signal.Signals) -> None:
@@ -198,7 +144,9 @@ async def run(settings: Settings) -> None:
         try:
             await supervisor.run()
         except _StartFailed as failed:
-            raise _refused(failed.args[0]) from failed
+            # The process has printed or logged the reason.
+            log.critical("no process could start", extra={"action": "start_failed", "status": failed.args[0]})
+            raise typer.Exit(max(1, failed.args[0])) from failed
     if signal.SIGINT in received:
         raise typer.Exit(130)
 
@@ -209,9 +157,3 @@ def _environment(settings: Settings) -> dict[str, str]:
     if settings.data_dir is not None:
         chosen["DATA_DIR"] = str(settings.data_dir)
     return config.environment() | {f"STEPWELL_{name}": value for name, value in chosen.items()}
-
-
-def _refused(status: int) -> typer.Exit:
-    """The exit of the command after a process that could not start, which has printed or logged the reason."""
-    log.critical("no process of the service could start", extra={"action": "start_failed", "status": status})
-    return typer.Exit(status if status > 0 else 1)

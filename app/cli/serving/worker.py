@@ -23,7 +23,7 @@ def worker(data_dir: options.DataDir = None) -> None:
 
 
 async def _work(settings: Settings) -> None:
-    async with runtime.open_services(settings, names_later=True) as services:
+    async with runtime.open_services(settings, runs_jobs=True) as services:
         log.info("worker started", extra={"action": "worker_started"})
         working = asyncio.ensure_future(background.run_forever(services, done=_log))
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, working.cancel)

@@ -15,10 +15,10 @@ from uuid import UUID
 from app import errors
 from app.pipelines.documents import chunk_vectors, document_drafts, document_writes, large_documents
 from app.pipelines.documents.document_drafts import CleanDocument
-from app.pipelines.linking import document_links, gazetteers
+from app.pipelines.linking import gazetteers, mention_refresh
 from app.pipelines.running import cancellable, model_switch
 from app.pipelines.running.services import Services
-from app.shapes import Document, DocumentDraft, IngestResult, IngestStatus, Json, Upload, uris
+from app.shapes import Document, DocumentDraft, IngestResult, Json, StoreStatus, Upload, uris
 from app.store.documents import documents
 from app.store.documents.documents import DocumentSource
 from app.text.structure import structure
@@ -141,7 +141,7 @@ def _check_title(document: CleanDocument, patch: Json) -> None:
         raise errors.BadRequest("A document without text needs a title.", field="title")
     own = patch.get("title") or document_drafts.embedded_title(document.title, document.metadata.get("filename"))
     if "content" in patch and cleaning.is_blank(own):
-        raise errors.BlankContent
+        raise errors.BadRequest(errors.BLANK_CONTENT, field="content", code="blank_content")
 
 
 def _default_title(document: CleanDocument) -> str:
@@ -182,7 +182,7 @@ async def _store_attributes(
         if await documents.change(writing, source, draft, vectors_by_key=None) is None:
             return None
         keys = services.chunking_options.entity_keys
-        await document_links.relink(writing, document_id, chunk_count=source.document.chunk_count, keys=keys)
+        await mention_refresh.relink(writing, document_id, keys=keys)
     return _result(source, draft, "changed", 0)
 
 
@@ -203,6 +203,6 @@ async def _store_text(
     return _result(source, draft, "changed", len(found.computed))
 
 
-def _result(source: DocumentSource, draft: DocumentDraft, status: IngestStatus, embedded: int) -> IngestResult:
+def _result(source: DocumentSource, draft: DocumentDraft, status: StoreStatus, embedded: int) -> IngestResult:
     chunk_count = len(draft.chunks) or source.document.chunk_count
     return IngestResult.of(draft, source.document.document_id, status, chunk_count=chunk_count, embedded=embedded)

@@ -20,7 +20,7 @@ from app.text import interruption
 from app.text.passages import chunking, tokens
 from app.text.structure import markdown, pages, plain_json, structure
 from app.text.structure.pages import CleanedPages
-from app.text.words import cleaning, detection, languages, lexical, sketches
+from app.text.words import cleaning, detection, languages, lexical
 
 DEFAULT_CONFIG = "english"
 """The text-search configuration of a text whose language is not detected."""
@@ -59,7 +59,7 @@ def clean(upload: Upload, *, language: str | None = None) -> CleanDocument:
     document = resolved(upload, language=language)
     title = upload.title or embedded_title(document.title, document.metadata.get("filename"))
     if not document.content and cleaning.is_blank(title):
-        raise errors.BlankContent
+        raise errors.BadRequest(errors.BLANK_CONTENT, field="content", code="blank_content")
     return document
 
 
@@ -121,18 +121,12 @@ def cut(
     model: EmbeddingModel,
     options: ChunkingOptions,
 ) -> DocumentDraft:
-    """A document with the chunks and the sketch of its text. Raises what interrupts it."""
+    """A document with the chunks of its text. Raises what interrupts it."""
     chunks = []
     for passage in passages(draft, model=model, options=options):
         interruption.point()
         chunks.append(chunk(passage, draft, model=model))
-    whole = dataclasses.replace(draft, chunks=tuple(chunks), chunk_tokens=options.target, chunk_overlap=options.overlap)
-    return sketched(whole)
-
-
-def sketched(draft: DocumentDraft) -> DocumentDraft:
-    """A document with the sketch of its text. Raises what interrupts it."""
-    return dataclasses.replace(draft, sketch=sketches.of(draft.content))
+    return dataclasses.replace(draft, chunks=tuple(chunks), chunk_tokens=options.target, chunk_overlap=options.overlap)
 
 
 def passages(draft: DocumentDraft, *, model: EmbeddingModel, options: ChunkingOptions) -> list[Passage]:

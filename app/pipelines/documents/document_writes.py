@@ -5,8 +5,6 @@ Every function runs in the transaction of its caller, and takes the user's lock.
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections.abc import Sequence
 from typing import Literal
 from uuid import UUID
@@ -30,11 +28,11 @@ async def put(
     db: Writing, drafts: Sequence[DocumentDraft], vectors: ChunkVectors, options: ChunkingOptions
 ) -> list[PutDocument]:
     """Store drafts as the documents with their identities; an identical document is left unchanged."""
-    stored = await document_puts.put(db, drafts, vectors_by_key=vectors.by_key, names_version=names.VERSION)
+    stored, replaced = await document_puts.put(db, drafts, vectors_by_key=vectors.by_key, names_version=names.VERSION)
     written = [mention_extraction.put_document(put) for put in stored if put.status != "unchanged"]
     if written:
         await _complete(db, written, vectors.target, options)
-        await mentions.prune(db, functools.reduce(operator.or_, (put.replaced for put in stored)))
+        await mentions.prune(db, replaced)
     return stored
 
 
@@ -76,6 +74,7 @@ async def _complete(
 ) -> None:
     """Store what belongs to documents that were written, and queue the jobs that follow."""
     document_ids = [document.document_id for document in written]
-    await chunk_vectors.store_target(db, document_ids, target)
+    if target is not chunk_vectors.NO_TARGET:
+        await chunk_vectors.store_target(db, document_ids, target)
     await mention_extraction.link_all(db, written, keys=options.entity_keys)
     await llm_entities.enqueue(db, document_ids, options)

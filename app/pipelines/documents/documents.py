@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
 from app import errors
-from app.pipelines.documents import document_drafts, near_documents
+from app.pipelines.documents import document_drafts
 from app.shapes import Chunk, Document, DocumentFilter, RowCounts, Stats, uris
 from app.store.accounts import audit, calibrations
 from app.store.accounts.audit import Event
@@ -76,7 +77,7 @@ async def delete(document_id: UUID, user_id: str, *, db: Database, actor: str = 
     Raises NotFound.
     """
     async with db.writing(user_id, checked=True) as writing:
-        return (await delete_within(writing, document_id, actor=actor))[0]
+        return (await delete_within(writing, [document_id], actor=actor))[document_id]
 
 
 async def delete_by_uri(uri: str, user_id: str, *, db: Database, actor: str = audit.LOCAL) -> RowCounts:
@@ -96,35 +97,33 @@ async def delete_by_uri(uri: str, user_id: str, *, db: Database, actor: str = au
         found = next((stored[identity] for identity in identities if identity in stored), None)
         if found is not None:
             try:
-                return (await delete_within(writing, found.document_id, actor=actor))[0]
+                return (await delete_within(writing, [found.document_id], actor=actor))[found.document_id]
             except errors.NotFound:  # the caller does not see it
                 raise unknown from None
-        for document_id in cancelled:
-            await _record(writing, document_id, RowCounts(), actor=actor)
         if not cancelled:
             raise unknown
+        await _record(writing, dict.fromkeys(cancelled, RowCounts()), actor=actor)
         return RowCounts()
 
 
-async def delete_within(writing: Writing, document_id: UUID, *, actor: str) -> tuple[RowCounts, str]:
-    """Do what `delete` does in an open transaction; also returns the numbers of the chunks, as a multirange."""
-    deleted, numbers = await documents.delete(writing, document_id)
-    await _record(writing, document_id, deleted, actor=actor)
-    return deleted, numbers
+async def delete_within(writing: Writing, document_ids: Sequence[UUID], *, actor: str) -> dict[UUID, RowCounts]:
+    """Do for several documents what `delete` does, in an open transaction."""
+    deleted = await documents.delete(writing, document_ids)
+    await _record(writing, deleted, actor=actor)
+    return deleted
 
 
-async def _record(writing: Writing, document_id: UUID, deleted: RowCounts, *, actor: str) -> None:
-    counts = {"chunks": deleted.chunks, "mentions": deleted.mentions}
-    await audit.record(writing, Event(writing.user_id, actor, "document.deleted", str(document_id), counts))
+async def _record(writing: Writing, deleted: Mapping[UUID, RowCounts], *, actor: str) -> None:
+    counts = {str(gone): {"chunks": rows.chunks, "mentions": rows.mentions} for gone, rows in deleted.items()}
+    events = [Event(writing.user_id, actor, "document.deleted", gone, rows) for gone, rows in counts.items()]
+    await audit.record(writing, *events)
 
 
 @retry_read
 async def stats(user_id: str, *, db: Database) -> Stats:
     """How much a user has stored."""
     async with db.reading(user_id) as reading:
-        found = replace(await documents.stats(reading), calibration=await calibrations.get(reading))
-    near = await near_documents.use(user_id, db=db)
-    return replace(found, duplicates=replace(found.duplicates, near=near))
+        return replace(await documents.stats(reading), calibration=await calibrations.get(reading))
 
 
 async def ready(*, db: Database, model: str, dimension: int, target: tuple[str, int] | None = None) -> None:

@@ -30,11 +30,11 @@ COMPARED_VALUES = 1_000
 async def run(query: FacetQuery, user_id: str, services: Services) -> Sequence[Facet]:
     """The keys of metadata with types, values and counts. Raises DatabaseUnavailable, DeadlineExceeded.
 
-    Counts with filters, and the ids from which they are counted, are kept until the user's documents change.
+    They are kept, for callers who see the same, until the user's documents change.
     """
     async with services.db.reading(user_id) as reading:
         key = (user_id, reading.audience, repr(query))
-        find = partial(facets.count, reading, query, services.facet_ids)
+        find = partial(facets.count, reading, query)
         return await entity_cache.get_or_find(services.facet_cache, reading.version, key, find)
 
 

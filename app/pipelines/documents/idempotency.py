@@ -22,12 +22,14 @@ def check_key(key: str) -> None:
 async def claim(key: str, user_id: str, *, db: Database) -> KeptResponse | None:
     """Claim a key for a request; returns None, or the request with a response that has used it.
 
-    Raises StillRunning while that request is processed.
+    Raises Conflict while that request is processed.
     """
     async with db.preparing(user_id, checked=True) as writing:
         use = await idempotency.claim(writing, _of_audience(key, db))
     if use is not None and use.status is None:
-        raise errors.StillRunning("A request with this key is being processed: wait for its response.", field=HEADER)
+        raise errors.Conflict(
+            "A request with this key is being processed: wait for its response.", field=HEADER, retry_after_s=1
+        )
     return use
 
 

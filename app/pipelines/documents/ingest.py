@@ -1,66 +1,28 @@
-"""Stores uploads: drafts them, looks up what is stored, finds the vectors of their chunks, and writes the documents.
+"""Stores a document: drafts it, looks up what is stored, finds the vectors of its chunks, and writes it.
 
-`run` takes these steps for one upload, `many` for batches, and overlaps them. Documents that nobody has stored before
-are written in transactions of several documents, as many as can be written while the user's other writes hardly wait; a
-document that replaces another one has a transaction of its own. None is open while the model computes vectors. A
-cancelled upload stores nothing.
+No transaction is open while the model computes vectors. A cancelled upload stores nothing. `batches` stores several
+documents.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import logging
-import time
-from collections import Counter
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterable,
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Container,
-    Iterable,
-    Mapping,
-    Sequence,
-)
-from contextlib import aclosing
-from dataclasses import dataclass, field
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
 from uuid import UUID
 
-from app import errors
 from app.pipelines.documents import document_drafts, document_writes, large_documents
 from app.pipelines.documents.chunk_vectors import ChunkVectors, DraftVectors
 from app.pipelines.linking import gazetteers
-from app.pipelines.running import cancellable, model_switch, overlap, retries, stage_times
+from app.pipelines.running import cancellable, model_switch, retries, stage_times
 from app.pipelines.running.chunking_options import ChunkingOptions
-from app.pipelines.running.pace import Pace
 from app.pipelines.running.services import Services
 from app.providers.base import EmbeddingModel
 from app.shapes import DocumentDraft, IngestResult, Upload, uris
-from app.store.documents import documents, pending_versions
+from app.store.documents import documents
 from app.store.documents.document_puts import PutDocument
 from app.store.documents.documents import StoredVersion
-
-log = logging.getLogger(__name__)
-
-T = TypeVar("T")
-BATCH_CHARACTERS = 76_800
-"""Text of the documents that are embedded together: about 128 chunks. The model pads short texts less in larger
-batches, which it sorts by length."""
-FIRST_CHARACTERS = 9_600
-"""Text of the first documents that are embedded together."""
-LAST_DOCUMENTS = 24
-"""Documents that are embedded together at the end, if there are more than one group."""
-EMBEDDED_AT_ONCE = 2
-"""Groups that are embedded at the same time, so that the model does not wait between them."""
-MIN_DOCUMENT_CHARACTERS = 400
-"""Length that a shorter document counts as when batches are formed."""
-FIRST_WRITTEN, FEWEST_WRITTEN, MOST_WRITTEN = 16, 8, 128
-"""Documents that the first transaction writes, and the bounds of their number in later ones."""
-MOST_CHUNKS = 128
-"""Chunks of several documents that are written by one transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,67 +45,28 @@ IN_TOOL = StoringOptions(retry_s=1.0)
 IN_REQUEST = StoringOptions(retry_s=1.0, wait=False, most_chunks=large_documents.MANY_CHUNKS)
 
 
-@dataclass(frozen=True, slots=True)
-class IngestOutcome:
-    """The result of one of several uploads: what was stored, or the error by which it was rejected."""
-
-    upload: Upload
-    stored: IngestResult | None = None
-    error: errors.StepwellError | None = None
-
-    def result(self) -> IngestResult:
-        """What was stored. Raises the error by which the upload was rejected."""
-        if self.error is not None:
-            raise self.error
-        assert self.stored is not None
-        return self.stored
-
-
+@model_switch.repeated
 async def run(upload: Upload, user_id: str, services: Services, options: StoringOptions = IN_BULK) -> IngestResult:
     """Store one document, unless the same is stored already; a large one by a job.
 
     Raises BadRequest naming the field, ProviderError, DatabaseUnavailable; then nothing is stored.
     """
-    steps = _Steps(user_id, services, options)
-    batch = await steps.draft([upload])
-    await steps.look_up_versions(batch)
-    await steps.look_up_vectors(batch)
-    await steps.find_vectors(batch)
-    (outcome,) = [outcome async for outcome in steps.write(batch)]
-    return outcome.result()
-
-
-async def many(
-    uploads: Iterable[Upload] | AsyncIterable[Upload],
-    user_id: str,
-    services: Services,
-    options: StoringOptions = IN_BULK,
-) -> AsyncGenerator[IngestOutcome, None]:
-    """Store several documents in their order, each stored or rejected on its own.
-
-    While a batch is written, the next ones are embedded, and those after them drafted and looked up, so that the model
-    need not wait.
-
-    The result is the same as that of storing them one by one, also if a document comes several times, once new names in
-    metadata have been matched in the texts before them, which a job does.
-    Large documents are stored by jobs. Raises errors that concern all documents: ProviderError, DatabaseUnavailable.
-    Outcomes that were yielded before stay stored.
-    """
-    steps = _Steps(user_id, services, options)
-    read = _groups(_each(uploads))
-    drafted = overlap.each(read, steps.draft)
-    compared = overlap.each(drafted, steps.look_up_versions)
-    looked_up = overlap.ahead(overlap.each(compared, steps.look_up_vectors))
-    embedded = overlap.ahead(overlap.several(looked_up, steps.find_vectors, at_once=EMBEDDED_AT_ONCE))
-    is_first = True
-    async with aclosing(embedded):
-        async for batch in embedded:
-            if not is_first:  # the versions may have changed while the batches before were stored
-                await steps.look_up_versions(batch)
-            is_first = False
-            async with aclosing(steps.write(batch)) as outcomes:
-                async for outcome in outcomes:
-                    yield outcome
+    with stage_times.stage("cutting"):
+        draft = await _draft_in_thread(upload, services)
+    with stage_times.stage("database"):
+        draft, known = await retries.while_unavailable(options.retry_s, _compare, draft, user_id, services)
+    if known is not None:
+        chunk_count = len(draft.chunks) or known.chunk_count
+        return IngestResult.of(draft, known.document_id, "unchanged", chunk_count=chunk_count)
+    if large_documents.is_large(draft):
+        return await large_documents.store(draft, user_id, services, retry_s=options.retry_s, wait=options.wait)
+    vectors = DraftVectors(user_id, services, options.retry_s)
+    with stage_times.stage("model"):
+        found = await vectors.find([draft])
+    with stage_times.stage("database"):
+        (put,) = await retries.while_unavailable(options.retry_s, _write, [draft], found, user_id, services)
+    embedded = 0 if put.status == "unchanged" else vectors.count(draft)
+    return IngestResult.of(draft, put.document_id, put.status, chunk_count=len(draft.chunks), embedded=embedded)
 
 
 @model_switch.repeated
@@ -157,8 +80,7 @@ async def replace(document_id: UUID, upload: Upload, user_id: str, services: Ser
         await gazetteers.current(reading)
     if document.uri is not None and (upload.uri is None or document.uri in uris.spellings(upload.uri)):
         upload = dataclasses.replace(upload, uri=document.uri)
-    work = partial(_draft, upload, services.embedder.model, services.chunking_options)
-    draft = await cancellable.run(len(upload.content), work)
+    draft = await _draft_in_thread(upload, services)
     if large_documents.is_large(draft):
         return await large_documents.queue(draft, user_id, services, document_id=document_id)
     vectors = DraftVectors(user_id, services, IN_REQUEST.retry_s)
@@ -169,238 +91,50 @@ async def replace(document_id: UUID, upload: Upload, user_id: str, services: Ser
     return IngestResult.of(draft, document_id, status, chunk_count=len(draft.chunks), embedded=embedded)
 
 
-_Drafted = tuple[Upload, DocumentDraft | errors.BadRequest]
+def make_draft(upload: Upload, model: EmbeddingModel, options: ChunkingOptions) -> DocumentDraft:
+    """The draft of an upload; that of a large one has no chunks. Raises BadRequest."""
+    large_documents.check_length(len(upload.content))
+    hashed = document_drafts.hashed(document_drafts.clean(upload, language=options.language))
+    return large_documents.cut(hashed, model=model, options=options)
 
 
-@dataclass(slots=True)
-class Batch:
-    """Uploads that are stored together, each with its draft or the error by which it was rejected.
-
-    Attributes:
-        vectors: The vectors of the chunks of the drafts.
-        stored: The stored version of each draft that has one, by identity.
-        is_outdated: Whether a document was written since `stored` was read.
-    """
-
-    uploads: Sequence[_Drafted]
-    vectors: DraftVectors
-    stored: dict[bytes, StoredVersion] = field(default_factory=dict)
-    is_outdated: bool = False
-
-    def drafts(self) -> list[DocumentDraft]:
-        """The drafts of the uploads that were not rejected."""
-        return [draft for _upload, draft in self.uploads if isinstance(draft, DocumentDraft)]
-
-    def to_embed(self) -> list[DocumentDraft]:
-        """The drafts that differ from the stored versions, or that an earlier one of the same document may replace."""
-        versions = Counter(draft.identity for draft in self.drafts())
-        return [d for d in self.drafts() if self.same(d) is None or versions[d.identity] > 1]
-
-    def same(self, draft: DocumentDraft) -> StoredVersion | None:
-        """The stored version of a document if storing the draft would not change it."""
-        known = self.stored.get(draft.identity)
-        return known if known and known.same_as(draft) and not known.is_pending else None
-
-    def leave_to_jobs(self, drafts: Sequence[DocumentDraft]) -> None:
-        """Mark drafts as large documents, which jobs store."""
-        left = {id(draft) for draft in drafts}
-        self.uploads = [
-            (upload, large_documents.uncut(draft) if isinstance(draft, DocumentDraft) and id(draft) in left else draft)
-            for upload, draft in self.uploads
-        ]
-
-    def new_from(self, place: int, most: int) -> list[DocumentDraft]:
-        """The consecutive new documents from a place on that one transaction writes."""
-        found: dict[bytes, DocumentDraft] = {}
-        chunks = 0
-        for _upload, draft in self.uploads[place : place + most]:
-            if not isinstance(draft, DocumentDraft) or large_documents.is_large(draft):
-                break
-            chunks += len(draft.chunks)
-            if draft.identity in self.stored or draft.identity in found or chunks > MOST_CHUNKS:
-                break
-            found[draft.identity] = draft
-        return list(found.values())
-
-    def note(self, put: PutDocument) -> IngestResult:
-        """The result of writing a draft, which is the stored version now; each computed vector is counted once."""
-        draft, chunk_count = put.draft, len(put.draft.chunks)
-        self.is_outdated = True
-        self.stored[draft.identity] = StoredVersion(
-            put.document_id, draft.content_hash, draft.attributes_hash, chunk_count
-        )
-        embedded = 0 if put.status == "unchanged" else self.vectors.count(draft)
-        return IngestResult.of(draft, put.document_id, put.status, chunk_count=chunk_count, embedded=embedded)
+async def _draft_in_thread(upload: Upload, services: Services) -> DocumentDraft:
+    work = partial(make_draft, upload, services.embedder.model, services.chunking_options)
+    return await cancellable.run(len(upload.content), work)
 
 
-@dataclass(slots=True)
-class _Steps:
-    """The steps of storing a batch.
-
-    Attributes:
-        pace: The number of documents that the next transaction writes.
-        chunks: The number of chunks of the documents so far that differ from the stored ones and are not queued.
-    """
-
-    user_id: str
-    services: Services
-    options: StoringOptions
-    pace: Pace = field(default_factory=lambda: Pace(FIRST_WRITTEN, FEWEST_WRITTEN, MOST_WRITTEN))
-    chunks: int = 0
-
-    async def draft(self, uploads: Sequence[Upload]) -> Batch:
-        """Clean, hash and cut some uploads; one that is rejected keeps its error."""
-        work = partial(_draft_each, uploads, self.services.embedder.model, self.services.chunking_options)
-        with stage_times.stage("cutting"):
-            drafted = await cancellable.run(sum(len(upload.content) for upload in uploads), work)
-        return Batch(drafted, DraftVectors(self.user_id, self.services, self.options.retry_s))
-
-    async def look_up_versions(self, batch: Batch) -> Batch:
-        """Look up the stored versions; unchanged documents are neither embedded nor written."""
-        if drafts := batch.drafts():
-            identities = [draft.identity for draft in drafts]
-            identities += [identity for draft in drafts for identity in _other_identities(draft)]
-            with stage_times.stage("database"):
-                batch.stored = await retries.while_unavailable(self.options.retry_s, self._stored, identities)
-            batch.uploads = _named_as_known(batch.uploads, batch.stored)
-        batch.is_outdated = False
-        return batch
-
-    async def _stored(self, identities: Sequence[bytes]) -> dict[bytes, StoredVersion]:
-        async with self.services.db.reading(self.user_id) as reading:
-            await gazetteers.current(reading)
-            found = await documents.find_many(reading, identities=identities)
-        if not found:
-            return found
-        # A restricted caller has no privilege on what jobs are to store, which says only how a document is written.
-        async with self.services.db.whole.reading(self.user_id) as reading:
-            ids = [version.document_id for version in found.values()]
-            pending = {version.document_id for version in await pending_versions.of(reading, document_ids=ids)}
-        return {
-            identity: dataclasses.replace(version, is_pending=version.document_id in pending)
-            for identity, version in found.items()
-        }
-
-    async def look_up_vectors(self, batch: Batch) -> Batch:
-        """Look up the vectors that need not be computed, so that the model does not wait for the database."""
-        batch.leave_to_jobs([draft for draft in batch.to_embed() if self._exceeds(draft)])
-        with stage_times.stage("database"):
-            await batch.vectors.look_up(batch.to_embed())
-        return batch
-
-    def _exceeds(self, draft: DocumentDraft) -> bool:
-        """Whether the chunks of a document are too many for one call, with those counted before; else they count."""
-        chunks = self.chunks + len(draft.chunks)
-        if self.options.most_chunks is not None and chunks > self.options.most_chunks:
-            return True
-        self.chunks = chunks
-        return False
-
-    async def find_vectors(self, batch: Batch) -> Batch:
-        """Compute the other vectors."""
-        with stage_times.stage("model"):
-            await batch.vectors.find(batch.to_embed())
-        return batch
-
-    async def write(self, batch: Batch) -> AsyncGenerator[IngestOutcome, None]:
-        """Write the documents in their order, with their links and the jobs that follow."""
-        place = 0
-        while place < len(batch.uploads):
-            results = await self._write_together(batch.new_from(place, self.pace.size), batch)
-            if not results:
-                upload, draft = batch.uploads[place]
-                yield await self._stored_alone(upload, draft, batch)
-                place += 1
-            for stored in results:
-                yield IngestOutcome(batch.uploads[place][0], stored=stored)
-                place += 1
-
-    async def _stored_alone(
-        self, upload: Upload, draft: DocumentDraft | errors.BadRequest, batch: Batch
-    ) -> IngestOutcome:
-        """The outcome of storing one document; a rejected one does not stop the others."""
-        if isinstance(draft, errors.BadRequest):
-            return IngestOutcome(upload, error=draft)
-        try:
-            return IngestOutcome(upload, stored=await self._with_one_model(partial(self._store, draft, batch)))
-        except errors.OutsideOfKey as error:
-            return IngestOutcome(upload, error=error)
-
-    async def _write_together(self, drafts: Sequence[DocumentDraft], batch: Batch) -> list[IngestResult]:
-        """Write several documents in one transaction; nothing if there are fewer than two, or if one of them fails.
-
-        They are then stored one by one, so that those before the one that fails are stored.
-        """
-        if len(drafts) < 2:
-            return []
-        try:
-            return await self._with_one_model(partial(self._write, drafts, batch))
-        except (errors.DatabaseUnavailable, errors.Busy, errors.ProviderError):
-            raise
-        except Exception as error:
-            log.info("documents are stored one by one: %s", type(error).__name__, extra={"action": "stored_singly"})
-            self.pace.size = 1
-            return []
-
-    async def _store(self, draft: DocumentDraft, batch: Batch) -> IngestResult:
-        """Store one document; a repetition after a commit of unknown outcome finds it unchanged."""
-        if batch.is_outdated and batch.same(draft) is not None:
-            await self.look_up_versions(batch)
-        if (same := batch.same(draft)) is not None:
-            chunk_count = len(draft.chunks) or same.chunk_count
-            return IngestResult.of(draft, same.document_id, "unchanged", chunk_count=chunk_count)
-        if large_documents.is_large(draft):
-            return await self._store_large(draft, batch)
-        return (await self._write([draft], batch))[0]
-
-    async def _store_large(self, draft: DocumentDraft, batch: Batch) -> IngestResult:
-        batch.is_outdated = True
-        queued = await retries.while_unavailable(
-            self.options.retry_s, large_documents.queue, draft, self.user_id, self.services
-        )
-        return await large_documents.settle(queued, self.user_id, self.services) if self.options.wait else queued
-
-    async def _write(self, drafts: Sequence[DocumentDraft], batch: Batch) -> list[IngestResult]:
-        found = await batch.vectors.find(drafts)
-        with stage_times.stage("database"):
-            stored = await retries.while_unavailable(self.options.retry_s, self._put, drafts, found)
-        return [batch.note(put) for put in stored]
-
-    async def _put(self, drafts: Sequence[DocumentDraft], found: ChunkVectors) -> list[PutDocument]:
-        async with self.services.db.writing(self.user_id, checked=True) as writing:
-            began = time.monotonic()
-            stored = await document_writes.put(writing, drafts, found, self.services.chunking_options)
-            seconds = time.monotonic() - began
-        self.pace.note(len(drafts), seconds)
-        return stored
-
-    async def _with_one_model(self, work: Callable[[], Awaitable[T]]) -> T:
-        return await model_switch.run(self.services.embedder, self.services.db, work)
+async def _compare(
+    draft: DocumentDraft, user_id: str, services: Services
+) -> tuple[DocumentDraft, StoredVersion | None]:
+    """The draft, named as the stored document is, and the stored version if storing the draft would not change it."""
+    stored = await stored_versions([draft], user_id, services)
+    named = named_as(draft, stored) or draft
+    known = stored.get(named.identity)
+    if known is None or not known.same_as(named) or await large_documents.being_stored([known], user_id, services):
+        return named, None
+    return named, known
 
 
-def _other_identities(draft: DocumentDraft) -> dict[bytes, str]:
-    """The other spellings of the URI of a file, by identity; none for a file of a source, which knows its own."""
-    if draft.uri is None or draft.source is not None:
-        return {}
-    return {document_drafts.uri_identity(one): one for one in uris.spellings(draft.uri)[1:]}
+async def stored_versions(
+    drafts: Sequence[DocumentDraft], user_id: str, services: Services
+) -> dict[bytes, StoredVersion]:
+    """The stored versions of documents by identity, also of those with other spellings of their URIs."""
+    identities = [draft.identity for draft in drafts]
+    identities += [identity for draft in drafts for identity in _other_identities(draft)]
+    async with services.db.reading(user_id) as reading:
+        await gazetteers.current(reading)
+        return await documents.find_many(reading, identities=identities)
 
 
-def _named_as_known(uploads: Sequence[_Drafted], stored: Mapping[bytes, StoredVersion]) -> list[_Drafted]:
-    """Uploads of which each draft has the URI by which its document is stored, or else named first among these.
-
-    Another spelling of the same URI is replaced by it.
-    """
-    found: list[_Drafted] = []
-    first: set[bytes] = set()
-    for upload, draft in uploads:
-        if isinstance(draft, DocumentDraft):
-            draft = _named_as(draft, stored) or _named_as(draft, first) or draft
-            first.add(draft.identity)
-        found.append((upload, draft))
-    return found
+async def _write(
+    drafts: Sequence[DocumentDraft], found: ChunkVectors, user_id: str, services: Services
+) -> list[PutDocument]:
+    """Store drafts with their vectors in one transaction; a repetition after a commit finds them unchanged."""
+    async with services.db.writing(user_id, checked=True) as writing:
+        return await document_writes.put(writing, drafts, found, services.chunking_options)
 
 
-def _named_as(draft: DocumentDraft, known: Container[bytes]) -> DocumentDraft | None:
+def named_as(draft: DocumentDraft, known: Container[bytes]) -> DocumentDraft | None:
     """A draft with that spelling of its URI whose identity is known; None if none is."""
     if draft.identity in known:
         return draft
@@ -409,48 +143,8 @@ def _named_as(draft: DocumentDraft, known: Container[bytes]) -> DocumentDraft | 
     return None if identity is None else dataclasses.replace(draft, identity=identity, uri=others[identity])
 
 
-def _draft_each(uploads: Sequence[Upload], model: EmbeddingModel, options: ChunkingOptions) -> list[_Drafted]:
-    drafted: list[_Drafted] = []
-    for upload in uploads:
-        try:
-            drafted.append((upload, _draft(upload, model, options)))
-        except errors.BadRequest as error:
-            drafted.append((upload, error))
-    return drafted
-
-
-def _draft(upload: Upload, model: EmbeddingModel, options: ChunkingOptions) -> DocumentDraft:
-    """The draft of an upload; that of a large one has no chunks. Raises BadRequest."""
-    large_documents.check_length(len(upload.content))
-    draft = document_drafts.hashed(document_drafts.clean(upload, language=options.language))
-    return large_documents.cut(draft, model=model, options=options)
-
-
-async def _each(uploads: Iterable[Upload] | AsyncIterable[Upload]) -> AsyncIterator[Upload]:
-    if isinstance(uploads, AsyncIterable):
-        async for upload in uploads:
-            yield upload
-    else:
-        for upload in uploads:
-            yield upload
-
-
-async def _groups(uploads: AsyncIterable[Upload]) -> AsyncGenerator[list[Upload], None]:
-    """The uploads in groups that grow to about BATCH_CHARACTERS; what is left at the end, in ever smaller ones.
-
-    So the model begins early, and little is left to write when it has finished.
-    """
-    group: list[Upload] = []
-    characters, most = 0, min(FIRST_CHARACTERS, BATCH_CHARACTERS)
-    async for upload in uploads:
-        group.append(upload)
-        characters += max(len(upload.content), MIN_DOCUMENT_CHARACTERS)
-        if characters >= most:
-            yield group
-            group, characters, most = [], 0, min(2 * most, BATCH_CHARACTERS)
-    while len(group) > LAST_DOCUMENTS:
-        half = (len(group) + 1) // 2
-        yield group[:half]
-        group = group[half:]
-    if group:
-        yield group
+def _other_identities(draft: DocumentDraft) -> dict[bytes, str]:
+    """The other spellings of the URI of a file, by identity; none for a file of a source, which knows its own."""
+    if draft.uri is None or draft.source is not None:
+        return {}
+    return {document_drafts.uri_identity(one): one for one in uris.spellings(draft.uri)[1:]}

@@ -17,8 +17,8 @@ from uuid import UUID
 
 from app import errors
 from app.pipelines.documents import chunk_vectors, document_drafts, posting_removal
-from app.pipelines.linking import document_links, llm_entities
-from app.pipelines.running import cancellable, model_switch, stage_times, workers
+from app.pipelines.linking import llm_entities, mention_refresh
+from app.pipelines.running import cancellable, model_switch, retries, stage_times, workers
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.running.pace import Pace
 from app.pipelines.running.services import Services
@@ -27,7 +27,7 @@ from app.providers.base import EmbeddingModel
 from app.shapes import ChunkDraft, DocumentDraft, IngestResult, Passage
 from app.store.connection.transactions import Transaction, Writing
 from app.store.documents import document_puts, documents, key_bounds, pending_versions, publishing, staging
-from app.store.documents.documents import DocumentSource
+from app.store.documents.documents import DocumentSource, StoredVersion
 from app.store.documents.staging import Slice, StagedDocument
 from app.store.jobs import job_states, jobs
 from app.text import interruption
@@ -82,10 +82,10 @@ async def queue(
 
     Nothing is queued if the same is stored, or is being stored already. Raises NotFound, Conflict, DatabaseUnavailable.
     """
-    draft = await _sketched(draft)
     async with services.db.writing(user_id, checked=True) as writing:
         await writing.lock()
-        known = await documents.find(writing, identity=draft.identity)
+        by_identity = (await document_puts.targets(writing, [draft]))[draft.identity]
+        known = by_identity.stored
         await key_bounds.check_replaced(writing, [known.document_id] if known else [])
         if document_id is not None:
             await key_bounds.check_seen(writing, [document_id])
@@ -95,9 +95,7 @@ async def queue(
             return IngestResult.of(draft, known.document_id, "unchanged", chunk_count=known.chunk_count)
         if pending := await _pending(writing, draft):
             return pending
-        target = document_id or (known.document_id if known else None)
-        if target is None:
-            target = (await document_puts.unused_ids(writing, [draft]))[draft.identity]
+        target = document_id or by_identity.document_id
         await pending_versions.supersede(writing, identities=[draft.identity], document_ids=[target])
         return await _add(writing, target, draft, services.chunking_options)
 
@@ -109,7 +107,6 @@ async def queue_change(
 
     Nothing is queued if the same is being stored already. Raises NotFound, Conflict, DatabaseUnavailable.
     """
-    draft = await _sketched(draft)
     async with services.db.writing(user_id, checked=True) as writing:
         await writing.lock()
         if not await documents.is_current(writing, source):
@@ -118,10 +115,6 @@ async def queue_change(
             return pending
         await documents.check_change(writing, source, draft)
         return await _add(writing, source.document.document_id, draft, services.chunking_options)
-
-
-async def _sketched(draft: DocumentDraft) -> DocumentDraft:
-    return await cancellable.run(len(draft.content), partial(document_drafts.sketched, draft))
 
 
 async def _pending(writing: Writing, draft: DocumentDraft) -> IngestResult | None:
@@ -142,6 +135,22 @@ async def _add(writing: Writing, target: UUID, draft: DocumentDraft, options: Ch
 
 def _queued(draft: DocumentDraft, document_id: UUID, job_id: UUID) -> IngestResult:
     return dataclasses.replace(IngestResult.of(draft, document_id, "queued", chunk_count=0), job_id=job_id)
+
+
+async def store(draft: DocumentDraft, user_id: str, services: Services, *, retry_s: float, wait: bool) -> IngestResult:
+    """Queue a job as `queue` does, and with `wait` run it. Raises what `queue` and `settle` raise."""
+    queued = await retries.while_unavailable(retry_s, queue, draft, user_id, services)
+    return await settle(queued, user_id, services) if wait else queued
+
+
+async def being_stored(versions: Sequence[StoredVersion], user_id: str, services: Services) -> frozenset[UUID]:
+    """The ids of those of the documents of which jobs are to store another version."""
+    if not versions:
+        return frozenset()
+    # A restricted caller has no privilege on what jobs are to store, which says only how a document is written.
+    async with services.db.whole.reading(user_id) as reading:
+        pending = await pending_versions.of(reading, document_ids=[version.document_id for version in versions])
+    return frozenset(version.document_id for version in pending)
 
 
 async def settle(queued: IngestResult, user_id: str, services: Services) -> IngestResult:
@@ -298,7 +307,7 @@ async def _publish(storing: _Storing) -> None:
         if other and other.document_id != staged.document_id:
             raise errors.Conflict("Another document already has this uri or this content.", field="uri")
         await publishing.finish(writing, staged, names_version=names.VERSION)
-        await document_links.enqueue(writing, staged.document_id)
+        await mention_refresh.leave(writing, staged.document_id)
         await llm_entities.enqueue(writing, [staged.document_id], services.chunking_options)
         result = {"document_id": str(staged.document_id), "status": "added" if added else "replaced"}
         counts = {"chunk_count": total, "embedded": storing.progress.get("embedded", 0)}
@@ -332,5 +341,5 @@ async def _still_wanted(storing: _Storing, *, done: int) -> None:
 
 
 KIND = JobKind("store_document", _store, queue="documents", on_failure=posting_removal.KIND.name)
-KINDS = (KIND, document_links.KIND, posting_removal.KIND)
+KINDS = (KIND, mention_refresh.KIND, posting_removal.KIND)
 """The kinds of jobs that store a document as a whole."""

@@ -65,10 +65,11 @@ async def fetch(
 ) -> FetchedPage | IngestResult:
     """The page at an address; or that its document is stored already, as the site says.
 
-    `options` are the other fields of the request. Raises BlockedUrl, FetchNotAllowed, FetchFailed, SiteUnavailable.
+    `options` are the other fields of the request. Raises `blocked_url`, `fetch_not_allowed`, `fetch_failed` and
+    `site_unavailable`.
     """
     if services.pages is None:
-        raise errors.FetchNotAllowed
+        raise errors.Forbidden(errors.FETCH_NOT_ALLOWED, field="url", code="fetch_not_allowed")
     uri = services.pages.normalised(address)
     request = _digest(options)
     async with services.db.reading(user_id) as reading:

@@ -162,8 +162,7 @@ async def page(
 async def find(text: str, user_id: str, *, db: Database, limit: int, only: EntityFilter | None = None) -> list[Entity]:
     """Entities with a name or alias similar to the text, most similar first; titles only by their whole name."""
     async with db.reading(user_id) as reading:
-        user_names = await gazetteers.current(reading)  # what is found is looked up as the caller
-        similar = (await user_names.fuzzy_index()).similar(text, MAX_SIMILAR_NAMES)
+        similar = await gazetteers.similar(reading, text, limit=MAX_SIMILAR_NAMES)
         keys = dict.fromkeys(key for key, _similarity in similar)
         if (exact := gazetteer.key(text)) is not None:
             keys = {exact: None, **keys}

@@ -12,7 +12,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import Literal
 from uuid import UUID, uuid4
 
 from app import errors
@@ -20,6 +19,7 @@ from app.pipelines.entities import entity_records
 from app.pipelines.running import model_switch, offload
 from app.providers.base import Embedder
 from app.shapes import Entity, EntityDraft
+from app.shapes.kinds import EntityStatus
 from app.store.connection.transactions import Database, Reading
 from app.store.entities import entities, name_changes
 from app.store.entities.entities import EntityRecord
@@ -45,7 +45,7 @@ class LineResult:
     """The result of a line; `error` is the reason if it was refused."""
 
     number: int
-    status: Literal["added", "updated", "unchanged", "refused"]
+    status: EntityStatus
     entity_id: UUID | None = None
     error: errors.StepwellError | None = None
 
@@ -100,7 +100,7 @@ class _Step:
     names_before: Mapping[str, str]
 
     @property
-    def status(self) -> Literal["added", "updated", "unchanged"]:
+    def status(self) -> EntityStatus:
         if self.before is None:
             return "added"
         return "unchanged" if _is_same(self.draft, self.names, self.before) else "updated"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from app.concurrency.limiter import UNLIMITED, Released
 from app.pipelines.guidance import matching
-from app.pipelines.running import model_switch, query_vector, turns
+from app.pipelines.running import model_switch, query_vector
 from app.pipelines.running.context import SearchContext
 from app.pipelines.running.services import Services
-from app.pipelines.running.turns import SearchTurn
 from app.ranking import entity_scores
 from app.shapes import Degraded, EntityMatch, ParsedQuery, Vector
 from app.store.connection.transactions import retry_read
@@ -36,7 +36,7 @@ class EntityAnswer:
 
 
 @model_switch.repeated
-async def run(query: EntityQuery, services: Services, turn: SearchTurn = turns.UNLIMITED) -> EntityAnswer:
+async def run(query: EntityQuery, services: Services, turn: Released = UNLIMITED) -> EntityAnswer:
     """The entities that the text names, in any spelling, or that it describes by role, team, facts or meaning.
 
     Raises DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over. Without a vector, because
@@ -44,7 +44,7 @@ async def run(query: EntityQuery, services: Services, turn: SearchTurn = turns.U
     """
     context = SearchContext(services, query.user_id, turn)
     parsed = analysis.parse(query.text)
-    async with context.running():
+    with context.timed("total"):
         vector = await query_vector.embed(parsed.text, context)
         matches = await _matches(parsed, vector, context)
     wanted = [match for match in matches if query.type in (None, match.type)]

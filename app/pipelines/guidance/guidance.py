@@ -16,6 +16,7 @@ from uuid import UUID
 from app.pipelines.guidance import evidence, linked_documents
 from app.pipelines.guidance.linked_documents import EntityLinks
 from app.pipelines.guidance.matching import EntityMatches
+from app.pipelines.requests.search_request import SearchRequest
 from app.pipelines.running.entity_cache import EntityCache
 from app.ranking import blending
 from app.ranking.blending import Lift
@@ -24,13 +25,11 @@ from app.shapes import (
     Candidate,
     EntityMatch,
     FusionUsed,
-    Guidance,
     Hit,
     HybridRequest,
     HybridResult,
     Link,
     ParsedQuery,
-    Query,
 )
 from app.store.connection.transactions import SearchTransaction
 from app.store.documents import chunks
@@ -45,6 +44,7 @@ SURE_ABOUTNESS = 0.8
 """Aboutness from which a name in full may displace the best unguided hits, and linked hits gain confidence."""
 PROTECTED = 3
 """Best unguided hits that stay among the first ten, unless the query is about an entity that it names in full."""
+"""The boost for each mention of an entity of a type, and the largest boost."""
 LITERAL_WITHIN = 10
 """Rank of the unguided search within which a literal phrase or identifier leaves the order as it is."""
 
@@ -53,7 +53,7 @@ LITERAL_WITHIN = 10
 class Unguided:
     """A search before its entities are applied: the query, parsed and as a request, and what the request found."""
 
-    query: Query
+    query: SearchRequest
     parsed: ParsedQuery
     request: HybridRequest
     result: HybridResult
@@ -91,9 +91,9 @@ class AppliedGuidance:
         return frozenset(link.document_id for link in self.links.values() if link.entity_id in sure)
 
 
-def widened(request: HybridRequest, query: Query, matches: EntityMatches) -> HybridRequest:
+def widened(request: HybridRequest, query: SearchRequest, matches: EntityMatches) -> HybridRequest:
     """The request to run: for more candidates, and with their text, if an entity may be applied to them."""
-    if not matches.applicable(query.guidance):
+    if not matches.applicable(query.ranking.guidance):
         return request
     wanted = min(MAX_CANDIDATES, max(MIN_CANDIDATES, CANDIDATES_PER_HIT * query.limit))
     return replace(request, limit=max(request.limit, wanted), with_content=True)
@@ -106,7 +106,7 @@ async def run(
 
     The search has run with the `widened` request.
     """
-    query, result, options = search.query, search.result, search.query.guidance
+    query, result, options = search.query, search.result, search.query.ranking.guidance
     applicable = matches.applicable(options)
     if not applicable:
         return AppliedGuidance(matches.fallback_reason)
@@ -142,7 +142,7 @@ async def _guided(
         return replace(applied, fallback_reason="no_linked_documents")
     if not chosen:
         return replace(applied, fallback_reason="not_entity_centric")
-    weight = blending.weight(chosen, alpha=search.query.guidance.alpha) * evidence.agreement(applied.matches)
+    weight = blending.weight(chosen, alpha=search.query.ranking.guidance.alpha) * evidence.agreement(applied.matches)
     bound = request.lexical is not None and request.lexical.has_conditions
     linked = blending.links(chosen, guides.strengths, {one.document_id for one in candidates})
     links = {one.chunk_id: linked[one.document_id] for one in candidates if one.document_id in linked}
@@ -224,9 +224,10 @@ def _passing(added: Iterable[Candidate], request: HybridRequest) -> list[Candida
     return [one for one in added if least is None or (one.vector_score is not None and one.vector_score >= least)]
 
 
-def _with_mentions(applied: AppliedGuidance, query: Query, links: EntityLinks) -> AppliedGuidance:
+def _with_mentions(applied: AppliedGuidance, query: SearchRequest, links: EntityLinks) -> AppliedGuidance:
     """The guidance with the mentions by which the entities that the query names boost its candidates."""
-    named = {match.entity_id for match in applied.effective if match.key} if query.guidance.boost else set()
+    is_boosted = query.ranking.guidance.boost
+    named = {match.entity_id for match in applied.effective if match.key} if is_boosted else set()
     mentions = {
         chunk_id: counts
         for chunk_id, every in links.mentions.items()
@@ -249,10 +250,10 @@ def _once(counts: Mapping[UUID, int], matches: Mapping[UUID, EntityMatch]) -> Ma
     return {entity_id: counts[entity_id] for entity_id in best.values()}
 
 
-def ordered(hits: Sequence[Hit], applied: AppliedGuidance, options: Guidance) -> list[Hit]:
+def ordered(hits: Sequence[Hit], applied: AppliedGuidance) -> list[Hit]:
     """The hits boosted by what they mention, then blended with the scores of their links."""
     if applied.mentions:
-        factors = _boost_factors(applied, options)
+        factors = _boost_factors(applied)
         totals = {chunk_id: sum(counts.values()) for chunk_id, counts in applied.mentions.items()}
         hits = blending.boosted(hits, totals, factors)
     if not applied.links:
@@ -262,18 +263,18 @@ def ordered(hits: Sequence[Hit], applied: AppliedGuidance, options: Guidance) ->
     )
 
 
-def mean_effect(candidates: Sequence[Candidate], applied: AppliedGuidance, options: Guidance) -> MeanEffect:
+def mean_effect(candidates: Sequence[Candidate], applied: AppliedGuidance) -> MeanEffect:
     """What the entities do to the mean of the best candidates of the search, in their order before guidance."""
     best = [candidate.chunk_id for candidate in candidates[:MIN_CANDIDATES]]
     if not best or not (applied.links or applied.mentions):
         return MeanEffect()
     links = (applied.links[chunk_id].score for chunk_id in best if chunk_id in applied.links)
-    factors = _boost_factors(applied, options)
+    factors = _boost_factors(applied)
     mean_factor = sum(factors.get(chunk_id, 1.0) for chunk_id in best) / len(best)
     return MeanEffect(applied.weight * sum(links) / len(best), mean_factor ** blending.EXPONENTS[applied.fusion])
 
 
-def _boost_factors(applied: AppliedGuidance, options: Guidance) -> dict[UUID, float]:
+def _boost_factors(applied: AppliedGuidance) -> dict[UUID, float]:
     """The factor of each chunk's score, computed once for equal mentions."""
     effective = applied.effective
     by_counts: dict[tuple[tuple[UUID, int], ...], float] = {}
@@ -281,19 +282,15 @@ def _boost_factors(applied: AppliedGuidance, options: Guidance) -> dict[UUID, fl
     for chunk_id, counts in applied.mentions.items():
         key = tuple(counts.items())
         if key not in by_counts:
-            by_counts[key] = blending.boost_factor(_lifts(counts, effective, options), applied.fusion)
+            by_counts[key] = blending.boost_factor(_lifts(counts, effective), applied.fusion)
         found[chunk_id] = by_counts[key]
     return found
 
 
-def _lifts(counts: Mapping[UUID, int], matches: Iterable[EntityMatch], options: Guidance) -> list[Lift]:
+def _lifts(counts: Mapping[UUID, int], matches: Iterable[EntityMatch]) -> list[Lift]:
     """How much each entity that a chunk mentions lifts it."""
-    usual = (blending.LIFT_PER_MENTION, blending.MAX_LIFT)
     return [
-        Lift(
-            (match.aboutness or 0.0) * match.fit * counts[match.entity_id],
-            *options.boost_by_type.get(match.type, usual),
-        )
+        Lift((match.aboutness or 0.0) * match.fit * counts[match.entity_id])
         for match in matches
         if match.entity_id in counts
     ]

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 from app.pipelines.guidance import namesakes
 from app.pipelines.linking import gazetteers
+from app.pipelines.requests.search_request import GuidanceOptions, SearchRequest
 from app.pipelines.running import offload
 from app.pipelines.running.entity_cache import EntityCache, get_or_find
 from app.ranking import entity_scores
-from app.shapes import EntityMatch, Guidance, NameForm, NameUse, ParsedQuery, Query, Vector
+from app.shapes import EntityMatch, NameForm, NameUse, ParsedQuery, Vector
 from app.store.connection.transactions import SearchTransaction
 from app.store.guidance import entity_lookup
 from app.store.guidance.entity_lookup import Match, MatchRequest
@@ -53,7 +54,7 @@ class EntityMatches:
         """The entities that the query names, in their own or a similar spelling."""
         return [match for match in self.all if match.matched_by in ("name", "fuzzy")]
 
-    def applicable(self, options: Guidance) -> list[EntityMatch]:
+    def applicable(self, options: GuidanceOptions) -> list[EntityMatch]:
         """The entities that may guide the search, and those that may boost what mentions them."""
         guiding = self.guiding(options.threshold) if self.fallback_reason is None else []
         named = self.named if options.boost else []
@@ -61,13 +62,13 @@ class EntityMatches:
 
 
 async def run(
-    db: SearchTransaction, query: Query, parsed: ParsedQuery, vector: Vector | None, *, cache: EntityCache
+    db: SearchTransaction, query: SearchRequest, parsed: ParsedQuery, vector: Vector | None, *, cache: EntityCache
 ) -> EntityMatches:
     """The entities that match the query, and whether they guide it.
 
     Guidance of the mode `force` skips the rules of confidence; that of `off`, and a lexical search, never guides.
     """
-    guidance = query.guidance
+    guidance = query.ranking.guidance
     may_guide = guidance.mode != "off" and query.mode != "lexical"
     if not (may_guide or guidance.boost):
         return EntityMatches(fallback_reason=_disabled_reason(query))
@@ -75,7 +76,7 @@ async def run(
     matches = await get_or_find(
         cache.matches,
         db.version,
-        (query.user_id, db.audience, parsed.text, parsed.words, vector is None, guidance.max_entities),
+        (db.user_id, db.audience, parsed.text, parsed.words, vector is None, guidance.max_entities),
         lambda: _best(db, parsed, vector, limit=guidance.max_entities),
     )
     if not may_guide:
@@ -90,8 +91,8 @@ async def run(
     return EntityMatches(tuple(matches), reason, tuple(referred))
 
 
-def _disabled_reason(query: Query) -> str:
-    return "hierarchy_off" if query.guidance.mode == "off" else "mode_lexical"
+def _disabled_reason(query: SearchRequest) -> str:
+    return "hierarchy_off" if query.ranking.guidance.mode == "off" else "mode_lexical"
 
 
 async def _best(db: SearchTransaction, parsed: ParsedQuery, vector: Vector | None, *, limit: int) -> list[EntityMatch]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from app.pipelines.documents import large_documents, posting_removal
-from app.pipelines.linking import document_links, llm_entities, mention_refresh
+from app.pipelines.linking import llm_entities, mention_refresh
 from app.pipelines.maintenance import reembed, reindex
 from app.pipelines.sources import source_sync
 
 ALL = (
     mention_refresh.KIND,
     large_documents.KIND,
-    document_links.KIND,
     posting_removal.KIND,
     reindex.KIND,
     source_sync.KIND,

@@ -11,7 +11,7 @@ import asyncio
 import weakref
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from app.pipelines.running import offload
@@ -27,8 +27,6 @@ MAX_CHANGES = 2_000
 """Changes that are applied one by one; for more, all names are read again."""
 MIN_PART_LENGTH = 3
 """Length of a first or last name that is matched alone: initials match too often."""
-MAX_NOMINATED = 50
-"""Names with a word of a query as their first or last one of which a restricted caller's are looked up."""
 COMPARISONS_PER_UNIT = 50
 """Names that numpy compares with a word in one unit of `offload.run`."""
 NAME_COST = 50
@@ -68,6 +66,8 @@ class UserNames:
 
     def updated(self, version: int, gazetteer: Gazetteer, keys: set[str]) -> UserNames:
         """The names at a later version; `keys` are those that changed."""
+        if gazetteer is self.gazetteer:
+            return replace(self, version=version)
         fuzzy = self._fuzzy
         if fuzzy is not None and fuzzy.changes + len(keys) <= MAX_CHANGES:
             fuzzy = fuzzy.patched([k for k in keys if k in gazetteer], [k for k in keys if k not in gazetteer])
@@ -118,19 +118,29 @@ async def current(reading: Reading, *, version: int | None = None) -> UserNames:
 async def visible(reading: Reading, text: str) -> UserNames:
     """The names that the caller sees, of which a restricted one sees those that a text may contain or resemble.
 
-    All names of the user only nominate them: matching happens among the visible ones.
+    All names of the user that pass for this are nominated, and matching chooses among the visible ones: no name takes
+    the place of another before it is known to be visible.
     """
     all_names = await current(reading, version=reading.version.names)
     if reading.restriction is None or not len(all_names.gazetteer):
         return all_names
     nominated = all_names.gazetteer.occurring(text)
     fuzzy, words = await all_names.fuzzy_index(), names.words(text)
-    nominated.update(found.key for found in await offload.run(all_names.comparison_cost(words), fuzzy.within, text))
+    nominated |= await offload.run(all_names.comparison_cost(words), fuzzy.passing, text)
     parts = await all_names.parts()
     for word in words[: fuzzy_names.MAX_WORDS]:
-        nominated.update(parts.get(word, ())[:MAX_NOMINATED])
+        nominated.update(parts.get(word, ()))
     found = await name_changes.entries_of(reading, nominated)
     return UserNames(all_names.version, Gazetteer.build(chain.from_iterable(found.values())))
+
+
+async def similar(reading: Reading, text: str, *, limit: int) -> list[tuple[str, float]]:
+    """Up to `limit` keys of names that a short text resembles, most similar first; see `visible`."""
+    fuzzy = await (await current(reading)).fuzzy_index()
+    if reading.restriction is None:
+        return fuzzy.similar(text, limit)
+    found = await name_changes.entries_of(reading, fuzzy.comparable(text))
+    return FuzzyNames.build(key for key, entries in found.items() if entries).similar(text, limit)
 
 
 async def uncommitted(writing: Writing) -> UserNames:
@@ -154,6 +164,8 @@ async def _up_to_date(reading: Reading, cached: UserNames | None) -> UserNames:
 
 
 def _patched(cached: UserNames, version: int, entries: Mapping[str, list[Entry]]) -> UserNames:
+    if not any(entries.values()) and not any(key in cached.gazetteer for key in entries):
+        return cached.updated(version, cached.gazetteer, set())
     return cached.updated(version, cached.gazetteer.patched(entries), set(entries))
 
 

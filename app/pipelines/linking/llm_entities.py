@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from app import errors
-from app.pipelines.linking import document_links
+from app.pipelines.linking import mention_refresh
 from app.pipelines.running import offload, workers
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.running.services import Services
@@ -80,8 +80,7 @@ async def _extract(run: Run) -> int:
         if content_hash is not None and found is not None:
             saved = await extracted_names.save(writing, document_id, content_hash=content_hash, extracted=found)
             if saved:
-                chunk_count = await mentions.count_chunks(writing, document_id)
-                await document_links.relink(writing, document_id, chunk_count=chunk_count, keys=options.entity_keys)
+                await mention_refresh.relink(writing, document_id, keys=options.entity_keys)
         await run.finish(writing)
     return len(found or ())
 

@@ -1,12 +1,10 @@
-"""Stores the mentions of entities in documents.
+"""Finds and stores the mentions of entities in chunks, under the user's lock.
 
-Runs in the transaction that stores the document, under the user's lock. How a name is matched depends on its origin:
+How a name is matched depends on its origin:
 
 - Names that the user or metadata gave are matched in every text, the longest at each position.
 - Titles, and headings of several words, are matched in every text in any case.
 - Other names are matched where they are capitalised.
-
-A new title or heading is also matched in the texts that were stored before.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from app.pipelines.linking import gazetteers, name_links
 from app.pipelines.linking.name_links import DocumentNames, is_title
 from app.store.connection.transactions import Reading, Writing
 from app.store.documents.document_puts import PutDocument
-from app.store.entities import mentions
+from app.store.entities import mentions, named_chunks
 from app.store.entities.headings import HeadingChunk
 from app.store.entities.mentions import ChunkText, DocumentHead, LinkedNames, Mention, NameEntity
 from app.text.names import names, tags
@@ -51,7 +49,7 @@ class Matcher:
     @classmethod
     def of(cls, head: DocumentHead, gazetteer: Gazetteer, keys: Sequence[str]) -> Self:
         """What the chunks of the document with this head are matched with."""
-        return cls(names.title_name(head.title), gazetteer, keys, excluded(head.metadata, gazetteer, keys))
+        return cls(names.title_name(head.title), gazetteer, keys, _excluded(head.metadata, gazetteer, keys))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,27 +121,42 @@ def _tags(head: DocumentHead, keys: Sequence[str]) -> list[Tag]:
 
 
 async def link_chunks(db: Writing, placed: Sequence[tuple[ChunkText, Matcher]]) -> None:
-    """Store the mentions in chunks, each with what it is matched with, and entities for the names in them.
-
-    Of several spellings of a new name, that of the first document is stored.
-    """
+    """Store the mentions in new chunks, each with what it is matched with, and entities for the names in them."""
     extracted = await asyncio.to_thread(_extract, placed)
+    await mentions.ensure(db, _spelt(extracted), origin="text")
+    await mentions.add(db, await _mentions(db, extracted))
+
+
+async def link_again(db: Writing, chunk_nos: Sequence[int], *, keys: Sequence[str]) -> None:
+    """Replace the mentions in those of the chunks that exist by those that they would have if they were stored now."""
+    gazetteer = (await gazetteers.current(db)).gazetteer
+    chunks = await mentions.chunk_texts_of(db, chunk_nos)
+    heads = await mentions.heads(db, {chunk.document_id for chunk in chunks})
+    matchers = {document: Matcher.of(head, gazetteer, keys) for document, head in heads.items()}
+    extracted = await asyncio.to_thread(_extract, [(chunk, matchers[chunk.document_id]) for chunk in chunks])
+    wanted = await _mentions(db, extracted)
+    stored = await named_chunks.stored(db, chunk_nos)
+    new = [mention for mention in wanted if mention not in stored]
+    mentioned = {mention.entity_id for mention in new}
+    await mentions.ensure(db, [name for name in _spelt(extracted) if name.entity_id in mentioned], origin="text")
+    old = sorted(stored.difference(wanted), key=_place)
+    await named_chunks.replace_mentions(db, old=old, new=new)
+    await mentions.prune(db, LinkedNames(frozenset(mention.entity_id for mention in old)))
+
+
+def _spelt(extracted: Sequence[_ChunkNames]) -> list[NameEntity]:
+    """The entities of the capitalised names in chunks; of several spellings, that of the first document is stored."""
     new: dict[UUID, dict[str, NameEntity]] = {}
     for one in extracted:
         of_document = new.setdefault(one.chunk.document_id, {})
         of_document |= {name.key: name_links.entity_of(name) for name in one.capitalised}
-    spelt = {key: entity for of_document in reversed(new.values()) for key, entity in of_document.items()}
-    await mentions.ensure(db, list(spelt.values()), origin="text")
-    await mentions.add(db, await _mentions(db, extracted))
+    return list({key: entity for found in reversed(new.values()) for key, entity in found.items()}.values())
 
 
 async def expected(
     db: Reading, document_id: UUID, *, keys: Sequence[str]
 ) -> tuple[set[Mention], set[HeadingChunk]] | None:
-    """The mentions and headings that `link` would store for a document, without writing; None if it has no chunks.
-
-    Only valid if all changes of the user's names have been applied to the stored texts.
-    """
+    """The mentions and headings that `link` would store for a document, without writing; None if it has no chunks."""
     chunks = await mentions.chunk_texts(db, document_id)
     if not chunks or chunks[0].opening is None:
         return None
@@ -160,18 +173,15 @@ async def expected(
     }
 
 
-async def relink(db: Writing, document_id: UUID, *, keys: Sequence[str]) -> LinkedNames:
-    """Replace the mentions and headings of a stored document, under the user's lock.
-
-    Returns the names that were in it before, which the caller prunes.
-    """
+async def relink(db: Writing, document_id: UUID, *, keys: Sequence[str]) -> None:
+    """Replace the mentions and headings of a stored document, under the user's lock."""
     await gazetteers.current(db)
-    before = await mentions.of_document(db, document_id)
+    before = await mentions.of_documents(db, [document_id])
     await link(db, document_id, keys=keys)
-    return before
+    await mentions.prune(db, before)
 
 
-def excluded(metadata: Mapping[str, Any], gazetteer: Gazetteer, keys: Sequence[str]) -> Excluded:
+def _excluded(metadata: Mapping[str, Any], gazetteer: Gazetteer, keys: Sequence[str]) -> Excluded:
     """The entities that a document does not mean by a name, each with the name's key.
 
     Metadata that gives the `entity_id` of somebody beside the name means none of the other entities of the name.
@@ -184,13 +194,21 @@ def excluded(metadata: Mapping[str, Any], gazetteer: Gazetteer, keys: Sequence[s
     return frozenset(found)
 
 
-def text_mentions(chunk: ChunkText, gazetteer: Gazetteer, without: Excluded = frozenset()) -> Counter[UUID]:
-    """How often a chunk's text contains names of each entity; the first chunk's text includes the document's title.
+def _text_mentions(chunk: ChunkText, matcher: Matcher) -> Counter[UUID]:
+    """How often a chunk's text contains names of each entity.
 
-    `without` are the namesakes that the document does not mean.
+    The title counts as a text for the first chunk, except for entities that it names as a mention of its own kind.
     """
-    text = f"{chunk.opening.title}\n{chunk.content}" if chunk.opening else chunk.content
-    return Counter(entity for match in gazetteer.find(text) for entity in _meant(match, without))
+    counts = _count(chunk.content, matcher)
+    if chunk.opening is not None:
+        titled = {mention.entity_id for mention in _title_mentions(chunk, matcher)}
+        in_title = _count(chunk.opening.title, matcher)
+        counts += Counter({entity: count for entity, count in in_title.items() if entity not in titled})
+    return counts
+
+
+def _count(text: str, matcher: Matcher) -> Counter[UUID]:
+    return Counter(entity for match in matcher.gazetteer.find(text) for entity in _meant(match, matcher.excluded))
 
 
 def _meant(match: NameMatch, without: Excluded) -> Iterable[UUID]:
@@ -201,28 +219,32 @@ def _meant(match: NameMatch, without: Excluded) -> Iterable[UUID]:
     return [entity for entity in match.entity_ids if not any((key, entity) in without for key in found)]
 
 
-def document_mentions(chunk: ChunkText, gazetteer: Gazetteer, keys: Sequence[str]) -> Iterator[Mention]:
-    """Mentions in a document's first chunk of the user's own entities that its metadata or its title names."""
-    if chunk.opening is None:
-        return
-    without = excluded(chunk.opening.metadata, gazetteer, keys)
-    for tag in _tags(chunk.opening, keys):
-        for entity in gazetteer.named(tag.text):
-            if entity != tag.entity_id and (tag.key, entity) not in without:
+def _title_mentions(chunk: ChunkText, matcher: Matcher) -> Iterator[Mention]:
+    """The mentions by title in a chunk: of the title itself, and in the first chunk of the user's entities in it."""
+    if matcher.title is not None:
+        yield Mention(matcher.title.entity_id, chunk.chunk_no, chunk.document_id, "title", 1)
+    if chunk.opening is not None:
+        found = matcher.gazetteer.find(chunk.opening.title)
+        in_title = {entity: match.key for match in found for entity in _meant(match, matcher.excluded)}
+        for entity, key in in_title.items():
+            if entity != names.Name(key, key).entity_id:
+                yield Mention(entity, chunk.chunk_no, chunk.document_id, "title", 1)
+
+
+def _own_tag_mentions(chunk: ChunkText, matcher: Matcher) -> Iterator[Mention]:
+    """Mentions in a document's first chunk of the user's own entities that its metadata names."""
+    for tag in _tags(chunk.opening, matcher.keys) if chunk.opening is not None else ():
+        for entity in matcher.gazetteer.named(tag.text):
+            if entity != tag.entity_id and (tag.key, entity) not in matcher.excluded:
                 yield Mention(entity, chunk.chunk_no, chunk.document_id, tag.kind, 1)
-    found = gazetteer.find(chunk.opening.title)
-    in_title = {entity: match.key for match in found for entity in _meant(match, without)}
-    for entity, key in in_title.items():
-        if entity != names.Name(key, key).entity_id:
-            yield Mention(entity, chunk.chunk_no, chunk.document_id, "title", 1)
 
 
-def is_metadata_entity(key: str, entity_id: UUID, gazetteer: Gazetteer) -> bool:
+def _is_metadata_entity(key: str, entity_id: UUID, gazetteer: Gazetteer) -> bool:
     """Whether metadata names the entity whose id is derived from the name with this key."""
     return any(entity == entity_id for _name, entity in gazetteer.entries(key))
 
 
-def tag_mentions(chunk: ChunkText, keys: Sequence[str]) -> Iterator[Mention]:
+def _tag_mentions(chunk: ChunkText, keys: Sequence[str]) -> Iterator[Mention]:
     """Mentions of the entities that are made from a document's metadata, in its first chunk."""
     if chunk.opening is not None:
         for tag in _tags(chunk.opening, keys):
@@ -236,7 +258,7 @@ def _extract(placed: Sequence[tuple[ChunkText, Matcher]]) -> list[_ChunkNames]:
             matcher,
             names.find(chunk.content),
             names.words(chunk.content),
-            text_mentions(chunk, matcher.gazetteer, matcher.excluded),
+            _text_mentions(chunk, matcher),
         )
         for chunk, matcher in placed
     ]
@@ -252,7 +274,12 @@ async def _mentions(db: Reading, extracted: Sequence[_ChunkNames]) -> list[Menti
         in_any_case = {entity: counts[key] for key in any_case.keys() & counts.keys() for entity in any_case[key]}
         for mention in _chunk_mentions(one, in_any_case):
             found[mention.entity_id, mention.chunk_no, mention.kind] = mention
-    return [found[key] for key in sorted(found, key=lambda key: (key[0].int, *key[1:]))]
+    return sorted(found.values(), key=_place)
+
+
+def _place(mention: Mention) -> tuple[int, int, str]:
+    """The order in which mentions are written."""
+    return mention.entity_id.int, mention.chunk_no, mention.kind
 
 
 def _chunk_mentions(one: _ChunkNames, in_any_case: Mapping[UUID, int]) -> Iterator[Mention]:
@@ -262,12 +289,11 @@ def _chunk_mentions(one: _ChunkNames, in_any_case: Mapping[UUID, int]) -> Iterat
     """
     chunk, matcher, gazetteer = one.chunk, one.matcher, one.matcher.gazetteer
     found = ((name.entity_id, name) for name in one.capitalised)
-    counts = {entity: name.count for entity, name in found if not is_metadata_entity(name.key, entity, gazetteer)}
+    counts = {entity: name.count for entity, name in found if not _is_metadata_entity(name.key, entity, gazetteer)}
     counts |= in_any_case
     counts |= one.entities
     for entity, count in counts.items():
         yield Mention(entity, chunk.chunk_no, chunk.document_id, "text", count)
-    if matcher.title is not None:
-        yield Mention(matcher.title.entity_id, chunk.chunk_no, chunk.document_id, "title", 1)
-    yield from tag_mentions(chunk, matcher.keys)
-    yield from document_mentions(chunk, gazetteer, matcher.keys)
+    yield from _tag_mentions(chunk, matcher.keys)
+    yield from _own_tag_mentions(chunk, matcher)
+    yield from _title_mentions(chunk, matcher)

@@ -1,12 +1,11 @@
-"""Stores entities for the names that documents give: titles, metadata and headings, and links older texts to new ones.
+"""Stores entities for the names that documents give: titles, metadata and headings.
 
-Runs in the transaction that stores the documents, under the user's lock.
+Runs in the transaction that stores the documents, under the user's lock. A job links the older texts to new names.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -14,18 +13,11 @@ from app.store.connection.transactions import Writing
 from app.store.entities import entities as stored_entities
 from app.store.entities import extracted_names, headings, mentions, name_changes
 from app.store.entities.headings import HeadingChunk
-from app.store.entities.mentions import ChunkText, Mention, NameEntity
+from app.store.entities.mentions import ChunkText, NameEntity
 from app.text.names import headings as text_headings
-from app.text.names import name_probes, names
-from app.text.names.name_probes import AllWords
+from app.text.names import names
 from app.text.names.names import Name
 from app.text.names.tags import Tag
-
-MAX_NEW_HEADINGS = 200
-"""New headings of a document that are matched in older texts at once: each takes a search of 1 to 70 ms, while the
-user's other writes wait. A job matches further ones."""
-NAMES = 16
-"""Names that are searched for in older texts by one statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +85,9 @@ def entity_of(name: Name) -> NameEntity:
 
 
 async def store(db: Writing, documents: Sequence[DocumentNames]) -> None:
-    """Store the entities that documents name, and link the older chunks that contain a new title or a new heading.
+    """Store the entities that documents name, and record the new names, to which a job links older texts.
 
-    New headings of one word are linked where they are capitalised only. Names in metadata are recorded as changes,
-    which a job follows, and so are titles and headings that may be in more older chunks than were searched.
+    New headings of one word are linked where they are capitalised only, which needs no job.
     """
     known = await _matched_in_any_case(db, documents)
     titles = {one.title.entity_id: entity_of(one.title) for one in reversed(documents) if one.title is not None}
@@ -110,9 +101,8 @@ async def store(db: Writing, documents: Sequence[DocumentNames]) -> None:
         for chunk in one.in_sections
     ]
     await headings.add(db, rows)
-    new, further = _new_names(documents, known)
-    further += await _link_older_chunks(db, documents, new)
-    await name_changes.record(db, {name.key: name.text for name in further}, automatic=True)
+    new = _new_names(documents, known)
+    await name_changes.record_new(db, {name.key: name.text for name in new}, in_gazetteer=False)
 
 
 async def _store_tags(db: Writing, found: Sequence[Tag]) -> None:
@@ -131,7 +121,7 @@ async def _store_tags(db: Writing, found: Sequence[Tag]) -> None:
     await extracted_names.add_roles(
         db, {entity: (role, stored_entities.ROLE + key) for entity, (role, key) in roles.items()}
     )
-    await name_changes.record(db, changed)
+    await name_changes.record_new(db, changed, in_gazetteer=True)
 
 
 async def _matched_in_any_case(db: Writing, documents: Iterable[DocumentNames]) -> set[UUID]:
@@ -145,59 +135,16 @@ async def _matched_in_any_case(db: Writing, documents: Iterable[DocumentNames]) 
     return titles | await headings.heading_entities(db, several_words)
 
 
-def _new_names(documents: Sequence[DocumentNames], known: set[UUID]) -> tuple[list[Name], list[Name]]:
-    """The titles, and headings of several words, that neither `known` nor an earlier document contains.
-
-    In two lists: those that are matched in older texts at once, and further ones.
-    """
-    known = set(known)
+def _new_names(documents: Sequence[DocumentNames], known: Set[UUID]) -> list[Name]:
+    """The titles, and headings of several words, that neither `known` nor an earlier document contains."""
+    seen = set(known)
     new: list[Name] = []
-    further: list[Name] = []
     for one in documents:
-        if one.title is not None and one.title.entity_id not in known:
+        if one.title is not None and one.title.entity_id not in seen:
             new.append(one.title)
-            known.add(one.title.entity_id)
-        known.update(tag.entity_id for tag in one.tags)
+            seen.add(one.title.entity_id)
+        seen.update(tag.entity_id for tag in one.tags)
         several_words = {key: name for key, name in one.headings().items() if text_headings.matches_any_case(name)}
-        new_headings = [name for entity, name in several_words.items() if entity not in known]
-        new += new_headings[:MAX_NEW_HEADINGS]
-        further += new_headings[MAX_NEW_HEADINGS:]
-        known.update(several_words)
-    return new, further
-
-
-async def _link_older_chunks(db: Writing, documents: Sequence[DocumentNames], new: Sequence[Name]) -> list[Name]:
-    """Store mentions of names in the chunks of other documents that contain them in any case.
-
-    Returns the names that may be in further chunks.
-    """
-    besides = [one.document_id for one in documents]
-    indexed = [(name, name_probes.all_words(name)) for name in new]
-    further = [name for name, words in indexed if not words.text.folded]
-    dotted = await _dotted_numbers(db, indexed)
-    further += [name for name, words in indexed if words.text.folded and not dotted.isdisjoint(words.numbers)]
-    indexed = [(name, words) for name, words in indexed if words.text.folded]
-    for start in range(0, len(indexed), NAMES):
-        some = [name for name, _words in indexed[start : start + NAMES]]
-        texts = [words.text for _name, words in indexed[start : start + NAMES]]
-        chunks = await mentions.chunks_with_words(db, texts, besides=besides)
-        if chunks.found:
-            await mentions.add(db, await asyncio.to_thread(_found, some, chunks.found))
-        further += [some[place] for place in sorted(chunks.incomplete)]
-    return further
-
-
-async def _dotted_numbers(db: Writing, indexed: Sequence[tuple[Name, AllWords]]) -> set[str]:
-    """The numbers in names that texts may contain as parts of numbers with dots."""
-    numbers = {number for _name, words in indexed for number in words.numbers}
-    return await mentions.dotted_numbers(db, numbers) if numbers else set()
-
-
-def _found(some: Sequence[Name], chunks: Iterable[tuple[int, ChunkText]]) -> list[Mention]:
-    """The mentions of names in the chunks that contain the words of the name at this place."""
-    counts = [(some[place], chunk, names.count(some[place].key, chunk.content)) for place, chunk in chunks]
-    return [
-        Mention(name.entity_id, chunk.chunk_no, chunk.document_id, "text", count)
-        for name, chunk, count in counts
-        if count
-    ]
+        new += [name for entity, name in several_words.items() if entity not in seen]
+        seen.update(several_words)
+    return new

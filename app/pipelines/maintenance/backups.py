@@ -63,6 +63,11 @@ async def restore(file: Path, *, access: Access, embedding: tuple[str, int], rep
 
 
 def _refuse_unusable(archive: Archive, embedding: tuple[str, int]) -> None:
+    if migration.is_earlier(archive.revision):
+        raise errors.SchemaMismatch(
+            f"The backup is at revision {archive.revision}, this version restores from {migration.BASELINE} on: "
+            f"restore it with commit {migration.LAST_FOR_EARLIER}, and upgrade the database with this version."
+        )
     if not migration.is_known(archive.revision):
         raise errors.SchemaMismatch(
             f"The backup is at revision {archive.revision}, which this version does not support (its newest is "

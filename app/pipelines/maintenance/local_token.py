@@ -22,7 +22,7 @@ _FORM = re.compile(r"swl_[A-Za-z0-9_-]{43}")
 def load(folder: Path) -> str:
     """The folder's token; a missing folder or token is created.
 
-    Raises LocalTokenError if the file cannot be written, contains anything else, or can be read by other accounts.
+    Raises `local_token_unusable` if the file cannot be written, contains anything else, or is open to other accounts.
     """
     path = folder / FILE_NAME
     try:
@@ -33,11 +33,15 @@ def load(folder: Path) -> str:
             found = os.fstat(file.fileno())
             token = file.read(100).strip()
     except OSError as error:
-        raise errors.LocalTokenError(f"{path} cannot be used: {error.strerror}.") from error
+        raise errors.StepwellError(f"{path} cannot be used: {error.strerror}.", code="local_token_unusable") from error
     if os.name == "posix" and (found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077):
-        raise errors.LocalTokenError(f"{path} can be read by other accounts: delete it, and a new one is made.")
+        raise errors.StepwellError(
+            f"{path} can be read by other accounts: delete it, and a new one is made.", code="local_token_unusable"
+        )
     if not _FORM.fullmatch(token):
-        raise errors.LocalTokenError(f"{path} does not contain a token: delete it, and a new one is made.")
+        raise errors.StepwellError(
+            f"{path} does not contain a token: delete it, and a new one is made.", code="local_token_unusable"
+        )
     return token
 
 

@@ -14,34 +14,37 @@ from app.providers.base import Embedder, Llm, Reranker
 PASSAGE = "The survey of the well in Lundby was written by Ada Brandt."
 
 _FIXES: dict[ProviderFault | None, str] = {
-    "address": "Start the server at {host}, or correct {prefix}_URL.",
-    "tls": "Correct {prefix}_URL ({host}): use http for a server without TLS; a certificate must be trusted here.",
-    "time": "Check the server at {host}, or raise {timeout}.",
+    "address": "Start the server at {host}, or correct {url}.",
+    "tls": "Correct {url} ({host}): use http for a server without TLS; a certificate must be trusted here.",
+    "time": "Check the server at {host}, or raise STEPWELL_MODEL_TIMEOUT_S.",
     "key": "Correct {key}.",
-    "model": "Correct {prefix}_MODEL, or the path in {prefix}_URL.",
+    "model": "Correct {model}, or the path in {url}.",
     "limit": "Wait, or raise the limits of the account at {host}.",
-    "request": "Correct {prefix}_MODEL and {prefix}_URL: the server at {host} rejects the request.",
+    "request": "Correct {model} and {url}: the server at {host} rejects the request.",
     "server": "Look into the log of the server at {host}.",
-    "answer": "Correct {prefix}: the server at {host} speaks another API, or {prefix}_URL has another path.",
-    "vectors": "Correct {prefix}_DIM or {prefix}_MODEL.",
+    "answer": "Correct {prefix}: the server at {host} speaks another API, or {url} has another path.",
+    "vectors": "Correct {dim} or {model}.",
     None: "Check {prefix}.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """Where a model is configured: the prefix of its variables, its host, and the variables of its key and timeout."""
+    """Where a model is configured: the prefix of its variables, its host, and the variable of its key."""
 
     name: str
     prefix: str
     host: str
     key: str
-    timeout: str
 
     def failed(self, error: errors.ProviderError) -> Finding:
         """The finding about a failed call."""
-        fix = _FIXES[error.fault].format(prefix=self.prefix, host=self.host, key=self.key, timeout=self.timeout)
+        named = {part: self._variable(part) for part in ("url", "model", "dim")}
+        fix = _FIXES[error.fault].format(prefix=self.prefix, host=self.host, key=self.key, **named)
         return Finding(self.name, "error", error.message, fix)
+
+    def _variable(self, part: str) -> str:
+        return f"{part} in {self.prefix}" if self.name == "next_embedder" else f"{self.prefix}_{part.upper()}"
 
 
 async def embedder(model: Embedder, settings: ModelSettings) -> Finding:

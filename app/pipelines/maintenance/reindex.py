@@ -202,7 +202,7 @@ async def _store(recut: _Recut, user_id: str, services: Services, found: ChunkVe
             return await _store_large(source, recut.draft, user_id, services)
         async with services.db.writing(user_id) as writing:
             if recut.same:
-                await cuts.record(writing, source, _cut(options), sketch=recut.draft.sketch)
+                await cuts.record(writing, source, _cut(options))
                 return False
             return await document_writes.change(writing, source, recut.draft, found, options)
     except (errors.NotFound, errors.Conflict):  # deleted, or another document has the text as it is cleaned now

@@ -16,7 +16,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from app.pipelines.documents import document_drafts
-from app.pipelines.linking import document_links, mention_extraction, mention_refresh
+from app.pipelines.linking import mention_extraction, mention_refresh
 from app.pipelines.running import model_switch
 from app.pipelines.running.services import Services
 from app.providers import base
@@ -24,10 +24,8 @@ from app.providers.base import Embedder
 from app.store.connection import vectors
 from app.store.connection.transactions import Database
 from app.store.documents import documents, hidden_chunks
-from app.store.entities import mentions, name_changes
-from app.store.entities.mentions import LinkedNames
-from app.store.jobs import jobs
-from app.store.maintenance import facet_repairs, repairs
+from app.store.facets import facet_counts
+from app.store.maintenance import repairs
 from app.store.maintenance.repairs import Postings, Text
 
 T = TypeVar("T")
@@ -96,7 +94,7 @@ async def run(user_id: str, services: Services) -> Damage:
 
     Raises DatabaseUnavailable, DiskFull, ProviderError; completed slices are kept.
     """
-    db, keys = services.db, services.chunking_options.entity_keys
+    db = services.db
     await mention_refresh.settle(user_id, services)
     return Damage(
         texts=await _texts(user_id, db=db, rewrite=True),
@@ -104,7 +102,7 @@ async def run(user_id: str, services: Services) -> Damage:
         statistics=await _statistics(user_id, db=db, rewrite=True),
         vectors=await _vectors(user_id, db=db, embedder=services.embedder),
         dangling=await _dangling(user_id, db=db, rewrite=True),
-        mentions=(await _mentions(user_id, db=db, keys=keys, rewrite=True)).wrong,
+        mentions=await _link_again(user_id, services),
         facets=await _facets(user_id, db=db, rewrite=True),
     )
 
@@ -113,14 +111,14 @@ async def check(user_id: str, *, db: Database, keys: Sequence[str]) -> Checked:
     """Compare all of a user's derived rows with the stored texts; writes nothing."""
     async with db.reading(user_id) as reading:
         chunks = await repairs.count_chunks(reading, most=2**31)
-    found = await _mentions(user_id, db=db, keys=keys, rewrite=False)
+    found = await _mentions(user_id, db=db, keys=keys)
     damage = Damage(
         texts=await _texts(user_id, db=db, rewrite=False),
         postings=await _postings(user_id, db=db, rewrite=False),
         statistics=await _statistics(user_id, db=db, rewrite=False),
         vectors=await _vectors(user_id, db=db, embedder=None),
         dangling=await _dangling(user_id, db=db, rewrite=False),
-        mentions=found.wrong,
+        mentions=len(found.wrong),
         facets=await _facets(user_id, db=db, rewrite=False),
     )
     return Checked(damage, chunks, complete=True, linked=found.documents)
@@ -145,14 +143,14 @@ async def check_sample(user_id: str, *, db: Database, keys: Sequence[str]) -> Ch
         wrong = await repairs.wrong_texts(reading, {no: _indexed(text) for no, text in found.items()})
         complete = len(found) == chunks
         of_documents = None if complete else await repairs.documents_of(reading, list(found)[::RUN_LENGTH])
-    linked = await _mentions(user_id, db=db, keys=keys, rewrite=False, among=of_documents)
+    linked = await _mentions(user_id, db=db, keys=keys, among=of_documents)
     damage = Damage(
         texts=len(wrong),
         postings=max(sampled.postings, lexemes),
         statistics=await _statistics(user_id, db=db, rewrite=False) if chunks <= COUNTED_CHUNKS else 0,
         vectors=sampled.vectors,
         dangling=sampled.mentions,
-        mentions=linked.wrong,
+        mentions=len(linked.wrong),
         facets=await _facets(user_id, db=db, rewrite=False) if chunks <= COUNTED_CHUNKS else 0,
     )
     return Checked(damage, len(found), complete=complete, linked=linked.documents)
@@ -212,11 +210,11 @@ async def _rewrite_postings(user_id: str, wrong: Sequence[Postings], since: int,
 
 async def _facets(user_id: str, *, db: Database, rewrite: bool) -> int:
     async with db.reading(user_id) as reading:
-        found = await facet_repairs.differences(reading)
+        found = await facet_counts.differences(reading)
     if found and rewrite:
         async with db.writing(user_id) as writing:
             await writing.lock()
-            await facet_repairs.correct(writing)
+            await facet_counts.recount(writing)
     return found
 
 
@@ -273,56 +271,43 @@ async def _dangling(user_id: str, *, db: Database, rewrite: bool) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Linked:
-    """How many documents have wrong mentions or headings, and of how many; None if none could be compared."""
+    """The documents with wrong mentions or headings, and of how many; None if none could be compared."""
 
-    wrong: int = 0
+    wrong: frozenset[UUID] = frozenset()
     documents: int | None = None
 
 
-async def _mentions(
-    user_id: str, *, db: Database, keys: Sequence[str], rewrite: bool, among: Sequence[UUID] | None = None
-) -> _Linked:
-    """Compare the mentions and headings of documents; not while jobs have not linked all texts yet.
-
-    Entities without mentions are pruned only after every document is linked: a title that lost its mentions would
-    otherwise be deleted, and the documents that contain it would be linked differently.
-    """
+async def _mentions(user_id: str, *, db: Database, keys: Sequence[str], among: Sequence[UUID] | None = None) -> _Linked:
+    """Compare the mentions and headings of documents; not while jobs have not linked all texts yet."""
     async with db.reading(user_id) as reading:
-        if await name_changes.pending(reading, await name_changes.version(reading)):
-            return _Linked()
-        if await jobs.count(reading, document_links.KIND.name):
+        if await mention_refresh.is_pending(reading):
             return _Linked()
         wanted = await repairs.document_ids(reading) if among is None else among
+    wrong = [document_id for document_id in wanted if await _is_linked_wrongly(user_id, document_id, db=db, keys=keys)]
+    return _Linked(frozenset(wrong), len(wanted))
+
+
+async def _link_again(user_id: str, services: Services) -> int:
+    """Let the job link the documents that are linked wrongly; returns how many they are."""
     wrong: set[UUID] = set()
-    before = LinkedNames()
-    for _pass in range(MENTION_PASSES if rewrite else 1):
-        found = [
-            document_id for document_id in wanted if await _is_linked_wrongly(user_id, document_id, db=db, keys=keys)
-        ]
-        for document_id in found if rewrite else ():
-            before |= await _relink(user_id, document_id, db=db, keys=keys)
-        wrong.update(found)
-        if not found:
+    for _pass in range(MENTION_PASSES):
+        found = await _mentions(user_id, db=services.db, keys=services.chunking_options.entity_keys)
+        for some in _sliced(sorted(found.wrong), ROWS_PER_SLICE):
+            async with services.db.writing(user_id) as writing:
+                await writing.lock()
+                for document_id in some:
+                    await mention_refresh.leave(writing, document_id)
+        if not found.wrong:
             break
-    for some in _sliced(sorted(before.mentioned | before.headings), ROWS_PER_SLICE):
-        async with db.writing(user_id) as writing:
-            await writing.lock()
-            await mentions.prune(writing, LinkedNames(frozenset(some), before.headings.intersection(some)))
-    return _Linked(len(wrong), len(wanted))
+        wrong |= found.wrong
+        await mention_refresh.settle(user_id, services)
+    return len(wrong)
 
 
 async def _is_linked_wrongly(user_id: str, document_id: UUID, *, db: Database, keys: Sequence[str]) -> bool:
     async with db.reading(user_id) as reading:
         expected = await mention_extraction.expected(reading, document_id, keys=keys)
         return expected is not None and expected != await repairs.stored_names(reading, document_id)
-
-
-async def _relink(user_id: str, document_id: UUID, *, db: Database, keys: Sequence[str]) -> LinkedNames:
-    async with db.writing(user_id) as writing:
-        await writing.lock()
-        if not await documents.exists(writing, document_id):
-            return LinkedNames()
-        return await mention_extraction.relink(writing, document_id, keys=keys)
 
 
 def _sliced(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:

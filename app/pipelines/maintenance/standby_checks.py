@@ -6,9 +6,9 @@ from app import errors
 from app.pipelines.maintenance.doctor import Finding
 from app.store.connection.transactions import Database
 from app.store.maintenance import health, standby
-from app.store.maintenance.standby import Standby, StandbyState
+from app.store.maintenance.standby import Standby
 
-__all__ = ["Standby", "StandbyState", "standing", "writable"]
+__all__ = ["Standby", "standing", "writable"]
 
 LAG_S = 30.0
 """Seconds behind the primary from which a standby is reported."""

@@ -11,15 +11,15 @@ import time
 from dataclasses import replace
 
 from app import errors
+from app.concurrency.limiter import UNLIMITED, Released
 from app.pipelines.guidance import matching
 from app.pipelines.multihop import multihop
-from app.pipelines.multihop.multihop import MultihopQuery
-from app.pipelines.running import budget, model_switch, turns
+from app.pipelines.requests.search_request import SearchRequest
+from app.pipelines.running import model_switch
 from app.pipelines.running.services import Services
-from app.pipelines.running.turns import SearchTurn
 from app.pipelines.search import search
 from app.ranking import entity_scores
-from app.shapes import Answer, Depth, DepthReason, DepthUsed, EntityMatch, ParsedQuery, Query, TermMethod, limits
+from app.shapes import Answer, DepthReason, DepthUsed, EntityMatch, ParsedQuery
 from app.store.connection.transactions import retry_read
 from app.text.names import names
 from app.text.queries import analysis
@@ -30,27 +30,35 @@ DIRECT_TYPES = ("phrase", "technical")
 """Types of queries that look something up literally."""
 
 
+def over_hops(query: SearchRequest) -> SearchRequest:
+    """The request over several hops. Raises BadRequest if it asks for another depth."""
+    if "depth" in query.model_fields_set and query.depth != "thorough":
+        raise errors.BadRequest("This search always goes over several hops: leave depth out.", field="depth")
+    return query.changed(depth="thorough")
+
+
 @model_switch.repeated
-async def run(query: Query, depth: Depth, services: Services, turn: SearchTurn = turns.UNLIMITED) -> Answer:
+async def run(query: SearchRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> Answer:
     """The answer of a search, which is `fast`, or of one over several hops, which is `thorough`.
 
-    `auto` chooses one, and only follows links unless a language model is configured, whose questions are worth the
-    time. Raises what `search.run` and `multihop.run` raise.
+    The depth `auto` chooses one, and only follows links unless a language model is configured, whose questions are
+    worth the time. Raises what `search.run` and `multihop.run` raise, and BadRequest for options of hops without hops.
     """
-    async with budget.deadline(services.budget.whole_s):
-        began = time.perf_counter()
-        reason: DepthReason = "requested" if depth != "auto" else await _reason(query, services)
-        used: DepthUsed = depth if depth != "auto" else "thorough" if reason == "names" else "fast"
-        chosen = time.perf_counter()
-        if used == "fast":
-            answer = await search.answer(query, services, turn)
-            if reason != "no_names" or not _contains_title(answer):
-                return _with_depth(answer, used, reason, chosen - began)
-            used, reason, chosen = "thorough", "names", time.perf_counter()
-        _check(query)
-        method: TermMethod = "none" if depth == "auto" and services.llm is None else "auto"
-        question = MultihopQuery(_of_first_hop(query), term_method=method)
-        return _with_depth(await multihop.answer(question, services, turn), used, reason, chosen - began)
+    depth = query.depth
+    if depth == "fast" and query.ranking.hops is not None:
+        raise errors.BadRequest("Needs the depth auto or thorough.", field="ranking.hops")
+    began = time.perf_counter()
+    reason: DepthReason = "requested" if depth != "auto" else await _reason(query, user_id, services)
+    used: DepthUsed = depth if depth != "auto" else "thorough" if reason == "names" else "fast"
+    chosen = time.perf_counter()
+    if used == "fast":
+        answer = await search.answer(query, user_id, services, turn)
+        if reason != "no_names" or not _contains_title(answer):
+            return _with_depth(answer, used, reason, chosen - began)
+        used, reason, chosen = "thorough", "names", time.perf_counter()
+    follow_only = depth == "auto" and services.llm is None
+    answer = await multihop.answer(query, user_id, services, turn, follow_only=follow_only)
+    return _with_depth(answer, used, reason, chosen - began)
 
 
 def _with_depth(answer: Answer, used: DepthUsed, reason: DepthReason, seconds: float) -> Answer:
@@ -62,12 +70,6 @@ def _with_depth(answer: Answer, used: DepthUsed, reason: DepthReason, seconds: f
     return replace(answer, depth=used, depth_reason=reason, timings=timings)
 
 
-def _of_first_hop(query: Query) -> Query:
-    """The query of a search over several hops, which entities guide only where that is forced."""
-    guidance = query.guidance if query.guidance.mode == "force" else query.guidance.off
-    return replace(query, guidance=guidance)
-
-
 def _contains_title(answer: Answer) -> bool:
     """Whether the query contains the title of one of the best hits, as a name without capitals."""
     return any(
@@ -76,39 +78,15 @@ def _contains_title(answer: Answer) -> bool:
     )
 
 
-def _check(query: Query) -> None:
-    """Raises BadRequest for an option that a search over several hops does not support."""
-    unsupported = _only_of_a_search(query)
-    if unsupported:
-        raise errors.BadRequest(
-            f"A search over several hops has limits up to {limits.MAX_MULTIHOP_HITS}."
-            if unsupported == "limit"
-            else "A search over several hops does not support this: leave it out or use depth fast.",
-            field=unsupported,
-        )
-
-
-def _only_of_a_search(query: Query) -> str | None:
-    """The first field of the query that a search over several hops does not support."""
-    used = {
-        "limit": query.limit > limits.MAX_MULTIHOP_HITS,
-        "vector": query.vector is not None,
-        "min_vector_score": query.min_vector_score is not None,
-        "min_rrf_score": query.min_rrf_score is not None,
-        "min_confidence": query.min_confidence is not None,
-        "min_relevance": query.min_relevance is not None,
-    }
-    return next((name for name, is_used in used.items() if is_used), None)
-
-
-async def _reason(query: Query, services: Services) -> DepthReason:
+async def _reason(query: SearchRequest, user_id: str, services: Services) -> DepthReason:
     """What decides: `names` for several hops, any other for a search."""
-    if _only_of_a_search(query):
+    if multihop.unsupported(query):
         return "options"
+    query = query.completed(mode="auto")
     parsed = analysis.parse(query.text)
     if query.mode != "auto" or parsed.query_type in DIRECT_TYPES or parsed.required or parsed.groups:
         return "literal"
-    matches = await _entities(query, parsed, services)
+    matches = await _entities(query, parsed, user_id, services)
     if any(not entity_scores.is_automatic(match.origin, match.type) for match in matches):
         return "entity"
     written = {name.key for name in names.find(parsed.text)}
@@ -119,9 +97,9 @@ async def _reason(query: Query, services: Services) -> DepthReason:
 
 
 @retry_read
-async def _entities(query: Query, parsed: ParsedQuery, services: Services) -> list[EntityMatch]:
+async def _entities(query: SearchRequest, parsed: ParsedQuery, user_id: str, services: Services) -> list[EntityMatch]:
     """The entities that the query names."""
-    async with services.db.searching(query.user_id, candidates=query.candidates) as reading:
+    async with services.db.searching(user_id, candidates=query.ranking.candidates) as reading:
         matches = await matching.run(reading, query, parsed, None, cache=services.entity_cache)
     return [match for match in matches.all if match.key]
 

@@ -12,13 +12,14 @@ from app import errors
 from app.pipelines.multihop import hop_strategies
 from app.pipelines.multihop.hop_state import HopChunk, HopState
 from app.pipelines.multihop.hop_strategies import HopScores, HopStrategy
+from app.pipelines.requests.search_request import SearchRequest
 from app.pipelines.running.context import SearchContext
 from app.pipelines.search import completion, dating, ordering, pages, rerank, snippets
 from app.pipelines.search.candidates import Page
 from app.pipelines.search.pages import PageRequest
 from app.ranking import merge, relevance
 from app.ranking.merge import Scored
-from app.shapes import Answer, Candidate, ChunkLink, Hit, IndexText, LexicalQuery, Query, signals
+from app.shapes import Answer, Candidate, ChunkLink, Hit, IndexText, LexicalQuery, signals
 from app.store.documents import chunks
 from app.store.search import recall
 
@@ -30,23 +31,23 @@ _WAYS = [link.name for link in sorted(signals.LINKS.values(), key=lambda link: l
 class HopAnswer:
     """The hops of a question, whose chunks become the answer."""
 
-    query: Query
+    query: SearchRequest
     strategy: HopStrategy
     state: HopState
     context: SearchContext
 
     async def read(self, wanted: PageRequest) -> Answer:
-        """The answer with a page of the merged chunks. Raises StaleCursor, DatabaseUnavailable."""
+        """The answer with a page of the merged chunks. Raises `stale_cursor`, DatabaseUnavailable."""
         await self._refresh()
         first, scores = self.state.first, hop_strategies.scores(self.strategy, self.state)
         page = await self._page(scores, wanted)
         page = replace(page, hits=tuple(self._hit(hit, scores) for hit in page.hits))
-        if self.query.snippets:
+        if self.query.detail == "compact":
             texts = {c.chunk_id: c.candidate.content for c in self.state.chunks.values() if c.candidate is not None}
             page = replace(page, hits=tuple(await snippets.added(page.hits, texts, first.recalled, self.context)))
         built = completion.answer_of(self.query, first.recalled, self.context, page)
         return replace(
-            completion.with_entities(built, first.matches, first.guidance),
+            completion.with_entities(built, first.matches, first.guidance, is_forced=self.query.is_guided),
             search_mode="multihop",
             fallback_reason=built.fallback_reason,
             query_type=built.query_type,
@@ -78,7 +79,7 @@ class HopAnswer:
         needed = wanted.end + 1
         if rerank.is_wanted(self.query) or wanted.collapse:
             needed = max(needed, rerank.pool_size(self.query.limit))
-        return max(needed, self.query.candidates) if dating.applied(self.query) is not None else needed
+        return max(needed, self.query.ranking.candidates) if dating.applied(self.query) is not None else needed
 
     async def _ranked(self, scores: HopScores, needed: int | None) -> list[Hit]:
         """The merged chunks in their final order, the leading ones or all."""

@@ -156,7 +156,9 @@ class HopState:
     @asynccontextmanager
     async def reading(self, context: SearchContext) -> AsyncIterator[SearchTransaction]:
         """Open a transaction, and remove the chunks that its snapshot does not contain."""
-        async with context.services.db.searching(context.user_id, candidates=self.first.query.candidates) as reading:
+        async with context.services.db.searching(
+            context.user_id, candidates=self.first.query.ranking.candidates
+        ) as reading:
             read = [chunk.candidate for chunk in self.chunks.values() if chunk.candidate is not None]
             self.remove(await stale_chunks.find(read, context, reading))
             self.is_current = True

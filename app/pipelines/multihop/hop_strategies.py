@@ -11,6 +11,7 @@ from typing import Protocol
 from uuid import UUID
 
 from app.pipelines.multihop.hop_state import HopChunk, HopState
+from app.pipelines.requests.search_request import SearchRequest
 from app.pipelines.search import understanding
 from app.ranking import fusion_plan, merge, signal_sum
 from app.ranking.merge import HopHit, Scored
@@ -24,7 +25,6 @@ from app.shapes import (
     LinkedChunk,
     LinkScope,
     LinkSource,
-    Query,
     SourceIdentifier,
 )
 from app.store.connection.transactions import Reading
@@ -48,7 +48,7 @@ LEADING_SHARE = 0.5
 """A source is a leading one if its score in hop 1 is at least this share of the best one there."""
 
 
-def hop_width(query: Query) -> int:
+def hop_width(query: SearchRequest) -> int:
     """Number of chunks that a hop adds from a search."""
     return max(MIN_WIDTH, query.limit)
 
@@ -111,11 +111,11 @@ def scores(strategy: HopStrategy, state: HopState) -> HopScores:
 class LinkStrategy:
     """Follows links from the best chunks, and scores by a weighted sum of signals (docs/decisions/0003)."""
 
-    query: Query
+    query: SearchRequest
 
     def first_fusion(self) -> Fusion:
         """As the query asks."""
-        return self.query.fusion
+        return self.query.ranking.fusion
 
     def merged_fusion(self) -> FusionUsed:
         """Sums of signals are spread as convex scores are."""
@@ -123,7 +123,7 @@ class LinkStrategy:
 
     def further_request(self, request: HybridRequest, state: HopState) -> HybridRequest:
         """All candidates without their text, those of earlier hops among them: the score here is a signal."""
-        return replace(request, limit=self.query.candidates, with_content=False)
+        return replace(request, limit=self.query.ranking.candidates, with_content=False)
 
     async def retrieve(
         self, hop: int, searches: Sequence[HopSearch], sources: Sequence[UUID], state: HopState, db: Reading
@@ -161,7 +161,7 @@ class LinkStrategy:
             corpus_chunks=recalled.result.corpus_chunks,
             compared={chunk_id for chunk_id in retrieved if not state.is_compared(chunk_id)},
             filters=self.query.filters,
-            exclude_chunk_ids=self.query.exclude_chunk_ids,
+            exclude_chunk_ids=tuple(self.query.exclude_chunk_ids),
         )
 
     async def _read_lexemes(self, state: HopState, db: Reading) -> None:
@@ -264,7 +264,7 @@ def _identifiers(chunk_ids: Sequence[UUID], state: HopState) -> dict[UUID, list[
 class ClassicStrategy:
     """Searches again with the added terms, and scores by RRF with a bonus for hop 1 and for single documents."""
 
-    query: Query
+    query: SearchRequest
 
     def first_fusion(self) -> Fusion:
         """RRF, whatever the query asks: the bonuses are on its scale."""

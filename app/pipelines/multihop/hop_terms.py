@@ -17,7 +17,7 @@ from uuid import UUID
 from app import errors
 from app.pipelines.running.context import SearchContext
 from app.providers.base import Proposal
-from app.shapes import Candidate, ChunkName, TermMethod, TermMethodUsed
+from app.shapes import Candidate, ChunkName, Extractor, ExtractorUsed
 from app.store.connection.transactions import retry_read
 from app.store.documents import chunks
 from app.store.multihop import links
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 PASSAGES = 3
 PASSAGE_CHARACTERS = 500
-FALLBACK_ORDER: tuple[TermMethodUsed, ...] = ("llm", "entities", "statistical")
+FALLBACK_ORDER: tuple[ExtractorUsed, ...] = ("llm", "entities", "statistical")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class HopTerms:
     """
 
     terms: tuple[str, ...] = ()
-    method: TermMethodUsed | None = None
+    method: ExtractorUsed | None = None
     sources: Mapping[str, UUID] = field(default_factory=dict)
     questions: tuple[str, ...] = ()
 
@@ -71,7 +71,7 @@ class _Passages:
 
 
 async def run(
-    question: str, chunk_ids: Sequence[UUID], context: SearchContext, *, method: TermMethod, corpus_chunks: int
+    question: str, chunk_ids: Sequence[UUID], context: SearchContext, *, method: Extractor, corpus_chunks: int
 ) -> HopTerms:
     """Up to five terms of the first PASSAGES chunks, which are best first; none if every method found none.
 
@@ -84,7 +84,7 @@ async def run(
         passages = await _read(question, chunk_ids[:PASSAGES], context, corpus_chunks)
         proposal = await _proposed_by_model(passages, context, method) if method in ("auto", "llm") else Proposal(())
         questions = tuple(terms.usable_questions(proposal.questions, question))
-        first: TermMethodUsed = "llm" if method == "auto" else method
+        first: ExtractorUsed = "llm" if method == "auto" else method
         for used in FALLBACK_ORDER[FALLBACK_ORDER.index(first) :]:
             found = _found(used, passages, proposal)
             if found:
@@ -101,7 +101,7 @@ async def _read(question: str, chunk_ids: Sequence[UUID], context: SearchContext
     return _Passages(question, chunk_ids, candidates, stored_names, corpus_chunks)
 
 
-def _found(method: TermMethodUsed, passages: _Passages, proposal: Proposal) -> list[str]:
+def _found(method: ExtractorUsed, passages: _Passages, proposal: Proposal) -> list[str]:
     if method == "llm":
         proposed = terms.usable(list(proposal.terms), passages.texts_with_titles, passages.question)
         return _chosen_by_model(proposed, passages)
@@ -111,7 +111,7 @@ def _found(method: TermMethodUsed, passages: _Passages, proposal: Proposal) -> l
     return terms.statistical(passages.texts, passages.question, chunks=frequencies, total=passages.corpus_chunks)
 
 
-async def _proposed_by_model(passages: _Passages, context: SearchContext, method: TermMethod) -> Proposal:
+async def _proposed_by_model(passages: _Passages, context: SearchContext, method: Extractor) -> Proposal:
     """What the model proposes, unchecked; nothing if there is no model or it fails."""
     llm = context.services.llm
     if llm is None:

@@ -8,88 +8,102 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 from uuid import UUID
 
 from app import errors
+from app.concurrency.limiter import UNLIMITED, Released
 from app.pipelines.multihop import hop_strategies, hop_terms
 from app.pipelines.multihop.hop_answer import HopAnswer
 from app.pipelines.multihop.hop_state import HopState
 from app.pipelines.multihop.hop_strategies import ClassicStrategy, HopSearch, HopStrategy, LinkStrategy
 from app.pipelines.multihop.hop_terms import HopTerms
-from app.pipelines.running import model_switch, query_vector, turns
+from app.pipelines.requests.search_request import SearchRequest
+from app.pipelines.running import model_switch, query_vector
 from app.pipelines.running.context import SearchContext
 from app.pipelines.running.services import Services
-from app.pipelines.running.turns import SearchTurn
 from app.pipelines.search import pages, search, understanding
 from app.ranking import fusion_plan, merge
-from app.shapes import Answer, Hop, HybridRequest, LexicalQuery, ParsedQuery, Query, TermMethod, Weights
+from app.shapes import Answer, Extractor, Hop, HybridRequest, LexicalQuery, ParsedQuery, Weights, limits
 from app.store.connection import failures
 from app.store.connection.transactions import repeat_on_primary
 from app.text.names import names
-from app.text.words import cleaning
 
 log = logging.getLogger(__name__)
 
-Merge = Literal["linked", "classic"]
 STOP_BELOW = 0.5
 """A hop whose best similarity to the question is under this share of hop 1's best is the last."""
 
 
-@dataclass(frozen=True, slots=True)
-class MultihopQuery:
-    """A search over several hops. `query.limit` is 1 to 20, `max_hops` 2 to 4; `classic` needs terms."""
-
-    query: Query
-    max_hops: int = 2
-    term_method: TermMethod = "auto"
-    merge: Merge = "linked"
-
-
 @model_switch.repeated
-async def run(question: MultihopQuery, services: Services, turn: SearchTurn = turns.UNLIMITED) -> Answer:
+async def run(query: SearchRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> Answer:
     """Answer one question with the model whose vectors are stored; see `answer`."""
-    return await answer(question, services, turn)
+    return await answer(query, user_id, services, turn)
+
+
+def unsupported(query: SearchRequest) -> str | None:
+    """The first field of the query that a search over several hops does not support."""
+    ranking = query.ranking
+    used = {
+        "limit": query.limit > limits.MAX_MULTIHOP_HITS,
+        "vector": query.vector is not None,
+        "ranking.min_vector_score": ranking.min_vector_score is not None,
+        "ranking.min_rrf_score": ranking.min_rrf_score is not None,
+        "ranking.min_confidence": ranking.min_confidence is not None,
+        "ranking.min_relevance": ranking.min_relevance is not None,
+    }
+    return next((name for name, is_used in used.items() if is_used), None)
+
+
+def check(query: SearchRequest) -> None:
+    """Raises BadRequest for an option that a search over several hops does not support."""
+    field = unsupported(query)
+    if field == "limit":
+        raise errors.BadRequest(f"A search over several hops has limits up to {limits.MAX_MULTIHOP_HITS}.", field=field)
+    if field:
+        message = "A search over several hops does not support this: leave it out or use depth fast."
+        raise errors.BadRequest(message, field=field)
+    if query.hops.merge == "classic" and query.hops.extractor == "none":
+        message = "The merge classic searches with terms: choose an extractor."
+        raise errors.BadRequest(message, field="ranking.hops.extractor")
 
 
 @repeat_on_primary
-async def answer(question: MultihopQuery, services: Services, turn: SearchTurn = turns.UNLIMITED) -> Answer:
-    """Answer one question over several hops.
+async def answer(
+    query: SearchRequest,
+    user_id: str,
+    services: Services,
+    turn: Released = UNLIMITED,
+    *,
+    follow_only: bool = False,
+) -> Answer:
+    """Answer one question over several hops; `follow_only` finds no terms unless the request names an extractor.
 
-    Raises BlankQuery, BadRequest for `classic` without terms, InvalidCursor, StaleCursor, and from hop 1 alone
+    Raises BadRequest for what several hops do not support, `invalid_cursor`, `stale_cursor`, and from hop 1 alone
     DatabaseUnavailable and DeadlineExceeded.
     """
-    query = question.query
-    if cleaning.is_blank(query.text):
-        raise errors.BlankQuery
-    if question.merge == "classic" and question.term_method == "none":
-        raise errors.BadRequest("The merge classic searches with terms: choose an extractor.", field="extractor")
-    same = (replace(question, query=pages.identity(query)), services.db.audience)
-    wanted = pages.request_of(same, query.cursor, query)
-    context = SearchContext(services, query.user_id, turn, moment=wanted.moment)
-    strategy = ClassicStrategy(query) if question.merge == "classic" else LinkStrategy(query)
-    async with context.running():
+    check(query)
+    query = query.completed(mode="off")
+    if query.ranking.guidance.mode == "off":
+        query = query.guided(boost=False)
+    context = SearchContext(services, user_id, turn)
+    wanted = pages.of_query(query, context)
+    context.moment = wanted.moment
+    strategy = ClassicStrategy(query) if query.hops.merge == "classic" else LinkStrategy(query)
+    method = "none" if follow_only and not query.names_extractor else query.hops.extractor
+    with context.timed("total"):
         state = await _first_hop(query, strategy, context)
-        further = _FurtherHops(question, strategy, state, context)
+        further = _FurtherHops(query, method, strategy, state, context)
         if state.brought:
-            for hop in range(2, question.max_hops + 1):
+            for hop in range(2, query.hops.max_hops + 1):
                 if not await further.go(hop):
                     break
         return await HopAnswer(query, strategy, state, context).read(wanted)
 
 
-async def _first_hop(query: Query, strategy: HopStrategy, context: SearchContext) -> HopState:
+async def _first_hop(query: SearchRequest, strategy: HopStrategy, context: SearchContext) -> HopState:
     """Search for the question itself, with all candidates: those beyond the hop's width are compared later."""
-    wide = replace(
-        query,
-        limit=query.candidates,
-        fusion=strategy.first_fusion(),
-        detail="full",
-        min_confidence=None,
-        min_relevance=None,
-        group_size=None,
-        collapse=False,
-    )
+    wide = query.changed(limit=query.ranking.candidates, detail="full", collapse="off")
+    wide = wide.tuned(fusion=strategy.first_fusion(), group=None)
     found = await search.candidates(wide, context)
     return HopState.after_first_hop(found, width=hop_strategies.hop_width(query))
 
@@ -98,7 +112,8 @@ async def _first_hop(query: Query, strategy: HopStrategy, context: SearchContext
 class _FurtherHops:
     """The hops after the first, which go from the best chunks so far to others."""
 
-    question: MultihopQuery
+    query: SearchRequest
+    method: Extractor
     strategy: HopStrategy
     state: HopState
     context: SearchContext
@@ -110,7 +125,7 @@ class _FurtherHops:
         try:
             sources = self._sources(hop)
             found = await self._terms(sources)
-            if self.question.merge == "classic" and not found:
+            if self.query.hops.merge == "classic" and not found:
                 return False
             state.terms[hop] = found
             with self.context.timed("hops"):
@@ -140,10 +155,10 @@ class _FurtherHops:
 
     async def _terms(self, sources: Sequence[UUID]) -> HopTerms:
         return await hop_terms.run(
-            self.question.query.text,
+            self.query.text,
             sources,
             self.context,
-            method=self.question.term_method,
+            method=self.method,
             corpus_chunks=self.state.first.recalled.result.corpus_chunks,
         )
 
@@ -168,28 +183,28 @@ class _FurtherHops:
 
     async def _request(self, parsed: ParsedQuery) -> HybridRequest:
         """A search of a further hop. Raises ProviderError if hop 1 had a vector and this hop has none."""
-        query, first = self.question.query, self.state.first.recalled.request
+        query, first = self.query, self.state.first.recalled.request
         vector = None
         if first.vector is not None:
             vector = await query_vector.embed(parsed.text, self.context)
             if vector is None:
                 raise errors.ProviderError("The expanded query could not be embedded.")
         request = HybridRequest(
-            user_id=query.user_id,
+            user_id=self.context.user_id,
             vector=vector,
             lexical=_with_conditions(understanding.lexical_query(parsed), first.lexical),
             weights=_rrf_weights(first),
             fusion="rrf",
-            limit=query.candidates,
-            k=query.k,
-            candidates=query.candidates,
+            limit=query.ranking.candidates,
+            k=query.ranking.k,
+            candidates=query.ranking.candidates,
             filters=query.filters,
-            exclude_chunk_ids=query.exclude_chunk_ids,
+            exclude_chunk_ids=tuple(query.exclude_chunk_ids),
         )
         return self.strategy.further_request(request, self.state)
 
     def _hop(self, hop: int, found: HopTerms) -> Hop:
-        expanded = " ".join((self.question.query.text, *found.terms))
+        expanded = " ".join((self.query.text, *found.terms))
         return Hop(hop, expanded, 0, found.terms, found.method, questions=found.questions)
 
 

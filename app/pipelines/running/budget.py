@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 
 from app import errors
@@ -21,23 +20,11 @@ class Budget:
     rerank_s: float = 2.0
 
 
-_is_limited: ContextVar[bool] = ContextVar("is_limited", default=False)
-
-
 @asynccontextmanager
-async def deadline(seconds: float, *, work: str = "search") -> AsyncIterator[None]:
-    """Cancel the block after `seconds`, unless it is part of a block with a deadline, which began earlier.
-
-    Raises DeadlineExceeded, which names the work.
-    """
-    if _is_limited.get():
-        yield
-        return
-    token = _is_limited.set(True)
+async def deadline(seconds: float) -> AsyncIterator[None]:
+    """Cancel the block after `seconds`. Raises DeadlineExceeded."""
     try:
         async with asyncio.timeout(seconds):
             yield
     except TimeoutError as error:
-        raise errors.DeadlineExceeded(f"The {work} did not finish within its time limit.") from error
-    finally:
-        _is_limited.reset(token)
+        raise errors.DeadlineExceeded("The search did not finish within its time limit.") from error

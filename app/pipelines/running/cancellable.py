@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from app.pipelines.running.user_threads import UserThreads
+from app.pipelines.running.offload import Threads
 from app.text import interruption
 
 T = TypeVar("T")
@@ -17,8 +16,8 @@ LARGE = 200_000
 
 Searches and small documents thus never wait for a thread behind large ones, and no user for those of another.
 """
-_large = UserThreads(2, of_user=1, name="large-text")
-_small = UserThreads(4, of_user=2, name="text")
+_large = Threads(2, of_user=1)
+_small = Threads(4, of_user=2)
 
 
 class Stopped(Exception):
@@ -38,6 +37,6 @@ async def run(characters: int, work: Callable[[], T]) -> T:
 
     threads = _large if characters >= LARGE else _small
     try:
-        return await asyncio.wrap_future(threads.submit(partial(interruption.run, work, check=check)))
+        return await threads.run(partial(interruption.run, work, check=check))
     finally:
         stopped.set()

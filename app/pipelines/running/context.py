@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from app.pipelines.running import budget, turns
+from app.concurrency.limiter import UNLIMITED, Released
 from app.pipelines.running.services import Services
-from app.pipelines.running.turns import SearchTurn
 from app.providers import base
-from app.providers.calls import scope
 from app.shapes import Candidate, Degraded, RelevanceCalibration
 from app.store.connection.transactions import Reading, Version
 
@@ -30,7 +28,7 @@ class SearchContext:
 
     services: Services
     user_id: str
-    turn: SearchTurn = turns.UNLIMITED
+    turn: Released = UNLIMITED
     version: Version | None = None
     calibration: RelevanceCalibration | None = None
     source_names: dict[UUID, str] = field(default_factory=dict)
@@ -41,7 +39,7 @@ class SearchContext:
 
     def waiting_for(self, model: object) -> AbstractAsyncContextManager[None]:
         """Give the turn back while a remote model works; a local one uses the cores that the turns share."""
-        return self.turn.released() if base.policy_of(model) else nullcontext()
+        return self.turn.released() if base.calls_of(model) else nullcontext()
 
     async def name_sources(self, candidates: Iterable[Candidate], db: Reading) -> None:
         """Read the names of the sources of candidates, unless they are known."""
@@ -56,11 +54,3 @@ class SearchContext:
             yield
         finally:
             self.timings[stage] = round(self.timings.get(stage, 0.0) + (time.perf_counter() - start) * 1000, 3)
-
-    @asynccontextmanager
-    async def running(self, *, work: str = "search") -> AsyncIterator[None]:
-        """Time the whole search; cancel it and its provider calls at the deadline. Raises DeadlineExceeded."""
-        seconds = self.services.budget.whole_s
-        async with budget.deadline(seconds, work=work):
-            with self.timed("total"), scope.entered(self.user_id, seconds=seconds):
-                yield

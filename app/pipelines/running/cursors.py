@@ -27,7 +27,7 @@ def make(created_at: datetime, document_id: UUID) -> str:
 
 
 def read(cursor: str) -> tuple[datetime, UUID]:
-    """The sort key in a cursor. Raises InvalidCursor."""
+    """The sort key in a cursor. Raises `invalid_cursor`."""
     return _decode(cursor, _moment)
 
 
@@ -44,7 +44,7 @@ def after_document(document: Document, order: DocumentOrder) -> str:
 
 
 def read_document(cursor: str, order: DocumentOrder) -> tuple[datetime | str, UUID]:
-    """The sort key in the cursor of a listing in this order. Raises InvalidCursor."""
+    """The sort key in the cursor of a listing in this order. Raises `invalid_cursor`."""
 
     def parse(text: str) -> datetime | str:
         named, _, key = text.partition(":")
@@ -61,7 +61,7 @@ def make_name(name: str, entity_id: UUID) -> str:
 
 
 def read_name(cursor: str) -> tuple[str, UUID]:
-    """The sort key in a cursor. Raises InvalidCursor."""
+    """The sort key in a cursor. Raises `invalid_cursor`."""
     return _decode(cursor, _name)
 
 
@@ -71,7 +71,7 @@ def make_strength(strength: float, document_id: UUID) -> str:
 
 
 def read_strength(cursor: str) -> tuple[float, UUID]:
-    """The sort key in a cursor. Raises InvalidCursor."""
+    """The sort key in a cursor. Raises `invalid_cursor`."""
     return _decode(cursor, _strength)
 
 
@@ -85,7 +85,7 @@ def _decode(cursor: str, parse: Callable[[str], Key]) -> tuple[Key, UUID]:
         key, _, row_id = base64.b64decode(padded, altchars=b"-_", validate=True).decode().rpartition("|")
         return parse(key), UUID(row_id)
     except (ValueError, OverflowError, binascii.Error) as error:
-        raise errors.InvalidCursor from error
+        raise errors.BadRequest(errors.INVALID_CURSOR, field="cursor", code="invalid_cursor") from error
 
 
 def _moment(text: str) -> datetime:

@@ -20,7 +20,7 @@ from typing import Any, ParamSpec, TypeVar
 from app import errors
 from app.providers import base
 from app.providers.base import Embedder, EmbeddingModel
-from app.providers.calls.policy import CallPolicy
+from app.providers.calls import RemoteCalls
 from app.shapes import Vector
 from app.store.connection import vector_tables
 from app.store.connection.transactions import Database
@@ -84,9 +84,9 @@ class SwitchingEmbedder:
         return self.active.model
 
     @property
-    def policy(self) -> CallPolicy | None:
-        """The policy of the calls to the model; None for a model in this process."""
-        return base.policy_of(self.active.embedder)
+    def calls(self) -> RemoteCalls | None:
+        """The calls of the model; None for a model in this process."""
+        return base.calls_of(self.active.embedder)
 
     @property
     def queries_in_flight(self) -> int:

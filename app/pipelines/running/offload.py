@@ -2,32 +2,90 @@
 
 Work on a small input is called inline, because a hop to a thread and back costs a search more than the work itself.
 The threads are few: each running thread may hold the interpreter lock for a switch interval before the event loop
-gets it back. A user has one of them, since two would take turns with the same lock.
+gets it back. They are daemons, so that the process does not wait for their work when it ends.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
+import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future
+from contextvars import ContextVar
 from functools import partial
+from queue import SimpleQueue
 from typing import ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
-from app.pipelines.running.user_threads import UserThreads
+from app.concurrency.limiter import Limiter, Turn
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 INLINE = 20_000
 """Largest size that is worked on inline, in characters or operations: about a millisecond of Python."""
-THREADS, THREADS_OF_USER = 3, 1
+SWITCH_S = 0.0005
+"""Seconds after which a thread lets the event loop continue, a tenth of Python's; a request waits for it many times."""
+_user: ContextVar[str] = ContextVar("user_of_work", default="")
 
-_threads = UserThreads(THREADS, of_user=THREADS_OF_USER, name="stepwell-cpu")
+
+def work_for(user_id: str) -> None:
+    """Count the work that the running task submits from now on as work for this user."""
+    _user.set(user_id)
+
+
+class Threads:
+    """At most so many threads in each event loop, of which a user has at most `of_user`, for a kind of work."""
+
+    def __init__(self, threads: int, *, of_user: int) -> None:
+        self._most, self._started = threads, 0
+        self._works: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._new_limiter = partial(Limiter, threads, of_user=of_user)
+        self._limiters: WeakKeyDictionary[asyncio.AbstractEventLoop, Limiter] = WeakKeyDictionary()
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """The result of the work from a thread. Work that has begun keeps its place to its end, awaited or not."""
+        loop = asyncio.get_running_loop()
+        limiter = self._limiters.get(loop) or self._limiters.setdefault(loop, self._new_limiter())
+        turn = await limiter.begin(_user.get())
+        working = asyncio.wrap_future(self._start(work))
+        working.add_done_callback(partial(_ended, turn))
+        await asyncio.wait([working])
+        return working.result()
+
+    def _start(self, work: Callable[[], T]) -> Future[T]:
+        result: Future[T] = Future()
+        self._works.put(partial(_run, work, result))
+        if self._started < self._most:
+            self._started += 1
+            threading.Thread(target=self._serve, daemon=True).start()
+        return result
+
+    def _serve(self) -> None:
+        sys.setswitchinterval(SWITCH_S)
+        while True:
+            self._works.get()()
+
+
+def _ended(turn: Turn, work: asyncio.Future[T]) -> None:
+    turn.end()
+    work.exception()  # marks it as retrieved, where the caller has left
+
+
+def _run(work: Callable[[], T], result: Future[T]) -> None:
+    try:
+        result.set_result(work())
+    except BaseException as error:
+        result.set_exception(error)
+
+
+_threads = Threads(3, of_user=1)  # two of a user would take turns with the same lock
 
 
 async def run(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """The result of `work(*args, **kwargs)`, from a thread if `size` is over INLINE."""
     if size <= INLINE:
         return work(*args, **kwargs)
-    call = partial(contextvars.copy_context().run, partial(work, *args, **kwargs))
-    return await asyncio.wrap_future(_threads.submit(call))
+    return await _threads.run(partial(contextvars.copy_context().run, partial(work, *args, **kwargs)))

@@ -15,12 +15,11 @@ from app.pipelines.running.source_names import SourceNames
 from app.pipelines.running.synonym_cache import SynonymCache
 from app.providers import base
 from app.providers.base import Embedder, Llm, PageFetcher, Reranker
-from app.providers.calls.policy import CallPolicy
+from app.providers.calls import RemoteCalls
 from app.recognition.process import Recogniser
-from app.shapes import AllowedHosts, Facet, FeedbackOptions, Guidance, Reordering, Restriction, SourceRoots
+from app.shapes import AllowedHosts, Facet, FeedbackOptions, Restriction, SourceRoots
 from app.store.connection.read_routes import ReadRoute
 from app.store.connection.transactions import Database
-from app.store.facets.document_ids import IdCache
 from app.store.maintenance.standby import Standby
 
 CACHED_VALUES, FACETS_TTL_S = 200_000, 3_600
@@ -61,8 +60,6 @@ class Services:
     chunking_options: ChunkingOptions = field(default_factory=ChunkingOptions)
     parse_limits: ParseLimits = field(default_factory=ParseLimits)
     budget: Budget = field(default_factory=Budget)
-    candidates: int = 100
-    rrf_k: int = 60
     expected_schema: tuple[str, int] = ("", 0)
     target_schema: tuple[str, int] | None = None
     llm: Llm | None = None
@@ -70,8 +67,6 @@ class Services:
     recogniser: Recogniser | None = None
     pages: PageFetcher | None = None
     fetch_hosts: AllowedHosts = field(default_factory=AllowedHosts)
-    guidance: Guidance = field(default_factory=Guidance)
-    reordering: Reordering = field(default_factory=Reordering)
     feedback: FeedbackOptions = field(default_factory=FeedbackOptions)
     tools: frozenset[str] = frozenset()
     local_token: str = ""
@@ -81,7 +76,6 @@ class Services:
     facet_cache: TTLCache[Hashable, Sequence[Facet]] = field(
         default_factory=lambda: TTLCache(CACHED_VALUES, FACETS_TTL_S, getsizeof=_values_in)
     )
-    facet_ids: IdCache = field(default_factory=IdCache)
     synonym_cache: SynonymCache = field(default_factory=SynonymCache)
     source_names: SourceNames = field(default_factory=SourceNames)
     cache: VectorCache = field(default_factory=VectorCache)
@@ -104,7 +98,7 @@ class Services:
         return self if self.db.audience is None else replace(self, db=self.db.whole)
 
     @property
-    def policies(self) -> list[CallPolicy]:
-        """The call policies of the remote models."""
-        found = map(base.policy_of, (self.embedder, self.llm, self.reranker))
-        return [policy for policy in found if policy is not None]
+    def remote_calls(self) -> list[RemoteCalls]:
+        """The calls of the remote models."""
+        found = map(base.calls_of, (self.embedder, self.llm, self.reranker))
+        return [calls for calls in found if calls is not None]

@@ -16,10 +16,10 @@ from typing import Any
 from uuid import UUID
 
 from app import errors
-from app.pipelines.running import stage_times, user_threads
+from app.pipelines.running import offload, stage_times
 from app.pipelines.running.services import Services
 from app.pipelines.running.stage_times import StageTimes
-from app.providers.calls import policy
+from app.providers import failures
 from app.store.connection.transactions import Database, Transaction, Writing
 from app.store.jobs import jobs
 from app.store.jobs.jobs import Job
@@ -60,6 +60,7 @@ class JobKind:
         is_cancellable: Whether the user may cancel a job.
         on_failure: The kind of job that is queued when a job fails or is cancelled.
         kept: How many finished jobs of a user with the same payload are kept; None for all.
+        gives_up: Whether a job fails after too many failures or attempts; otherwise it is tried until it succeeds.
         runs_with: Whether a process with these services can do the work.
     """
 
@@ -69,6 +70,7 @@ class JobKind:
     is_cancellable: bool = True
     on_failure: str | None = None
     kept: int | None = None
+    gives_up: bool = True
     runs_with: Callable[[Services], bool] = lambda _services: True
 
     async def add(self, db: Writing, payload: Mapping[str, Any]) -> UUID:
@@ -190,9 +192,9 @@ async def run_next(
     if served is not None:
         served.note(job.user_id)
     run = Run(services, by_name[job.kind], job)
-    user_threads.work_for(job.user_id)
+    offload.work_for(job.user_id)
     try:
-        if job.attempts > jobs.MAX_ATTEMPTS:
+        if job.attempts > jobs.MAX_ATTEMPTS and run.kind.gives_up:
             raise errors.Conflict("The job has been started too often.")
         return job.kind, await _leased(run)
     except ClaimLost:
@@ -204,7 +206,7 @@ async def run_next(
                 await jobs.release(shared, job)
         raise
     except Exception as error:
-        await _record_failure(services.db, job, error)
+        await _record_failure(run, error)
         raise
 
 
@@ -236,17 +238,19 @@ async def _renew(run: Run) -> None:
                     return
 
 
-async def _record_failure(db: Database, job: Job, error: Exception) -> None:
-    """Queue the job again, unless another attempt would fail too or too many have failed.
+async def _record_failure(run: Run, error: Exception) -> None:
+    """Queue the job again, unless its kind gives up because another attempt would fail too or too many have failed.
 
     Failures because a remote model is not available are not too many: the job waits for the end of the outage.
     """
+    job = run.job
     code = error.code if isinstance(error, errors.StepwellError) else type(error).__name__
     is_refused = isinstance(error, errors.StepwellError) and error.status < 500
-    is_outage = policy.is_outage(error)
+    is_outage = failures.is_outage(error)
     pause_s = min(RETRY_S * 2 ** min(job.failures, 10), OUTAGE_RETRY_S if is_outage else MAX_RETRY_S)
-    async with db.shared() as shared:
-        if is_refused or (job.failures + 1 >= jobs.MAX_FAILURES and not is_outage):
+    is_final = is_refused or (job.failures + 1 >= jobs.MAX_FAILURES and not is_outage)
+    async with run.db.shared() as shared:
+        if is_final and run.kind.gives_up:
             await jobs.fail(shared, job, error=code)
         else:
             await jobs.retry_later(shared, job, error=code, after_s=pause_s)

@@ -8,11 +8,12 @@ from uuid import UUID
 
 from app.pipelines.guidance.guidance import AppliedGuidance
 from app.pipelines.guidance.matching import EntityMatches
+from app.pipelines.requests.search_request import SearchRequest
 from app.pipelines.running.context import SearchContext
 from app.pipelines.search.understanding import Understanding
 from app.ranking import relevance
 from app.ranking.fusion_plan import FusionPlan
-from app.shapes import Hit, HybridRequest, HybridResult, ParsedQuery, Query
+from app.shapes import Hit, HybridRequest, HybridResult, ParsedQuery
 from app.store.search import recall
 
 
@@ -63,7 +64,7 @@ class Candidates:
     `relaxed`: a looser request than the query's was run.
     """
 
-    query: Query
+    query: SearchRequest
     recalled: Recalled
     matches: EntityMatches
     guidance: AppliedGuidance
@@ -72,7 +73,7 @@ class Candidates:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranked:
     """The candidates of a search and its hits in their final order."""
 
     candidates: Candidates

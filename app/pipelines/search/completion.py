@@ -10,28 +10,27 @@ from uuid import UUID
 
 from app.pipelines.guidance.guidance import MIN_ABOUTNESS, AppliedGuidance
 from app.pipelines.guidance.matching import EntityMatches
+from app.pipelines.requests.search_request import SearchRequest
 from app.pipelines.running.context import SearchContext
 from app.pipelines.search import dating, snippets, synonyms
-from app.pipelines.search.candidates import Candidates, Page, Ranking, Recalled
+from app.pipelines.search.candidates import Candidates, Page, Ranked, Recalled
 from app.ranking import confidence, relevance
 from app.ranking.fusion_plan import FusionPlan
-from app.shapes import Answer, Candidate, Detail, EntityMatch, Filters, Hit, HybridResult, Json, Query, rrf
+from app.shapes import Answer, Candidate, EntityMatch, Filters, Hit, HybridResult, Json, rrf
 from app.text.queries import grammar, literal_matches
 
 log = logging.getLogger(__name__)
 
-PREVIEW_CHARACTERS = 240
 
-
-async def run(ranking: Ranking, page: Page, context: SearchContext) -> Answer:
+async def run(ranking: Ranked, page: Page, context: SearchContext) -> Answer:
     """The answer to a query with the hits of a page. Raises DatabaseUnavailable."""
     found = ranking.candidates
     completion = Completion.of(found)
     shown = [completion.complete(hit) for hit in page.hits]
-    if found.query.snippets:
+    if found.query.detail == "compact":
         shown = await snippets.added(shown, texts_of(page.hits), found.recalled, context)
     answer = answer_of(found.query, found.recalled, context, replace(page, hits=tuple(shown)))
-    return with_entities(answer, found.matches, found.guidance)
+    return with_entities(answer, found.matches, found.guidance, is_forced=found.query.is_guided)
 
 
 def texts_of(hits: Sequence[Hit]) -> dict[UUID, str]:
@@ -40,7 +39,7 @@ def texts_of(hits: Sequence[Hit]) -> dict[UUID, str]:
     return {one.candidate.chunk_id: one.candidate.content for one in every}
 
 
-def answer_of(query: Query, recalled: Recalled, context: SearchContext, page: Page) -> Answer:
+def answer_of(query: SearchRequest, recalled: Recalled, context: SearchContext, page: Page) -> Answer:
     """The answer to a query with the completed hits of a page."""
     parsed, plan, result, shown = recalled.parsed, recalled.plan, recalled.result, page.hits
     scale = recalled.scale
@@ -62,11 +61,12 @@ def answer_of(query: Query, recalled: Recalled, context: SearchContext, page: Pa
         detail=query.detail,
         next_cursor=page.next_cursor,
         explain=_query_explained(query, recalled, context) if query.explain else None,
+        excluded=parsed.excluded,
     )
 
 
-def with_entities(answer: Answer, matches: EntityMatches, applied: AppliedGuidance) -> Answer:
-    """The answer with the entities that the query refers to, and whether they guided it."""
+def with_entities(answer: Answer, matches: EntityMatches, applied: AppliedGuidance, *, is_forced: bool) -> Answer:
+    """The answer with the entities that the query refers to, and whether they guided it, if that was forced."""
     boosts = [hit.boost for hit in answer.hits if hit.boost]
     if boosts:
         moved = sum(abs(boost.moved) for boost in boosts)
@@ -86,6 +86,7 @@ def with_entities(answer: Answer, matches: EntityMatches, applied: AppliedGuidan
     return replace(
         answer,
         search_mode="two_pass" if applied.links else "flat",
+        guided=bool(applied.links) if is_forced else None,
         fallback_reason=answer.fallback_reason or applied.fallback_reason,
         query_type="entity" if is_entity_query else answer.query_type,
         entities=tuple(referred),
@@ -122,7 +123,7 @@ class Completion:
     than the query's has found the hits.
     """
 
-    query: Query
+    query: SearchRequest
     recalled: Recalled
     surely_linked: frozenset[UUID]
     relaxed: bool
@@ -133,7 +134,7 @@ class Completion:
         return cls(found.query, found.recalled, found.guidance.surely_linked, found.relaxed)
 
     def complete(self, ranked: Hit) -> Hit:
-        """The hit, and those in its `more`, with confidence, strategies, explanation and the text of `query.detail`."""
+        """The hit, and those in its `more`, with confidence, strategies and explanation."""
         candidate = ranked.candidate
         is_linked = candidate.document_id in self.surely_linked
         hit = hit_of(ranked, self.query, self.recalled, relaxed=self.relaxed, is_linked=is_linked)
@@ -151,15 +152,15 @@ class Completion:
         )
 
     def is_wanted(self, ranked: Hit) -> bool:
-        """Whether the hit has at least `query.min_confidence` and `query.min_relevance`."""
-        level, least = self.query.min_confidence, self.query.min_relevance
+        """Whether the hit has at least the minimum confidence and relevance of the query."""
+        level, least = self.query.ranking.min_confidence, self.query.ranking.min_relevance
         hit = self.complete(ranked)
         is_relevant = least is None or (hit.relevance is not None and hit.relevance >= least)
         return is_relevant and (level is None or confidence.at_least(hit.confidence, level))
 
 
-def hit_of(ranked: Hit, query: Query, recalled: Recalled, *, relaxed: bool, is_linked: bool) -> Hit:
-    """A ranked hit with its confidence, the strategies that found it, and as much text as `query.detail` asks for.
+def hit_of(ranked: Hit, query: SearchRequest, recalled: Recalled, *, relaxed: bool, is_linked: bool) -> Hit:
+    """A ranked hit with its confidence and the strategies that found it.
 
     `is_linked`: to an entity that the query is almost certainly about. Its score is capped to 0 to 1: it may be outside
     while hits are ordered.
@@ -176,22 +177,14 @@ def hit_of(ranked: Hit, query: Query, recalled: Recalled, *, relaxed: bool, is_l
         level = confidence.of(candidate, query_type=parsed.query_type, exact=exact, relaxed=relaxed, entity=is_linked)
     legs = [name for name, rank in (("vector", candidate.vector_rank), ("text", candidate.text_rank)) if rank]
     legs += ["entity"] if is_linked else []
-    explain = _hit_explained(candidate, recalled.plan, query.k) if query.explain else None
-    shown = with_detail(candidate, query.detail)
-    if (score := _shown(candidate.score)) != candidate.score:
-        shown = replace(shown, score=score)
+    explain = _hit_explained(candidate, recalled.plan, query.ranking.k) if query.explain else None
+    score = _shown(candidate.score)
+    shown = candidate if score == candidate.score else candidate.with_score(score)
     source = recalled.source_names.get(candidate.source_id) if candidate.source_id else None
     return Hit(shown, level, (*legs, *reasons), relevant, explain, source=source)
 
 
-def with_detail(candidate: Candidate, detail: Detail) -> Candidate:
-    """The candidate with as much of its text as `detail` includes."""
-    if detail in ("full", "compact"):
-        return candidate
-    return replace(candidate, content="" if detail == "ids" else candidate.content[:PREVIEW_CHARACTERS])
-
-
-def why_empty(filters: Filters, excluded: tuple[object, ...], result: HybridResult) -> str:
+def why_empty(filters: Filters, excluded: Sequence[object], result: HybridResult) -> str:
     """The `fallback_reason` of an answer without hits."""
     if not result.corpus_chunks:
         return "no_documents"
@@ -238,7 +231,7 @@ def capped(score: float) -> dict[str, Any]:
     return {**step, "score": shown}
 
 
-def _query_explained(query: Query, recalled: Recalled, context: SearchContext) -> dict[str, Any]:
+def _query_explained(query: SearchRequest, recalled: Recalled, context: SearchContext) -> dict[str, Any]:
     """The query's terms, weights and operators, the plan of the vector leg, and the size of the corpus.
 
     Frequencies are those among all documents, so that a caller who does not see all does not get them.
@@ -267,9 +260,9 @@ def _query_explained(query: Query, recalled: Recalled, context: SearchContext) -
         "text_candidates": result.text_found,
         **({} if is_restricted else {"chunks": result.corpus_chunks}),
         "chunks_in_scope": result.scope_chunks,
-        "rerank": query.rerank,
-        "mmr": query.mmr,
-        "recency": None if (recency := dating.applied(query)) is None else asdict(recency),
+        "rerank": query.ranking.rerank,
+        "mmr": query.ranking.mmr,
+        "recency": None if (recency := dating.applied(query)) is None else recency.model_dump(),
         "relevance": _relevance_explained(recalled),
     }
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from app.pipelines.requests.search_request import Recency, SearchRequest
 from app.pipelines.running.context import SearchContext
 from app.ranking import recency
-from app.shapes import FusionUsed, Hit, Query, Recency
+from app.shapes import FusionUsed, Hit
 from app.store.connection.transactions import retry_read
 from app.store.documents import document_dates
 from app.text.queries import newest
@@ -16,9 +17,11 @@ from app.text.queries import newest
 MICROSECONDS_OF_DAY = 86_400_000_000
 
 
-def applied(query: Query) -> Recency | None:
+def applied(query: SearchRequest) -> Recency | None:
     """How the query weighs the age of documents; None if it does not, or only when it asks for the newest."""
-    given = query.recency
+    given = query.ranking.recency
+    if given == "auto":
+        given = Recency(only_if_asked=True)
     return None if given is None or (given.only_if_asked and not newest.is_asked(query.text)) else given
 
 
@@ -33,7 +36,7 @@ async def run(hits: Sequence[Hit], options: Recency, fusion: FusionUsed, context
 @retry_read
 async def _dates(document_ids: set[UUID], options: Recency, context: SearchContext) -> dict[UUID, int]:
     async with context.services.db.reading(context.user_id) as reading:
-        return await document_dates.of(reading, document_ids, key=options.field)
+        return await document_dates.of(reading, document_ids, key=options.key)
 
 
 @dataclass(frozen=True, slots=True)

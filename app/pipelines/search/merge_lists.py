@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 from app import errors
-from app.pipelines.running import model_switch, offload, query_vector, turns
+from app.concurrency.limiter import UNLIMITED, Released
+from app.pipelines.running import model_switch, offload, query_vector
 from app.pipelines.running.context import SearchContext
 from app.pipelines.running.services import Services
-from app.pipelines.running.turns import SearchTurn
 from app.pipelines.search import rerank
 from app.pipelines.search.rerank import RerankPassage
 from app.ranking import merge
 from app.ranking.merge import HopHit, Scored
-from app.shapes import Candidate, Degraded, Json, Reordering, Rerank, Vector
+from app.shapes import Candidate, Degraded, Json, Rerank, Vector
+from app.shapes.kinds import ListMerge
 from app.store.connection.transactions import Database, retry_read
 from app.store.documents import chunks
 
-Method = Literal["rrf", "classic"]
 Known = Mapping[UUID, tuple[Candidate, float | None]]
 HIT_COST = 100
 """Cost of merging one hit, in units of `offload.run`."""
@@ -75,11 +75,12 @@ class MergeRequest:
     lists: Sequence[HitList]
     limit: int = 10
     k: int = 60
-    method: Method = "rrf"
+    method: ListMerge = "rrf"
     query: str | None = None
     rerank: Rerank = "none"
     mmr: bool = False
-    reordering: Reordering = field(default_factory=Reordering)
+    rerank_weight: float = 0.5
+    mmr_lambda: float = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class MergeResult:
 
 
 @model_switch.repeated
-async def run(merging: MergeRequest, services: Services, turn: SearchTurn = turns.UNLIMITED) -> MergeResult:
+async def run(merging: MergeRequest, services: Services, turn: Released = UNLIMITED) -> MergeResult:
     """The hits of all lists as one list, re-ranked and diversified as requested.
 
     Only chunks of the user are read. Raises BadRequest without the query that a re-ranking needs,
@@ -106,7 +107,7 @@ async def run(merging: MergeRequest, services: Services, turn: SearchTurn = turn
     if merging.rerank == "none" and not merging.mmr:
         return MergeResult(merged[: merging.limit], len(merged))
     context = SearchContext(services, merging.user_id, turn)
-    async with context.running(work="merge"):
+    with context.timed("total"):
         hits = await _reordered(merged, merging, context)
     return MergeResult(hits[: merging.limit], len(merged), context.degraded)
 
@@ -119,13 +120,13 @@ async def _reordered(merged: Sequence[RankedHit], merging: MergeRequest, context
     known = await _chunks(best, merging, vector, db=context.services.db)
     passages = [_passage(one, known) for one in merged]
     options = rerank.RerankOptions(
-        merging.user_id,
         merging.query,
         vector,
         merging.rerank,
         merging.mmr,
         merging.limit,
-        reordering=merging.reordering,
+        rerank_weight=merging.rerank_weight,
+        mmr_lambda=merging.mmr_lambda,
     )
     ordered = await rerank.run(passages, options, context)
     context.degraded += ordered.degraded
@@ -160,7 +161,7 @@ def _passage(merged: RankedHit, known: Known) -> RerankPassage:
     return RerankPassage(merged.score, chunk_id, rerank.text_of(candidate), cosine)
 
 
-def fused(lists: Sequence[HitList], *, k: int, method: Method) -> list[RankedHit]:
+def fused(lists: Sequence[HitList], *, k: int, method: ListMerge) -> list[RankedHit]:
     """The hits of all lists as one. `score` is `combined_score` as a share of the best that the lists allow."""
     hits: dict[str, InputHit] = {}
     hops: dict[str, int] = {}
@@ -202,7 +203,7 @@ def _classic(
     return merge.classic(found)
 
 
-def _best_possible(lists: Sequence[HitList], k: int, method: Method) -> float:
+def _best_possible(lists: Sequence[HitList], k: int, method: ListMerge) -> float:
     if method == "rrf":
         return sum(ranking.weight for ranking in lists) / (k + 1) or 1.0
     by_hop: dict[int, float] = {}

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from app.pipelines.requests.search_request import SearchRequest
 from app.pipelines.running.context import SearchContext
 from app.pipelines.search import dating, rerank, stale_chunks
 from app.pipelines.search.candidates import Recalled
-from app.shapes import Hit, Query
+from app.shapes import Hit
 from app.store.connection.transactions import retry_read
 
 
 async def run(
-    query: Query, hits: Sequence[Hit], recalled: Recalled, context: SearchContext, *, keep_all: bool
+    query: SearchRequest, hits: Sequence[Hit], recalled: Recalled, context: SearchContext, *, keep_all: bool
 ) -> list[Hit]:
     """The hits in the order that re-ranking, age and MMR give them; `keep_all` keeps those that MMR does not select."""
     if (recency := dating.applied(query)) is not None:
-        hits = await _reordered(replace(query, mmr=False), hits, recalled, context, keep_all=True)
+        hits = await _reordered(query.tuned(mmr=False), hits, recalled, context, keep_all=True)
         is_replaced = any("rerank" in (hit.explain or {}) for hit in hits)
         hits = await dating.run(hits, recency, "convex" if is_replaced else recalled.plan.fusion, context)
-        query = replace(query, rerank="none")
+        query = query.tuned(rerank="none")
     return await _reordered(query, hits, recalled, context, keep_all=keep_all)
 
 
 async def _reordered(
-    query: Query, hits: Sequence[Hit], recalled: Recalled, context: SearchContext, *, keep_all: bool
+    query: SearchRequest, hits: Sequence[Hit], recalled: Recalled, context: SearchContext, *, keep_all: bool
 ) -> list[Hit]:
     """The hits re-ranked and diversified, if that is wanted."""
     if not rerank.is_wanted(query):
@@ -35,7 +35,7 @@ async def _reordered(
         ordered = await rerank.hits(hits, options, context)
     context.degraded += ordered.degraded
     ranked = rerank.applied(hits, ordered)
-    return await _still_stored(ranked, context) if query.rerank == "provider" else ranked
+    return await _still_stored(ranked, context) if query.ranking.rerank == "provider" else ranked
 
 
 @retry_read

@@ -19,16 +19,20 @@ import struct
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any
+
+from pydantic import BaseModel
 
 from app import errors
+from app.pipelines.requests.search_request import SearchRequest
+from app.pipelines.requests.similar_request import SimilarRequest
 from app.pipelines.running import offload
 from app.pipelines.running.context import SearchContext
 from app.pipelines.search import stale_chunks
-from app.pipelines.search.candidates import Page, Ranking
+from app.pipelines.search.candidates import Page, Ranked
 from app.pipelines.search.completion import Completion
 from app.ranking import duplicates, grouping
-from app.shapes import Hit, HybridRequest, HybridResult, Query, limits
+from app.shapes import Hit, HybridRequest, HybridResult, limits
 from app.store.connection.transactions import retry_read
 from app.store.search import recall
 
@@ -100,52 +104,37 @@ class HybridRun:
         return [] if self.is_exhausted else wider if self.is_whole else [base, *wider]
 
 
-def identity(query: Query) -> Query:
-    """The query without what does not change its results, so that it may differ between pages."""
-    return replace(query, cursor=None, detail="full", explain=False, snippets=False)
+def of_query(query: SearchRequest, context: SearchContext) -> PageRequest:
+    """The page that a search asks for. Raises `invalid_cursor`."""
+    return request_of(query, {"explain": False}, context)
 
 
-def of_query(query: Query, audience: str | None) -> PageRequest:
-    """The page that a query asks for. Raises InvalidCursor."""
-    return request_of((identity(query), audience), query.cursor, query)
+def request_of(query: SearchRequest | SimilarRequest, same: Mapping[str, Any], context: SearchContext) -> PageRequest:
+    """The page that the cursor of a request refers to, the first one without a cursor.
 
-
-class PagedQuery(Protocol):
-    """What a query says of its pages."""
-
-    @property
-    def limit(self) -> int: ...
-
-    @property
-    def group_size(self) -> int | None: ...
-
-    @property
-    def collapse(self) -> bool: ...
-
-
-def request_of(identified: tuple[object, str | None], cursor: str | None, query: PagedQuery) -> PageRequest:
-    """The page that a cursor refers to, the first one without a cursor.
-
-    `identified` is the dataclass of the request without what does not change the results, and the caller's audience.
-    Raises InvalidCursor if the cursor is malformed or was made for another request, or for who sees something else.
+    `same` are values of fields that may differ between the pages, besides the cursor and the detail. Raises
+    `invalid_cursor` if the cursor is malformed or was made for another request, or for who sees something else.
     """
+    identity = query.model_copy(update={"cursor": None, "detail": "full", **same})
+    identified = (identity, context.user_id, context.services.db.audience)
     digest = _digest(json.dumps(identified, sort_keys=True, default=_as_json).encode())
+    cursor = query.cursor
     if cursor is None:
-        return PageRequest(digest, query.limit, int(time.time() // 60), query.group_size, query.collapse)
+        return PageRequest(digest, query.limit, int(time.time() // 60), query.group_size, query.is_collapsed)
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
         fields = _CURSOR.unpack(base64.b64decode(padded, altchars=b"-_", validate=True))
     except (ValueError, struct.error) as error:
-        raise errors.InvalidCursor from error
+        raise errors.BadRequest(errors.INVALID_CURSOR, field="cursor", code="invalid_cursor") from error
     user_version, offset, minute, made_for, before = fields
     if made_for != digest or not 0 < offset < limits.MAX_RESULTS:
-        raise errors.InvalidCursor
-    wanted = PageRequest(digest, query.limit, minute, query.group_size, query.collapse)
+        raise errors.BadRequest(errors.INVALID_CURSOR, field="cursor", code="invalid_cursor")
+    wanted = PageRequest(digest, query.limit, minute, query.group_size, query.is_collapsed)
     return replace(wanted, offset=offset, version=user_version, before=before)
 
 
-async def of_ranking(ranking: Ranking, page: PageRequest, context: SearchContext) -> Page:
-    """The page of the results that the ranked hits of a search begin. Raises StaleCursor and DatabaseUnavailable."""
+async def of_ranking(ranking: Ranked, page: PageRequest, context: SearchContext) -> Page:
+    """The page of the results that the ranked hits of a search begin. Raises `stale_cursor` and DatabaseUnavailable."""
     found, recalled = ranking.candidates, ranking.candidates.recalled
     is_whole = not found.guidance.links and (
         len(ranking.hits) == len(recalled.result.candidates) < recalled.request.limit
@@ -170,7 +159,7 @@ async def read(
     """The page of the list of results that the hits begin.
 
     `run` is what the hits were retrieved with, and is continued if they do not reach the end of the page; without it
-    the list ends with them. Hits that are not wanted are left out. Raises StaleCursor if the user's version or the
+    the list ends with them. Hits that are not wanted are left out. Raises `stale_cursor` if the user's version or the
     results before the page are not those of the cursor, and DatabaseUnavailable.
     """
     found = list(hits)
@@ -249,12 +238,12 @@ def _at_most(hit: Hit, lowest: float) -> Hit:
 
 
 def _check(results: Sequence[Hit], page: PageRequest, context: SearchContext) -> None:
-    """Raises StaleCursor."""
+    """Raises `stale_cursor`."""
     if page.version is None:
         return
     is_same_version = context.version is not None and context.version.data == page.version
     if not is_same_version or _digest_of(results[: page.offset]) != page.before:
-        raise errors.StaleCursor
+        raise errors.Conflict(errors.STALE_CURSOR, field="cursor", code="stale_cursor")
 
 
 def _cursor(results: Sequence[Hit], page: PageRequest, context: SearchContext) -> str:
@@ -274,7 +263,9 @@ def _digest(content: bytes) -> bytes:
 
 
 def _as_json(value: object) -> object:
-    """A dataclass or mapping as a dictionary, other values as text."""
+    """A model, dataclass or mapping as a dictionary, other values as text."""
+    if isinstance(value, BaseModel):
+        return dict(value)
     if dataclasses.is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     return dict(value) if isinstance(value, Mapping) else str(value)

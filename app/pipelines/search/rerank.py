@@ -9,17 +9,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
 from app import errors
 from app.pipelines.documents import document_drafts
+from app.pipelines.requests.search_request import SearchRequest
 from app.pipelines.running import offload
 from app.pipelines.running.context import SearchContext
 from app.ranking import mmr, rescoring
-from app.shapes import Candidate, Degraded, Hit, Json, Query, Reordering, Rerank, Vector
-from app.store.connection.transactions import Database, retry_read
+from app.shapes import Candidate, Degraded, Hit, Json, Rerank, Vector
+from app.store.connection.transactions import retry_read
 from app.store.search import similarity_matrix
 from app.store.search.similarity_matrix import Near
 
@@ -28,16 +29,19 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RerankOptions:
-    """How to re-rank, for which query and how many; `keep_all` if a later step may drop any of the passages."""
+    """How to re-rank, for which query and how many; `keep_all` if a later step may drop any of the passages.
 
-    user_id: str
+    `rerank_weight` is that of the cosine, `mmr_lambda` that of the score in MMR.
+    """
+
     text: str | None
     vector: Vector | None
     rerank: Rerank
     mmr: bool
     limit: int
     keep_all: bool = False
-    reordering: Reordering = field(default_factory=Reordering)
+    rerank_weight: float = 0.5
+    mmr_lambda: float = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,7 @@ class Reranking:
 
 async def run(passages: Sequence[RerankPassage], request: RerankOptions, context: SearchContext) -> Reranking:
     """Re-rank the best passages, then diversify them by MMR. Raises DatabaseUnavailable."""
-    near = await _near(passages, request, db=context.services.db)
+    near = await _near(passages, request, context)
     new_scores = await _new_scores(passages, request, near, context) if passages and request.rerank != "none" else {}
     failed = bool(passages) and request.rerank != "none" and not new_scores
     if failed:
@@ -80,10 +84,13 @@ async def run(passages: Sequence[RerankPassage], request: RerankOptions, context
     return Reranking(ranked, ("reranker_failed",) if failed else ())
 
 
-def options_of(query: Query, text: str, vector: Vector | None, *, keep_all: bool = False) -> RerankOptions:
+def options_of(query: SearchRequest, text: str, vector: Vector | None, *, keep_all: bool = False) -> RerankOptions:
     """The options of a search for this text; `keep_all` keeps the hits that MMR does not select, after the others."""
     keep_all = keep_all or _may_use_all(query)
-    return RerankOptions(query.user_id, text, vector, query.rerank, query.mmr, query.limit, keep_all, query.reordering)
+    ranking = query.ranking
+    return RerankOptions(
+        text, vector, ranking.rerank, ranking.mmr, query.limit, keep_all, ranking.rerank_weight, ranking.mmr_lambda
+    )
 
 
 async def hits(found: Sequence[Hit], request: RerankOptions, context: SearchContext) -> Reranking:
@@ -95,9 +102,9 @@ async def hits(found: Sequence[Hit], request: RerankOptions, context: SearchCont
     return await run(passages, request, context)
 
 
-def _may_use_all(query: Query) -> bool:
-    """Whether hits beyond the first `query.limit` are used: by a filter, by grouping, or on a later page."""
-    return query.has_minimum or query.group_size is not None or query.cursor is not None
+def _may_use_all(query: SearchRequest) -> bool:
+    """Whether hits beyond the first `query.limit` are used: by a filter, where hits are merged, or on a later page."""
+    return query.has_minimum or query.is_collapsed or query.group_size is not None or query.cursor is not None
 
 
 def applied(found: Sequence[Hit], ordered: Reranking) -> list[Hit]:
@@ -118,9 +125,9 @@ def pool_size(limit: int) -> int:
     return rescoring.pool_size(limit)
 
 
-def is_wanted(query: Query) -> bool:
+def is_wanted(query: SearchRequest) -> bool:
     """Whether a query requests re-ranking or MMR."""
-    return query.rerank != "none" or query.mmr
+    return query.ranking.rerank != "none" or query.ranking.mmr
 
 
 def text_of(candidate: Candidate) -> str:
@@ -129,7 +136,9 @@ def text_of(candidate: Candidate) -> str:
     return document_drafts.text_below(candidate.title, candidate.heading_path, content)
 
 
-async def _near(passages: Sequence[RerankPassage], request: RerankOptions, *, db: Database) -> Mapping[UUID, Near]:
+async def _near(
+    passages: Sequence[RerankPassage], request: RerankOptions, context: SearchContext
+) -> Mapping[UUID, Near]:
     """Cosines of the stored chunks: to the query if any is unknown, and to each other for MMR."""
     known = [
         passage for passage in passages[: max(request.limit, rescoring.pool_size(request.limit))] if passage.chunk_id
@@ -137,12 +146,14 @@ async def _near(passages: Sequence[RerankPassage], request: RerankOptions, *, db
     unknown = request.rerank == "cosine" and request.vector is not None and any(p.cosine is None for p in known)
     if not known or not (unknown or request.mmr):
         return {}
-    return await _read_near(db, request, list(dict.fromkeys(passage.chunk_id for passage in known if passage.chunk_id)))
+    return await _read_near(
+        context, request, list(dict.fromkeys(passage.chunk_id for passage in known if passage.chunk_id))
+    )
 
 
 @retry_read
-async def _read_near(db: Database, request: RerankOptions, chunk_ids: Sequence[UUID]) -> Mapping[UUID, Near]:
-    async with db.reading(request.user_id) as reading:
+async def _read_near(context: SearchContext, request: RerankOptions, chunk_ids: Sequence[UUID]) -> Mapping[UUID, Near]:
+    async with context.services.db.reading(context.user_id) as reading:
         return await similarity_matrix.of(reading, chunk_ids, vector=request.vector, among=request.mmr)
 
 
@@ -185,7 +196,7 @@ def _blended(
     if request.rerank != "cosine" or not new_scores:
         return new_scores
     best = range(min(len(passages), rescoring.pool_size(request.limit)))
-    weight = request.reordering.rerank_weight
+    weight = request.rerank_weight
     return {
         position: rescoring.blended(passages[position].score, new_scores.get(position), weight=weight)
         for position in best
@@ -203,7 +214,7 @@ def _ranked(
         step: dict[str, Any] = {
             "by": request.rerank,
             "value": new_scores.get(one.position),
-            "weight": request.reordering.rerank_weight if request.rerank == "cosine" else 1.0,
+            "weight": request.rerank_weight if request.rerank == "cosine" else 1.0,
             "limit": None if one.position in blended else limit,
             "place_before": one.position + 1,
             "score_before": passages[one.position].score,
@@ -224,7 +235,7 @@ def _diversified(
     best = ranked[:pool]
     similarity = _similarity([passages[one.position] for one in best], near)
     limit = pool if request.keep_all else request.limit
-    trade = request.reordering.mmr_lambda
+    trade = request.mmr_lambda
     chosen = mmr.select([one.score for one in best], similarity, limit=limit, trade=trade)
     selected = [_explained(best[one.position], one, trade) for one in chosen]
     return [*selected, *ranked[pool:]] if request.keep_all else selected

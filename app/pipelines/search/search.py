@@ -5,69 +5,71 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app import errors
+from app.concurrency.limiter import UNLIMITED, Released
 from app.pipelines.guidance import guidance, matching
 from app.pipelines.guidance.guidance import AppliedGuidance, Unguided
 from app.pipelines.guidance.matching import EntityMatches
-from app.pipelines.running import model_switch, turns
+from app.pipelines.requests.search_request import SearchRequest
+from app.pipelines.running import model_switch
 from app.pipelines.running.context import SearchContext
 from app.pipelines.running.services import Services
-from app.pipelines.running.turns import SearchTurn
 from app.pipelines.search import completion, corrections, ordering, pages, relaxation, synonyms, understanding
-from app.pipelines.search.candidates import Candidates, Ranking, Recalled
+from app.pipelines.search.candidates import Candidates, Ranked, Recalled
 from app.pipelines.search.understanding import Understanding
 from app.ranking import relevance
-from app.shapes import Answer, HybridResult, Query
+from app.shapes import Answer, HybridResult
 from app.store.connection.transactions import retry_read
 from app.store.search import recall
-from app.text.words import cleaning
 
 
 @model_switch.repeated
-async def run(query: Query, services: Services, turn: SearchTurn = turns.UNLIMITED) -> Answer:
+async def run(query: SearchRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> Answer:
     """Answer one query with the model whose vectors are stored; see `answer`."""
-    return await answer(query, services, turn)
+    return await answer(query, user_id, services, turn)
 
 
-async def answer(query: Query, services: Services, turn: SearchTurn = turns.UNLIMITED) -> Answer:
+async def answer(query: SearchRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> Answer:
     """Answer one query.
 
-    Raises BlankQuery, BadRequest for a minimum relevance with a model that is not calibrated, InvalidCursor,
-    StaleCursor, DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over. A failing embedder or
-    re-ranker degrades the answer instead.
+    Raises BadRequest for a minimum relevance with a model that is not calibrated, `invalid_cursor`,
+    `stale_cursor`, DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over. A failing embedder
+    or re-ranker degrades the answer instead.
     """
     check(query, services)
-    context = SearchContext(services, query.user_id, turn)
-    async with context.running():
-        wanted = pages.of_query(query, services.db.audience)
+    query = query.completed(mode="auto")
+    context = SearchContext(services, user_id, turn)
+    with context.timed("total"):
+        wanted = pages.of_query(query, context)
         context.moment = wanted.moment
         ranking = await ranked(query, context)
         page = await pages.of_ranking(ranking, wanted, context)
         return await completion.run(ranking, page, context)
 
 
-def check(query: Query, services: Services) -> None:
-    """Raises BlankQuery without a vector, and BadRequest for a minimum relevance that cannot be assessed."""
-    if query.vector is None and cleaning.is_blank(query.text):
-        raise errors.BlankQuery
-    if query.min_relevance is None:
+def check(query: SearchRequest, services: Services) -> None:
+    """Raises BadRequest for a minimum relevance that cannot be assessed."""
+    if query.ranking.min_relevance is None:
         return
     model = services.embedder.model.name
     if not relevance.is_calibrated(model):
         raise errors.BadRequest(
-            f"Relevance is not calibrated for the embedding model {model}: use min_confidence.", field="min_relevance"
+            f"Relevance is not calibrated for the embedding model {model}: use ranking.min_confidence.",
+            field="ranking.min_relevance",
         )
-    if cleaning.is_blank(query.text):
-        raise errors.BadRequest("A vector alone has no relevance: use min_vector_score.", field="min_relevance")
+    if query.query is None:
+        raise errors.BadRequest(
+            "A vector alone has no relevance: use ranking.min_vector_score.", field="ranking.min_relevance"
+        )
 
 
-async def ranked(query: Query, context: SearchContext, *, keep_all: bool = False) -> Ranking:
+async def ranked(query: SearchRequest, context: SearchContext, *, keep_all: bool = False) -> Ranked:
     """The hits in their final order; `keep_all` keeps those that MMR does not select, after the others."""
     found = await candidates(query, context, ahead=1)
     hits = await ordering.run(query, found.hits, found.recalled, context, keep_all=keep_all)
-    return Ranking(found, hits)
+    return Ranked(found, hits)
 
 
-async def candidates(query: Query, context: SearchContext, *, ahead: int = 0) -> Candidates:
+async def candidates(query: SearchRequest, context: SearchContext, *, ahead: int = 0) -> Candidates:
     """What is found before re-ranking, in the order of fusion and guidance.
 
     `ahead` is the number of candidates beyond those that the answer needs. Raises DatabaseUnavailable.
@@ -77,22 +79,22 @@ async def candidates(query: Query, context: SearchContext, *, ahead: int = 0) ->
     if understood.request.lexical and understood.request.lexical.corrections:
         context.relaxed.append(corrections.NAME)
     request, result = await relaxation.run(understood, result, context)
-    effect = guidance.mean_effect(result.candidates, applied, query.guidance)
+    effect = guidance.mean_effect(result.candidates, applied)
     recalled = Recalled.of(understood, request, result, context, effect)
-    hits = guidance.ordered(completion.unranked(result), applied, query.guidance)
+    hits = guidance.ordered(completion.unranked(result), applied)
     return Candidates(query, recalled, matches, applied, hits, relaxed=request is not understood.request)
 
 
 @retry_read
 async def _recalled(
-    query: Query, understood: Understanding, context: SearchContext
+    query: SearchRequest, understood: Understanding, context: SearchContext
 ) -> tuple[Understanding, EntityMatches, HybridResult, AppliedGuidance]:
     """Match the query's entities, run the hybrid statement and apply the entities to it, in one transaction.
 
     The statement is run again with corrections of misspelt words, if there are any.
     """
     services = context.services
-    async with services.db.searching(query.user_id, candidates=query.candidates) as reading:
+    async with services.db.searching(context.user_id, candidates=query.ranking.candidates) as reading:
         context.version, context.calibration = reading.version, reading.calibration
         with context.timed("pass1"):
             # Descriptions of entities are compared with the vector of the text only.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from app.pipelines.requests.search_request import SearchRequest
 from app.pipelines.running import query_vector
 from app.pipelines.running.context import SearchContext
 from app.pipelines.search import dating, rerank
 from app.providers import base
 from app.ranking import fusion_plan
 from app.ranking.fusion_plan import FusionPlan
-from app.shapes import HybridRequest, IndexText, LexicalQuery, ParsedQuery, Query, TextCondition, Vector, conditions
+from app.shapes import HybridRequest, IndexText, LexicalQuery, ParsedQuery, TextCondition, Vector, Weights, conditions
 from app.text.queries import analysis
 from app.text.words import lexical
 
@@ -27,7 +28,7 @@ class Understanding:
     request: HybridRequest
 
 
-async def run(query: Query, context: SearchContext, *, ahead: int = 0) -> Understanding:
+async def run(query: SearchRequest, context: SearchContext, *, ahead: int = 0) -> Understanding:
     """Parse the query, choose the weights of its legs, and embed it if a step needs its vector and it has none.
 
     The request is for `ahead` candidates more than the answer needs.
@@ -35,50 +36,57 @@ async def run(query: Query, context: SearchContext, *, ahead: int = 0) -> Unders
     parsed = analysis.parse(query.text)
     if parsed.expression_error:
         context.degraded.append("invalid_expression")
-    plan = fusion_plan.choose(query.mode, query.fusion, query.weights, parsed.query_type)
+    plan = fusion_plan.choose(query.mode, query.ranking.fusion, _weights(query), parsed.query_type)
     if not parsed.text:
         plan = fusion_plan.BY_VECTOR
-    needs_vector = plan.weights.vector > 0 or query.rerank == "cosine"
+    needs_vector = plan.weights.vector > 0 or query.ranking.rerank == "cosine"
     vector = await _vector(query, parsed, context) if needs_vector else None
-    request = _request(query, parsed, plan, vector)
+    request = _request(query, parsed, plan, vector, context.user_id)
     return Understanding(parsed, plan, replace(request, limit=request.limit + ahead))
 
 
-async def _vector(query: Query, parsed: ParsedQuery, context: SearchContext) -> Vector | None:
+def _weights(query: SearchRequest) -> Weights | None:
+    given = query.ranking.weights
+    return None if given is None else Weights(given.vector, given.text)
+
+
+async def _vector(query: SearchRequest, parsed: ParsedQuery, context: SearchContext) -> Vector | None:
     if query.vector is not None:
         return base.unit_vector(query.vector)
     return await query_vector.embed(parsed.text, context)
 
 
-def _request(query: Query, parsed: ParsedQuery, plan: FusionPlan, vector: Vector | None) -> HybridRequest:
+def _request(
+    query: SearchRequest, parsed: ParsedQuery, plan: FusionPlan, vector: Vector | None, user_id: str
+) -> HybridRequest:
     return HybridRequest(
-        user_id=query.user_id,
+        user_id=user_id,
         vector=vector,
         lexical=lexical_query(parsed) if parsed.text else None,
         weights=plan.weights,
         fusion=plan.fusion,
         limit=_candidates_wanted(query),
-        k=query.k,
-        candidates=query.candidates,
+        k=query.ranking.k,
+        candidates=query.ranking.candidates,
         filters=query.filters,
-        exclude_chunk_ids=query.exclude_chunk_ids,
-        min_vector_score=query.min_vector_score,
-        min_rrf_score=query.min_rrf_score,
+        exclude_chunk_ids=tuple(query.exclude_chunk_ids),
+        min_vector_score=query.ranking.min_vector_score,
+        min_rrf_score=query.ranking.min_rrf_score,
         with_content=query.detail != "ids"
         or bool(parsed.phrases)
         or parsed.query_type == "technical"
         or rerank.is_wanted(query)
-        or query.collapse,
+        or query.is_collapsed,
     )
 
 
-def _candidates_wanted(query: Query) -> int:
+def _candidates_wanted(query: SearchRequest) -> int:
     """How many candidates are needed to fill the answer after the later steps have dropped some."""
     if query.has_minimum or query.group_size is not None:
-        return 2 * query.candidates
+        return 2 * query.ranking.candidates
     if dating.applied(query) is not None:
-        return query.candidates
-    return rerank.pool_size(query.limit) if rerank.is_wanted(query) or query.collapse else query.limit
+        return query.ranking.candidates
+    return rerank.pool_size(query.limit) if rerank.is_wanted(query) or query.is_collapsed else query.limit
 
 
 def lexical_query(parsed: ParsedQuery) -> LexicalQuery:

@@ -9,9 +9,9 @@ import asyncio
 import logging
 
 from app import errors
+from app.pipelines.requests.search_request import SearchRequest
 from app.pipelines.running.services import Services
 from app.pipelines.search import search
-from app.shapes import Query
 
 log = logging.getLogger(__name__)
 
@@ -31,10 +31,10 @@ async def run(services: Services, *, concurrent: int) -> None:
 
 
 async def _search(services: Services, *, concurrent: int) -> None:
-    queries = [Query(NO_USER, f"{TEXT} {number}") for number in range(concurrent)]
+    queries = [SearchRequest(query=f"{TEXT} {number}") for number in range(concurrent)]
     try:
         async with asyncio.TaskGroup() as group:
             for query in queries:
-                group.create_task(search.run(query, services))
+                group.create_task(search.run(query, NO_USER, services))
     except* errors.StepwellError as failed:
         log.warning("warm-up failed: %s", failed.exceptions[0], extra={"action": "warmup_failed"})

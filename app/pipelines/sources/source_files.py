@@ -12,6 +12,7 @@ from uuid import UUID
 
 from app import errors
 from app.pipelines.documents import (
+    batches,
     document_changes,
     document_drafts,
     file_reading,
@@ -19,8 +20,8 @@ from app.pipelines.documents import (
     large_documents,
     picture_lines,
 )
+from app.pipelines.documents.batches import IngestOutcome
 from app.pipelines.documents.file_reading import FileReader, NamedFile
-from app.pipelines.documents.ingest import IngestOutcome
 from app.pipelines.running import stage_times
 from app.pipelines.running.services import Services
 from app.pipelines.sources import source_roots, source_scan
@@ -141,13 +142,13 @@ async def store(
 ) -> AsyncGenerator[FileVersion, None]:
     """Store files, and yield each once all of its documents are stored or refused.
 
-    Raises what `ingest.many` raises for all documents; what was yielded is stored.
+    Raises what `batches.store` raises for all documents; what was yielded is stored.
     """
     versions: dict[str, FileVersion] = {}
     async with opened(source, user_id, services) as reader:
         async with (
             aclosing(_uploads(reader, files, versions)) as uploads,
-            aclosing(ingest.many(uploads, user_id, services, ingest.IN_JOB)) as outcomes,
+            aclosing(batches.store(uploads, user_id, services, ingest.IN_JOB)) as outcomes,
         ):
             async for outcome in outcomes:
                 _take(versions, outcome)

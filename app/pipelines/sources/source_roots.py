@@ -19,8 +19,8 @@ _OUTSIDE = "The folder is not in one that is allowed by STEPWELL_SOURCE_ROOTS."
 def allowed(path: str, user_id: str, roots: SourceRoots) -> tuple[Path, str | None]:
     """The folder of a path below the user's roots, free of symbolic links, and the name of a file in it if it is one.
 
-    A relative path is looked up in each root. Raises FolderNotAllowed, also if a symbolic link leads out of the root,
-    and BadRequest where nothing exists.
+    A relative path is looked up in each root. Raises `folder_not_allowed`, also if a symbolic link leads out of the
+    root, and BadRequest where nothing exists.
     """
     _check_text(path)
     bases = roots.of(user_id)
@@ -33,9 +33,9 @@ def allowed(path: str, user_id: str, roots: SourceRoots) -> tuple[Path, str | No
         if real.is_relative_to(real_base) and real.exists():
             return _folder(real, base=real_base)
     if given.is_absolute() and not any(Path(os.path.realpath(given)).is_relative_to(_real(base)) for base in bases):
-        raise errors.FolderNotAllowed(_OUTSIDE, field="path")
+        raise errors.Forbidden(_OUTSIDE, field="path", code="folder_not_allowed")
     if any((base / given).exists() for base in bases):
-        raise errors.FolderNotAllowed(_OUTSIDE, field="path")
+        raise errors.Forbidden(_OUTSIDE, field="path", code="folder_not_allowed")
     raise errors.BadRequest("No such folder or file below the allowed folders.", field="path")
 
 
@@ -49,13 +49,14 @@ def any_folder(path: str) -> tuple[Path, str | None]:
 
 
 def check(folder: Path, user_id: str, roots: SourceRoots, *, confined: bool) -> None:
-    """Raises SourceUnavailable where the folder is gone or a symbolic link has replaced it, or FolderNotAllowed."""
+    """Raises `source_unavailable` where the folder is gone or a link has replaced it, or `folder_not_allowed`."""
     if os.path.realpath(folder) != str(folder) or not folder.is_dir() or not os.access(folder, os.R_OK | os.X_OK):
-        raise errors.SourceUnavailable(
-            "The folder of the source is missing, cannot be read, or has been replaced by a symbolic link."
+        raise errors.Conflict(
+            "The folder of the source is missing, cannot be read, or has been replaced by a symbolic link.",
+            code="source_unavailable",
         )
     if confined and not any(folder.is_relative_to(_real(base)) for base in roots.of(user_id)):
-        raise errors.FolderNotAllowed(_OUTSIDE)
+        raise errors.Forbidden(_OUTSIDE, code="folder_not_allowed")
 
 
 def read(folder: Path, path: str) -> tuple[bytes, os.stat_result]:

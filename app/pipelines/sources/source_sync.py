@@ -24,7 +24,8 @@ from app.pipelines.sources import source_files, source_roots, source_scan
 from app.pipelines.sources.source_files import FileVersion
 from app.pipelines.sources.source_scan import FoundFile, Plan
 from app.shapes import KnownFile, Source
-from app.store.connection.transactions import Writing
+from app.store.connection.transactions import Reading, Writing
+from app.store.documents.selections import SelectedDocument
 from app.store.sources import sources
 
 COUNTED = ("added", "replaced", "renamed", "removed", "unchanged", "failed")
@@ -125,7 +126,7 @@ async def _sync(run: Run) -> int:
 
 
 async def _plan(syncing: _Syncing) -> Plan:
-    """Compare the folder with the recorded files. Raises SourceUnavailable, FolderNotAllowed."""
+    """Compare the folder with the recorded files. Raises `source_unavailable`, `folder_not_allowed`."""
     draft, roots, user_id = syncing.source.draft, syncing.services.source_roots, syncing.user_id
     source_roots.check(syncing.folder, user_id, roots, confined=draft.confined)
     pictures = syncing.services.recogniser is not None
@@ -233,12 +234,12 @@ async def _remove(syncing: _Syncing, removed: Sequence[KnownFile]) -> None:
 async def _delete_documents(syncing: _Syncing, paths: Sequence[str], *, besides: Sequence[UUID]) -> None:
     kept, source_id = set(besides), syncing.source.source_id
 
-    async def find(writing: Writing, _after: UUID | None) -> list[UUID]:
-        found = await sources.document_ids(writing, source_id, paths=paths)
-        return [document_id for document_id in found if document_id not in kept][: selections.PAGE]
+    async def find(db: Reading, _after: SelectedDocument | None, _limit: int) -> list[SelectedDocument]:
+        found = await sources.documents_of(db, source_id, paths=paths)
+        return [one for one in found if one.document_id not in kept]
 
     async with syncing.run.db.reading(syncing.user_id) as reading:
-        if kept.issuperset(await sources.document_ids(reading, source_id, paths=paths)):
+        if not await find(reading, None, 1):
             return
     await selections.delete_found(find, syncing.user_id, db=syncing.run.db, actor=f"source:{source_id}")
 

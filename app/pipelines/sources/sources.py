@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
 from uuid import UUID
 
 from app import errors
@@ -16,6 +15,7 @@ from app.pipelines.documents import selections
 from app.pipelines.running.services import Services
 from app.pipelines.sources import folders, source_roots, source_scan, source_sync
 from app.shapes import FileFailure, Filters, SelectionDeletion, Source, SourceDraft, SourceNumbers, uris
+from app.shapes.kinds import SourceStatus
 from app.store.connection.transactions import Database, Reading, Writing, retry_read
 from app.store.documents import pending_versions
 from app.store.jobs import jobs
@@ -51,7 +51,7 @@ class AddedSource:
     """What became of a request to add a source, and the job that synchronises it."""
 
     source: Source
-    status: Literal["added", "changed", "unchanged"]
+    status: SourceStatus
     job_id: UUID
 
 
@@ -59,8 +59,8 @@ async def add(request: SourceRequest, user_id: str, services: Services, *, confi
     """Store a source and queue a job that synchronises it; one with the same folder and patterns is changed instead.
 
     Without a name it gets that of its folder, with a number if another source has it. `confined`: the folder must be
-    below the user's roots, now and whenever it is synchronised. Raises FolderNotAllowed, BadRequest naming the field,
-    Conflict if there are too many sources or another has the name.
+    below the user's roots, now and whenever it is synchronised. Raises `folder_not_allowed`, BadRequest naming the
+    field, Conflict if there are too many sources or another has the name.
     """
     if confined:
         folder, name = source_roots.allowed(request.path, user_id, services.source_roots)
@@ -73,7 +73,7 @@ async def add(request: SourceRequest, user_id: str, services: Services, *, confi
         await writing.lock()
         known = await sources.find(writing, path=draft.path, globs=draft.globs)
         taken = await _names(writing)
-        status: Literal["added", "changed", "unchanged"] = "added"
+        status: SourceStatus = "added"
         draft = _named(draft, known, taken)
         if known is None:
             if len(taken) >= MAX_SOURCES:
@@ -183,7 +183,7 @@ async def _delete_documents(source_id: UUID, user_id: str, services: Services, *
     only = Filters(source_ids=(source_id,))
     total: SelectionDeletion | None = None
     while True:
-        removed = await selections.delete(only, user_id, services, actor=actor)
+        removed = await selections.delete(only, user_id, db=services.db, actor=actor)
         total = removed if total is None else total + removed
         async with services.db.writing(user_id) as writing:
             await writing.lock()

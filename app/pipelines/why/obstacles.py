@@ -8,21 +8,22 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
+from app.pipelines.requests.search_request import Group, SearchRequest
 from app.pipelines.search import rerank
 from app.pipelines.why import passage_facts, trials
 from app.pipelines.why.passage_facts import PassageFacts
 from app.pipelines.why.trials import Trial
 from app.ranking import confidence
-from app.shapes import Candidate, FilterPart, Hit, Query, QueryChange, Step, Verdict, limits
+from app.shapes import Candidate, FilterPart, Hit, PlacementVerdict, QueryChange, SearchStep, limits
 from app.text.queries import analysis
 
-_OUT: dict[Step, Verdict] = {
+_OUT: dict[SearchStep, PlacementVerdict] = {
     "entities": "guided_out",
     "rerank": "reranked_out",
     "recency": "aged_out",
     "mmr": "diversified_out",
 }
-_LATER: tuple[Step, ...] = ("rerank", "recency", "mmr")
+_LATER: tuple[SearchStep, ...] = ("rerank", "recency", "mmr")
 """Steps of `explain` that order hits, in their order."""
 
 
@@ -30,7 +31,7 @@ _LATER: tuple[Step, ...] = ("rerank", "recency", "mmr")
 class Looser:
     """A query without the obstacle, and the changes that lead to it."""
 
-    query: Query
+    query: SearchRequest
     changes: Sequence[QueryChange]
 
 
@@ -109,9 +110,9 @@ class Case:
         return next((place for place, one in enumerate(found, 1) if one.chunk_id == self.facts.chunk_id), None)
 
     @cached_property
-    def places(self) -> list[tuple[Step, int]]:
+    def places(self) -> list[tuple[SearchStep, int]]:
         """The place after each step that orders hits; nothing after the fusion for a passage beyond those it took."""
-        found: list[tuple[Step, int]] = []
+        found: list[tuple[SearchStep, int]] = []
         fused = self.place_of([one for one in self.trial.legs.candidates if self.trial.passes(one)])
         if fused is not None:
             found.append(("fusion", fused))
@@ -131,7 +132,7 @@ class Case:
         return trials.position(self.trial.ranking.hits, self.facts.chunk_id) or 0
 
 
-def verdict(case: Case) -> Verdict:
+def verdict(case: Case) -> PlacementVerdict:
     """Whether the passage is returned, or the first reason why it is not."""
     facts = case.facts
     if case.returned is not None:
@@ -151,7 +152,7 @@ def verdict(case: Case) -> Verdict:
     return _outranked_by(case)
 
 
-def _outranked_by(case: Case) -> Verdict:
+def _outranked_by(case: Case) -> PlacementVerdict:
     """The step that moved the passage beyond the limit; none if every step placed it there."""
     limit = case.trial.query.limit
     for (_, before), (step, after) in reversed(list(zip(case.places, case.places[1:], strict=False))):
@@ -173,21 +174,25 @@ def looser(case: Case) -> Looser | None:
     if found == "below_threshold":
         return _below(query, case)
     if found == "duplicate":
-        return _changed(query, collapse=False)
+        return _changed(query, collapse="off")
     return _regrouped(query, case) if found == "grouped_out" else _longer(query, case, found)
 
 
-def _changed(query: Query, **fields: Any) -> Looser:
-    return Looser(replace(query, **fields), [QueryChange(name, value) for name, value in fields.items()])
+def _changed(query: SearchRequest, **fields: Any) -> Looser:
+    return Looser(query.changed(**fields), [QueryChange(name, value) for name, value in fields.items()])
 
 
-def _in_scope(query: Query, facts: PassageFacts) -> Looser:
+def _tuned(query: SearchRequest, **options: Any) -> Looser:
+    return Looser(query.tuned(**options), [QueryChange(f"ranking.{name}", value) for name, value in options.items()])
+
+
+def _in_scope(query: SearchRequest, facts: PassageFacts) -> Looser:
     failed = [each.condition for each in facts.failed]
     changes = [QueryChange("filters", filter=FilterPart(one.field, one.key)) for one in failed]
-    query = replace(query, filters=passage_facts.filters_without(query.filters, failed))
+    query = query.changed(filters=passage_facts.filters_without(query.filters, failed))
     if facts.is_excluded:
-        left = tuple(one for one in query.exclude_chunk_ids if one != facts.chunk_id)
-        query = replace(query, exclude_chunk_ids=left)
+        left = [one for one in query.exclude_chunk_ids if one != facts.chunk_id]
+        query = query.changed(exclude_chunk_ids=left)
         changes.append(QueryChange("exclude_chunk_ids", left))
     if facts.excluded_words:
         reworded = _reworded(query, facts.excluded_words)
@@ -195,28 +200,29 @@ def _in_scope(query: Query, facts: PassageFacts) -> Looser:
     return Looser(query, changes)
 
 
-def _reworded(query: Query, words: Sequence[str]) -> Looser:
-    return _changed(query, text=analysis.loosened(query.text, dropped=set(words)))
+def _reworded(query: SearchRequest, words: Sequence[str]) -> Looser:
+    text = analysis.loosened(query.text, dropped=set(words))
+    return Looser(query.changed(query=text), [QueryChange("query", text)])
 
 
-def _with_more_candidates(query: Query, case: Case) -> Looser | None:
+def _with_more_candidates(query: SearchRequest, case: Case) -> Looser | None:
     """As many candidates as the better rank needs, twice as many if the index missed the passage, else both legs.
 
     The vector leg ranks every passage, so only a search by words alone can lack one that is near by meaning.
     """
     ranks = [leg.rank for leg in case.facts.legs if leg.rank is not None]
     wanted = min(ranks, default=limits.MAX_CANDIDATES + 1)
-    if wanted <= query.candidates:
-        wanted = min(2 * query.candidates, limits.MAX_CANDIDATES)
-    if query.candidates < wanted <= limits.MAX_CANDIDATES:
-        return _changed(query, candidates=wanted)
+    if wanted <= query.ranking.candidates:
+        wanted = min(2 * query.ranking.candidates, limits.MAX_CANDIDATES)
+    if query.ranking.candidates < wanted <= limits.MAX_CANDIDATES:
+        return _tuned(query, candidates=wanted)
     return _changed(query, mode="auto") if query.mode == "lexical" else None
 
 
-def _below(query: Query, case: Case) -> Looser | None:
+def _below(query: SearchRequest, case: Case) -> Looser | None:
     """Each threshold that the passage does not reach, at its value; left out where it has none."""
     lower = {one.name: one.value for one in thresholds(case) if not one.passed}
-    return _changed(query, **lower) if lower else None
+    return _tuned(query, **lower) if lower else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,12 +246,12 @@ def thresholds(case: Case) -> list[Threshold]:
         found.append(Threshold("min_vector_score", least, one.vector_score, _reaches(one.vector_score, least)))
     if (least := request.min_rrf_score) is not None:
         found.append(Threshold("min_rrf_score", least, one.rrf_score, _reaches(one.rrf_score, least)))
-    if query.min_confidence is not None:
-        passed = confidence.at_least(hit.confidence, query.min_confidence)
-        found.append(Threshold("min_confidence", query.min_confidence, hit.confidence, passed))
-    if query.min_relevance is not None:
-        passed = _reaches(hit.relevance, query.min_relevance)
-        found.append(Threshold("min_relevance", query.min_relevance, hit.relevance, passed))
+    if query.ranking.min_confidence is not None:
+        passed = confidence.at_least(hit.confidence, query.ranking.min_confidence)
+        found.append(Threshold("min_confidence", query.ranking.min_confidence, hit.confidence, passed))
+    if query.ranking.min_relevance is not None:
+        passed = _reaches(hit.relevance, query.ranking.min_relevance)
+        found.append(Threshold("min_relevance", query.ranking.min_relevance, hit.relevance, passed))
     return found
 
 
@@ -253,28 +259,31 @@ def _reaches(value: float | None, least: float) -> bool:
     return value is not None and value >= least
 
 
-def _regrouped(query: Query, case: Case) -> Looser:
+def _regrouped(query: SearchRequest, case: Case) -> Looser:
     """As many chunks of a document as the passage needs, or no groups."""
     document_id = case.facts.chunk.document_id
     wanted = [hit for hit in case.trial.order if case.trial.is_wanted(hit) and hit.candidate.document_id == document_id]
     size = trials.position(wanted, case.facts.chunk_id) or 1
-    return _changed(query, group_size=size - 1 if size - 1 <= limits.MAX_GROUP_SIZE else None)
+    return _tuned(query, group=Group(size=size - 1) if size - 1 <= limits.MAX_GROUP_SIZE else None)
 
 
-def _longer(query: Query, case: Case, found: Verdict) -> Looser | None:
+def _longer(query: SearchRequest, case: Case, found: PlacementVerdict) -> Looser | None:
     """The limit that the rank needs; if there is none, a search without the step that moved the passage down."""
     rank = case.rank or limits.MAX_HITS + 1
     wanted = min(max(rank, query.limit + 1), limits.MAX_HITS)
     if query.limit < wanted and (rank <= limits.MAX_HITS or not is_prefix_stable(case.trial)):
         longer = _changed(query, limit=wanted)
-        return replace(longer, query=replace(longer.query, candidates=max(query.candidates, wanted)))
+        return replace(longer, query=longer.query.tuned(candidates=max(query.ranking.candidates, wanted)))
     if found == "guided_out":
-        return _changed(query, guidance=query.guidance.off)
+        return Looser(
+            query.guided(mode="off", boost=False),
+            [QueryChange("ranking.guidance.mode", "off"), QueryChange("ranking.guidance.boost", False)],
+        )
     if found == "reranked_out":
-        return _changed(query, rerank="none")
+        return _tuned(query, rerank="none")
     if found == "aged_out":
-        return _changed(query, recency=None)
-    return _changed(query, mmr=False) if found == "diversified_out" else None
+        return _tuned(query, recency=None)
+    return _tuned(query, mmr=False) if found == "diversified_out" else None
 
 
 def is_prefix_stable(trial: Trial) -> bool:
@@ -284,6 +293,6 @@ def is_prefix_stable(trial: Trial) -> bool:
         rerank.is_wanted(query)
         or trial.ranking.candidates.guidance.matches
         or query.group_size
-        or query.collapse
+        or query.is_collapsed
         or query.has_minimum
     )

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from app.pipelines.running.context import SearchContext
 from app.pipelines.why.trials import Trial
-from app.shapes import Candidate, Filters, HybridRequest, IndexText, Leg, LegPlace, LexicalQuery, Term, Weights
+from app.shapes import Candidate, Filters, HybridRequest, IndexText, LegPlace, LexicalQuery, SearchLeg, Term, Weights
 from app.store.connection.transactions import Reading, retry_read
 from app.store.documents import chunks
 from app.store.filters import filters
@@ -165,7 +165,7 @@ async def _legs(db: Reading, trial: Trial, facts: PassageFacts) -> tuple[LegPlac
     """The place in each leg that ran; ranks beyond the candidates are those without what leaves the chunk out."""
     request = trial.request
     candidate = next((one for one in trial.legs.candidates if one.chunk_id == facts.chunk_id), None)
-    running: list[Leg] = [leg for leg in ("vector", "text") if leg in recall.needed_parts(request)]
+    running: list[SearchLeg] = [leg for leg in ("vector", "text") if leg in recall.needed_parts(request)]
     known = {leg for leg in running if candidate and getattr(candidate, f"{leg}_rank") is not None}
     words: frozenset[str] = frozenset()
     if "text" in running:
@@ -181,7 +181,7 @@ async def _legs(db: Reading, trial: Trial, facts: PassageFacts) -> tuple[LegPlac
     )
 
 
-def _in_legs(request: HybridRequest, legs: Sequence[Leg]) -> HybridRequest:
+def _in_legs(request: HybridRequest, legs: Sequence[SearchLeg]) -> HybridRequest:
     """The request with these legs only."""
     weights = request.weights
     return replace(
@@ -219,7 +219,7 @@ def _synonyms(terms: Sequence[Term]) -> set[str]:
     return {lexeme for term in terms if term.is_synonym for lexeme in term.parts} - own
 
 
-def _leg(leg: Leg, trial: Trial, source: Candidate | LegRanks | None, words: frozenset[str]) -> LegPlace:
+def _leg(leg: SearchLeg, trial: Trial, source: Candidate | LegRanks | None, words: frozenset[str]) -> LegPlace:
     count = trial.legs.vector_found if leg == "vector" else trial.legs.text_found
     scores = [score for one in trial.legs.candidates if (score := getattr(one, f"{leg}_score")) is not None]
     return LegPlace(

@@ -55,12 +55,12 @@ def _order(case: Case) -> Iterator[StepResult]:
     query = case.trial.query
     for step, place in case.places:
         yield StepResult(step, place <= query.limit, place, query.limit)
-    if query.rerank != "none" and not any(step == "rerank" for step, _ in case.places) and case.places:
+    if query.ranking.rerank != "none" and not any(step == "rerank" for step, _ in case.places) and case.places:
         yield StepResult("rerank", False, case.places[-1][1], rescoring.pool_size(query.limit), reached=False)
     found, rank = obstacles.verdict(case), case.rank
     if found in ("below_threshold", "not_a_candidate", "missing_words") or rank is None:
         return
-    if query.collapse:
+    if query.is_collapsed:
         yield StepResult("collapse", case.repeated is None, case.repeated)
     if query.group_size is not None:
         yield StepResult("group", found != "grouped_out", needed=query.group_size)

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from uuid import UUID
 
+from app.pipelines.requests.search_request import SearchRequest
 from app.pipelines.running.context import SearchContext
 from app.pipelines.search import pages, search
-from app.pipelines.search.candidates import Page, Ranking, Recalled
+from app.pipelines.search.candidates import Page, Ranked, Recalled
 from app.pipelines.search.completion import Completion
 from app.ranking import duplicates, grouping
-from app.shapes import Candidate, Hit, HybridRequest, HybridResult, Query
+from app.shapes import Candidate, Hit, HybridRequest, HybridResult
 from app.store.connection.transactions import retry_read
 from app.store.search import recall
 
@@ -21,7 +22,7 @@ from app.store.search import recall
 class AnsweredSearch:
     """A search that was run and its first page."""
 
-    ranking: Ranking
+    ranking: Ranked
     page: Page
     context: SearchContext
 
@@ -30,13 +31,13 @@ class AnsweredSearch:
 class Trial:
     """A search that was run: its order, its first page, and all candidates of its legs without thresholds."""
 
-    ranking: Ranking
+    ranking: Ranked
     page: Page
     context: SearchContext
     legs: HybridResult
 
     @property
-    def query(self) -> Query:
+    def query(self) -> SearchRequest:
         """The query that was run."""
         return self.ranking.candidates.query
 
@@ -66,7 +67,7 @@ class Trial:
     def results(self) -> list[Hit]:
         """All results: the hits that reach the minimum confidence and relevance, collapsed and grouped as requested."""
         wanted = [hit for hit in self.order if self.is_wanted(hit)]
-        if self.query.collapse:
+        if self.query.is_collapsed:
             wanted = duplicates.collapsed(wanted)
         size = self.query.group_size
         return wanted if size is None else grouping.by_document(wanted, size=size)
@@ -93,12 +94,10 @@ class Trial:
         )
 
 
-async def run(query: Query, context: SearchContext) -> AnsweredSearch:
+async def run(query: SearchRequest, context: SearchContext) -> AnsweredSearch:
     """Run a search. Raises what `search.run` raises."""
     ranking = await search.ranked(query, context, keep_all=True)
-    return AnsweredSearch(
-        ranking, await pages.of_ranking(ranking, pages.of_query(query, context.services.db.audience), context), context
-    )
+    return AnsweredSearch(ranking, await pages.of_ranking(ranking, pages.of_query(query, context), context), context)
 
 
 async def completed(answered: AnsweredSearch) -> Trial:
@@ -109,7 +108,7 @@ async def completed(answered: AnsweredSearch) -> Trial:
         limit=2 * request.candidates,
         min_vector_score=None,
         min_rrf_score=None,
-        with_content=answered.ranking.candidates.query.collapse,
+        with_content=answered.ranking.candidates.query.is_collapsed,
     )
     candidates = await _candidates(every, answered.context)
     return Trial(answered.ranking, answered.page, answered.context, candidates)

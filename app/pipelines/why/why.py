@@ -11,17 +11,18 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from app import errors
+from app.concurrency.limiter import UNLIMITED, Released
 from app.pipelines.documents import document_drafts
 from app.pipelines.multihop import depth
-from app.pipelines.running import model_switch, turns
+from app.pipelines.requests.search_request import SearchRequest
+from app.pipelines.running import model_switch
 from app.pipelines.running.context import SearchContext
 from app.pipelines.running.services import Services
-from app.pipelines.running.turns import SearchTurn
 from app.pipelines.search import search
 from app.pipelines.why import obstacles, passage_facts, passage_steps, trials
 from app.pipelines.why.obstacles import Case
 from app.pipelines.why.trials import AnsweredSearch
-from app.shapes import Depth, FilterPart, PassageKey, Placement, Query, QueryChange, Remedy, StepResult, uris
+from app.shapes import FilterPart, PassageKey, Placement, QueryChange, Remedy, StepResult, uris
 from app.store.connection.transactions import retry_read
 from app.store.search import passages
 
@@ -29,33 +30,27 @@ MAX_TRIALS = 8
 """Searches that are run to find the changes."""
 
 
-@dataclass(frozen=True, slots=True)
-class WhyQuery:
-    """A search, and the passage to explain in it."""
-
-    query: Query
-    passage: PassageKey
-    depth: Depth = "fast"
-
-
 @model_switch.repeated
-async def run(asked: WhyQuery, services: Services, turn: SearchTurn = turns.UNLIMITED) -> Placement:
-    """Explain the passage; that of a document is its best placed chunk. Raises what the search raises."""
-    search.check(asked.query, services)
-    if asked.query.cursor is not None:
+async def run(
+    query: SearchRequest, passage: PassageKey, user_id: str, services: Services, turn: Released = UNLIMITED
+) -> Placement:
+    """Explain the passage in a search; that of a document is its best placed chunk. Raises what the search raises."""
+    search.check(query, services)
+    if query.cursor is not None:
         raise errors.BadRequest("The explanation is about all pages: leave cursor out.", field="cursor")
-    context = SearchContext(services, asked.query.user_id, turn)
-    async with context.running():
-        chunk_ids = await _chunk_ids(asked.passage, context)
+    context = SearchContext(services, user_id, turn)
+    with context.timed("total"):
+        chunk_ids = await _chunk_ids(passage, context)
         if not chunk_ids:
-            return _not_found(asked, context)
-        place = await _over_hops(asked, chunk_ids, context) if asked.depth != "fast" else None
+            return _not_found(query, passage, context)
+        place = await _over_hops(query, chunk_ids, context) if query.depth != "fast" else None
+        query = query.completed(mode="auto")
         if place is not None and place.rank is not None:
             chunk_ids = [place.chunk_id]
-        case = await _case(await _answered(asked.query, context), chunk_ids, context)
+        case = await _case(await _answered(query, context), chunk_ids, context)
         if case is None:
-            return _not_found(asked, context)
-        placement = await _explained(case, asked.passage, context)
+            return _not_found(query, passage, context)
+        placement = await _explained(case, passage, context)
     placement = replace(placement, timings=context.timings)
     return placement if place is None else _with_hops(placement, place)
 
@@ -78,8 +73,8 @@ async def _chunk_ids(passage: PassageKey, context: SearchContext) -> list[UUID]:
     return []
 
 
-def _not_found(asked: WhyQuery, context: SearchContext) -> Placement:
-    return Placement("not_found", asked.passage, asked.query.limit, timings=context.timings)
+def _not_found(query: SearchRequest, passage: PassageKey, context: SearchContext) -> Placement:
+    return Placement("not_found", passage, query.limit, timings=context.timings)
 
 
 async def _case(answered: AnsweredSearch, chunk_ids: Sequence[UUID], context: SearchContext) -> Case | None:
@@ -90,7 +85,7 @@ async def _case(answered: AnsweredSearch, chunk_ids: Sequence[UUID], context: Se
     return None if facts is None else Case(trial, facts)
 
 
-async def _answered(query: Query, context: SearchContext) -> AnsweredSearch:
+async def _answered(query: SearchRequest, context: SearchContext) -> AnsweredSearch:
     with context.timed("search"):
         return await trials.run(query, SearchContext(context.services, context.user_id, context.turn))
 
@@ -120,7 +115,7 @@ async def _remedy(first: Case, context: SearchContext) -> Remedy:
 
     Nothing is tried with a re-ranking provider, which every trial would call.
     """
-    if first.trial.query.rerank == "provider":
+    if first.trial.query.ranking.rerank == "provider":
         return Remedy(is_tried=False)
     changes: dict[tuple[str, FilterPart | None], QueryChange] = {}
     case = first
@@ -144,11 +139,11 @@ async def _remedy(first: Case, context: SearchContext) -> Remedy:
     return Remedy(tuple(changes.values()), case.rank if changes else None)
 
 
-def _is_certain(case: Case, longer: Query) -> bool:
+def _is_certain(case: Case, longer: SearchRequest) -> bool:
     """Whether the query returns the passage without a trial: only its limit differs, on which no order depends."""
     query, rank = case.trial.query, case.rank
     return (
-        replace(query, limit=longer.limit) == longer
+        query.changed(limit=longer.limit) == longer
         and rank is not None
         and rank <= longer.limit
         and obstacles.is_prefix_stable(case.trial)
@@ -165,10 +160,10 @@ class _HopPlace:
     relevance: float | None = None
 
 
-async def _over_hops(asked: WhyQuery, chunk_ids: Sequence[UUID], context: SearchContext) -> _HopPlace | None:
+async def _over_hops(query: SearchRequest, chunk_ids: Sequence[UUID], context: SearchContext) -> _HopPlace | None:
     """The place in the answer over several hops; None if the question is answered by one search."""
     with context.timed("hops"):
-        answer = await depth.run(asked.query, asked.depth, context.services, context.turn)
+        answer = await depth.run(query, context.user_id, context.services, context.turn)
     if answer.depth != "thorough":
         return None
     wanted = set(chunk_ids)

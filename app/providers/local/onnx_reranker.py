@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 
@@ -9,8 +10,7 @@ import numpy as np
 from tokenizers import Encoding
 
 from app.errors import ProviderError
-from app.providers.calls.breaker import ProviderModel
-from app.providers.calls.policy import CallLimits, CallPolicy
+from app.providers.calls import CallTimes, ProviderModel, RemoteCalls
 from app.providers.local.onnx_model import OnnxModel
 
 MAX_CHARACTERS = 4_000
@@ -70,8 +70,8 @@ class UnloadedReranker:
     def __init__(self, name: str, reason: ProviderError) -> None:
         self._name = name
         self._reason = reason
-        self.policy = CallPolicy(ProviderModel("reranker", "onnx", name), CallLimits(timeout_s=0.0))
-        self.policy.breaker.keep_open()
+        self.calls = RemoteCalls(ProviderModel("reranker", "onnx", name), CallTimes(0.0))
+        self.calls.breaker.open(math.inf)
 
     @property
     def name(self) -> str:

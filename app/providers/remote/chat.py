@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 from app import errors
 from app.providers.base import Proposal
-from app.providers.calls.breaker import ProviderModel
-from app.providers.calls.policy import CallLimits, CallPolicy
+from app.providers.calls import CallTimes, ProviderModel, RemoteCalls
 from app.providers.remote import endpoint, prompts
 from app.providers.remote.prompts import Task
 
@@ -38,14 +37,14 @@ class ChatLlm:
         url: str,
         model: str,
         api_key: str | None = None,
-        limits: CallLimits = CallLimits(4.0),
+        times: CallTimes = CallTimes(4.0),
     ) -> None:
         self._kind = kind
         self._model = model
         self._path = "api/chat" if kind == "ollama" else "chat/completions"
         self._accepted = 0
         self._endpoint = endpoint.Endpoint("The language model", url=url, headers=endpoint.bearer(api_key))
-        self.policy = CallPolicy(ProviderModel("llm", kind, model), limits)
+        self.calls = RemoteCalls(ProviderModel("llm", kind, model), times)
 
     @property
     def name(self) -> str:
@@ -55,27 +54,27 @@ class ChatLlm:
     async def propose(self, query: str, passages: Sequence[str]) -> Proposal:
         """Propose terms and questions. Raises ProviderError."""
         task = prompts.proposal_task(query, passages)
-        answer = await self.policy.shared((query, *passages), lambda: self._answer(task))
+        answer = await self.calls.query(lambda: self._answer(task))
         return prompts.parse(self._content(answer))
 
     async def entities(self, text: str) -> list[object]:
         """Name the entities in a text. Raises ProviderError."""
         task = prompts.entity_task(text)
-        answer = await self.policy.bulk(lambda: self._answer(task))
+        answer = await self.calls.bulk(lambda: self._answer(task, bulk=True))
         return prompts.parse_entities(self._content(answer))
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._endpoint.aclose()
 
-    async def _answer(self, task: Task) -> Any:
+    async def _answer(self, task: Task, *, bulk: bool = False) -> Any:
         """The response to a task, with the first options that the server accepts; those are kept for later."""
         messages = [{"role": "system", "content": task.system}, {"role": "user", "content": task.user}]
         options = _options(self._kind, task)
         for number in range(self._accepted, len(options)):
             body = {"model": self._model, "messages": messages, **options[number]}
             try:
-                answer = await self._endpoint.post(self._path, body)
+                answer = await self._endpoint.post(self._path, body, bulk=bulk)
             except errors.ProviderError as error:
                 if error.fault != "request" or number + 1 == len(options):
                     raise

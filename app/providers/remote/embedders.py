@@ -9,8 +9,7 @@ from typing import Any
 
 from app import errors
 from app.providers import base
-from app.providers.calls.breaker import ProviderModel
-from app.providers.calls.policy import CallLimits, CallPolicy
+from app.providers.calls import CallTimes, ProviderModel, RemoteCalls
 from app.providers.remote import endpoint
 from app.providers.remote.endpoint import Endpoint
 from app.shapes import Vector
@@ -18,6 +17,7 @@ from app.shapes import Vector
 BATCH = 32
 """Passages of one request: TEI's default maximum, and an answer that is parsed in a few milliseconds."""
 MAX_BYTES = 20_000_000
+OLLAMA_URL = "http://127.0.0.1:11434"
 RESIZABLE = "text-embedding-3"
 """Models of OpenAI that return as many dimensions as are requested; other servers reject the parameter."""
 
@@ -33,12 +33,33 @@ class EmbedCall:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingApi:
-    """A protocol: its path, the body of a request, and the vectors in an answer (else KeyError, TypeError)."""
+    """A protocol: its path, the body of a request, the vectors in an answer (else KeyError, TypeError), default URL."""
 
     name: str
     path: str
     body: Callable[[EmbedCall], dict[str, Any]]
     vectors: Callable[[Any], list[Any]]
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownModel:
+    """The dimension of a remote model, the maximum number of tokens of a text, and the prefixes that it expects."""
+
+    dimension: int = 0
+    max_tokens: int = 0
+    query_prefix: str = ""
+    document_prefix: str = ""
+
+
+DEFAULT_MODELS = {"gemini": "gemini-embedding-001", "ollama": "nomic-embed-text"}
+MODELS = {
+    "gemini-embedding-001": KnownModel(768, 2_048),
+    "nomic-embed-text": KnownModel(768, 2_048, "search_query: ", "search_document: "),
+    "text-embedding-3-small": KnownModel(1_536, 8_191),
+    "text-embedding-ada-002": KnownModel(1_536, 8_191),
+}
+"""By name; other remote models need STEPWELL_EMBEDDER_DIM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +81,14 @@ class HttpEmbedder:
         url: str,
         api_key: str | None = None,
         prefixes: Prefixes = Prefixes(),
-        limits: CallLimits = CallLimits(3.0),
+        times: CallTimes = CallTimes(3.0),
     ) -> None:
         self._api = api
         self._model = model
         self._prefixes = prefixes
         headers = endpoint.bearer(api_key)
         self._endpoint = Endpoint("The embedding model", url=url, headers=headers, max_bytes=MAX_BYTES)
-        self.policy = CallPolicy(ProviderModel("embedder", api.name, model.name), limits)
+        self.calls = RemoteCalls(ProviderModel("embedder", api.name, model.name), times)
 
     @property
     def model(self) -> base.EmbeddingModel:
@@ -77,7 +98,7 @@ class HttpEmbedder:
     async def embed_query(self, text: str) -> Vector:
         """Embed one query. Raises ProviderError, BadEmbedding."""
         call = EmbedCall(self._model, [self._prefixes.query + text], is_query=True)
-        return (await self.policy.call(lambda: self._embed(call)))[0]
+        return (await self.calls.query(lambda: self._embed(call)))[0]
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         """Embed passages, in the order of `texts`. Raises ProviderError, BadEmbedding."""
@@ -85,7 +106,7 @@ class HttpEmbedder:
         vectors: list[Vector] = []
         for start in range(0, len(prefixed), BATCH):
             call = EmbedCall(self._model, prefixed[start : start + BATCH])
-            vectors += await self.policy.bulk(partial(self._embed, call))
+            vectors += await self.calls.bulk(partial(self._embed, call))
         return vectors
 
     async def aclose(self) -> None:
@@ -93,7 +114,7 @@ class HttpEmbedder:
         await self._endpoint.aclose()
 
     async def _embed(self, call: EmbedCall) -> list[Vector]:
-        answer = await self._endpoint.post(self._api.path, self._api.body(call))
+        answer = await self._endpoint.post(self._api.path, self._api.body(call), bulk=not call.is_query)
         try:
             found = self._api.vectors(answer)
         except (KeyError, TypeError, ValueError) as error:
@@ -118,6 +139,7 @@ OLLAMA = EmbeddingApi(
     "api/embed",
     lambda call: {"model": call.model.name, "input": call.texts, "truncate": True},
     lambda answer: list(answer["embeddings"]),
+    url=OLLAMA_URL,
 )
 TEI = EmbeddingApi(
     "tei",

@@ -12,45 +12,63 @@ import httpx
 
 from app import errors
 from app.errors import ProviderFault
-from app.providers.calls import breaker
+from app.providers import failures
 
 MAX_BYTES = 1_000_000
 """Of an answer to a query. Terms and a hundred scores take a few thousand; a server may send the passages back."""
+QUERY_CONNECTIONS, BULK_CONNECTIONS = 8, 4
+"""Concurrent calls of each process to one model."""
+QUERY_WAIT_S, BULK_WAIT_S = 1.0, 30.0
+"""Longest wait for a connection."""
 
 
 class Endpoint:
     """An address that answers JSON to JSON. `who` is the subject of its error messages.
 
-    It has no timeout of its own: the caller's policy limits each call.
+    Queries and calls in bulk have connections of their own, so that an ingest leaves room for searches. The caller
+    limits the time of a call.
     """
 
     def __init__(self, who: str, *, url: str, headers: Mapping[str, str], max_bytes: int = MAX_BYTES) -> None:
         self._who = who
         self._max_bytes = max_bytes
-        self._client = httpx.AsyncClient(
-            base_url=url.rstrip("/") + "/", headers=dict(headers), timeout=None, trust_env=False
+        address, fields = url.rstrip("/") + "/", dict(headers)
+        self._queries, self._bulk = (
+            httpx.AsyncClient(
+                base_url=address,
+                headers=fields,
+                limits=httpx.Limits(max_connections=connections),
+                timeout=httpx.Timeout(None, pool=wait_s),
+                trust_env=False,
+            )
+            for connections, wait_s in ((QUERY_CONNECTIONS, QUERY_WAIT_S), (BULK_CONNECTIONS, BULK_WAIT_S))
         )
 
-    async def post(self, path: str, body: dict[str, Any]) -> Any:
+    async def post(self, path: str, body: dict[str, Any], *, bulk: bool = False) -> Any:
         """The JSON answer to a POST, whatever its shape.
 
-        Raises ProviderDown where the endpoint cannot be reached or fails, ProviderError for any other failure.
+        Raises NotCalled where no connection becomes free, ProviderDown where the endpoint cannot be reached or fails,
+        ProviderError for any other failure.
         """
+        client = self._bulk if bulk else self._queries
         try:
-            async with self._client.stream("POST", path, json=body) as response:
+            async with client.stream("POST", path, json=body) as response:
                 if not response.is_success:
                     message = f"{self._who} answered with status {response.status_code}."
-                    raise breaker.down(response.status_code, response.headers, message)
+                    raise failures.of_status(response.status_code, response.headers, message)
                 return json.loads(await self._read(response))
+        except httpx.PoolTimeout as error:
+            raise failures.NotCalled("Too many calls to the provider wait for a connection.") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             fault, problem = unreachable(error)
-            raise breaker.ProviderDown(f"{self._who} {problem}.", fault=fault) from error
+            raise failures.ProviderDown(f"{self._who} {problem}.", fault=fault) from error
         except (ValueError, RecursionError) as error:
-            raise breaker.ProviderDown(f"{self._who} did not answer with JSON.", fault="answer") from error
+            raise failures.ProviderDown(f"{self._who} did not answer with JSON.", fault="answer") from error
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._client.aclose()
+        await self._queries.aclose()
+        await self._bulk.aclose()
 
     async def _read(self, response: httpx.Response) -> bytes:
         content = bytearray()

@@ -11,10 +11,9 @@ from google.genai import errors as genai_errors
 from google.genai import types
 
 from app import errors
-from app.providers import base
+from app.providers import base, failures
 from app.providers.base import Proposal
-from app.providers.calls import breaker
-from app.providers.calls.policy import BULK_ATTEMPT_S, CallLimits, CallPolicy
+from app.providers.calls import BULK_ATTEMPT_S, CallTimes, ProviderModel, RemoteCalls
 from app.providers.remote import endpoint, prompts
 from app.providers.remote.prompts import Task
 from app.shapes import Vector
@@ -28,12 +27,12 @@ class GeminiLlm:
     """A Gemini model with a response schema. `url` replaces Google's address, for a gateway."""
 
     def __init__(
-        self, *, api_key: str, model: str = MODEL, url: str | None = None, limits: CallLimits = CallLimits(4.0)
+        self, *, api_key: str, model: str = MODEL, url: str | None = None, times: CallTimes = CallTimes(4.0)
     ) -> None:
         self._model = model
-        options = types.HttpOptions(base_url=url, timeout=int(limits.timeout_s * 1000))
+        options = types.HttpOptions(base_url=url, timeout=int(times.query_s * 1000))
         self._client = genai.Client(api_key=api_key, vertexai=False, http_options=options)
-        self.policy = CallPolicy(breaker.ProviderModel("llm", "gemini", model), limits)
+        self.calls = RemoteCalls(ProviderModel("llm", "gemini", model), times)
 
     @property
     def name(self) -> str:
@@ -43,13 +42,13 @@ class GeminiLlm:
     async def propose(self, query: str, passages: Sequence[str]) -> Proposal:
         """Propose terms and questions. Raises ProviderError."""
         task = prompts.proposal_task(query, passages)
-        answer = await self.policy.shared((query, *passages), lambda: self._generate(task))
+        answer = await self.calls.query(lambda: self._generate(task))
         return prompts.parse(answer)
 
     async def entities(self, text: str) -> list[object]:
         """Name the entities in a text. Raises ProviderError."""
         task, patience = prompts.entity_task(text), types.HttpOptions(timeout=int(BULK_ATTEMPT_S * 1000))
-        return prompts.parse_entities(await self.policy.bulk(lambda: self._generate(task, patience)))
+        return prompts.parse_entities(await self.calls.bulk(lambda: self._generate(task, patience)))
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -79,12 +78,12 @@ class GeminiEmbedder:
         *,
         api_key: str,
         url: str | None = None,
-        limits: CallLimits = CallLimits(3.0),
+        times: CallTimes = CallTimes(3.0),
     ) -> None:
         self._model = model
         options = types.HttpOptions(base_url=url, timeout=int(BULK_ATTEMPT_S * 1000))
         self._client = genai.Client(api_key=api_key, vertexai=False, http_options=options)
-        self.policy = CallPolicy(breaker.ProviderModel("embedder", "gemini", model.name), limits)
+        self.calls = RemoteCalls(ProviderModel("embedder", "gemini", model.name), times)
 
     @property
     def model(self) -> base.EmbeddingModel:
@@ -93,14 +92,14 @@ class GeminiEmbedder:
 
     async def embed_query(self, text: str) -> Vector:
         """Embed one query. Raises ProviderError, BadEmbedding."""
-        return (await self.policy.call(lambda: self._embed([text], "RETRIEVAL_QUERY")))[0]
+        return (await self.calls.query(lambda: self._embed([text], "RETRIEVAL_QUERY")))[0]
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         """Embed passages, in the order of `texts`. Raises ProviderError, BadEmbedding."""
         vectors: list[Vector] = []
         for start in range(0, len(texts), BATCH):
             work = functools.partial(self._embed, texts[start : start + BATCH], "RETRIEVAL_DOCUMENT")
-            vectors += await self.policy.bulk(work)
+            vectors += await self.calls.bulk(work)
         return vectors
 
     async def aclose(self) -> None:
@@ -127,11 +126,11 @@ def _translated() -> Iterator[None]:
         raise _failure(error) from error
     except Exception as error:  # the package raises whatever its HTTP client raises
         fault, problem = endpoint.unreachable(error)
-        raise breaker.ProviderDown(f"Gemini {problem}.", fault=fault) from error
+        raise failures.ProviderDown(f"Gemini {problem}.", fault=fault) from error
 
 
 def _failure(error: genai_errors.APIError) -> errors.ProviderError:
     # Gemini answers an unknown key with 400.
     status = 401 if "API_KEY_INVALID" in str(error.details) else error.code
     headers = getattr(error.response, "headers", {})
-    return breaker.down(status, headers, f"Gemini answered with status {error.code}.")
+    return failures.of_status(status, headers, f"Gemini answered with status {error.code}.")

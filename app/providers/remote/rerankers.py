@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from app import errors
-from app.providers.calls.breaker import ProviderModel
-from app.providers.calls.policy import CallLimits, CallPolicy
+from app.providers.calls import CallTimes, ProviderModel, RemoteCalls
 from app.providers.remote import endpoint
 
 Kind = Literal["cohere", "jina", "tei"]
@@ -34,12 +33,12 @@ class HttpReranker:
         url: str,
         model: str | None = None,
         api_key: str | None = None,
-        limits: CallLimits = CallLimits(2.0),
+        times: CallTimes = CallTimes(2.0),
     ) -> None:
         self._kind = kind
         self._model = model
         self._endpoint = endpoint.Endpoint("The re-ranker", url=url, headers=endpoint.bearer(api_key))
-        self.policy = CallPolicy(ProviderModel("reranker", kind, self.name), limits)
+        self.calls = RemoteCalls(ProviderModel("reranker", kind, self.name), times)
 
     @property
     def name(self) -> str:
@@ -57,7 +56,7 @@ class HttpReranker:
         async def answered() -> list[Any]:
             return [await self._endpoint.post("rerank", self._request(query, batch)) for batch in batches]
 
-        answers = await self.policy.shared((query, *texts), answered)
+        answers = await self.calls.query(answered)
         read = [self._read(answer, len(batch)) for answer, batch in zip(answers, batches, strict=True)]
         return probabilities([score for scores in read for score in scores])
 

@@ -62,13 +62,13 @@ class WebFetcher:
         self._tls = tls
 
     def normalised(self, address: str) -> str:
-        """An http or https address as it is fetched and stored, without its fragment. Raises BlockedUrl."""
+        """An http or https address as it is fetched and stored, without its fragment. Raises `blocked_url`."""
         return str(_url(address))
 
     async def fetch(self, address: str, *, allowed: AllowedHosts, known: Validators | None = None) -> WebPage | None:
         """The page at an address; None if it is still the version that `known` names.
 
-        Raises BlockedUrl, FetchFailed, SiteUnavailable.
+        Raises `blocked_url`, `fetch_failed`, `site_unavailable`.
         """
         with _translated(self._limits):
             async with asyncio.timeout(self._limits.whole_s), self._connections() as connections:
@@ -100,7 +100,9 @@ class WebFetcher:
                     return None
                 _check_status(response.status)
                 return await self._page(url, response, headers)
-        raise errors.FetchFailed(f"The site redirects more than {MAX_REDIRECTS} times.")
+        raise errors.BadRequest(
+            f"The site redirects more than {MAX_REDIRECTS} times.", field="url", code="fetch_failed"
+        )
 
     def _timeouts(self) -> dict[str, float]:
         return dict.fromkeys(("connect", "read", "write", "pool"), self._limits.step_s)
@@ -131,8 +133,12 @@ class WebFetcher:
                 raise self._too_large()
             yield part
 
-    def _too_large(self) -> errors.FetchFailed:
-        return errors.FetchFailed(f"The page has more than {self._limits.max_bytes:,} bytes: download and upload it.")
+    def _too_large(self) -> errors.BadRequest:
+        return errors.BadRequest(
+            f"The page has more than {self._limits.max_bytes:,} bytes: download and upload it.",
+            field="url",
+            code="fetch_failed",
+        )
 
 
 def _url(address: str, *, base: httpx.URL | None = None) -> httpx.URL:
@@ -141,18 +147,22 @@ def _url(address: str, *, base: httpx.URL | None = None) -> httpx.URL:
         url = url.copy_with(fragment=None, raw_path=url.raw_path)  # an empty path becomes /
         host = url.host  # decodes an international name
     except (httpx.InvalidURL, ValueError) as error:
-        raise errors.BlockedUrl(f"The address is no URL: {_SEND_PUBLIC}.") from error
+        raise errors.BadRequest(f"The address is no URL: {_SEND_PUBLIC}.", field="url", code="blocked_url") from error
     if url.scheme not in ("http", "https") or not host or _port(url) > MAX_PORT or len(str(url)) > limits.MAX_URI:
         most = f"of at most {limits.MAX_URI:,} characters"
-        raise errors.BlockedUrl(f"The address cannot be fetched: {_SEND_PUBLIC}, {most}.")
+        raise errors.BadRequest(
+            f"The address cannot be fetched: {_SEND_PUBLIC}, {most}.", field="url", code="blocked_url"
+        )
     if url.userinfo:
-        raise errors.BlockedUrl(f"The address contains a user name or password: {_SEND_PUBLIC}.")
+        raise errors.BadRequest(
+            f"The address contains a user name or password: {_SEND_PUBLIC}.", field="url", code="blocked_url"
+        )
     return url
 
 
 def _check(url: httpx.URL, allowed: AllowedHosts) -> None:
     if not allowed.allow(url.raw_host.decode("ascii"), _port(url)):
-        raise errors.FetchNotAllowed
+        raise errors.Forbidden(errors.FETCH_NOT_ALLOWED, field="url", code="fetch_not_allowed")
 
 
 def _port(url: httpx.URL) -> int:
@@ -180,9 +190,13 @@ def _headers(url: httpx.URL, known: Validators | None) -> list[tuple[str, str]]:
 def _check_status(status: int) -> None:
     """Raises unless the response has the page."""
     if status >= 500 or status in (408, 425, 429):
-        raise errors.SiteUnavailable(f"The site answered with status {status}: try again later.")
+        raise errors.ProviderError(
+            f"The site answered with status {status}: try again later.", field="url", code="site_unavailable"
+        )
     if status not in (200, 203):
-        raise errors.FetchFailed(f"The site answered with status {status}: open the address in a browser.")
+        raise errors.BadRequest(
+            f"The site answered with status {status}: open the address in a browser.", field="url", code="fetch_failed"
+        )
 
 
 def _kept(header: str | None) -> str:
@@ -192,19 +206,23 @@ def _kept(header: str | None) -> str:
 
 
 async def _decoded(parts: AsyncIterator[bytes], encoding: str) -> AsyncIterator[bytes]:
-    """The content of a body. Raises FetchFailed for an encoding that was not asked for, and for invalid gzip."""
+    """The content of a body. Raises `fetch_failed` for an encoding that was not asked for, and for invalid gzip."""
     named = encoding.strip().lower()
     if named in ("", "identity"):
         async for part in parts:
             yield part
         return
     if named not in ("gzip", "x-gzip"):
-        raise errors.FetchFailed("The site sends the page in a content encoding that was not asked for.")
+        raise errors.BadRequest(
+            "The site sends the page in a content encoding that was not asked for.", field="url", code="fetch_failed"
+        )
     try:
         async for part in _unzipped(parts):
             yield part
     except (zlib.error, EOFError) as error:
-        raise errors.FetchFailed("The site sends a page that is no valid gzip.") from error
+        raise errors.BadRequest(
+            "The site sends a page that is no valid gzip.", field="url", code="fetch_failed"
+        ) from error
 
 
 async def _unzipped(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -230,10 +248,16 @@ def _translated(limits: FetchLimits) -> Iterator[None]:
     try:
         yield
     except TimeoutError as error:
-        raise errors.SiteUnavailable(f"The site did not send the page within {limits.whole_s:g} seconds.") from error
+        raise errors.ProviderError(
+            f"The site did not send the page within {limits.whole_s:g} seconds.", field="url", code="site_unavailable"
+        ) from error
     except httpcore.TimeoutException as error:
-        raise errors.SiteUnavailable(f"The site did not answer within {limits.step_s:g} seconds.") from error
+        raise errors.ProviderError(
+            f"The site did not answer within {limits.step_s:g} seconds.", field="url", code="site_unavailable"
+        ) from error
     except _OTHER_FAILURES as error:
-        raise errors.SiteUnavailable(
-            "The site cannot be reached, has no trusted certificate, or broke the connection off."
+        raise errors.ProviderError(
+            "The site cannot be reached, has no trusted certificate, or broke the connection off.",
+            field="url",
+            code="site_unavailable",
         ) from error

@@ -25,7 +25,7 @@ BLOCKED = "The address leads to this machine or to a network that is not public:
 class PublicNetwork(httpcore.AsyncNetworkBackend):
     """Opens connections of an HTTP client by `inner`, to public addresses only.
 
-    TLS still verifies the name of the host. Raises BlockedUrl if one of the host's addresses is not public.
+    TLS still verifies the name of the host. Raises `blocked_url` if one of the host's addresses is not public.
     """
 
     def __init__(self, inner: httpcore.AsyncNetworkBackend | None = None, resolve: Resolve | None = None) -> None:
@@ -50,7 +50,7 @@ class PublicNetwork(httpcore.AsyncNetworkBackend):
         raise failure or httpcore.ConnectError("the host has no address")
 
     async def _checked(self, host: str, port: int, timeout: float | None) -> Sequence[str]:
-        """The addresses of a host. Raises BlockedUrl."""
+        """The addresses of a host. Raises `blocked_url`."""
         try:
             async with asyncio.timeout(timeout):
                 found = await self._resolve(host, port)
@@ -59,7 +59,7 @@ class PublicNetwork(httpcore.AsyncNetworkBackend):
         except (OSError, UnicodeError) as error:
             raise httpcore.ConnectError("the name cannot be resolved") from error
         if not all(map(addresses.is_public, found)):
-            raise errors.BlockedUrl(BLOCKED)
+            raise errors.BadRequest(BLOCKED, field="url", code="blocked_url")
         return found
 
 

@@ -5,6 +5,7 @@ The service's role may add events of the transaction's user and count uses; only
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -60,18 +61,32 @@ class KeyUse:
     last_used_at: datetime
 
 
-async def record(db: Transaction, event: Event) -> None:
-    """Add an event, in the transaction of the change that it describes."""
-    await db.execute(
-        sa.insert(tables.audit_log).values(
-            user_id=event.user_id,
-            event_id=uuid4(),
-            actor=event.actor,
-            action=event.action,
-            target=event.target,
-            counts=dict(event.counts),
-        )
-    )
+_RECORD = sql.inline(
+    """
+    INSERT INTO stepwell.audit_log (user_id, event_id, actor, action, target, counts)
+    SELECT :user_id, e.event_id, e.actor, e.action, e.target, CAST(e.counts AS jsonb)
+    FROM unnest(:event_ids, :actors, :actions, :targets, :counts) AS e (event_id, actor, action, target, counts)
+    ON CONFLICT DO NOTHING
+    """,
+    user_id="text",
+    event_ids="uuid[]",
+    actors="text[]",
+    actions="text[]",
+    targets="text[]",
+    counts="text[]",
+)
+
+
+async def record(db: Transaction, *events: Event) -> None:
+    """Add events of one user, in the transaction of the changes that they describe."""
+    columns = {
+        "event_ids": [uuid4() for _event in events],
+        "actors": [event.actor for event in events],
+        "actions": [event.action for event in events],
+        "targets": [event.target for event in events],
+        "counts": [json.dumps(event.counts) for event in events],
+    }
+    await db.execute(_RECORD, {"user_id": events[0].user_id, **columns})
 
 
 MAX_USES = 10**12

@@ -27,8 +27,8 @@ from app.store.connection.vector_tables import VectorTables
 T = TypeVar("T")
 
 DISPOSE_S = 2.0
-CALIBRATION_LENGTHS = (6, 4)
-"""Numbers of a calibration in the array that `enter_plain` returns: those of now, and of an earlier version."""
+CALIBRATION_LENGTH = 6
+"""Numbers of a calibration in the array that `enter_plain` returns, if the user has one."""
 
 
 class Version(NamedTuple):
@@ -68,7 +68,7 @@ class Entered:
         data, names, has_hidden, graph_rows, chunks, *others = first[0]
         calibration, synonyms_version = None, 0
         if others:
-            length = next((length for length in CALIBRATION_LENGTHS if len(others) >= length), 0)
+            length = CALIBRATION_LENGTH if len(others) >= CALIBRATION_LENGTH else 0
             calibration = RelevanceCalibration.from_millionths(others[:length]) if length else None
             synonyms_version = sum(others[length:])
         return cls(

@@ -71,7 +71,8 @@ def files(kind: Kind = "statements") -> Mapping[str, Path]:
     found: dict[str, Path] = {}
     for path in sorted(FOLDER.rglob("*.sql")):
         folder = path.parent.name
-        if folder == "migrations" or (folder if folder in get_args(Kind) else "statements") != kind:
+        is_of_kind = (folder if folder in get_args(Kind) else "statements") == kind
+        if not is_of_kind or FOLDER / "migrations" in path.parents:
             continue
         if path.stem in found:
             raise ValueError(f"two files have the name {path.name}: {found[path.stem]} and {path}")

@@ -7,13 +7,11 @@ one with the settings of a search, and `writing(user)` a read-write transaction.
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import functools
 import logging
-import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar, TypeVarTuple, overload
 from uuid import UUID
@@ -22,6 +20,7 @@ import sqlalchemy as sa
 from sqlalchemy.sql.selectable import TypedReturnsRows
 
 from app import errors
+from app.concurrency.limiter import Limiter
 from app.shapes import RelevanceCalibration, Restriction
 from app.store.connection import bounded, driver_errors, engines, failures, sql, vector_tables
 from app.store.connection.connections import Rows
@@ -179,6 +178,11 @@ class Reading(Transaction):
         return None if self.restriction is None else self.restriction.audience
 
     @property
+    def has_restricted_role(self) -> bool:
+        """Whether statements run as the role that sees what the restriction shows."""
+        return self.restriction is not None
+
+    @property
     def shows_entities(self) -> bool:
         """Whether the caller sees descriptions and facts of entities."""
         return self.restriction is None or self.restriction.shows_entities
@@ -246,13 +250,21 @@ class Writing(Reading):
 
     It sees all of them, because links and postings concern all documents: with a restriction the functions that change
     documents check that they pass its filters before and after (`store.documents.key_bounds`).
+
+    `first_chunk` is the number of the first chunk that it may add; 0 before `lock`.
     """
 
-    __slots__ = ("_locked_version",)
+    __slots__ = ("_locked_version", "first_chunk")
 
     def __init__(self, entered: Entered, user_id: str, restriction: Restriction | None = None) -> None:
         super().__init__(entered, user_id, restriction)
         self._locked_version: int | None = None
+        self.first_chunk = 0
+
+    @property
+    def has_restricted_role(self) -> bool:
+        """False: a transaction that writes keeps the role of the service."""
+        return False
 
     @property
     def written_version(self) -> int:
@@ -265,6 +277,8 @@ class Writing(Reading):
         Raises the user's version. Returns the first of the numbers that it allocates for this many new chunks.
         """
         row = (await self.execute(sql.statement("lock_tenant"), {"user_id": self.user_id, "chunks": chunks})).one()
+        if self._locked_version is None:
+            self.first_chunk = int(row.first_no)
         self._locked_version = row.version
         return int(row.first_no)
 
@@ -280,21 +294,19 @@ class WriteTurns:
     """Lets one write of each user run at a time, and at most half of the pool's connections write."""
 
     def __init__(self, connections: int) -> None:
-        self._writers = asyncio.Semaphore(max(1, connections // 2))
-        self._writers_of: weakref.WeakValueDictionary[str, asyncio.Semaphore] = weakref.WeakValueDictionary()
+        self._limiter = Limiter(max(1, connections // 2), of_user=1, timeout_s=TURN_S)
 
     @asynccontextmanager
     async def of(self, user_id: str) -> AsyncIterator[None]:
-        """Hold the write slot of the user and one of the process. Raises Busy after TURN_S seconds."""
-        of_user = self._writers_of.setdefault(user_id, asyncio.Semaphore(1))
-        async with AsyncExitStack() as turns:
-            try:
-                async with asyncio.timeout(TURN_S):
-                    await turns.enter_async_context(of_user)
-                    await turns.enter_async_context(self._writers)
-            except TimeoutError:
-                raise errors.Busy("Other writes are running; try again shortly.") from None
+        """Hold the write slot of the user and one of the process. Raises Busy where none is free within TURN_S."""
+        try:
+            turn = await self._limiter.begin(user_id)
+        except errors.Overloaded:
+            raise errors.Busy("Other writes are running; try again shortly.") from None
+        try:
             yield
+        finally:
+            turn.end()
 
 
 ReadingKind = TypeVar("ReadingKind", bound=Reading)

@@ -1,14 +1,26 @@
--- Counts the rows of some documents in each table, and returns the numbers of their chunks.
--- Columns: documents, chunks, vectors, postings (of the chunks that exist), mentions, numbers (text of a multirange).
+-- Counts the rows of documents in each table.
+-- Columns: document_id, chunks, vectors, postings, mentions; one row per document that exists.
 -- :user_id text  owner of the rows
 -- :ids uuid[]  the documents
-SELECT (SELECT count(*) FROM stepwell.documents AS d
-        WHERE d.user_id = :user_id AND d.document_id = ANY (:ids)) AS documents,
-       (SELECT count(*) FROM stepwell.embeddings AS e
-        WHERE e.user_id = :user_id AND e.document_id = ANY (:ids)) AS vectors,
-       (SELECT count(*) FROM stepwell.mentions AS m
-        WHERE m.user_id = :user_id AND m.document_id = ANY (:ids)) AS mentions,
-       count(*) AS chunks, coalesce(sum(length(c.tsv)), 0) AS postings,
-       CAST(coalesce(range_agg(int8range(c.chunk_no, c.chunk_no, '[]')), '{}') AS text) AS numbers
-FROM stepwell.chunks AS c
-WHERE c.user_id = :user_id AND c.document_id = ANY (:ids)
+SELECT d.document_id, coalesce(c.chunks, 0) AS chunks, coalesce(e.vectors, 0) AS vectors,
+       coalesce(c.postings, 0) AS postings, coalesce(m.mentions, 0) AS mentions
+FROM stepwell.documents AS d
+LEFT JOIN (
+    SELECT o.document_id, count(*) AS chunks, sum(length(o.tsv)) AS postings
+    FROM stepwell.chunks AS o
+    WHERE o.user_id = :user_id AND o.document_id = ANY (:ids)
+    GROUP BY o.document_id
+) AS c ON c.document_id = d.document_id
+LEFT JOIN (
+    SELECT o.document_id, count(*) AS vectors
+    FROM stepwell.embeddings AS o
+    WHERE o.user_id = :user_id AND o.document_id = ANY (:ids)
+    GROUP BY o.document_id
+) AS e ON e.document_id = d.document_id
+LEFT JOIN (
+    SELECT o.document_id, count(*) AS mentions
+    FROM stepwell.mentions AS o
+    WHERE o.user_id = :user_id AND o.document_id = ANY (:ids)
+    GROUP BY o.document_id
+) AS m ON m.document_id = d.document_id
+WHERE d.user_id = :user_id AND d.document_id = ANY (:ids)

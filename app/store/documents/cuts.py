@@ -61,13 +61,13 @@ async def mark(db: Writing, document_ids: Sequence[UUID]) -> None:
     await db.execute(change.values(chunk_tokens=_MARK))
 
 
-async def record(db: Writing, source: DocumentSource, cut: Cut, *, sketch: bytes | None) -> None:
-    """Record that a document's chunks are those of these options, and its sketch, unless the document has changed."""
+async def record(db: Writing, source: DocumentSource, cut: Cut) -> None:
+    """Record that a document's chunks are those of these options, unless the document has changed."""
     document = source.document
     same = (_d.document_id == document.document_id, _d.updated_at == document.updated_at)
     change = sa.update(tables.documents).where(_d.user_id == db.user_id, *same)
     values = {"chunk_tokens": cut.tokens, "chunk_overlap": cut.overlap, "cleaning_version": cut.cleaning}
-    await db.execute(change.values(**values, sketch=sketch))
+    await db.execute(change.values(values))
 
 
 def _are(which: Which) -> sa.ColumnElement[bool]:

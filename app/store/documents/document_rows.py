@@ -33,49 +33,48 @@ MOST_UNINDEXED = 2_000
 SLICE = 500
 """Number of vectors per insert, limited so that the HNSW insertion stays within the statement timeout."""
 _d = tables.documents.c
-_c = tables.chunks.c
 
 
-async def clear(db: Writing, document_id: UUID) -> LinkedNames:
-    """Delete the chunks of a document with their vectors, postings and mentions.
+async def clear(db: Writing, chunk_counts: Mapping[UUID, int]) -> LinkedNames:
+    """Delete the chunks of documents, of which the numbers are given, with their vectors, postings and mentions.
 
-    Returns the names that were in it, which the caller prunes when another version is linked. The postings of a long
+    Returns the names that were in them, which the caller prunes when other versions are linked. The postings of a long
     document are hidden instead, and a job removes them.
     """
-    binds = {"user_id": db.user_id, "document_id": document_id}
-    own = (_c.user_id == db.user_id, _c.document_id == document_id)
-    numbers = sa.select(sa.func.count(), sa.func.min(_c.chunk_no), sa.func.max(_c.chunk_no)).where(*own)
-    count, first, last = (await db.execute(numbers)).one()
-    if count > MOST_UNINDEXED or (count and last - first + 1 != count):
-        await hide(db, document_id, before=last + 1)
-        return LinkedNames()
-    linked = await mentions.of_document(db, document_id)
-    await db.execute(sql.statement("unindex_document"), binds)
-    counted = {"user_id": db.user_id, "document_ids": [document_id], "sign": -1}
-    await db.execute(sql.statement("count_documents"), counted)
-    await _delete_chunks(db, document_id, before=None)
+    document_ids = [document_id for document_id, count in chunk_counts.items() if count <= MOST_UNINDEXED]
+    for document_id in chunk_counts.keys() - document_ids:
+        await hide(db, document_id, before=None)
+    linked = await mentions.of_documents(db, document_ids)
+    binds = {"user_id": db.user_id, "document_ids": document_ids}
+    await db.execute(sql.statement("unindex_documents"), binds)
+    await db.execute(sql.statement("count_documents"), {**binds, "sign": -1})
+    await _delete_chunks(db, document_ids, before=None)
     return linked
 
 
-async def hide(db: Writing, document_id: UUID, *, before: int) -> None:
-    """Delete the chunks of a document with numbers below `before`, and hide their postings, which a job removes."""
-    linked = await mentions.of_document(db, document_id)
+async def hide(db: Writing, document_id: UUID, *, before: int | None) -> None:
+    """Delete the chunks of a document, those with numbers below `before` if given, and hide their postings.
+
+    A job removes the postings.
+    """
+    linked = await mentions.of_documents(db, [document_id])
     binds = {"user_id": db.user_id, "document_id": document_id, "before": before}
     await db.execute(sql.statement("hide_document"), binds)
-    await _delete_chunks(db, document_id, before=before)
+    await _delete_chunks(db, [document_id], before=before)
     await mentions.prune(db, linked)
     await jobs.enqueue(db, POSTING_REMOVAL)
 
 
-async def _delete_chunks(db: Writing, document_id: UUID, *, before: int | None) -> None:
-    """Delete the chunks of a document, those with numbers below `before` if given.
+async def _delete_chunks(db: Writing, document_ids: Sequence[UUID], *, before: int | None) -> None:
+    """Delete the chunks of documents, those with numbers below `before` if given.
 
     What refers to them is deleted first, because the foreign keys would delete it row by row.
     """
+    ids = sa.literal(list(document_ids), sa.ARRAY(sa.Uuid))
     for table in (tables.headings, tables.mentions, tables.embeddings, tables.chunks):
         c = table.c
         below = [] if before is None else [c.chunk_no < before]
-        await db.execute(sa.delete(table).where(c.user_id == db.user_id, c.document_id == document_id, *below))
+        await db.execute(sa.delete(table).where(c.user_id == db.user_id, c.document_id == sa.any_(ids), *below))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +134,11 @@ async def _insert(db: Writing, new: Sequence[DocumentWrite], names_version: int)
         "chunk_overlaps": [draft.chunk_overlap for draft in drafts],
         "page_starts": [json.dumps(draft.page_starts) for draft in drafts],
         "cleaning_versions": [draft.cleaning_version for draft in drafts],
-        "sketches": [draft.sketch for draft in drafts],
     }
     await db.execute(
         sql.statement("insert_documents"), {"user_id": db.user_id, "names_version": names_version, **binds}
     )
-    await facet_counts.count(db, document_ids, added=[draft.metadata for draft in drafts])
+    await facet_counts.count(db, added=[draft.metadata for draft in drafts])
 
 
 async def update(db: Writing, document_id: UUID, draft: DocumentDraft, values: Mapping[str, Any]) -> None:
@@ -157,9 +155,9 @@ async def update(db: Writing, document_id: UUID, draft: DocumentDraft, values: M
     changed_at = sa.case((same, _d.updated_at), else_=sa.select(sa.func.now()).scalar_subquery())
     extracted = sa.case((_d.content_hash == draft.content_hash, _d.extracted), else_=sa.literal([], JSONB))
     change = sa.update(tables.documents).where(_d.user_id == db.user_id, _d.document_id == document_id)
-    before = await facet_counts.stored(db, document_id)
+    before = await facet_counts.stored(db, [document_id])
     await db.execute(change.values(**{"extracted": extracted, **values}, updated_at=changed_at))
-    await facet_counts.count_update(db, document_id, before, values)
+    await facet_counts.count(db, added=[draft.metadata], removed=before)
 
 
 def attributes(draft: DocumentDraft) -> dict[str, Any]:
@@ -190,7 +188,6 @@ def cut(draft: DocumentDraft) -> dict[str, Any]:
         "chunk_overlap": draft.chunk_overlap,
         "page_starts": list(draft.page_starts),
         "cleaning_version": draft.cleaning_version,
-        "sketch": draft.sketch,
     }
 
 

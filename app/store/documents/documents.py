@@ -63,13 +63,12 @@ _LISTED = (
 
 @dataclass(frozen=True, slots=True)
 class StoredVersion:
-    """The id, hashes and size of a stored document, and whether a job is to store another version of it."""
+    """The id, hashes and size of a stored document."""
 
     document_id: UUID
     content_hash: bytes
     attributes_hash: bytes
     chunk_count: int
-    is_pending: bool = False
 
     def same_as(self, draft: DocumentDraft) -> bool:
         """Whether storing `draft` would change nothing."""
@@ -143,7 +142,7 @@ async def replace(
     await pending_versions.supersede(db, identities=[draft.identity], document_ids=[document_id])
     if other and other.same_as(draft):
         return None
-    linked = await document_rows.clear(db, document_id)
+    linked = await document_rows.clear(db, {document_id: row.chunk_count})
     write = DocumentWrite(document_id, draft, first_no, is_new=False)
     await document_rows.write(db, [write], vectors_by_key=vectors_by_key)
     return linked
@@ -183,7 +182,7 @@ async def change(
         await document_rows.update(db, document_id, draft, document_rows.attributes(draft))
         await key_bounds.check_written(db, [document_id])
         return LinkedNames()
-    linked = await document_rows.clear(db, document_id)
+    linked = await document_rows.clear(db, {document_id: source.document.chunk_count})
     write = DocumentWrite(document_id, draft, first_no, is_new=False)
     await document_rows.write(db, [write], vectors_by_key=vectors_by_key)
     return linked
@@ -213,29 +212,27 @@ async def check_change(db: Writing, source: DocumentSource, draft: DocumentDraft
         raise errors.Conflict("Another document already has this uri or this content.", field="uri")
 
 
-async def delete(db: Writing, document_id: UUID) -> tuple[RowCounts, str]:
-    """Remove a document with its chunks, vectors, postings and mentions. Raises NotFound.
+async def delete(db: Writing, document_ids: Sequence[UUID]) -> dict[UUID, RowCounts]:
+    """Remove documents with their chunks, vectors, postings and mentions; returns the numbers of rows of each.
 
-    A job that stores a version of it is cancelled, also if no other version is stored. Returns the numbers of rows, and
-    the numbers of the chunks as the text of a multirange. The postings of a long document are hidden, and a job
-    removes them.
+    Jobs that store versions of them are cancelled, also if no other version is stored. The postings of long documents
+    are hidden, and a job removes them. Raises NotFound if there is none of them, or one that the caller does not see.
     """
     await db.lock()
-    await key_bounds.check_seen(db, [document_id])
-    found, numbers = await selections.count(db, [document_id])
+    await key_bounds.check_seen(db, document_ids)
+    found = await selections.count(db, document_ids)
     try:
-        superseded = await pending_versions.supersede(db, document_ids=[document_id])
+        superseded = await pending_versions.supersede(db, document_ids=document_ids)
     except errors.OutsideOfKey:
         raise not_found() from None
-    if not superseded and not found.documents:
+    if not superseded and not found:
         raise not_found()
-    linked = await document_rows.clear(db, document_id)
+    linked = await document_rows.clear(db, {document_id: rows.chunks for document_id, rows in found.items()})
     await mentions.prune(db, linked)
-    stored = await facet_counts.stored(db, document_id)
-    await facet_counts.remove_ids(db, document_id)
-    await db.execute(sa.delete(tables.documents).where(_d.user_id == db.user_id, _d.document_id == document_id))
-    await facet_counts.count(db, removed=[stored.get("metadata", {})])
-    return found, numbers
+    these = _d.document_id == sa.any_(sa.literal(list(found), sa.ARRAY(sa.Uuid)))
+    gone = sa.delete(tables.documents).where(_d.user_id == db.user_id, these).returning(_d.metadata)
+    await facet_counts.count(db, removed=list(await db.scalars(gone)))
+    return {**dict.fromkeys(superseded, RowCounts()), **found}
 
 
 async def get(db: Reading, document_id: UUID) -> Document:

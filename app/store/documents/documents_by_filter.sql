@@ -1,11 +1,16 @@
--- Lists the documents that pass filters, by id.
--- Columns: document_id.
+-- Lists the documents that pass filters, by time of creation: about in the order of the numbers of their chunks.
+-- Columns: created_at, document_id, chunk_count.
+-- part after  continue after a document
 -- :user_id text  owner of the rows
--- :after uuid  id after which to begin; null: at the first
+-- :after_at timestamptz  when the document was created
+-- :after_id uuid  its id
 -- :limit bigint  maximum number of documents
-SELECT d.document_id
+SELECT d.created_at, d.document_id, d.chunk_count
 FROM stepwell.documents AS d
-WHERE d.user_id = :user_id AND (:after IS NULL OR d.document_id > :after)
+WHERE d.user_id = :user_id
+-- if after
+  AND (d.created_at, d.document_id) > (:after_at, :after_id)
+-- end
   AND {{passes_filters d}}
-ORDER BY d.document_id
+ORDER BY d.created_at, d.document_id
 LIMIT :limit

@@ -20,13 +20,12 @@
 -- :chunk_overlaps integer[]  overlaps of the chunks in tokens
 -- :page_starts text[]  offsets of the pages as JSON arrays
 -- :cleaning_versions integer[]  versions of the rules of cleaning
--- :sketches bytea[]  sketches of the texts, or null
 -- :names_version integer  version of the rules by which the documents are linked to entities in this transaction
 INSERT INTO stepwell.documents (
     user_id, document_id, identity, uri, title, config, metadata, content, content_hash, attributes_hash,
     created_at, updated_at,
     source_id, source_path, chunk_count, markdown, chunk_tokens, chunk_overlap,
-    page_starts, cleaning_version, names_version, sketch
+    page_starts, cleaning_version, names_version
 )
 SELECT :user_id, i.document_id, i.identity, i.uri, i.title, i.config, CAST(i.metadata AS jsonb), i.content,
        i.content_hash, i.attributes_hash,
@@ -34,14 +33,14 @@ SELECT :user_id, i.document_id, i.identity, i.uri, i.title, i.config, CAST(i.met
        i.source_id, i.source_path, i.chunk_count, i.markdown, i.chunk_tokens, i.chunk_overlap,
        ARRAY(SELECT CAST(p.start_offset AS integer)
              FROM jsonb_array_elements_text(CAST(i.page_starts AS jsonb)) AS p (start_offset)),
-       i.cleaning_version, :names_version, i.sketch
+       i.cleaning_version, :names_version
 FROM unnest(
     :document_ids, :identities, :uris, :titles, :configs, :metadata, :contents, :content_hashes, :attributes_hashes,
     :created_ats, :source_ids, :source_paths, :chunk_counts, :markdown, :chunk_tokens, :chunk_overlaps,
-    :page_starts, :cleaning_versions, :sketches
+    :page_starts, :cleaning_versions
 ) WITH ORDINALITY AS i (
     document_id, identity, uri, title, config, metadata, content, content_hash, attributes_hash,
     created_at, source_id, source_path, chunk_count, markdown, chunk_tokens, chunk_overlap,
-    page_starts, cleaning_version, sketch, place
+    page_starts, cleaning_version, place
 )
 RETURNING document_id

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
@@ -11,47 +12,28 @@ from app.store.connection import sql
 from app.store.connection.transactions import Reading
 from app.store.filters import filters as conditions
 
-BLOCKS = 20_000
-"""Blocks of postings that are read by one statement."""
+
+class SelectedDocument(NamedTuple):
+    """A document that passes filters: its place among them, and the number of its chunks."""
+
+    created_at: datetime
+    document_id: UUID
+    chunk_count: int
 
 
-class BlockKey(NamedTuple):
-    """The place of a block among a user's postings."""
-
-    lexeme: str = ""
-    first_no: int = -1
-
-
-async def page(db: Reading, filters: Filters, *, after: UUID | None, limit: int) -> list[UUID]:
-    """The next documents by id that pass the filters."""
+async def page(db: Reading, filters: Filters, *, after: SelectedDocument | None, limit: int) -> list[SelectedDocument]:
+    """The next documents that pass the filters, oldest first."""
     filtering = conditions.binds(conditions.visible(db, filters))
-    binds = {"user_id": db.user_id, "after": after, "limit": limit, **filtering}
-    return list((await db.execute(sql.statement("documents_by_filter", *filtering), binds)).scalars())
+    parts, binds = [*filtering], {"user_id": db.user_id, "limit": limit, **filtering}
+    if after is not None:
+        parts.append("after")
+        binds |= {"after_at": after.created_at, "after_id": after.document_id}
+    return [SelectedDocument(*row) for row in await db.execute(sql.statement("documents_by_filter", *parts), binds)]
 
 
-async def count(db: Reading, document_ids: Sequence[UUID]) -> tuple[RowCounts, str]:
-    """The numbers of rows of some documents, and the numbers of their chunks as the text of a multirange."""
-    binds = {"user_id": db.user_id, "ids": list(document_ids)}
-    row = (await db.execute(sql.statement("count_rows_of_documents"), binds)).one()
-    counts = RowCounts(row.documents, row.chunks, row.vectors, int(row.postings), row.mentions)
-    return counts, row.numbers
-
-
-_MERGE_RANGES = sql.inline(
-    """
-    SELECT CAST(coalesce(range_agg(n.numbers), '{}') AS text) AS numbers FROM unnest(:numbers) AS n (numbers)
-    """,
-    numbers="text[]::int8multirange[]",
-)
-
-
-async def merged(db: Reading, numbers: Sequence[str]) -> str:
-    """The union of multiranges of chunk numbers."""
-    return str(await db.scalar(_MERGE_RANGES, {"numbers": list(numbers)}))
-
-
-async def count_postings(db: Reading, numbers: str, *, after: BlockKey) -> tuple[int, BlockKey | None]:
-    """The postings of these chunks in the next BLOCKS blocks, and the place of the last one; None after the last."""
-    binds = {"user_id": db.user_id, "numbers": numbers, **after._asdict(), "limit": BLOCKS}
-    row = (await db.execute(sql.statement("count_postings_of_chunks"), binds)).one()
-    return int(row.postings), None if row.lexeme is None else BlockKey(row.lexeme, row.first_no)
+async def count(db: Reading, document_ids: Sequence[UUID]) -> dict[UUID, RowCounts]:
+    """The numbers of rows of those of the documents that exist."""
+    rows = await db.execute(
+        sql.statement("count_rows_of_documents"), {"user_id": db.user_id, "ids": list(document_ids)}
+    )
+    return {row.document_id: RowCounts(1, row.chunks, row.vectors, int(row.postings), row.mentions) for row in rows}

@@ -6,7 +6,6 @@
     ├── engine-<version>/      a copy of the programs, only if the server's user cannot read the installed ones
     ├── *.conf                 rewritten at every start
     ├── reserve                20 MB that are given back to start the server on a full disk
-    ├── sockets                path of the socket folder if another user owns the default one
     └── lock  clients  server  locked while starting or stopping, by each client, by each server process
 
 Permissions and owners of existing folders are never changed: a folder that cannot be used safely is rejected.
@@ -20,11 +19,10 @@ import pwd
 import stat
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from app.errors import EmbeddedServerError
@@ -32,8 +30,6 @@ from app.errors import EmbeddedServerError
 ROOT_ACCOUNT = "stepwell-db"
 """The system user that runs Postgres if Stepwell runs as root (Postgres does not run as root)."""
 SOCKET_FILE = ".s.PGSQL.5432"
-SOCKETS_RECORD = "sockets"
-"""The file in the base folder with the path of the socket folder, if another user owns the default one."""
 SOCKET_PATH_BYTES = 103
 """The shortest limit of the supported systems (macOS; 107 on Linux)."""
 ROOT_DATA_DIR = Path("/var/lib/stepwell")
@@ -74,18 +70,13 @@ class Layout:
 
     @classmethod
     def of(cls, data_dir: Path, socket_root: Path) -> Layout:
-        """The paths for `data_dir`; a socket with too long a path is put into a short folder in `socket_root`.
-
-        If `usable_sockets` recorded a folder, that one is used.
-        """
+        """The paths for `data_dir`; a socket with too long a path is put into a short folder in `socket_root`."""
         base = data_dir.expanduser().resolve() / "postgres"
         if not str(base).isprintable():
             raise EmbeddedServerError("STEPWELL_DATA_DIR contains a control character: choose another folder name.")
         sockets = base / "run"
         if len(os.fsencode(sockets / SOCKET_FILE)) > SOCKET_PATH_BYTES:
             sockets = socket_root.resolve() / f"stepwell-{hashlib.sha256(os.fsencode(base)).hexdigest()[:16]}"
-            with suppress(FileNotFoundError):
-                sockets = Path((base / SOCKETS_RECORD).read_text(encoding="utf-8"))
         return cls(base=base, sockets=sockets)
 
     @property
@@ -200,25 +191,6 @@ def private_folder(folder: Path, account: Account) -> None:
             f"{folder} is not a private folder of the user {account.name}: "
             "remove it, or set STEPWELL_DATA_DIR to another folder."
         )
-
-
-def usable_sockets(layout: Layout, account: Account) -> Layout:
-    """The layout with a private folder for the socket.
-
-    In a folder that all users share, another user may already own the default socket folder: then a new folder is
-    created and recorded. Raises EmbeddedServerError if the folder inside the base folder cannot be used.
-    """
-    try:
-        private_folder(layout.sockets, account)
-    except EmbeddedServerError:
-        if layout.sockets.parent == layout.base:
-            raise
-    else:
-        return layout
-    chosen = Path(tempfile.mkdtemp(prefix="stepwell-", dir=layout.sockets.parent))
-    private_folder(chosen, account)
-    (layout.base / SOCKETS_RECORD).write_text(str(chosen), encoding="utf-8")
-    return replace(layout, sockets=chosen)
 
 
 def may_pass(folder: Path, account: Account) -> bool:

@@ -35,7 +35,6 @@ class Server:
     """One client of the server of a data dir."""
 
     def __init__(self, data_dir: Path, *, tuning: embedded_settings.Tuning, socket_root: Path) -> None:
-        self._roots = data_dir, socket_root
         self.layout = embedded_files.Layout.of(data_dir, socket_root)
         self._tuning = tuning
         self._account: embedded_files.Account | None = None
@@ -88,10 +87,9 @@ class Server:
                 self._stop(self._account)
 
     def _ensure_up(self, account: embedded_files.Account) -> None:
-        self.layout = embedded_files.Layout.of(*self._roots)  # another client may have recorded another socket folder
         if self._wait_until_ready():
             return
-        self.layout = embedded_files.usable_sockets(self.layout, account)
+        embedded_files.private_folder(self.layout.sockets, account)
         self._clear_leftovers()
         programs = embedded_programs.locate(self.layout, account)
         embedded_files.private_folder(self.layout.log, account)

@@ -30,7 +30,7 @@ OWNER = "postgres"
 DATABASE = "stepwell"
 SERVICE_ROLE = "stepwell_service"
 RESTRICTED_ROLE = "stepwell_restricted"
-"""What a transaction takes for a caller who does not see everything (migration 0030)."""
+"""What a transaction takes for a caller who does not see everything."""
 SERVICE_RIGHTS = "LOGIN NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE NOREPLICATION"
 SOCKET_ROOT = Path("/tmp")
 """Parent of the private socket folder if the path inside the data dir is too long for a socket."""

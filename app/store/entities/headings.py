@@ -50,9 +50,10 @@ async def add(db: Writing, found: Iterable[HeadingChunk]) -> None:
         await db.execute(sa.insert(tables.headings), rows)
 
 
-async def of_document(db: Reading, document_id: UUID) -> frozenset[UUID]:
-    """The entities whose names are headings of a document."""
-    query = sa.select(_h.entity_id).distinct().where(_h.user_id == db.user_id, _h.document_id == document_id)
+async def of_documents(db: Reading, document_ids: Sequence[UUID]) -> frozenset[UUID]:
+    """The entities whose names are headings of documents."""
+    these = _h.document_id == sa.any_(sa.literal(list(document_ids), sa.ARRAY(sa.Uuid)))
+    query = sa.select(_h.entity_id).distinct().where(_h.user_id == db.user_id, these)
     return frozenset(await db.scalars(query))
 
 

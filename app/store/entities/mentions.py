@@ -5,18 +5,15 @@ Every change runs under the user's lock, in the transaction that stores or remov
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import JSONPATH
 
-from app.shapes import IndexText
 from app.store.connection import sql
-from app.store.connection.transactions import Reading, SharedTransaction, Writing
+from app.store.connection.transactions import Reading, Writing
 from app.store.entities import entities, extracted_names, headings, name_changes
 from app.store.schema import tables
 
@@ -24,8 +21,6 @@ _m = tables.mentions.c
 _e = tables.entities.c
 _c = tables.chunks.c
 _d = tables.documents.c
-MAX_CHUNKS = 2_000
-"""Chunks that are searched for a new title in the transaction that stores it."""
 _AUTOMATIC = ("metadata", "title", "text")
 
 
@@ -59,17 +54,6 @@ class LinkedNames:
 
     def __or__(self, other: LinkedNames) -> LinkedNames:
         return LinkedNames(self.mentioned | other.mentioned, self.headings | other.headings)
-
-
-@dataclass(frozen=True, slots=True)
-class PossibleChunks:
-    """Chunks that contain all words of some names, each with the place of the name, from 0 on.
-
-    The names at the places `incomplete` may also be in chunks that are not among them.
-    """
-
-    found: Sequence[tuple[int, ChunkText]]
-    incomplete: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +101,11 @@ async def chunk_texts_of(db: Reading, chunk_nos: Sequence[int]) -> list[ChunkTex
     return [_place(row) for row in await db.execute(_placed(db.user_id).where(wanted).order_by(_c.chunk_no))]
 
 
-async def metadata_with_ids(db: Reading, document_ids: Iterable[UUID]) -> dict[UUID, Mapping[str, Any]]:
-    """The metadata of those of the documents whose metadata gives an `entity_id` beside a name."""
+async def heads(db: Reading, document_ids: Iterable[UUID]) -> dict[UUID, DocumentHead]:
+    """Title and metadata of the documents among these that exist."""
     wanted = _d.document_id == sa.any_(sa.literal(list(document_ids), sa.ARRAY(sa.Uuid)))
-    has_id = sa.func.jsonb_path_exists(_d.metadata, sa.cast("$.*.entity_id", JSONPATH))
-    query = sa.select(_d.document_id, _d.metadata).where(_d.user_id == db.user_id, wanted, has_id)
-    return {row.document_id: row.metadata for row in await db.execute(query)}
+    query = sa.select(_d.document_id, _d.title, _d.metadata, _d.extracted).where(_d.user_id == db.user_id, wanted)
+    return {row.document_id: _opening(row) for row in await db.execute(query)}
 
 
 async def matched(db: Reading, entity_ids: Sequence[UUID]) -> set[UUID]:
@@ -167,50 +150,6 @@ async def known_titles(db: Reading, keys: Iterable[str]) -> dict[str, list[UUID]
     return found
 
 
-async def chunks_with_words(db: Reading, names: Sequence[IndexText], *, besides: Sequence[UUID]) -> PossibleChunks:
-    """Up to MAX_CHUNKS chunks with all words of each name in the text index.
-
-    Chunks of the documents `besides` are left out. In languages whose index keeps accents, only chunks that write the
-    name with the accents of `plain` are found.
-    """
-    binds = {
-        "folded": [name.folded for name in names],
-        "plain": [name.plain for name in names],
-        "document_ids": list(besides),
-        "limit": MAX_CHUNKS + 1,
-    }
-    rows = (await db.execute(sql.statement("chunks_containing_all_words"), {"user_id": db.user_id, **binds})).all()
-    found = [
-        (row.place - 1, ChunkText(row.chunk_no, row.document_id, row.content))
-        for row in rows
-        if row.chunk_no is not None
-    ]
-    counts = Counter(place for place, _chunk in found)
-    incomplete = {row.place - 1 for row in rows if row.chunk_no is None}
-    return PossibleChunks(found, frozenset(incomplete | {place for place in counts if counts[place] > MAX_CHUNKS}))
-
-
-async def dotted_numbers(db: Reading, numbers: Iterable[str]) -> set[str]:
-    """Those of the numbers that are parts of numbers with dots, such as versions, which the text index keeps whole."""
-    rows = await db.scalars(_DOTTED_NUMBERS, {"user_id": db.user_id, "numbers": sorted(set(numbers))})
-    return set(rows)
-
-
-# The collation "C" sorts the numbers together: they begin with 0 to 9, which the colon follows.
-_DOTTED_NUMBERS = sql.inline(
-    """
-    SELECT g.number
-    FROM unnest(:numbers) AS g (number)
-    WHERE EXISTS (
-        SELECT FROM stepwell.lexemes AS o
-        WHERE o.user_id = :user_id AND o.lexeme >= '0' AND o.lexeme < ':'
-          AND position('.' IN o.lexeme) > 0 AND position(g.number IN o.lexeme) > 0)
-    """,
-    user_id="text",
-    numbers="text[]",
-)
-
-
 # A mention that already exists keeps the larger count.
 _INSERT_MENTIONS = sql.inline(
     """
@@ -244,10 +183,11 @@ async def add(db: Writing, found: Sequence[Mention]) -> None:
     await db.execute(_INSERT_MENTIONS, {"user_id": db.user_id, **binds})
 
 
-async def of_document(db: Reading, document_id: UUID) -> LinkedNames:
-    """The entities that a document mentions, and those whose names are its headings."""
-    query = sa.select(_m.entity_id).distinct().where(_m.user_id == db.user_id, _m.document_id == document_id)
-    return LinkedNames(frozenset(await db.scalars(query)), await headings.of_document(db, document_id))
+async def of_documents(db: Reading, document_ids: Sequence[UUID]) -> LinkedNames:
+    """The entities that documents mention, and those whose names are their headings."""
+    these = _m.document_id == sa.any_(sa.literal(list(document_ids), sa.ARRAY(sa.Uuid)))
+    query = sa.select(_m.entity_id).distinct().where(_m.user_id == db.user_id, these)
+    return LinkedNames(frozenset(await db.scalars(query)), await headings.of_documents(db, document_ids))
 
 
 async def prune(db: Writing, linked: LinkedNames) -> None:
@@ -278,7 +218,7 @@ async def prune(db: Writing, linked: LinkedNames) -> None:
     untitled = set(await db.scalars(lowered.values(origin="text").returning(_e.entity_id)))
     names |= await _matched_by_case(db, untitled, linked.headings)
     gone = {key: name for known in names.values() for key, name in known.items()}
-    await name_changes.record(db, gone, automatic=True)
+    await name_changes.record(db, gone)
 
 
 async def _matched_by_case(db: Reading, untitled: Set[UUID], no_headings: Set[UUID]) -> dict[UUID, dict[str, str]]:
@@ -302,16 +242,35 @@ async def count_chunks(db: Reading, document_id: UUID) -> int:
     return int(await db.scalar(query) or 0)
 
 
-async def mark_read(db: Writing, document_id: UUID, *, version: int) -> None:
-    """Set the names_version of a document whose mentions a queued job stores."""
+async def chunk_nos(db: Reading, document_id: UUID) -> list[int]:
+    """The numbers of a document's chunks in order."""
+    query = sa.select(_c.chunk_no).where(_c.user_id == db.user_id, _c.document_id == document_id)
+    return list(await db.scalars(query.order_by(_c.chunk_index)))
+
+
+async def leave(db: Writing, document_id: UUID) -> None:
+    """Leave it to a job to link a document; each time its names_version is another one below 0."""
+    change = sa.update(tables.documents).where(_d.user_id == db.user_id, _d.document_id == document_id)
+    await db.execute(change.values(names_version=sa.func.least(_d.names_version, 0) - 1))
+
+
+async def mark(db: Writing, document_id: UUID, *, version: int) -> None:
+    """Set the version of the rules by which a document is linked."""
     change = sa.update(tables.documents).where(_d.user_id == db.user_id, _d.document_id == document_id)
     await db.execute(change.values(names_version=version))
 
 
-async def unread(db: SharedTransaction, *, version: int, limit: int) -> list[tuple[str, UUID]]:
-    """Documents of any user with a names_version below `version`; requires the database's owner."""
-    query = sa.select(_d.user_id, _d.document_id).where(_d.names_version < version)
-    return [(row.user_id, row.document_id) for row in await db.execute(query.limit(limit))]
+async def version_to_link(db: Reading, document_id: UUID) -> str:
+    """What tells the stored version of a document, and whether it has been linked; empty if it is gone."""
+    query = sa.select(_d.updated_at, _d.names_version).where(_d.user_id == db.user_id, _d.document_id == document_id)
+    row = (await db.execute(query)).one_or_none()
+    return "" if row is None else f"{row.updated_at.isoformat()} {row.names_version}"
+
+
+async def unread(db: Reading, *, version: int, limit: int) -> list[UUID]:
+    """Documents that are to be linked: those with a names_version below `version`."""
+    query = sa.select(_d.document_id).where(_d.user_id == db.user_id, _d.names_version < version)
+    return list(await db.scalars(query.limit(limit)))
 
 
 async def is_unread(db: Reading, document_id: UUID, *, version: int) -> bool:
@@ -343,5 +302,5 @@ def _place(row: sa.Row[Any]) -> ChunkText:
     return ChunkText(row.chunk_no, row.document_id, row.content, opening, tuple(row.heading_path))
 
 
-def _opening(row: sa.Row[Any]) -> DocumentHead:
+def _opening(row: Any) -> DocumentHead:
     return DocumentHead(row.title, row.metadata, row.extracted or ())

@@ -1,11 +1,10 @@
-"""Keeps the counts of a user's metadata up to date. Every function runs under the user's lock."""
+"""Keeps the counts of a user's metadata up to date. The functions that write run under the user's lock."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
-from uuid import UUID, uuid4
+from collections.abc import Sequence
+from uuid import UUID
 
 import sqlalchemy as sa
 
@@ -15,60 +14,40 @@ from app.store.connection.transactions import Reading, Writing
 from app.store.schema import tables
 
 _d = tables.documents.c
-STORE_IDS = ("ids_of_documents", "attributes_of_documents", "stored_ids", "last_facet_change", "note_facet_change")
-"""The statement that stores the ids of the keys and values of documents and their attributes, and notes the changes."""
-REMOVE_IDS = ("removed_ids", "last_facet_change", "note_facet_change")
-KEPT_CHANGES = 500
-"""Noted changes of a user: a process that has read fewer of them reads the ids of all documents again."""
+_COUNTS = (tables.facet_values, tables.facet_keys)
 
 
-async def stored(db: Reading, document_id: UUID) -> Mapping[str, Any]:
-    """The columns of a document on which facets depend; empty if there is no such document."""
-    columns = (_d.metadata, _d.uri, _d.source_id, _d.created_at)
-    query = sa.select(*columns).where(_d.user_id == db.user_id, _d.document_id == document_id)
-    row = (await db.execute(query)).one_or_none()
-    return {} if row is None else dict(row._mapping)
+async def stored(db: Reading, document_ids: Sequence[UUID]) -> list[Json]:
+    """The metadata of documents as they are stored now."""
+    some = _d.document_id == sa.any_(sa.literal(list(document_ids), sa.ARRAY(sa.Uuid)))
+    return list(await db.scalars(sa.select(_d.metadata).where(_d.user_id == db.user_id, some)))
 
 
-async def count(
-    db: Writing, document_ids: Sequence[UUID] = (), *, added: Sequence[Json] = (), removed: Sequence[Json] = ()
-) -> None:
+async def count(db: Writing, *, added: Sequence[Json] = (), removed: Sequence[Json] = ()) -> None:
     """Count the metadata of new versions of documents, and no longer that of the versions that they replace."""
     binds = {"added": _texts(added), "removed": _texts(removed)}
     if binds["added"] == binds["removed"]:
         return
     await db.execute(sql.statement("count_facets"), {"user_id": db.user_id, **binds})
-    if document_ids:
-        await store_ids(db, document_ids)
     if binds["removed"]:
-        await forget(db, keys=list({key for one in removed for key in one}))
+        await _forget(db, keys=list({key for one in removed for key in one}))
 
 
-async def count_update(db: Writing, document_id: UUID, before: Mapping[str, Any], values: Mapping[str, Any]) -> None:
-    """Count a document of which columns have got other values, instead of what was `stored` before."""
-    after = {**before, **values}
-    if _texts([after["metadata"]]) != _texts([before["metadata"]]):
-        await count(db, [document_id], added=[after["metadata"]], removed=[before["metadata"]])
-    elif after["metadata"] and any(after[name] != value for name, value in before.items()):
-        await store_ids(db, [document_id])
+async def differences(db: Reading) -> int:
+    """How many counts of keys and values differ from the metadata of the documents."""
+    return int(await db.scalar(sql.statement("differing_facets"), {"user_id": db.user_id}))
 
 
-async def store_ids(db: Writing, document_ids: Sequence[UUID] | None = None) -> None:
-    """Store the ids of the keys and values of some documents and their attributes, without documents those of all."""
-    if document_ids is None:
-        await db.execute(sql.statement(STORE_IDS), _noted(db))
-    else:
-        await db.execute(sql.statement(STORE_IDS, "some"), {**_noted(db), "document_ids": list(document_ids)})
+async def recount(db: Writing) -> None:
+    """Count the metadata of all documents anew."""
+    for table in _COUNTS:
+        await db.execute(sa.delete(table).where(table.c.user_id == db.user_id))
+    await db.execute(sql.statement("count_facets", "all"), {"user_id": db.user_id})
 
 
-async def remove_ids(db: Writing, document_id: UUID) -> None:
-    """Delete the ids of the keys and values of a document that is about to be deleted, and its attributes."""
-    await db.execute(sql.statement(REMOVE_IDS), {**_noted(db), "document_id": document_id})
-
-
-async def forget(db: Writing, *, keys: Sequence[str]) -> None:
+async def _forget(db: Writing, *, keys: Sequence[str]) -> None:
     """Delete the counts of keys and values that no document has any more."""
-    for table in (tables.facet_values, tables.facet_keys):
+    for table in _COUNTS:
         c = table.c
         some = c.key == sa.any_(sa.literal(list(keys), sa.ARRAY(sa.Text)))
         unused = [column == 0 for column in c if column.name in {"documents", "distinct_values"}]
@@ -77,8 +56,3 @@ async def forget(db: Writing, *, keys: Sequence[str]) -> None:
 
 def _texts(metadata: Sequence[Json]) -> list[str]:
     return [json.dumps(one, sort_keys=True) for one in metadata if one]
-
-
-def _noted(db: Writing) -> dict[str, Any]:
-    """The binds of a statement that notes a change of ids of documents."""
-    return {"user_id": db.user_id, "change_id": uuid4(), "kept": KEPT_CHANGES}

@@ -1,30 +1,19 @@
--- Counts the documents that have each key of metadata and each value, exactly; the keys of most documents first.
+-- Counts the documents that pass filters by key of metadata and by value, exactly; the keys of most documents first.
 -- Columns: key, documents, types (documents by type), distinct_values, commonest (the commonest values, as [[value, documents]]).
 -- :user_id text  owner of the rows
--- part one_key  of one key
--- :key text  the key
--- part of_keys  of the keys with a prefix
--- part of_values  only values with a prefix
--- :prefix text  the prefix
+-- :key text  the only key; null: all
+-- :key_prefix text  beginning of the keys
+-- :value_prefix text  beginning of the values
 -- :keys bigint  maximum number of keys
 -- :limit bigint  maximum number of values of a key
 WITH pairs AS MATERIALIZED (
     SELECT e.key, e.value, count(*) AS documents
-    FROM stepwell.documents AS d
--- if one_key
-        CROSS JOIN LATERAL (SELECT :key AS key, d.metadata -> :key AS value) AS e
--- end
--- unless one_key
-        CROSS JOIN LATERAL jsonb_each(d.metadata) AS e (key, value)
--- end
-    WHERE d.user_id = :user_id AND e.value IS NOT NULL AND {{is_facet e.key}}
--- if of_keys
-      AND starts_with(lower(e.key), lower(:prefix))
--- end
-      AND {{passes_filters d}}
+    FROM stepwell.documents AS d CROSS JOIN LATERAL jsonb_each(d.metadata) AS e (key, value)
+    WHERE d.user_id = :user_id AND {{passes_filters d}} AND {{is_facet e.key}}
+      AND (:key IS NULL OR e.key = :key) AND (:key_prefix = '' OR starts_with(lower(e.key), lower(:key_prefix)))
     GROUP BY e.key, e.value
 ),
-types AS (
+keys AS (
     SELECT t.key, sum(t.documents) AS documents, jsonb_object_agg(t.type, t.documents) AS types
     FROM (SELECT p.key, jsonb_typeof(p.value) AS type, sum(p.documents) AS documents
           FROM pairs AS p GROUP BY p.key, jsonb_typeof(p.value)) AS t
@@ -32,28 +21,17 @@ types AS (
     ORDER BY sum(t.documents) DESC, t.key
     LIMIT :keys
 ),
-counted AS (
-    SELECT v.key, v.value, v.opening, v.hash, sum(v.documents) AS documents
-    FROM ({{facet_values pairs, documents}}) AS v
--- if of_values
-    WHERE starts_with(lower(v.value #>> '{}'), lower(:prefix))
--- end
-    GROUP BY v.key, v.opening, v.hash, v.value
-),
 ranked AS (
-    SELECT c.key, c.value, c.documents,
-           row_number() OVER (PARTITION BY c.key ORDER BY c.documents DESC, c.opening, c.hash) AS place,
-           count(*) OVER (PARTITION BY c.key) AS distinct_values
-    FROM counted AS c
-),
-shown AS (
-    SELECT r.key, max(r.distinct_values) AS distinct_values,
-           jsonb_agg(jsonb_build_array(r.value, r.documents) ORDER BY r.place) AS commonest
-    FROM ranked AS r
-    WHERE r.place <= :limit
-    GROUP BY r.key
+    SELECT v.key, v.value, sum(v.documents) AS documents,
+           row_number() OVER (PARTITION BY v.key ORDER BY sum(v.documents) DESC, v.opening, v.hash) AS place,
+           count(*) OVER (PARTITION BY v.key) AS distinct_values
+    FROM ({{facet_values pairs}}) AS v
+    WHERE {{has_prefix v.value, :value_prefix}}
+    GROUP BY v.key, v.opening, v.hash, v.value
 )
-SELECT t.key, t.documents, t.types, coalesce(s.distinct_values, 0) AS distinct_values,
-       coalesce(s.commonest, '[]') AS commonest
-FROM types AS t LEFT JOIN shown AS s ON s.key = t.key
-ORDER BY t.documents DESC, t.key
+SELECT k.key, k.documents, k.types, coalesce(max(r.distinct_values), 0) AS distinct_values,
+       coalesce(jsonb_agg(jsonb_build_array(r.value, r.documents) ORDER BY r.place)
+                    FILTER (WHERE r.place <= :limit), '[]') AS commonest
+FROM keys AS k LEFT JOIN ranked AS r ON r.key = k.key AND r.place <= greatest(:limit, 1)
+GROUP BY k.key, k.documents, k.types
+ORDER BY k.documents DESC, k.key

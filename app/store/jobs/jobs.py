@@ -63,11 +63,17 @@ async def ended_among(db: Reading, job_ids: Sequence[UUID]) -> sa.ColumnElement[
     return sa.cast([job_id for job_id in job_ids if job_id not in are_open], sa.ARRAY(sa.Uuid))
 
 
-async def enqueue(db: Writing, kind: str) -> None:
+async def enqueue(db: Writing, kind: str, *, not_before: datetime | None = None) -> None:
     """Ensure that one job of this kind is queued for the user; requires the user's lock against duplicates."""
     waiting = sa.select(_j.job_id).where(_j.user_id == db.user_id, _j.kind == kind, _j.status == "queued")
     if await db.scalar(waiting.limit(1)) is None:
-        await _add(db, kind, {}, audience=None)
+        await _add(db, kind, {}, audience=None, not_before=not_before)
+
+
+async def hasten(db: Writing, kind: str) -> None:
+    """Let the user's jobs of a kind that wait for a later time run now."""
+    waiting = (_j.user_id == db.user_id, _j.kind == kind, _j.status == "queued", _j.run_at > sa.func.now())
+    await db.execute(sa.update(tables.jobs).where(*waiting).values(run_at=sa.func.now()))
 
 
 async def add(db: Writing, kind: str, payload: Mapping[str, Any]) -> UUID:
@@ -75,7 +81,9 @@ async def add(db: Writing, kind: str, payload: Mapping[str, Any]) -> UUID:
     return await _add(db, kind, payload, audience=db.audience)
 
 
-async def _add(db: Writing, kind: str, payload: Mapping[str, Any], *, audience: str | None) -> UUID:
+async def _add(
+    db: Writing, kind: str, payload: Mapping[str, Any], *, audience: str | None, not_before: datetime | None = None
+) -> UUID:
     job_id = uuid4()
     values = {
         "job_id": job_id,
@@ -83,6 +91,7 @@ async def _add(db: Writing, kind: str, payload: Mapping[str, Any], *, audience: 
         "kind": kind,
         "payload": dict(payload),
         "audience": audience,
+        "run_at": sa.func.greatest(sa.func.now(), not_before),
     }
     await db.execute(sa.insert(tables.jobs).values(**values))
     return job_id

@@ -21,6 +21,10 @@ from app.store.schema import catalogue, tables, vector_ddl
 log = logging.getLogger(__name__)
 _Returned = TypeVar("_Returned")
 _LOCK = 7_236_411_902
+BASELINE = "0040"
+"""The revision from which on this version upgrades a database."""
+LAST_FOR_EARLIER = "b8c21b15"
+"""The last commit of Stepwell that upgrades a database of an earlier revision, to the baseline."""
 
 
 def scripts() -> Path:
@@ -42,12 +46,17 @@ def is_known(revision: str) -> bool:
     return revision in {script.revision for script in ScriptDirectory(str(scripts())).walk_revisions()}
 
 
+def is_earlier(revision: str) -> bool:
+    """Whether a revision comes before those that this version knows."""
+    return revision.isdecimal() and revision < BASELINE
+
+
 async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head") -> str:
     """Bring the database at `dsn` (its owner's address) to `revision`; returns the revision reached.
 
     Concurrent calls wait for one another on an advisory lock. Raises SchemaMismatch where pgvector is missing,
-    RevisionMismatch where a newer version has upgraded the database, BadRequest for a dimension that pgvector cannot
-    index, ReadOnly for a standby.
+    SchemaMismatch where a newer version has upgraded the database, or an earlier one has to, BadRequest for a
+    dimension that pgvector cannot index, ReadOnly for a standby.
     """
 
     def run(connection: Connection) -> str:
@@ -79,11 +88,9 @@ def upgrade_by(connection: Connection, migrate: Callable[[Config], None], *, mod
     _prepare(connection)
     found = _revision(connection)
     if found is not None and not is_known(found):
-        raise errors.RevisionMismatch(f"{': '.join(mismatch(found))}.")
-    migrate(configuration(connection, model=model, dimension=min(dimension, vector_ddl.MOST_VECTOR)))
+        raise errors.SchemaMismatch(f"{': '.join(mismatch(found))}.", is_shown=True)
+    migrate(configuration(connection, model=model, dimension=dimension))
     reached = _revision(connection) or ""
-    if found is None and reached == head():
-        _store_halfvec(connection, dimension)
     roles.restrict(connection)
     distribution.extend(connection)
     return reached
@@ -137,13 +144,6 @@ def _prepare(connection: Connection) -> None:
         ) from error
 
 
-def _store_halfvec(connection: Connection, dimension: int) -> None:
-    """Change the columns of vectors of a new database, which the revisions create as `vector`."""
-    for statement in vector_ddl.retype(dimension):
-        connection.execute(sa.text(statement))
-    connection.execute(sa.update(tables.embedding_identity).values(dimension=dimension))
-
-
 def _revision(connection: Connection) -> str | None:
     exists = connection.scalar(sa.text("SELECT to_regclass('stepwell.alembic_version')"))
     return connection.scalar(sa.text("SELECT version_num FROM stepwell.alembic_version")) if exists else None
@@ -188,7 +188,7 @@ async def check_revision(database: transactions.Database) -> None:
 def _check_revision(connection: Connection) -> None:
     found = _revision(connection)
     if found != head():
-        raise errors.RevisionMismatch(f"{': '.join(mismatch(found))}.")
+        raise errors.SchemaMismatch(f"{': '.join(mismatch(found))}.", is_shown=True)
 
 
 def mismatch(found: str | None) -> tuple[str, str]:
@@ -196,6 +196,11 @@ def mismatch(found: str | None) -> tuple[str, str]:
     known = head()
     if found is None or is_known(found):
         return f"The database is at revision {found or 'none'}, this version needs {known}", "run `stepwell db upgrade`"
+    if is_earlier(found):
+        return (
+            f"The database is at revision {found}, this version upgrades from {BASELINE} on",
+            f"run `stepwell db upgrade` of commit {LAST_FOR_EARLIER} first",
+        )
     version = f"this version ({__version__}, revision {known})"
     return (
         f"A newer version of Stepwell has upgraded the database to revision {found}, which {version} does not know",

@@ -10,9 +10,9 @@ import asyncio
 import logging
 import time
 from dataclasses import dataclass
-from typing import Literal
 
 from app import errors
+from app.shapes.kinds import StandbyStatus
 from app.store.connection import sql
 from app.store.connection.transactions import Database
 from app.store.maintenance import health, migration
@@ -22,8 +22,6 @@ log = logging.getLogger(__name__)
 PROBE_S = 2.0
 """Pause between two probes."""
 PROBE_LIMIT_S = 5.0
-StandbyState = Literal["ready", "unavailable", "refused"]
-"""Reads may go to it; it cannot be reached; it is not a standby of the primary with this version's schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +71,12 @@ class Standby:
         self._primary = primary
         self._expectation = expectation
         self._caught_up_at: float | None = None
-        self._state: StandbyState = "unavailable"
+        self._state: StandbyStatus = "unavailable"
         db.pool.is_admitted = False
         primary.targets.standby = db.pool
 
     @property
-    def state(self) -> StandbyState:
+    def state(self) -> StandbyStatus:
         """Whether reads may go to the standby now."""
         return "unavailable" if self._state == "ready" and not self.db.pool.is_reachable else self._state
 
@@ -141,7 +139,7 @@ class Standby:
         bounds = [found.idle_s, None if self._caught_up_at is None else now - self._caught_up_at]
         return Lag(max(0.0, min((one for one in bounds if one is not None), default=0.0)), behind)
 
-    def _changed(self, state: StandbyState, reason: str) -> None:
+    def _changed(self, state: StandbyStatus, reason: str) -> None:
         """Admit or exclude the standby, and log it if that is new."""
         before = self._state, self.reason
         self._state, self.reason = state, reason

@@ -21,7 +21,6 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
-    Numeric,
     PrimaryKeyConstraint,
     SmallInteger,
     Table,
@@ -45,6 +44,8 @@ tenants = Table(
     Column("next_chunk_no", BigInteger, nullable=False, server_default="1"),
     columns.moment("created_at"),
     Column("names_version", BigInteger, nullable=False, server_default="0"),
+    # When texts may be linked to changed names again; null: now.
+    Column("names_pause", DateTime(timezone=True)),
     # Intercept and slope of relevance, then those of answerable, in millionths; null: the defaults.
     Column("calibration", ARRAY(BigInteger)),
     # From what they were fitted.
@@ -53,7 +54,7 @@ tenants = Table(
     columns.json("synonyms", "[]"),
     # The version when they were stored; 0 without synonyms.
     Column("synonyms_version", BigInteger, nullable=False, server_default="0"),
-    CheckConstraint("cardinality(calibration) IN (4, 6)", name="calibration"),
+    CheckConstraint("cardinality(calibration) = 6", name="calibration"),
     PrimaryKeyConstraint("user_id"),
 )
 
@@ -130,8 +131,6 @@ documents = Table(
     columns.json("extracted", "[]"),
     # Of the page that the document was fetched from: {"address", "etag", "last_modified", "request", "version"}.
     Column("fetched", JSONB),
-    # Of the text, by which near duplicates are found; null for a document that an earlier version has stored.
-    Column("sketch", LargeBinary),
     PrimaryKeyConstraint("user_id", "document_id"),
     UniqueConstraint("user_id", "identity"),
     ForeignKeyConstraint(["user_id", "source_id"], [sources.c.user_id, sources.c.source_id]),
@@ -308,12 +307,21 @@ entity_changes = Table(
     *columns.tenant(),
     Column("name_key", LargeBinary, nullable=False),
     Column("name", Text, nullable=False),
+    # The user's names_version; 0 for a name that no gazetteer contains.
     Column("version", BigInteger, nullable=False),
-    Column("pending", Boolean, nullable=False, server_default="true"),
-    # Named when metadata alone could cease to give a name.
-    Column("lowered", Boolean, nullable=False, server_default="false", key="automatic"),
+    # The user's version when texts came to differ from the name; null: texts are linked to it.
+    Column("pending_since", BigInteger),
+    # The number of the first chunk that was linked when the name had changed already.
+    Column("chunks_before", BigInteger, nullable=False),
     PrimaryKeyConstraint("user_id", "name_key"),
     Index(None, "user_id", "version"),
+    Index(
+        "ix_entity_changes_pending",
+        "user_id",
+        "pending_since",
+        "name_key",
+        postgresql_where=text("pending_since IS NOT NULL"),
+    ),
 )
 
 mentions = Table(
@@ -372,7 +380,6 @@ staged_documents = Table(
     Column("cleaning_version", SmallInteger, nullable=False, server_default="1"),
     Column("source_id", Uuid),
     Column("source_path", Text),
-    Column("sketch", LargeBinary),
     PrimaryKeyConstraint("user_id", "job_id"),
 )
 
@@ -451,10 +458,7 @@ facet_keys = Table(
     Column("documents", BigInteger, nullable=False),
     # Of this type, with the elements of lists.
     Column("distinct_values", BigInteger, nullable=False),
-    # Null where a process of a version before 0039 has counted it.
-    Column("id", Integer),
     PrimaryKeyConstraint("user_id", "key", "type"),
-    Index("ix_facet_keys_id", "user_id", "id", unique=True),
 )
 
 facet_values = Table(
@@ -467,55 +471,8 @@ facet_values = Table(
     Column("hash", BigInteger, nullable=False),
     Column("value", JSONB, nullable=False),
     Column("documents", BigInteger, nullable=False),
-    Column("id", Integer),
-    # What ranges compare: the number, or the date or time in microseconds since 1970.
-    Column(
-        "magnitude",
-        Numeric,
-        Computed(
-            "CASE jsonb_typeof(value) WHEN 'number' THEN CAST(value AS numeric) "
-            "WHEN 'string' THEN stepwell.microseconds(value #>> '{}') END",
-            persisted=True,
-        ),
-    ),
-    PrimaryKeyConstraint("user_id", "key", "opening", "hash", postgresql_include=["id"]),
+    PrimaryKeyConstraint("user_id", "key", "opening", "hash"),
     Index("ix_facet_values_documents", "user_id", "key", text("documents DESC"), "opening", "hash"),
-    Index("ix_facet_values_id", "user_id", "id", unique=True),
-)
-
-document_facets = Table(
-    "document_facets",
-    metadata,
-    *columns.tenant(),
-    Column("document_id", Uuid, nullable=False),
-    # Of its keys and values (`ids_of_documents.sql`).
-    Column("ids", LargeBinary, nullable=False),
-    # What filters test besides metadata (`attributes_of_documents.sql`).
-    Column("attributes", LargeBinary, nullable=False, server_default=f"\\x{bytes(24).hex()}"),
-    Column("texts", LargeBinary, nullable=False, server_default="\\x0000"),
-    PrimaryKeyConstraint("user_id", "document_id"),
-    ForeignKeyConstraint(
-        ["user_id", "document_id"], [documents.c.user_id, documents.c.document_id], ondelete="CASCADE"
-    ),
-)
-
-facet_changes = Table(
-    "facet_changes",
-    metadata,
-    *columns.tenant(),
-    # Its place among the user's changes; the oldest are deleted.
-    Column("place", BigInteger, nullable=False),
-    # Tells it from a change that has the same place in another history of the database.
-    Column("change_id", Uuid, nullable=False),
-    # The ids of documents as they are stored now, and as they were stored before (`ids_of_documents.sql`).
-    Column("added", LargeBinary, nullable=False),
-    Column("removed", LargeBinary, nullable=False),
-    # Their attributes; empty where a process of a version before 0040 has noted the change.
-    Column("added_attributes", LargeBinary, nullable=False, server_default=""),
-    Column("added_texts", LargeBinary, nullable=False, server_default=""),
-    Column("removed_attributes", LargeBinary, nullable=False, server_default=""),
-    Column("removed_texts", LargeBinary, nullable=False, server_default=""),
-    PrimaryKeyConstraint("user_id", "place"),
 )
 
 feedback = Table(

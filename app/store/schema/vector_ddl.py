@@ -110,16 +110,3 @@ def switch() -> list[str]:
             for name in _INDEXES[base]
         ]
     return statements
-
-
-def retype(dimension: int) -> list[str]:
-    """The statements that change the columns of vectors to `halfvec` in a database without rows."""
-    statements = []
-    for base in _COLUMNS:
-        statements += [
-            f"DROP INDEX stepwell.ix_{base}_embedding",
-            f"ALTER TABLE stepwell.{base} ALTER COLUMN embedding TYPE halfvec({dimension})",
-            f"ALTER TABLE stepwell.{base} ALTER COLUMN embedding SET STORAGE MAIN",
-            hnsw(base),
-        ]
-    return statements

@@ -17,7 +17,7 @@ from app import errors
 from app.shapes import FileFailure, KnownFile, Source, SourceDraft, SourceNumbers
 from app.store.connection import sql
 from app.store.connection.transactions import Reading, SharedTransaction, Writing
-from app.store.facets import facet_counts
+from app.store.documents.selections import SelectedDocument
 from app.store.schema import tables
 
 _s = tables.sources.c
@@ -188,7 +188,6 @@ _LINK_FILES = sql.inline(
     FROM unnest(:document_ids, :paths) AS g (document_id, path)
     WHERE d.user_id = :user_id AND d.document_id = g.document_id
       AND (d.source_id IS DISTINCT FROM :source_id OR d.source_path IS DISTINCT FROM g.path)
-    RETURNING d.document_id
     """,
     user_id="text",
     source_id="uuid",
@@ -200,8 +199,7 @@ _LINK_FILES = sql.inline(
 async def link(db: Writing, source_id: UUID, paths: Mapping[UUID, str]) -> None:
     """Make documents those of files of a source, by the paths of their files."""
     binds = {"user_id": db.user_id, "source_id": source_id, "document_ids": list(paths), "paths": list(paths.values())}
-    if linked := list(await db.scalars(_LINK_FILES, binds)):
-        await facet_counts.store_ids(db, linked)
+    await db.execute(_LINK_FILES, binds)
 
 
 async def has_documents(db: Reading, source_id: UUID) -> bool:
@@ -210,11 +208,12 @@ async def has_documents(db: Reading, source_id: UUID) -> bool:
     return await db.scalar(query) is not None
 
 
-async def document_ids(db: Reading, source_id: UUID, *, paths: Sequence[str]) -> list[UUID]:
+async def documents_of(db: Reading, source_id: UUID, *, paths: Sequence[str]) -> list[SelectedDocument]:
     """The documents of some files of a source."""
     these = _d.source_path == sa.any_(sa.literal(list(paths), sa.ARRAY(sa.Text)))
-    query = sa.select(_d.document_id).where(_d.user_id == db.user_id, _d.source_id == source_id, these)
-    return list(await db.scalars(query.order_by(_d.document_id)))
+    query = sa.select(_d.created_at, _d.document_id, _d.chunk_count)
+    query = query.where(_d.user_id == db.user_id, _d.source_id == source_id, these)
+    return [SelectedDocument(*row) for row in await db.execute(query.order_by(_d.created_at, _d.document_id))]
 
 
 _WATCHED = sql.inline(

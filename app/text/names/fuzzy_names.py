@@ -26,6 +26,7 @@ MIN_LETTERS = 5
 """Letters of the shortest misspelling: shorter words resemble many names."""
 LETTERS_PER_EDIT = 4
 """Letters of a word for each edit that makes it a misspelling: other words, and people with one first name, differ."""
+_CUTOFF = 100 * MIN_SIMILARITY
 _SHARED_WEIGHT = np.int16(5)
 _MIN_LENGTH_RATIO = 0.6
 """Shortest over longest of two texts whose ratio is MIN_SIMILARITY: MIN_SIMILARITY / (2 - MIN_SIMILARITY)."""
@@ -33,6 +34,9 @@ _MIN_SHARED = 0.5
 """Share of its trigrams that a short text must have in common with a candidate."""
 _MAX_TRIGRAMS = 120
 _MAX_CANDIDATES = 100
+"""Names whose similarity to a span of a text is computed."""
+_MAX_MATCHES = 5
+"""Names that a span of a text resembles."""
 _PARTIAL_FACTOR, _PREFIX_FACTOR = 0.9, 0.85
 
 _Counts = NDArray[np.int16]
@@ -95,13 +99,19 @@ class FuzzyNames:
         if not trigrams:
             return []
         scores: dict[str, float] = self._more_similar(text, limit)
-        counts = self._counted(trigrams)
-        (candidates,) = np.nonzero(counts >= max(1, int(len(trigrams) * _MIN_SHARED)))
+        counts, candidates = self._sharing(trigrams)
         for index in _best(candidates, counts[candidates] / (self._sizes[candidates] + len(trigrams))):
             known = self._keys[index]
             if known not in self._gone:
                 scores[known] = max(_similarity(query, known), scores.get(known, 0))
         return sorted(scores.items(), key=lambda scored: (-scored[1], scored[0]))[:limit]
+
+    def comparable(self, text: str) -> set[str]:
+        """Returns every key that `similar` could return if there were no others."""
+        trigrams = _trigrams(names.words(text)[:MAX_WORDS])
+        found = self._more.comparable(text) if self._more else set()
+        _counts, candidates = self._sharing(trigrams)
+        return (found | {self._keys[index] for index in candidates}) - self._gone
 
     def within(self, text: str) -> list[FuzzyMatch]:
         """Returns the names that one to five adjacent words resemble by at least MIN_SIMILARITY, each at its best span.
@@ -115,11 +125,28 @@ class FuzzyNames:
                 best[found.key] = found
         return sorted(best.values(), key=lambda found: (-found.similarity, found.start, found.key))
 
-    def _within(self, text: str) -> Iterator[FuzzyMatch]:
-        """Yields the matches of candidates with 2 · shared / (trigrams of name + span) ≥ 0.4.
+    def passing(self, text: str) -> set[str]:
+        """Returns every name that `within` could return if there were no others."""
+        found = self._more.passing(text) if self._more else set()
+        for span, margin, _start, _end in self._spans(text):
+            keys = [self._keys[index] for index in self._candidates(span, margin)]
+            similar = process.extract(span, keys, scorer=fuzz.ratio, score_cutoff=_CUTOFF, limit=None)
+            found.update(known for known, _ratio, _index in similar if known not in self._gone)
+        return found
 
-        The first and last words of a span are distinctive. The condition is computed in integers as 5 · shared −
-        trigrams of span ≥ trigrams of name.
+    def _within(self, text: str) -> Iterator[FuzzyMatch]:
+        for span, margin, start, end in self._spans(text):
+            candidates = self._candidates(span, margin)
+            choices = {index: self._keys[index] for index in _best(candidates, margin[candidates])}
+            similar = process.extract(span, choices, scorer=fuzz.ratio, score_cutoff=_CUTOFF, limit=_MAX_MATCHES)
+            for known, ratio, _index in similar:
+                yield FuzzyMatch(known, ratio / 100, start, end)
+
+    def _spans(self, text: str) -> Iterator[tuple[str, _Counts, int, int]]:
+        """Yields each span of a text with the margins of the names, and its first word and the one after its last.
+
+        The first and last words of a span are distinctive. A margin is not negative if 2 · shared / (trigrams of name +
+        span) ≥ 0.4, computed in integers as 5 · shared − trigrams of span ≥ trigrams of name.
         """
         words = names.words(text)[:MAX_WORDS]
         margins = [
@@ -132,19 +159,19 @@ class FuzzyNames:
             for end in range(start + 1, min(start + MAX_SPAN_WORDS, len(words)) + 1):
                 np.add(margin, margins[end - 1], out=margin)
                 if ends[end - 1]:
-                    yield from self._matches(" ".join(words[start:end]), margin, start, end)
+                    yield " ".join(words[start:end]), margin, start, end
 
-    def _matches(self, span: str, margin: _Counts, start: int, end: int) -> Iterator[FuzzyMatch]:
+    def _candidates(self, span: str, margin: _Counts) -> NDArray[Any]:
+        """Returns the positions of the names with enough trigrams of a span, of a length that may be similar."""
         (candidates,) = (margin >= 0).nonzero()
         lengths = self._lengths[candidates]
-        candidates = candidates[(lengths >= len(span) * _MIN_LENGTH_RATIO) & (lengths <= len(span) / _MIN_LENGTH_RATIO)]
-        if not len(candidates):
-            return
-        choices = {index: self._keys[index] for index in _best(candidates, margin[candidates])}
-        for known, ratio, _index in process.extract(
-            span, choices, scorer=fuzz.ratio, score_cutoff=100 * MIN_SIMILARITY
-        ):
-            yield FuzzyMatch(known, ratio / 100, start, end)
+        return candidates[(lengths >= len(span) * _MIN_LENGTH_RATIO) & (lengths <= len(span) / _MIN_LENGTH_RATIO)]
+
+    def _sharing(self, trigrams: Collection[str]) -> tuple[_Counts, NDArray[Any]]:
+        """Returns how many trigrams each key shares with a short text, and the positions of those that share enough."""
+        counts = self._counted(trigrams)
+        (candidates,) = np.nonzero(counts >= max(1, int(len(trigrams) * _MIN_SHARED)))
+        return counts, candidates
 
     def _counted(self, trigrams: Collection[str]) -> _Counts:
         """Returns how many of the trigrams each key contains."""

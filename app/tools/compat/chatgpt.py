@@ -12,8 +12,9 @@ from pydantic import Field
 from app import errors
 from app.pipelines.documents import documents
 from app.pipelines.multihop import depth
-from app.shapes import Document, Query
-from app.tools import fields
+from app.pipelines.requests import fields
+from app.pipelines.requests.search_request import Group, Ranking, SearchRequest
+from app.shapes import Document
 from app.tools.arguments import ToolArguments
 from app.tools.context import ToolContext
 from app.tools.results import NOTICE, ToolResult
@@ -64,12 +65,8 @@ class DocumentContent(ToolResult):
 
 async def search(given: SearchedText, context: ToolContext) -> FoundDocuments:
     """Search, and return each document once."""
-    services = context.services
-    query = Query(
-        context.user_id, given.query, limit=HITS, k=services.rrf_k, candidates=services.candidates,
-        guidance=services.guidance, group_size=1,
-    )  # fmt: skip
-    answer = await context.admission.search(partial(depth.run, query, "fast", services))
+    query = SearchRequest(query=given.query, limit=HITS, ranking=Ranking(group=Group(size=1)))
+    answer = await context.admission.search(partial(depth.run, query, context.user_id, context.services))
     found = [hit.candidate for hit in answer.hits]
     return FoundDocuments(
         results=[

@@ -13,9 +13,10 @@ from pydantic_core import PydanticCustomError
 
 from app import errors
 from app.pipelines.multihop import depth
+from app.pipelines.requests import fields
+from app.pipelines.requests.search_request import SearchRequest
 from app.pipelines.sources import sources
-from app.shapes import OPERANDS, Filters, Hit, Query, dates, limits
-from app.tools import fields
+from app.shapes import OPERANDS, Filters, Hit, dates, limits
 from app.tools.context import ToolContext
 
 EVERYTHING = "default"
@@ -73,13 +74,13 @@ async def retrieve(given: Retrieval, context: ToolContext) -> dict[str, Any]:
     source_ids = None
     if given.knowledge_id != EVERYTHING:
         source_ids = await sources.find([given.knowledge_id], context.user_id, db=services.db)
-    query = Query(
-        context.user_id, given.query, limit=min(setting.top_k, limits.MAX_HITS), k=services.rrf_k,
-        candidates=max(services.candidates, limits.MAX_HITS),
+    query = SearchRequest(
+        query=given.query,
+        limit=min(setting.top_k, limits.MAX_HITS),
         filters=_filters(given.metadata_condition, None if source_ids is None else tuple(source_ids)),
-        guidance=services.guidance,
-    )  # fmt: skip
-    answer = await context.admission.search(partial(depth.run, query, "auto", services))
+        depth="auto",
+    )
+    answer = await context.admission.search(partial(depth.run, query, context.user_id, services))
     records = [_record(hit) for hit in answer.hits]
     return {"records": [record for record in records if record["score"] >= setting.score_threshold]}
 

@@ -13,9 +13,9 @@ def search_results(hits: Iterable[Hit], *, citations: bool = True) -> list[dict[
     return [
         {
             "type": "search_result",
-            "source": hit.uri or f"stepwell://documents/{hit.document_id or hit.chunk_id}",
+            "source": hit.uri or f"stepwell://documents/{hit.document_id}",
             "title": " > ".join([hit.title or hit.uri or "Untitled", *_below(hit)]),
-            "content": [{"type": "text", "text": hit.snippet.text if hit.snippet else hit.content}],
+            "content": [{"type": "text", "text": hit.text}],
             "citations": {"enabled": citations},
         }
         for hit in hits

@@ -25,7 +25,6 @@ from stepwell_client.options import (
     FacetOptions,
     JobOptions,
     ListOptions,
-    MultihopOptions,
     PageFields,
     PageOptions,
     Passage,
@@ -76,11 +75,11 @@ class AsyncClient:
             view._retries = Retries(retries)
         return view
 
-    async def search(self, query: str, **options: Unpack[SearchOptions]) -> models.Answer:
-        """Search by vectors and by BM25."""
+    async def search(self, query: str | None = None, **options: Unpack[SearchOptions]) -> models.Answer:
+        """Search by vectors and by BM25; with `vector` the query may be left out."""
         return await self.run(operations.search(query, options))
 
-    async def search_multihop(self, query: str, **options: Unpack[MultihopOptions]) -> models.Answer:
+    async def search_multihop(self, query: str, **options: Unpack[SearchOptions]) -> models.Answer:
         """Search, follow names in the passages found to other documents, and merge."""
         return await self.run(operations.search_multihop(query, options))
 
@@ -92,8 +91,8 @@ class AsyncClient:
         """Where a passage stands in a search, what keeps it out of the answer, and what would bring it in."""
         return await self.run(operations.why(query, options))
 
-    async def similar(self, chunk_id: DocumentId, **options: Unpack[SimilarOptions]) -> models.Answer:
-        """Passages with a similar meaning."""
+    async def similar(self, chunk_id: DocumentId | None = None, **options: Unpack[SimilarOptions]) -> models.Answer:
+        """Passages with a meaning similar to that of a passage, or near to a `vector`."""
         return await self.run(operations.similar(chunk_id, options))
 
     async def add(self, content: str, **options: Unpack[DocumentOptions]) -> models.DocumentResult:

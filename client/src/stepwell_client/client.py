@@ -24,7 +24,6 @@ from stepwell_client.options import (
     FacetOptions,
     JobOptions,
     ListOptions,
-    MultihopOptions,
     PageFields,
     PageOptions,
     Passage,
@@ -75,11 +74,11 @@ class Client:
             view._retries = Retries(retries)
         return view
 
-    def search(self, query: str, **options: Unpack[SearchOptions]) -> models.Answer:
-        """Search by vectors and by BM25."""
+    def search(self, query: str | None = None, **options: Unpack[SearchOptions]) -> models.Answer:
+        """Search by vectors and by BM25; with `vector` the query may be left out."""
         return self.run(operations.search(query, options))
 
-    def search_multihop(self, query: str, **options: Unpack[MultihopOptions]) -> models.Answer:
+    def search_multihop(self, query: str, **options: Unpack[SearchOptions]) -> models.Answer:
         """Search, follow names in the passages found to other documents, and merge."""
         return self.run(operations.search_multihop(query, options))
 
@@ -91,8 +90,8 @@ class Client:
         """Where a passage stands in a search, what keeps it out of the answer, and what would bring it in."""
         return self.run(operations.why(query, options))
 
-    def similar(self, chunk_id: DocumentId, **options: Unpack[SimilarOptions]) -> models.Answer:
-        """Passages with a similar meaning."""
+    def similar(self, chunk_id: DocumentId | None = None, **options: Unpack[SimilarOptions]) -> models.Answer:
+        """Passages with a meaning similar to that of a passage, or near to a `vector`."""
         return self.run(operations.similar(chunk_id, options))
 
     def add(self, content: str, **options: Unpack[DocumentOptions]) -> models.DocumentResult:

@@ -65,15 +65,14 @@ class StepwellRetriever(BaseRetriever):
 def _document(hit: Hit) -> Document:
     return Document(
         id=str(hit.chunk_id),
-        page_content=hit.content,
+        page_content=hit.text,
         metadata={
             **hit.metadata,
-            "document_id": hit.document_id and str(hit.document_id),
+            "document_id": str(hit.document_id),
             "title": hit.title,
             "uri": hit.uri,
             "page": hit.page,
             "heading_path": hit.heading_path,
-            "start_index": hit.start_offset,
             "score": hit.score,
             "relevance": hit.relevance,
             "confidence": hit.confidence,

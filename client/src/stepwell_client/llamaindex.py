@@ -12,7 +12,6 @@ from llama_index.core.schema import (
     NodeWithScore,
     QueryBundle,
     RelatedNodeInfo,
-    RelatedNodeType,
     TextNode,
 )
 from llama_index.core.tools import FunctionTool, ToolMetadata
@@ -81,25 +80,18 @@ def _node(hit: Hit) -> NodeWithScore:
     read = {"title": hit.title, "uri": hit.uri, "page": hit.page, "headings": " > ".join(hit.heading_path)}
     unread = {
         **hit.metadata,
-        "document_id": hit.document_id and str(hit.document_id),
+        "document_id": str(hit.document_id),
         "relevance": hit.relevance,
         "confidence": hit.confidence,
     }
     shown = {name: value for name, value in read.items() if value}
     node = TextNode(
         id_=str(hit.chunk_id),
-        text=hit.content,
+        text=hit.text,
         metadata={**unread, **shown},
         # A model reads the text with the metadata, where ids cost tokens and say nothing.
         excluded_llm_metadata_keys=[name for name in unread if name not in shown],
         excluded_embed_metadata_keys=[name for name in unread if name not in shown],
-        start_char_idx=hit.start_offset,
-        end_char_idx=hit.end_offset,
-        relationships=_source(hit),
+        relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=str(hit.document_id))},
     )
     return NodeWithScore(node=node, score=hit.score)
-
-
-def _source(hit: Hit) -> dict[NodeRelationship, RelatedNodeType]:
-    """The reference to the document, which a compact hit does not name."""
-    return {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=str(hit.document_id))} if hit.document_id else {}

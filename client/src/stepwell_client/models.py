@@ -17,80 +17,60 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True)
 
 
-class SnippetMatch(Model):
-    """Words of a snippet that match: `start` and `end` in the passage, `text_start` and `text_end` in the snippet."""
-
-    start: int
-    end: int
-    text_start: int
-    text_end: int
-    kind: str
-
-
 class Snippet(Model):
-    """The sentences of a passage that match best; offsets are those of code points in the passage's whole text."""
+    """The sentences of a passage that match best; `text[start:end]` of each pair of `matches` is what matches."""
 
     text: str
-    start: int
-    end: int
-    matches: list[SnippetMatch]
-
-
-class DocumentName(Model):
-    """A document whose text, or a passage of it, repeats another one."""
-
-    document_id: UUID
-    title: str
-    uri: str | None = None
+    matches: list[tuple[int, int]]
 
 
 class Via(Model):
-    """How a hit over several hops was reached."""
+    """The name by which a later hop reached a hit."""
 
-    kind: str
     name: str
+    kind: str
     source_chunk_id: UUID | None = None
-    chunks: int | None = None
-    heading: bool | None = None
-    steps: int | None = None
+
+
+class ParentEntity(Model):
+    """The entity that is linked to a hit's document; without an id there is none."""
+
+    entity_id: UUID | None = None
+    parent_entity_score: float
+    link_strength: float
+    doc_score: float
 
 
 class Hit(Model):
-    """A passage; which fields it has depends on `detail`, `compact` leaves out `document_id`."""
+    """A passage. With `detail: ids` it has its ids, its score and `more` alone."""
 
     chunk_id: UUID
-    document_id: UUID | None = None
+    document_id: UUID
+    chunk_index: int | None = None
     title: str = ""
     uri: str | None = None
-    content: str = ""
-    chunk_index: int | None = None
-    start_offset: int | None = None
-    end_offset: int | None = None
     heading_path: list[str] = Field(default_factory=list)
-    metadata: dict[str, Any] = Field(default_factory=dict)
     page: int | None = None
-    source: str | None = None
-    source_id: UUID | None = None
+    content: str = ""
+    snippet: Snippet | None = None
+    metadata: dict[str, Any] = Field(default_factory=dict)
     score: float
     relevance: float | None = None
     confidence: Confidence | None = None
-    combined_score: float | None = None
-    convex_score: float | None = None
     rrf_score: float | None = None
     vector_score: float | None = None
-    vector_rank: int | None = None
     text_score: float | None = None
-    text_rank: int | None = None
-    boost: dict[str, Any] | None = None
-    parent: dict[str, Any] | None = None
-    strategies: list[str] = Field(default_factory=list)
     hop: int | None = None
     via: Via | None = None
-    snippet: Snippet | None = None
+    combined_score: float | None = None
+    parent: ParentEntity | None = None
+    more: list[Hit] = Field(default_factory=list)
     explain: dict[str, Any] | None = None
-    duplicates: int | None = None
-    duplicate_documents: list[DocumentName] | None = None
-    more: list[Hit] | None = None
+
+    @property
+    def text(self) -> str:
+        """The passage, or with `detail: compact` its best sentences."""
+        return self.snippet.text if self.snippet else self.content
 
 
 class SynonymGroup(Model):
@@ -138,32 +118,21 @@ class EntityMatch(Model):
 
 
 class Answer(Model):
-    """The answer of a search; which fields it has depends on `detail`."""
+    """The answer of a search; `hops`, `search_mode` and `pass1_entities` are those of some kinds of search."""
 
     results: list[Hit]
-    confidence: Confidence | None = None
-    confidence_by: str | None = None
+    total_results: int
     answerable: float | None = None
-    total_results: int | None = None
-    approximate: bool = False
-    query_type: str | None = None
-    mode: str | None = None
-    search_mode: str | None = None
-    fusion: str | None = None
-    detail: str | None = None
-    depth: str | None = None
-    depth_reason: str | None = None
-    fallback_reason: str | None = None
+    next_cursor: str | None = None
+    took_ms: float
+    hops: list[Hop] = Field(default_factory=list)
+    search_mode: Literal["two_pass", "flat"] | None = None
+    pass1_entities: list[EntityMatch] = Field(default_factory=list)
     degraded: list[str] = Field(default_factory=list)
     relaxed: list[str] = Field(default_factory=list)
     hints: list[str] = Field(default_factory=list)
-    hops: list[Hop] | None = None
-    pass1_entities: list[EntityMatch] = Field(default_factory=list)
-    strategies_matched: list[str] = Field(default_factory=list)
+    excluded: list[str] = Field(default_factory=list)
     explain: dict[str, Any] | None = None
-    next_cursor: str | None = None
-    took_ms: float | None = None
-    timings: dict[str, float] = Field(default_factory=dict)
 
 
 class PlacedChunk(Model):
@@ -401,27 +370,26 @@ class JobPage(Model):
     next_cursor: str | None = None
 
 
+class DocumentName(Model):
+    """A document whose text repeats another one."""
+
+    document_id: UUID
+    title: str
+    uri: str | None = None
+
+
 class RepeatedDocuments(Model):
-    """Documents with the same text, or nearly the same: their number, and the first of them."""
+    """Documents with the same text: their number, and the first of them."""
 
     count: int
     documents: list[DocumentName]
 
 
-class NearDuplicates(Model):
-    """Documents whose text nearly repeats that of another one; `uncompared` ones were stored by an earlier version."""
-
-    documents: int
-    uncompared: int
-    sets: list[RepeatedDocuments]
-
-
 class Duplicates(Model):
-    """Documents whose text is that of an older one, or nearly."""
+    """Documents whose text is that of an older one."""
 
     documents: int
     sets: list[RepeatedDocuments]
-    near: NearDuplicates
 
 
 class Stats(Model):

@@ -10,6 +10,7 @@ from uuid import UUID
 from pydantic import TypeAdapter
 
 from stepwell_client import encoding, models, uploading
+from stepwell_client.options import RankingOptions
 from stepwell_client.uploading import File
 
 T = TypeVar("T")
@@ -40,7 +41,7 @@ class Operation(Generic[T]):
         return self.repeatable or self.method in ("GET", "PUT")
 
 
-def search(query: str, options: Mapping[str, Any]) -> Operation[models.Answer]:
+def search(query: str | None, options: Mapping[str, Any]) -> Operation[models.Answer]:
     """Hybrid search."""
     return _search("/search", query, options)
 
@@ -57,13 +58,13 @@ def search_by_entity(query: str, options: Mapping[str, Any]) -> Operation[models
 
 def why(query: str, options: Mapping[str, Any]) -> Operation[models.Placement]:
     """Where a passage stands in a search."""
-    body = {"query": query, **_given(options)}
+    body = _searched(query, options)
     return Operation("POST", f"{API}/search/why", TypeAdapter(models.Placement), body, repeatable=True)
 
 
-def similar(chunk_id: UUID | str, options: Mapping[str, Any]) -> Operation[models.Answer]:
-    """Passages near a passage."""
-    body = {"chunk_id": str(chunk_id), **_given(options)}
+def similar(chunk_id: UUID | str | None, options: Mapping[str, Any]) -> Operation[models.Answer]:
+    """Passages near a passage or a vector."""
+    body = _given({"chunk_id": chunk_id, **options})
     return Operation("POST", f"{API}/similar", TypeAdapter(models.Answer), body, repeatable=True)
 
 
@@ -315,9 +316,15 @@ def ready() -> Operation[models.Readiness]:
     return Operation("GET", "/readyz", TypeAdapter(models.Readiness))
 
 
-def _search(path: str, query: str, options: Mapping[str, Any]) -> Operation[models.Answer]:
-    body = {"query": query, **_given(options)}
-    return Operation("POST", API + path, TypeAdapter(models.Answer), body, repeatable=True)
+def _search(path: str, query: str | None, options: Mapping[str, Any]) -> Operation[models.Answer]:
+    return Operation("POST", API + path, TypeAdapter(models.Answer), _searched(query, options), repeatable=True)
+
+
+def _searched(query: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The body of a search, in which the options that tune it stand in `ranking`."""
+    given = _given({"query": query, **options})
+    ranking = {name: given.pop(name) for name in RankingOptions.__annotations__ if name in given}
+    return given | ({"ranking": ranking} if ranking else {})
 
 
 def _filtered(filters: Mapping[str, Any] | None, parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,9 +8,27 @@ from typing import Any, Literal, TypedDict
 from uuid import UUID
 
 Mode = Literal["auto", "hybrid", "semantic", "lexical"]
-Detail = Literal["full", "preview", "compact", "ids"]
+Detail = Literal["full", "compact", "ids"]
+Rerank = Literal["none", "cosine", "provider"]
 Confidence = Literal["very_high", "high", "medium_high", "medium", "low"]
 Filters = Mapping[str, Any]
+
+
+class LegWeights(TypedDict, total=False):
+    """Weights of the two legs of a search."""
+
+    vector: float
+    text: float
+
+
+class Guidance(TypedDict, total=False):
+    """Use of the entities that a query names."""
+
+    mode: Literal["auto", "off", "force"]
+    alpha: float
+    threshold: float
+    max_entities: int
+    boost: bool
 
 
 class Recency(TypedDict, total=False):
@@ -22,67 +40,66 @@ class Recency(TypedDict, total=False):
     only_if_asked: bool
 
 
-class HitOptions(TypedDict, total=False):
-    """Options of every search."""
+class Hops(TypedDict, total=False):
+    """Options of a search over several hops."""
 
+    max_hops: int
+    merge: Literal["linked", "classic"]
+    extractor: Literal["auto", "llm", "entities", "statistical", "none"]
+
+
+class Group(TypedDict, total=False):
+    """Groups results: each is the best passage of a document, with up to `size` further ones in `more`."""
+
+    by: Literal["document"]
+    size: int
+
+
+class RankingOptions(TypedDict, total=False):
+    """What tunes a search: the fields of `ranking` in a request."""
+
+    fusion: Literal["auto", "rrf", "convex"]
+    weights: LegWeights
+    k: int
+    candidates: int
+    guidance: Guidance
+    mmr: bool
+    mmr_lambda: float
+    rerank: Rerank
+    rerank_weight: float
+    recency: Recency | Literal["auto"]
+    min_vector_score: float
+    min_rrf_score: float
+    min_confidence: Confidence
+    min_relevance: float
+    hops: Hops
+    group: Group
+
+
+class HitOptions(TypedDict, total=False):
+    """Options of every request for passages."""
+
+    vector: Sequence[float]
     limit: int
     filters: Filters
     exclude_chunk_ids: Sequence[UUID | str]
-    detail: Detail
     cursor: str
-    group_by: Literal["document"]
-    group_size: int
-    collapse: Literal["duplicates"]
+    detail: Detail
+    collapse: Literal["duplicates", "off"]
+
+
+class SearchOptions(HitOptions, RankingOptions, total=False):
+    """Options of a search, and what tunes it."""
+
+    mode: Mode
+    depth: Literal["fast", "auto", "thorough"]
+    explain: bool
 
 
 class SimilarOptions(HitOptions, total=False):
     """Options of a search for similar passages."""
 
-    vector: list[float]
-
-
-class MultihopOptions(HitOptions, total=False):
-    """Options of a search over several hops."""
-
-    mode: Mode
-    max_hops: int
-    hierarchy: Literal["auto", "off", "force"]
-    extractor: str
-    merge: str
-    rerank: Literal["none", "cosine", "provider"]
-    rerank_weight: float
-    mmr: bool
-    mmr_lambda: float
-    recency: Recency | Literal["auto"]
-    explain: bool
-    snippets: bool
-
-
-class SearchOptions(SimilarOptions, total=False):
-    """Options of a search."""
-
-    mode: Mode
-    fusion: Literal["auto", "rrf", "convex"]
-    weights: dict[str, float]
-    hierarchy: Literal["auto", "off", "force"]
-    alpha: float
-    threshold: float
-    max_entities: int
-    boost: bool
-    k: int
-    candidates: int
-    rerank: Literal["none", "cosine", "provider"]
-    rerank_weight: float
-    mmr: bool
-    mmr_lambda: float
-    min_vector_score: float
-    min_rrf_score: float
-    min_confidence: Confidence
-    recency: Recency | Literal["auto"]
-    min_relevance: float
-    depth: Literal["fast", "thorough", "auto"]
-    explain: bool
-    snippets: bool
+    group: Group
 
 
 class DocumentOptions(TypedDict, total=False):
@@ -194,10 +211,10 @@ class RerankOptions(TypedDict, total=False):
 
     query: str
     limit: int
-    detail: Literal["full", "compact", "ids"]
-    merge: str
+    detail: Detail
+    merge: Literal["rrf", "classic"]
     k: int
-    rerank: Literal["none", "cosine", "provider"]
+    rerank: Rerank
     rerank_weight: float
     mmr: bool
     mmr_lambda: float

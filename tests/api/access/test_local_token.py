@@ -67,7 +67,7 @@ def test_a_token_that_others_can_read_or_that_is_none_is_refused(
     if content is not None:
         path.write_text(content)
     path.chmod(mode)
-    with pytest.raises(errors.LocalTokenError, match="delete it"):
+    with pytest.raises(errors.StepwellError, match="delete it"):
         local_token.load(tmp_path)
 
 

@@ -184,9 +184,9 @@ def _searches(world: World, query: str) -> Iterator[Request]:
     missed = {"metadata": {"code": f"c{hidden.secret[:-1]}", "team": hidden.team.upper()}}
     for path, more in (
         ("search", {}),
-        ("search", {"mode": "lexical", "snippets": True}),
+        ("search", {"mode": "lexical", "detail": "compact"}),
         ("search", {"mode": "semantic", "filters": {"document_ids": [world.ids[hidden.uri]]}}),
-        ("search", {"filters": missed, "group_by": "document"}),
+        ("search", {"filters": missed, "ranking": {"group": {"by": "document"}}}),
         ("search/two-pass", {}),
         ("search/multihop", {"limit": 10}),
     ):
@@ -432,3 +432,43 @@ async def test_what_a_caller_started_is_of_its_audience(callers) -> None:
     statuses = [(await c.client.post("/api/rag/search", json=asked)).status_code for c in (same, other, full)]
     assert statuses[0] in (200, 409), "409: the job has changed the documents meanwhile"
     assert statuses[1:] == [422, 422]
+
+
+async def test_a_write_that_names_somebody_answers_alike_whether_a_hidden_document_names_them(callers) -> None:
+    user = harness.new_user()
+    full, restricted = await callers(user), await callers(user, filters={"metadata": {"team": "tide"}})
+    hidden = {"content": "A hidden note.", "uri": "h", "metadata": {"team": "reef", "author": "Ivo Brandt"}}
+    await full.client.post(f"{RAG}/documents", json=hidden)
+    await restricted.client.post(f"{RAG}/search", json={"query": "tide"})  # which caches the names
+    answers = []
+    for place, author in enumerate(("Ivo Brandt", "Otto Lind")):
+        body = {"content": f"Note {place}.", "uri": f"t/{place}", "metadata": {"team": "tide", "author": author}}
+        stored = await restricted.client.post(f"{RAG}/documents", json=body)
+        changed = await restricted.client.patch(
+            f"{RAG}/documents/{stored.json()['document_id']}", json={"metadata": {"attendees": [f"{author} Junior"]}}
+        )
+        answers.append((stored.status_code, changed.status_code))
+    assert answers == [(201, 200), (201, 200)]
+
+
+async def test_hidden_names_take_no_place_of_visible_ones(callers) -> None:
+    user = harness.new_user()
+    full, restricted = await callers(user), await callers(user, filters={"metadata": {"team": "tide"}})
+    shown = ["Nightingala", "Nightingalo", "Nightingalu", "Nightingali", "Nightingzzle"]
+    await full.client.post(f"{RAG}/documents", json=[_naming(name, "tide") for name in shown])
+    asked = {"query": "nightingale", "limit": 50}
+
+    async def found() -> tuple[list[str], list[str]]:
+        searched = (await restricted.client.post(f"{RAG}/entities/search", json=asked)).json()["entities"]
+        listed = (await restricted.client.get(f"{RAG}/entities", params={"q": "nightingale", "limit": 50})).json()
+        return [one["name"] for one in searched], [one["name"] for one in listed["entities"]]
+
+    before = await found()
+    assert "Nightingzzle" in before[0]
+    hidden = ["Nightingale", *(f"Nightingale {letter}" for letter in "abcdefghijklmnopqrstuvwxy")]
+    await full.client.post(f"{RAG}/documents", json=[_naming(name, "reef") for name in hidden])
+    assert await found() == before
+
+
+def _naming(name: str, team: str) -> dict[str, Any]:
+    return {"content": f"About {name}.", "uri": name, "metadata": {"team": team, "project": name}}

@@ -169,7 +169,8 @@ async def test_no_search_returns_another_users_chunks(
         {"vector": vector, "filters": {"document_ids": [document_id]}},
     ]
     properties = schema_of(operation)["properties"].keys()
-    fitting = [body for body in tries if body.keys() <= properties]
+    unsupported = {"vector"} if path.endswith("multihop") else set()
+    fitting = [body for body in tries if body.keys() <= properties - unsupported]
     assert fitting
     for body in fitting:
         answer = await bob.client.request(method, path, json=body)
@@ -185,6 +186,7 @@ async def test_documents_of_one_user_do_not_affect_scores_of_another(alice: Call
     for n in range(5):
         await alice.add(f"Copper quibblewort {n}.")
     after = await bob.search("copper quibblewort", mode="lexical", explain=True)
+    assert [one["explain"].pop("timings") for one in (before, after)]
     assert before["explain"] == after["explain"]
     assert [hit["text_score"] for hit in before["results"]] == [hit["text_score"] for hit in after["results"]]
 

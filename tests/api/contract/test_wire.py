@@ -11,7 +11,7 @@ import pytest
 from example_app import CANARY, assert_problem
 from pydantic import TypeAdapter
 
-from app.api.contract import wire
+from app.pipelines.requests import wire
 
 BLANK = ["", "   \n\t", "\u200b\u200d\ufeff", "\u00a0\u3000", "\u2800\u3164", "\ufe0f", "\U000e0041", "\x07", "\u202e"]
 

@@ -9,12 +9,9 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-import sqlalchemy as sa
 from api_caller import Caller
 from example_app import assert_problem
 
-from app.store.connection.transactions import Database
-from app.store.schema import tables
 from benchmarks.fake_embedder import FakeEmbedder
 
 DOCUMENTS = "/api/rag/documents"
@@ -375,27 +372,6 @@ async def test_each_chunk_of_a_long_table_has_its_header_and_is_found_by_it(call
     query = {"query": "high water port 71", "mode": "lexical"}
     hits = (await caller.client.post("/api/rag/search", json=query)).json()["results"]
     assert "| Port 71 | 71.5 m |" in hits[0]["content"]
-
-
-async def test_versions_of_a_document_are_named_apart_from_equal_ones(caller: Caller, owning: Database) -> None:
-    """Documents that an earlier version stored are counted until they are compared."""
-    words = [f"word{number}" for number in range(100)]
-    for uri in ("first", "copy"):
-        await caller.add(" ".join(words), uri)
-    await caller.add(" ".join(["new", *words[1:]]), "second")
-    await caller.add(" ".join(words[:50] + [f"other{number}" for number in range(50)]), "template")
-    found = (await caller.client.get("/api/rag/stats")).json()["duplicates"]
-    assert [one["uri"] for one in found["sets"][0]["documents"]] == ["first", "copy"]
-    near = found["near"]
-    assert (near["documents"], near["uncompared"], [one["count"] for one in near["sets"]]) == (1, 0, [2])
-    assert [one["uri"] for one in near["sets"][0]["documents"]] == ["first", "second"]
-    async with owning.writing(caller.user_id) as writing:
-        d = tables.documents.c
-        change = sa.update(tables.documents).where(d.user_id == caller.user_id, d.uri == "second")
-        await writing.lock()
-        await writing.execute(change.values(sketch=None))
-    near = (await caller.client.get("/api/rag/stats")).json()["duplicates"]["near"]
-    assert near == {"documents": 0, "sets": [], "uncompared": 1}
 
 
 async def test_the_uri_of_a_file_is_shown_as_its_path_and_every_spelling_means_the_same_document(

@@ -13,7 +13,7 @@ from api_caller import Caller
 from example_app import assert_problem
 from pydantic_core import PydanticCustomError
 
-from app.tools import fields
+from app.pipelines.requests import fields
 
 DOCUMENTS, ENTITIES = "/api/rag/documents", "/api/rag/entities"
 GIVEN = ("content", "title", "uri", "metadata", "created_at")

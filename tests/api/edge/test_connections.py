@@ -309,7 +309,7 @@ async def test_uvicorns_protocol_and_cycle_still_have_the_members_that_are_used(
     used = "loop parser connections transport flow pipeline cycle _unset_keepalive_if_required _get_upgrade"
     assert [name for name in used.split() if not hasattr(protocol, name)] == []
     cycle = RequestResponseCycle(**dict.fromkeys(signature(RequestResponseCycle).parameters))
-    used = "body keep_alive disconnected message_event response_started response_complete"
+    used = "keep_alive disconnected message_event response_started response_complete"
     assert [name for name in used.split() if not hasattr(cycle, name)] == []
     flow = FlowControl(asyncio.Transport())
     assert [name for name in ("resume_reading", "write_paused") if not hasattr(flow, name)] == []

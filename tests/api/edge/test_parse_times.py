@@ -18,7 +18,7 @@ def test_a_user_whose_files_took_all_the_time_waits_and_others_do_not() -> None:
         with times.share("ana", LIMITS) as share:
             assert share.seconds == left_s
             share.used_s = 300.0
-    with pytest.raises(errors.RateLimited, match="took 400 seconds") as refused, times.share("ana", LIMITS):
+    with pytest.raises(errors.RequestRefused, match="took 400 seconds") as refused, times.share("ana", LIMITS):
         pass
     assert refused.value.retry_after_s == 201
     with times.share("ben", LIMITS) as share:

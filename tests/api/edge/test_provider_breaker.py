@@ -13,11 +13,11 @@ from fake_provider import FakeProvider
 
 from app import runtime
 from app.config import Settings
-from app.providers.calls import breaker
+from app.providers import breaker
 from app.store.connection.transactions import Database
 
 MULTIHOP = ("/api/rag/search/multihop", {"query": "Where was the director of Silent Harbour born?"}, "llm_failed")
-RERANK = ("/api/rag/search", {"query": "director", "rerank": "provider"}, "reranker_failed")
+RERANK = ("/api/rag/search", {"query": "director", "ranking": {"rerank": "provider"}}, "reranker_failed")
 TEXTS = ("Silent Harbour is a film whose director is Ilse Brandt.", "Ilse Brandt spent her youth in Lundby.")
 LIMIT_S = 0.5
 Json = dict[str, Any]
@@ -33,10 +33,9 @@ async def client(address: Any, database: Database, provider: FakeProvider) -> As
         llm="openai",
         llm_url=provider.url,
         llm_model="tiny",
-        llm_timeout_s=LIMIT_S,
         reranker="cohere",
         reranker_url=provider.url,
-        reranker_timeout_s=LIMIT_S,
+        model_timeout_s=LIMIT_S,
     )
     async with (
         runtime.open_services(settings) as services,
@@ -79,7 +78,7 @@ async def test_after_five_hanging_calls_the_provider_is_not_called_until_it_reco
     async def degraded() -> list[str]:
         response = await client.post(path, json=body)
         assert response.status_code == 200, response.text
-        codes: list[str] = response.json()["degraded"]
+        codes: list[str] = response.json().get("degraded", [])
         return codes
 
     role = code.removesuffix("_failed")

@@ -16,8 +16,7 @@ from fastapi import FastAPI
 from openapi_operations import OPERATIONS
 
 from app.api.edge import admission
-from app.api.edge.fair_queue import FairQueue
-from app.api.jobs import router as jobs_router
+from app.concurrency.limiter import Limiter
 from app.store.connection.transactions import Database
 from app.store.jobs import jobs
 from app.tools import registry, search_tools
@@ -35,7 +34,7 @@ Newcomer = Callable[..., Awaitable[Caller]]
 @pytest.fixture
 async def busy(app: FastAPI, new_caller: Newcomer) -> AsyncIterator[Caller]:
     """A user all of whose turns to read are taken, and for whom none becomes free in time."""
-    kept, reads = app.state.reads, FairQueue(9, of_user=admission.READS_OF_USER, max_waiting=9, timeout_s=0.01)
+    kept, reads = app.state.reads, Limiter(9, of_user=admission.READS_OF_USER, max_waiting=9, timeout_s=0.01)
     caller = await new_caller("search", "write")
     async with AsyncExitStack() as stack:
         for _ in range(admission.READS_OF_USER):
@@ -86,7 +85,7 @@ async def test_the_streams_of_a_user_are_counted_before_they_begin(
     app: FastAPI, new_caller: Newcomer, database: Database
 ) -> None:
     ana, ben = await new_caller("search", "write"), await new_caller("search", "write")
-    async with _followed(ana, database, jobs_router.MAX_STREAMS_OF_USER + 5) as following:
+    async with _followed(ana, database, admission.STREAMS_OF_USER + 5) as following:
         async with asyncio.timeout(30):
             while sum(one.done() for one in following) < 5:
                 await asyncio.wait([one for one in following if not one.done()], return_when=asyncio.FIRST_COMPLETED)
@@ -95,7 +94,7 @@ async def test_the_streams_of_a_user_are_counted_before_they_begin(
         async with _followed(ben, database, 1) as others:
             pass
         assert [one.result().status_code for one in others] == [200]
-    assert sorted(one.result().status_code for one in following) == [200] * jobs_router.MAX_STREAMS_OF_USER + [503] * 5
+    assert sorted(one.result().status_code for one in following) == [200] * admission.STREAMS_OF_USER + [503] * 5
     assert app.state.job_streams.running == 0
 
 

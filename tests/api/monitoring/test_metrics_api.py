@@ -12,7 +12,7 @@ from typing import Any
 import harness
 import pytest
 
-from app import errors
+from app import errors, main
 from app.config import Settings
 from app.main import create_app
 from app.providers.caching import CachingEmbedder
@@ -159,8 +159,9 @@ async def test_connections_and_embeddings_in_flight_show_while_they_last(databas
     assert after["stepwell_db_connections_in_use"] == 0
 
 
-async def test_refused_searches_are_counted_under_their_route(services):
-    settings = Settings(max_concurrent_searches=1, max_waiting_searches=0)
+async def test_refused_searches_are_counted_under_their_route(services, monkeypatch):
+    settings = Settings(max_concurrent_searches=1)
+    monkeypatch.setattr(main, "MAX_WAITING_SEARCHES", 0)
     async with (
         harness.running(settings, services) as app,
         harness.client(app) as client,
@@ -240,8 +241,10 @@ async def test_searches_guided_by_entities_are_counted(client):
     before = await counts(client)
     await client.post("/api/rag/entities", json={"type": "person", "name": "Zita Quarrel"})
     await client.post("/api/rag/documents", json={"content": "Zita Quarrel tarred the old hull."})
-    answer = (await client.post("/api/rag/search", json={"query": "what did Zita Quarrel tar?"})).json()
-    assert (answer["search_mode"], len([hit for hit in answer["results"] if hit["boost"]])) == ("two_pass", 1)
+    question = {"query": "what did Zita Quarrel tar?", "explain": True}
+    answer = (await client.post("/api/rag/search", json=question)).json()
+    assert answer["explain"]["search_mode"] == "two_pass"
+    assert len([hit for hit in answer["results"] if "boost" in hit["explain"]]) == 1
     after = await counts(client)
     for name in ('stepwell_search_modes_total{mode="two_pass",reason=""}', "stepwell_search_boosted_total"):
         assert after[name] - before.get(name, 0) == 1, name
@@ -265,7 +268,7 @@ async def test_uploads_that_run_and_wait_are_gauges(services):
 
     async with harness.running(Settings(), services) as app, harness.client(app) as client:
         release = asyncio.Event()
-        held = [asyncio.create_task(hold(app.state.ingest_gate, "ana", release)) for _ in range(3)]
+        held = [asyncio.create_task(hold(app.state.uploads, "ana", release)) for _ in range(3)]
         await asyncio.sleep(0)
         during = await counts(client)
         release.set()

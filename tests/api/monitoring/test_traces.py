@@ -49,13 +49,12 @@ async def test_a_search_is_a_span_with_its_route_stages_and_request_id_and_no_wo
     assert CANARY not in "".join(span.to_json() for span in kept.get_finished_spans())
 
 
-@pytest.mark.parametrize(("otel", "warnings"), [(True, 1), (False, 0)])
-async def test_spans_are_exported_to_the_standard_address_only_on_request(
-    database, monkeypatch, caplog, otel, warnings
-):
+async def test_spans_are_exported_to_the_standard_address_only(database, monkeypatch, caplog):
+    services = await harness.services(database)
+    assert not Settings().exports_traces
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "not an address")
-    await _started(Settings(otel=otel), await harness.services(database))
-    assert caplog.text.count("Invalid OTLP traces endpoint") == warnings
+    await _started(Settings(), services)
+    assert caplog.text.count("Invalid OTLP traces endpoint") == 1
 
 
 async def _started(settings, services) -> None:

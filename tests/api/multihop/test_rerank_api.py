@@ -15,6 +15,7 @@ from api_caller import Caller
 from example_app import assert_problem
 from fake_provider import FakeProvider
 from fastapi import FastAPI
+from requests_of import search_body
 
 from app.config import Settings
 from app.providers.remote.rerankers import HttpReranker
@@ -90,14 +91,14 @@ async def test_a_search_is_reranked_by_the_provider(
     caller: Caller, chunks: dict[str, str], provider: FakeProvider, path: str
 ) -> None:
     prefer(provider, "Gannet")
-    asked = {"query": "lime mortar", "rerank": "provider", "explain": True}
+    asked = {"query": "lime mortar", "ranking": {"rerank": "provider"}, "explain": True}
     ranked = (await caller.client.post(path, json=asked)).json()
     first = ranked["results"][0]
-    assert (first["chunk_id"], first["score"], ranked["degraded"]) == (chunks["buoys"], 0.9, [])
+    assert (first["chunk_id"], first["score"], "degraded" in ranked) == (chunks["buoys"], 0.9, False)
     assert first["explain"]["rerank"]["by"] == "provider"
     assert first["explain"]["rerank"]["place_before"] > 1
     assert ranked["explain"]["rerank"] == "provider"
-    assert "rerank" in ranked["timings"]
+    assert "rerank" in ranked["explain"]["timings"]
 
 
 async def test_a_search_whose_provider_fails_answers_in_the_fused_order(
@@ -184,7 +185,8 @@ async def test_mmr_compares_stored_vectors_or_the_words_of_external_hits(
     caller: Caller, chunks: dict[str, str]
 ) -> None:
     await caller.add(NOTES["lime"] + " Always.", "again")
-    twin_id = next(hit["chunk_id"] for hit in (await caller.search("lime"))["results"] if hit["uri"] == "again")
+    found = (await caller.search("lime", collapse="off"))["results"]
+    twin_id = next(hit["chunk_id"] for hit in found if hit["uri"] == "again")
     ranked = await merged(caller.client, [chunks["lime"], twin_id, chunks["money"]], mmr=True)
     assert ids(ranked) == [chunks["lime"], chunks["money"], twin_id]
     assert ranked["results"][2]["explain"]["mmr"]["nearest"] > 0.8
@@ -209,10 +211,10 @@ async def test_two_lists_of_one_name_are_refused(caller: Caller) -> None:
 async def test_the_weights_of_re_ranking_and_mmr_come_from_the_request_or_else_from_the_service(
     caller: Caller, chunks: dict[str, str], app: FastAPI, path: str
 ) -> None:
-    asked = {"query": "lime mortar", "rerank": "cosine", "mmr": True, "explain": True}
+    asked = {"rerank": "cosine", "mmr": True, "explain": True}
 
     async def steps(**given: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        response = await caller.client.post(path, json={**asked, **given})
+        response = await caller.client.post(path, json=search_body("lime mortar", **asked, **given))
         explained = response.json()["results"][0]["explain"]
         return explained["rerank"], explained["mmr"]
 
@@ -222,7 +224,7 @@ async def test_the_weights_of_re_ranking_and_mmr_come_from_the_request_or_else_f
     assert (blend["score"], mmr["value"]) == (pytest.approx(max(0.0, blend["value"])), pytest.approx(-mmr["nearest"]))
     blend, _ = await steps(rerank_weight=0)
     assert blend["score"] == pytest.approx(blend["score_before"])
-    response = await caller.client.post(path, json={**asked, "mmr_lambda": 1.1})
-    assert_problem(response, 422, "invalid_request", "mmr_lambda")
+    response = await caller.client.post(path, json=search_body("lime mortar", **asked, mmr_lambda=1.1))
+    assert_problem(response, 422, "invalid_request", "ranking.mmr_lambda")
     merged_lists = await merged(caller.client, list(chunks.values()), query="lime", mmr=True, mmr_lambda=0.25)
     assert merged_lists["results"][0]["explain"]["mmr"]["lambda"] == 0.25

@@ -126,7 +126,7 @@ async def test_a_query_without_visible_characters_is_400(caller: Caller, blank: 
 async def test_punctuation_and_emoji_are_answered_by_the_vector_leg(reader: Caller, shown: str) -> None:
     answer = await reader.search(shown)
     assert len(answer["results"]) == 2
-    assert {hit["text_rank"] for hit in answer["results"]} == {None}
+    assert {hit["text_score"] for hit in answer["results"]} == {None}
 
 
 async def test_stop_words_alone_are_answered_with_a_stated_degradation(reader: Caller) -> None:
@@ -191,7 +191,7 @@ async def test_many_words_and_one_endless_word_are_answered(reader: Caller) -> N
 @pytest.mark.parametrize("value", ["%s {0} '; --", {"gte": 1}, {"lt": "2024-01-01"}, [1, {"a": 1}]])
 async def test_an_odd_metadata_key_is_compared_and_never_executed(reader: Caller, key: str, value: Any) -> None:
     answer = await reader.search("lime", filters={"metadata": {key: value}})
-    assert (answer["results"], answer["fallback_reason"]) == ([], "filters_exclude_all")
+    assert (answer["results"], answer["hints"][:1]) == ([], ["The filters and exclusions leave out every document."])
     assert (await reader.search("lime", filters={"metadata": {"a'b": 1}}))["results"][0]["uri"] == "lime"
 
 
@@ -232,10 +232,11 @@ async def test_a_vector_of_extreme_numbers_that_fit_is_answered(reader: Caller, 
 @pytest.mark.parametrize("fusion", ["rrf", "convex"])
 @pytest.mark.parametrize("weight", [5e-324, 1e-300, 1e-7])
 async def test_a_weight_too_small_to_count_breaks_nothing(reader: Caller, weight: float, fusion: str) -> None:
-    answer = await reader.search("lime", weights={"vector": weight, "text": 1}, fusion=fusion)
-    assert [(hit["uri"], hit["vector_rank"]) for hit in answer["results"]] == [("lime", None)]
-    response = await _asked(reader, weights={"vector": weight, "text": weight})
-    assert_problem(response, 422, "no_leg", "weights")
+    ranking = {"weights": {"vector": weight, "text": 1}, "fusion": fusion}
+    answer = await reader.search("lime", ranking=ranking, explain=True)
+    assert [(hit["uri"], hit["explain"]["vector_rank"]) for hit in answer["results"]] == [("lime", None)]
+    response = await _asked(reader, ranking={"weights": {"vector": weight, "text": weight}})
+    assert_problem(response, 422, "no_leg", "ranking.weights")
 
 
 @pytest.mark.parametrize("odd", ["\u202elime\u202c", "l" + "\u0301" * 1_900, "\U000e006c lime", "liｍe", "🧱", "łíме"])
@@ -246,9 +247,10 @@ async def test_odd_characters_are_answered(reader: Caller, odd: str) -> None:
 async def test_offsets_count_code_points_and_both_forms_of_a_letter_find_the_same(reader: Caller) -> None:
     composed, decomposed = await reader.search("Zürich"), await reader.search("Zu\u0308rich")
     assert [hit["chunk_id"] for hit in composed["results"]] == [hit["chunk_id"] for hit in decomposed["results"]]
-    hit = (await reader.search("lime"))["results"][0]
+    hit = (await reader.search("lime", explain=True))["results"][0]
+    start, end = hit["explain"]["start_offset"], hit["explain"]["end_offset"]
     document = (await reader.client.get(f"{DOCUMENTS}/{hit['document_id']}")).json()
-    assert document["content"][hit["start_offset"] : hit["end_offset"]] == hit["content"]
+    assert document["content"][start:end] == hit["content"]
     assert "🧱 stays" in hit["content"]
 
 

@@ -41,7 +41,7 @@ async def test_no_key_of_a_provider_is_shown(
         embedder="openai",
         embedder_model=minilm.MODEL.name,
         embedder_dim=minilm.MODEL.dimension,
-        embed_timeout_s=1.0,
+        model_timeout_s=1.0,
         llm="openai",
         llm_model="tiny",
         reranker="cohere",
@@ -61,8 +61,8 @@ async def test_no_key_of_a_provider_is_shown(
     ):
         search = {"query": "Who wrote the lime survey?", "explain": True}
         for response in (
-            await client.post("/api/rag/search", json={**search, "rerank": "provider"}),
-            await client.post("/api/rag/search/multihop", json={**search, "extractor": "llm"}),
+            await client.post("/api/rag/search", json={**search, "ranking": {"rerank": "provider"}}),
+            await client.post("/api/rag/search/multihop", json={**search, "ranking": {"hops": {"extractor": "llm"}}}),
             await client.get("/api/rag/stats"),
             await client.get("/readyz"),
             await client.get("/metrics"),

@@ -26,21 +26,20 @@ FIELDS = [
     (SEARCH, {"topK": 3}, "topK", "limit"),
     (SEARCH, {"n_results": 3}, "n_results", "limit"),
     (SEARCH, {"lmit": 3}, "lmit", "limit"),
-    (SEARCH, {"minVectorScore": 0.5}, "minVectorScore", "min_vector_score"),
-    (SEARCH, {"score_threshold": 0.5}, "score_threshold", "min_vector_score"),
+    (SEARCH, {"minVectorScore": 0.5}, "minVectorScore", "ranking.min_vector_score"),
+    (SEARCH, {"score_threshold": 0.5}, "score_threshold", "ranking.min_vector_score"),
     (SEARCH, {"where": {}}, "where", "filters"),
     (SEARCH, {"metadata": {"team": "tide"}}, "metadata", "filters.metadata"),
     (SEARCH, {"document_ids": []}, "document_ids", "filters.document_ids"),
     (SEARCH, {"filters": {"team": "tide"}}, "filters.team", "filters.metadata.team"),
     (SEARCH, {"filters": {"should": []}}, "filters.should", "filters.any"),
     (SEARCH, {"filters": {"any": [{"year": 2024}]}}, "filters.any[0].year", "filters.any[0].metadata.year"),
-    (SEARCH, {"weights": {"vectors": 1}}, "weights.vectors", "weights.vector"),
-    (SEARCH, {"hierarchy_alpha": 0.7}, "hierarchy_alpha", "alpha"),
+    (SEARCH, {"ranking": {"weights": {"vectors": 1}}}, "ranking.weights.vectors", "ranking.weights.vector"),
+    (SEARCH, {"hierarchy_alpha": 0.7}, "hierarchy_alpha", "ranking.guidance.alpha"),
     (SEARCH, {"path": "/srv/notes"}, "path", "filters.folder"),
-    (SEARCH, {"hierarchy_entity_threshold": 0.6}, "hierarchy_entity_threshold", "threshold"),
-    (SEARCH, {"hierarchy_max_entities": 3}, "hierarchy_max_entities", "max_entities"),
-    (MULTIHOP, {"k": 3}, "k", "limit"),
-    (MULTIHOP, {"hops": 3}, "hops", "max_hops"),
+    (SEARCH, {"hierarchy_entity_threshold": 0.6}, "hierarchy_entity_threshold", "ranking.guidance.threshold"),
+    (SEARCH, {"hierarchy_max_entities": 3}, "hierarchy_max_entities", "ranking.guidance.max_entities"),
+    (MULTIHOP, {"hops": 3}, "hops", "ranking.hops"),
     (SIMILAR, {"embedding": []}, "embedding", "vector"),
     (RERANK, {"lists": [{"name": "a", "documents": [], "hits": []}]}, "lists[0].documents", "lists[0].hits"),
     (DOCUMENTS, {"text": "Lime."}, "text", "content"),
@@ -83,10 +82,10 @@ async def test_the_name_of_a_mode_in_other_products_is_refused_with_the_mode_tha
     assert problem["errors"][0]["message"].endswith("or 'lexical'. Did you mean lexical?")
 
 
-async def test_query_text_is_meant_for_query_which_is_also_missing(caller: Caller) -> None:
+async def test_query_text_is_meant_for_query(caller: Caller) -> None:
     response = await caller.client.post(SEARCH, json={"query_text": "lime"})
-    problem = assert_problem(response, 422, "invalid_request", "query", "query_text")
-    assert problem["errors"][1]["message"] == "Unknown field. Did you mean query?"
+    problem = assert_problem(response, 422, "invalid_request", "query_text")
+    assert problem["errors"][0]["message"] == "Unknown field. Did you mean query?"
 
 
 async def test_a_namespace_is_answered_with_what_decides_the_documents_searched(caller: Caller) -> None:
@@ -103,11 +102,11 @@ async def test_an_unknown_field_without_a_near_one_is_named_alone(caller: Caller
 async def test_the_errors_of_known_fields_are_reported_beside_unknown_ones(caller: Caller) -> None:
     body = {"query": " ", "limit": 99, "mode": "magic", "filters": {"metadata": {"a": {"$x": 1}}}, "top_k": 3}
     response = await caller.client.post(SEARCH, json=body)
-    problem = assert_problem(response, 400, "blank_query", "query", "limit", "mode", "filters.metadata.a", "top_k")
+    problem = assert_problem(response, 400, "blank_query", "query", "limit", "filters.metadata.a", "mode", "top_k")
     messages = [error["message"] for error in problem["errors"]]
     assert messages[1] == "Must be 50 or less."
-    assert messages[2].startswith("Must be one of: 'auto'")
-    assert problem["errors"][3]["code"] == "unknown_operator"
+    assert messages[3].startswith("Must be one of: 'auto'")
+    assert problem["errors"][2]["code"] == "unknown_operator"
 
 
 @pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+03:00", -1e-113, "soon"])

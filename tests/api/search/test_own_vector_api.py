@@ -63,23 +63,25 @@ async def test_a_vector_replaces_that_of_the_text_and_is_not_embedded(
 ) -> None:
     vector = await embedder.embed_query("The Gannet reports every eleven minutes.")
     embedded = embedder.count
-    both = await reader.search("lime", vector=[0.25 * component for component in vector])
+    both = await reader.search("lime", vector=[0.25 * component for component in vector], explain=True)
     assert embedder.count == embedded
     by_uri = {hit["uri"]: hit for hit in both["results"]}
-    assert (by_uri["buoys"]["vector_rank"], by_uri["lime"]["text_rank"]) == (1, 1)
+    assert (by_uri["buoys"]["explain"]["vector_rank"], by_uri["lime"]["explain"]["text_rank"]) == (1, 1)
     assert by_uri["buoys"]["vector_score"] <= 1
-    assert both["query_type"] == "keyword"
+    assert both["explain"]["query_type"] == "keyword"
 
 
 async def test_a_vector_alone_searches_as_similar_does(reader: Caller, embedder: CountingEmbedder) -> None:
     vector = await embedder.embed_query("lime mortar")
     embedded = embedder.count
-    alone = (await reader.client.post(SEARCH, json={"vector": vector, "snippets": True, "depth": "auto"})).json()
+    alone = (
+        await reader.client.post(SEARCH, json={"vector": vector, "detail": "compact", "explain": True, "depth": "auto"})
+    ).json()
     similar = (await reader.client.post("/api/rag/similar", json={"vector": vector})).json()
     assert _order(alone) == _order(similar)
     assert [hit["vector_score"] for hit in alone["results"]] == [hit["vector_score"] for hit in similar["results"]]
     assert {hit["relevance"] for hit in alone["results"]} == {None}
-    assert (alone["query_type"], alone["relaxed"], alone["degraded"]) == (None, [], [])
+    assert (alone["explain"]["query_type"], alone.get("relaxed"), alone.get("degraded")) == (None, None, None)
     assert embedder.count == embedded
 
 
@@ -98,8 +100,8 @@ async def test_pages_of_a_vector_continue_one_list(reader: Caller, embedder: Cou
         ({"vector": [1.0]}, "invalid_vector", "vector"),
         ({"vector": [0.0] * 384}, "invalid_vector", "vector"),
         ({"vector": [0.1] * 384, "mode": "lexical"}, "no_words", "mode"),
-        ({"vector": [0.1] * 384, "rerank": "provider"}, "no_words", "rerank"),
-        ({"vector": [0.1] * 384, "min_relevance": 0.5}, "invalid_request", "min_relevance"),
+        ({"vector": [0.1] * 384, "ranking": {"rerank": "provider"}}, "no_words", "ranking.rerank"),
+        ({"vector": [0.1] * 384, "ranking": {"min_relevance": 0.5}}, "invalid_request", "ranking.min_relevance"),
         ({"vector": [0.1] * 384, "query": "lime", "depth": "thorough"}, "invalid_request", "vector"),
     ],
 )

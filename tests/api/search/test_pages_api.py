@@ -36,8 +36,14 @@ async def filled(caller: Caller) -> Caller:
 
 async def request_of(caller: Caller, path: str, **fields: Any) -> dict[str, Any]:
     if path == SIMILAR:
-        return {"chunk_id": (await caller.search("harbour", limit=1))["results"][0]["chunk_id"], **fields}
-    return {"query": "lime mortar", **fields}
+        chunk_id = (await caller.search("harbour", limit=1))["results"][0]["chunk_id"]
+        return {"chunk_id": chunk_id, "collapse": "off", **fields}
+    return {"query": "lime mortar", "collapse": "off", **fields}
+
+
+def grouped(path: str, group: dict[str, Any]) -> dict[str, Any]:
+    """The option that groups results."""
+    return {"group": group} if path == SIMILAR else {"ranking": {"group": group}}
 
 
 async def answer_of(caller: Caller, path: str, request: dict[str, Any]) -> dict[str, Any]:
@@ -66,7 +72,7 @@ async def test_a_cursor_of_another_request_is_422_and_of_other_documents_409(cal
     request = await request_of(reader, path, limit=4)
     cursor = (await answer_of(reader, path, request))["next_cursor"]
     assert cursor is not None
-    for wrong in ({"cursor": "nonsense"}, {"cursor": cursor, "limit": 5}, {"cursor": cursor, "group_by": "document"}):
+    for wrong in ({"cursor": "nonsense"}, {"cursor": cursor, "limit": 5}, {"cursor": cursor, **grouped(path, {})}):
         assert_problem(await reader.client.post(path, json=request | wrong), 422, "invalid_cursor", "cursor")
     await reader.add("Another note.", "another")
     assert_problem(await reader.client.post(path, json=request | {"cursor": cursor}), 409, "stale_cursor", "cursor")
@@ -75,31 +81,23 @@ async def test_a_cursor_of_another_request_is_422_and_of_other_documents_409(cal
 @pytest.mark.parametrize("detail", ["full", "compact", "ids"])
 @pytest.mark.parametrize("path", PATHS)
 async def test_results_are_grouped_by_document_on_request(reader: Caller, path: str, detail: str) -> None:
-    request = await request_of(reader, path, detail=detail, group_by="document", limit=3)
-    grouped = await answer_of(reader, path, request | {"group_size": 1})
-    assert len(grouped["results"]) == 3
-    assert [len(hit["more"]) for hit in grouped["results"]] == [1, 1, 1]
-    for hit in grouped["results"]:
+    request = await request_of(reader, path, detail=detail, limit=3)
+    by_document = await answer_of(reader, path, request | grouped(path, {"size": 1}))
+    assert len(by_document["results"]) == 3
+    assert [len(hit["more"]) for hit in by_document["results"]] == [1, 1, 1]
+    for hit in by_document["results"]:
         assert hit["more"][0].keys() == hit.keys() - {"more"}
-        if detail != "compact":
-            assert hit["more"][0]["document_id"] == hit["document_id"]
-    flat = await answer_of(reader, path, request | {"group_by": None})
+        assert hit["more"][0]["document_id"] == hit["document_id"]
+    flat = await answer_of(reader, path, request)
     assert all("more" not in hit for hit in flat["results"])
 
 
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize(
-    ("wrong", "code", "field"),
-    [
-        ({"group_size": 2}, "not_grouped", "group_size"),
-        ({"group_by": "document", "group_size": 0}, "invalid_request", "group_size"),
-        ({"group_by": "document", "group_size": 11}, "invalid_request", "group_size"),
-        ({"group_by": "source"}, "invalid_request", "group_by"),
-        ({"cursor": "A" * 65}, "invalid_request", "cursor"),
-    ],
-)
-async def test_wrong_pages_and_groups_are_refused(
-    caller: Caller, path: str, wrong: dict[str, Any], code: str, field: str
-) -> None:
+@pytest.mark.parametrize(("wrong", "field"), [({"size": 0}, "size"), ({"size": 11}, "size"), ({"by": "source"}, "by")])
+async def test_wrong_pages_and_groups_are_refused(caller: Caller, path: str, wrong: dict[str, Any], field: str) -> None:
     subject = {"vector": [0.1] * 384} if path == SIMILAR else {"query": "lime"}
-    assert_problem(await caller.client.post(path, json=subject | wrong), 422, code, field)
+    place = "group" if path == SIMILAR else "ranking.group"
+    response = await caller.client.post(path, json=subject | grouped(path, wrong))
+    assert_problem(response, 422, "invalid_request", f"{place}.{field}")
+    response = await caller.client.post(path, json=subject | {"cursor": "A" * 65})
+    assert_problem(response, 422, "invalid_request", "cursor")

@@ -13,14 +13,13 @@ from app.api.search.placement_models import PlacementAnswer
 from app.shapes import (
     Candidate,
     FilterPart,
-    Guidance,
     LegPlace,
     PassageKey,
     Placement,
+    PlacementVerdict,
     QueryChange,
     Remedy,
     StepResult,
-    Verdict,
 )
 
 ID = UUID("e0e5bc55-fb8e-5779-add3-0a16a3709a5c")
@@ -32,7 +31,7 @@ FOUND, FAR = LegPlace("vector", True, 7, 100, 0.5, None), LegPlace("text", False
 FUSED, MOVED = StepResult("fusion", True, 4, 5), StepResult("mmr", False, 9, 5)
 
 
-def placed(verdict: Verdict = "outranked", **given: Any) -> Placement:
+def placed(verdict: PlacementVerdict = "outranked", **given: Any) -> Placement:
     return Placement(verdict, PassageKey(uri="mortar.md"), 5, **{"chunk": CHUNK, "rank": 9, **given})
 
 
@@ -55,28 +54,30 @@ def placed(verdict: Verdict = "outranked", **given: Any) -> Placement:
         ),
         (
             placed(
-                "diversified_out", steps=(FUSED, MOVED), remedy=Remedy((QueryChange("mmr", False),), 4, is_enough=True)
+                "diversified_out",
+                steps=(FUSED, MOVED),
+                remedy=Remedy((QueryChange("ranking.mmr", False),), 4, is_enough=True),
             ),
-            "Diversification moved it from 4 to 9, beyond the limit of 5. Set mmr to false to get it.",
+            "Diversification moved it from 4 to 9, beyond the limit of 5. Set ranking.mmr to false to get it.",
         ),
         (
             placed("reranked_out", steps=(FUSED,), remedy=Remedy(is_tried=False)),
             "Re-ranking moved it from 4 to 9, beyond the limit of 5. Changes are not tried with a re-ranking provider.",
         ),
         (
-            placed("guided_out", remedy=Remedy((QueryChange("guidance", Guidance().off),), 3, is_enough=True)),
+            placed("guided_out", remedy=Remedy((QueryChange("ranking.guidance.mode", "off"),), 3, is_enough=True)),
             "The entities of the query moved it to 9, beyond the limit of 5. "
-            'Set hierarchy to "off" and set boost to false to get it.',
+            'Set ranking.guidance.mode to "off" to get it.',
         ),
         (
-            placed("grouped_out", remedy=Remedy((QueryChange("group_size", None),), 7)),
+            placed("grouped_out", remedy=Remedy((QueryChange("ranking.group", None),), 7)),
             "Its document is in the answer, but other chunks of it rank higher. "
-            "Leave out group_by and leave out group_size; it is then number 7. Follow next_cursor to result 7.",
+            "Leave out ranking.group; it is then number 7. Follow next_cursor to result 7.",
         ),
         (
-            placed("not_a_candidate", rank=None, legs=(FAR,), remedy=Remedy((QueryChange("candidates", 140),))),
+            placed("not_a_candidate", rank=None, legs=(FAR,), remedy=Remedy((QueryChange("ranking.candidates", 140),))),
             "It is number 140 by words and is not among the 100 candidates of the text leg. "
-            "Raise candidates to 140, and use more words of the passage in the query.",
+            "Raise ranking.candidates to 140, and use more words of the passage in the query.",
         ),
         (
             placed("not_a_candidate", rank=None),
@@ -86,15 +87,15 @@ def placed(verdict: Verdict = "outranked", **given: Any) -> Placement:
             placed(
                 "below_threshold",
                 steps=(StepResult("min_relevance", False, 0.123456, 0.5),),
-                remedy=Remedy((QueryChange("min_relevance", 0.123456),), 1, is_enough=True),
+                remedy=Remedy((QueryChange("ranking.min_relevance", 0.123456),), 1, is_enough=True),
             ),
-            "Its relevance is 0.1235; min_relevance is 0.5. Lower min_relevance to 0.1234 to get it.",
+            "Its relevance is 0.1235; min_relevance is 0.5. Lower ranking.min_relevance to 0.1234 to get it.",
         ),
         (
             placed(
                 "excluded",
                 steps=(StepResult("exclude_chunk_ids", False),),
-                remedy=Remedy((QueryChange("exclude_chunk_ids", ()), QueryChange("text", "lime")), 1, is_enough=True),
+                remedy=Remedy((QueryChange("exclude_chunk_ids", ()), QueryChange("query", "lime")), 1, is_enough=True),
             ),
             'It is among the chunks to leave out. Take it off exclude_chunk_ids and set query to "lime" to get it.',
         ),
@@ -164,14 +165,14 @@ def test_the_summary_names_the_cause_and_the_remedy(placement: Placement, senten
         (FUSED, "limit", "Fusion of the legs places it at 4."),
         (
             StepResult("rerank", False, 40, 25, reached=False),
-            "rerank",
+            "ranking.rerank",
             "It was not re-ranked: only the first 25 are.",
         ),
-        (StepResult("group", False, needed=1), "group_size", "More than 2 chunks of its document rank above it."),
+        (StepResult("group", False, needed=1), "ranking.group", "More than 2 chunks of its document rank above it."),
         (StepResult("limit", False, 9, 5), "limit", "It is result 9 of an answer of up to 5."),
         (
             StepResult("candidates", True, 7, 100),
-            "candidates",
+            "ranking.candidates",
             "It is number 7 by meaning and is among the 100 candidates of the vector leg. It was added because its "
             "document is linked to an entity of the query.",
         ),

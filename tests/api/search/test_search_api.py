@@ -13,22 +13,16 @@ import pytest
 from api_caller import Caller
 from example_app import assert_problem
 from openapi_operations import OPERATIONS, bodies
+from requests_of import search_body
 
+from app import main
 from app.config import Settings
 from app.store.connection.transactions import Database
 from app.tools import registry
 
 Newcomer = Callable[..., Awaitable[Caller]]
 
-HIT = {
-    *("chunk_id", "document_id", "source_id", "title", "uri", "content", "chunk_index", "start_offset", "end_offset"),
-    *("heading_path", "metadata", "score", "rrf_score", "convex_score", "vector_score", "text_score", "vector_rank"),
-    *("text_rank", "confidence", "page"),
-}
-ANSWER = {
-    *("results", "confidence", "strategies_matched", "query_type", "mode", "fusion", "search_mode"),
-    *("fallback_reason", "approximate", "degraded", "relaxed", "took_ms", "timings"),
-}
+EXCLUDED = "The filters and exclusions leave out every document."
 LIGATURE = "\ufdfa"
 """One character, which NFKC writes as 18."""
 ENDPOINTS = ("/api/rag/search", "/api/rag/similar")
@@ -44,17 +38,12 @@ async def reader(new_caller: Newcomer) -> Caller:
     return caller
 
 
-async def test_an_answer_and_a_hit_have_every_documented_field(reader: Caller) -> None:
-    answer = await reader.search("lime mortar")
-    assert answer.keys() >= ANSWER
-    assert all(hit.keys() >= HIT for hit in answer["results"])
-    first = answer["results"][0]
+async def test_an_answer_has_the_passages_with_their_documents(reader: Caller) -> None:
+    first, *_, last = (await reader.search("lime mortar"))["results"]
     assert (first["uri"], first["title"], first["metadata"]) == ("lime", "Mortar", {"team": "masonry"})
     assert "lime mortar" in first["content"]
-    assert (first["vector_rank"], first["text_rank"], first["confidence"]) == (1, 1, "very_high")
-    last = answer["results"][-1]
-    assert (last["text_rank"], last["text_score"]) == (None, None)
-    assert answer["took_ms"] == answer["timings"]["total"] > 0
+    assert first["confidence"] == "very_high"
+    assert last["text_score"] is None
 
 
 async def test_the_server_timing_header_names_the_stages(reader: Caller) -> None:
@@ -71,9 +60,8 @@ async def test_similar_answers_in_the_same_shape(reader: Caller) -> None:
     chunk = (await reader.search("lime mortar"))["results"][0]
     response = await reader.client.post("/api/rag/similar", json={"chunk_id": chunk["chunk_id"], "limit": 50})
     answer = response.json()
-    assert answer.keys() >= ANSWER
     assert {hit["uri"] for hit in answer["results"]} == {"buoys", "cafe"}
-    assert all(hit.keys() >= HIT for hit in answer["results"])
+    assert answer["results"][0].keys() == chunk.keys()
 
 
 @pytest.mark.parametrize("blank", ["", "  \t\n", "\u200b\u200d\u2060", "\u3164", "\ufeff"])
@@ -130,15 +118,15 @@ async def test_the_bounds_themselves_are_fine(reader: Caller, limit: int) -> Non
     [
         ({"lmit": 5}, "lmit"),
         ({"mode": "magic"}, "mode"),
-        ({"fusion": "sum"}, "fusion"),
+        ({"ranking": {"fusion": "sum"}}, "ranking.fusion"),
         ({"detail": "some"}, "detail"),
-        ({"weights": {"vector": 0, "text": 0}}, "weights"),
-        ({"weights": {"vector": -1}}, "weights.vector"),
-        ({"k": 0}, "k"),
-        ({"candidates": 5}, "candidates"),
-        ({"candidates": 100_000}, "candidates"),
-        ({"min_vector_score": 2}, "min_vector_score"),
-        ({"min_confidence": "sure"}, "min_confidence"),
+        ({"ranking": {"weights": {"vector": 0, "text": 0}}}, "ranking.weights"),
+        ({"ranking": {"weights": {"vector": -1}}}, "ranking.weights.vector"),
+        ({"ranking": {"k": 0}}, "ranking.k"),
+        ({"ranking": {"candidates": 5}}, "ranking.candidates"),
+        ({"ranking": {"candidates": 100_000}}, "ranking.candidates"),
+        ({"ranking": {"min_vector_score": 2}}, "ranking.min_vector_score"),
+        ({"ranking": {"min_confidence": "sure"}}, "ranking.min_confidence"),
         ({"explain": "yes"}, "explain"),
         ({"exclude_chunk_ids": ["nonsense"]}, "exclude_chunk_ids[0]"),
         ({"exclude_chunk_ids": ["00000000-0000-0000-0000-000000000000"] * 1001}, "exclude_chunk_ids"),
@@ -167,7 +155,7 @@ async def test_a_thousand_ids_are_fine(reader: Caller) -> None:
     ids = [str(uuid4()) for _ in range(1000)]
     assert (await reader.search("lime", exclude_chunk_ids=ids))["results"]
     answer = await reader.search("lime", filters={"document_ids": ids})
-    assert (answer["results"], answer["fallback_reason"]) == ([], "filters_exclude_all")
+    assert (answer["results"], answer["hints"]) == ([], [EXCLUDED])
 
 
 async def test_filters_detail_explain_and_thresholds_are_passed_to_the_search(reader: Caller) -> None:
@@ -179,8 +167,8 @@ async def test_filters_detail_explain_and_thresholds_are_passed_to_the_search(re
     assert await found(filters={"created_before": "2021-01-01"}) == ["cafe"]
     assert set(await found(filters={"created_after": "2021-01-01T00:00:00Z"})) == {"lime", "buoys"}
     assert await found(min_confidence="very_high") == ["lime"]
-    preview = (await reader.search("lime", detail="preview"))["results"][0]
-    assert preview["content"] == "Below the third landing we use lime mortar."
+    compact = (await reader.search("lime", detail="compact"))["results"][0]
+    assert compact["snippet"]["text"] == "Below the third landing we use lime mortar."
     explained = await reader.search("lime", explain=True)
     assert explained["explain"]["terms"][0]["lexeme"] == "lime"
     assert explained["results"][0]["explain"]["legs"].keys() == {"vector", "text"}
@@ -202,7 +190,7 @@ async def test_a_metadata_filter_is_never_code(reader: Caller, metadata: dict[st
     response = await reader.client.post("/api/rag/search", json={"query": "lime", "filters": {"metadata": metadata}})
     assert response.status_code in (200, 422), response.text
     if response.status_code == 200:
-        assert response.json()["fallback_reason"] == "filters_exclude_all"
+        assert response.json()["hints"][0] == EXCLUDED
 
 
 @pytest.mark.parametrize(
@@ -239,7 +227,7 @@ async def test_similar_accepts_vectors_of_every_length(reader: Caller, number: f
         assert response.status_code == 200, response.text
         return {hit["uri"]: hit["vector_score"] for hit in response.json()["results"]}
 
-    assert await scores(number) == pytest.approx(await scores(0.05), abs=1e-6)
+    assert await scores(number) == pytest.approx(await scores(0.05), abs=1e-4)
 
 
 async def test_stop_words_alone_are_answered_by_the_vector_leg(reader: Caller) -> None:
@@ -288,12 +276,12 @@ async def test_odd_characters_are_answered(reader: Caller, odd: str) -> None:
 
 async def test_composed_and_decomposed_letters_find_the_same(reader: Caller) -> None:
     def shown(answer: dict[str, Any]) -> list[Any]:
-        return [(hit["chunk_id"], hit["score"], hit["text_rank"]) for hit in answer["results"]]
+        return [(hit["chunk_id"], hit["score"], hit["explain"]["text_rank"]) for hit in answer["results"]]
 
-    composed = await reader.search("Café Zürich")
+    composed = await reader.search("Café Zürich", explain=True)
     assert composed["results"][0]["uri"] == "cafe"
-    assert composed["results"][0]["text_rank"] == 1
-    assert shown(await reader.search("Cafe\u0301 Zu\u0308rich")) == shown(composed)
+    assert composed["results"][0]["explain"]["text_rank"] == 1
+    assert shown(await reader.search("Cafe\u0301 Zu\u0308rich", explain=True)) == shown(composed)
 
 
 async def test_a_trailing_slash_redirects_nothing(reader: Caller) -> None:
@@ -313,9 +301,10 @@ GATED = [
 
 @pytest.mark.parametrize(("path", "body"), GATED, ids=[path for path, _ in GATED])
 async def test_a_search_without_a_place_is_refused_and_one_with_a_place_waits_for_its_turn(
-    database: Database, path: str, body: dict[str, Any]
+    database: Database, path: str, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = Settings(max_concurrent_searches=1, max_waiting_searches=1)
+    settings = Settings(max_concurrent_searches=1)
+    monkeypatch.setattr(main, "MAX_WAITING_SEARCHES", 1)
     services = await harness.services(database)
     async with harness.running(settings, services) as app, harness.client(app) as client, asyncio.timeout(60):
         searches = app.state.searches
@@ -332,8 +321,11 @@ async def test_a_search_without_a_place_is_refused_and_one_with_a_place_waits_fo
         assert (searches.running, searches.waiting) == (0, 0)
 
 
-async def test_a_search_that_is_refused_by_its_fields_needs_no_turn(database: Database) -> None:
-    settings = Settings(max_concurrent_searches=1, max_waiting_searches=0)
+async def test_a_search_that_is_refused_by_its_fields_needs_no_turn(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(max_concurrent_searches=1)
+    monkeypatch.setattr(main, "MAX_WAITING_SEARCHES", 0)
     services = await harness.services(database)
     async with (
         harness.running(settings, services) as app,
@@ -352,15 +344,14 @@ async def test_newer_documents_are_raised_as_the_request_says(reader: Caller) ->
     options = {"half_life_days": 7, "weight": 0.9, "field": "created_at"}
     for path, request in (
         ("search", {"query": "lime Zürich"}),
-        ("search/multihop", {"query": "lime Zürich", "extractor": "none"}),
+        ("search/multihop", {"query": "lime Zürich", "hops": {"extractor": "none"}}),
     ):
-        answer = (
-            await reader.client.post(f"/api/rag/{path}", json={**request, "recency": options, "explain": True})
-        ).json()
+        body = search_body(**{"text": request.pop("query"), **request}, recency=options, explain=True)
+        answer = (await reader.client.post(f"/api/rag/{path}", json=body)).json()
         steps = {hit["uri"]: hit["explain"]["recency"] for hit in answer["results"]}
         assert steps["cafe"]["factor"] == pytest.approx(0.1, abs=1e-6)
         assert steps["lime"]["factor"] == pytest.approx(1.9, abs=1e-2)
-        assert answer["explain"]["recency"] == {**options, "field": None, "only_if_asked": False}
+        assert answer["explain"]["recency"] == {**options, "only_if_asked": False}
     asked = await reader.search("the newest café", recency="auto", explain=True)
     assert asked["explain"]["recency"]["weight"] == 0.2
 
@@ -368,17 +359,17 @@ async def test_newer_documents_are_raised_as_the_request_says(reader: Caller) ->
 @pytest.mark.parametrize(
     ("recency", "field"),
     [
-        ("often", "recency"),
-        (30, "recency"),
-        ({"half_life_days": 0}, "recency.half_life_days"),
-        ({"half_life_days": 40_000}, "recency.half_life_days"),
-        ({"weight": 1.5}, "recency.weight"),
-        ({"field": ""}, "recency.field"),
-        ({"half_life": 30}, "recency.half_life"),
+        ("often", "ranking.recency"),
+        (30, "ranking.recency"),
+        ({"half_life_days": 0}, "ranking.recency.half_life_days"),
+        ({"half_life_days": 40_000}, "ranking.recency.half_life_days"),
+        ({"weight": 1.5}, "ranking.recency.weight"),
+        ({"field": ""}, "ranking.recency.field"),
+        ({"half_life": 30}, "ranking.recency.half_life"),
     ],
 )
 async def test_wrong_options_of_recency_are_named(caller: Caller, recency: object, field: str) -> None:
-    response = await caller.client.post("/api/rag/search", json={"query": "lime", "recency": recency})
+    response = await caller.client.post("/api/rag/search", json={"query": "lime", "ranking": {"recency": recency}})
     assert_problem(response, 422, "invalid_request", field)
 
 
@@ -387,19 +378,16 @@ async def test_equal_passages_are_counted_and_named_at_the_best_one(caller: Call
     for number in range(6):
         await caller.add(text, f"copy-{number}")
     await caller.add("The ferry to the island leaves at nine.", "ferry")
-    uris = [hit["uri"] for hit in (await caller.search("lime mortar"))["results"]]
+    uris = [hit["uri"] for hit in (await caller.search("lime mortar", collapse="off"))["results"]]
     assert all(uri.startswith("copy-") for uri in uris)
-    for detail in ("full", "compact", "ids"):
-        best, other = (await caller.search("lime mortar", collapse="duplicates", detail=detail))["results"]
-        assert (best["duplicates"], "duplicates" in other) == (5, False)
-        named = best.get("duplicate_documents", [])
-        assert {one["uri"] for one in named} == (
-            {f"copy-{n}" for n in range(6)} - {best.get("uri")} if named else set()
-        )
-        assert bool(named) == (detail != "ids")
+    best, other = (await caller.search("lime mortar", explain=True))["results"]
+    assert (best["explain"]["duplicates"], "duplicates" in other["explain"]) == (5, False)
+    named = {one["uri"] for one in best["explain"]["duplicate_documents"]}
+    assert named == {f"copy-{n}" for n in range(6)} - {best["uri"]}
+    for detail in ("compact", "ids"):
+        assert len((await caller.search("lime mortar", detail=detail))["results"]) == 2
     stats = (await caller.client.get("/api/rag/stats")).json()["duplicates"]
     assert (stats["documents"], [one["count"] for one in stats["sets"]]) == (5, [6])
-    assert stats["near"] == {"documents": 0, "sets": [], "uncompared": 0}
     called = await caller.client.post("/api/rag/tools/search_documents", json={"query": "lime mortar"})
     assert [one.get("duplicates") for one in called.json()["results"]] == [5, None]
     response = await caller.client.post("/api/rag/search", json={"query": "lime", "collapse": "all"})

@@ -10,6 +10,7 @@ import harness
 import httpx
 import pytest
 from api_caller import Caller
+from requests_of import search_body
 
 from app.config import Settings
 from app.providers.base import Embedder
@@ -39,9 +40,9 @@ QUERIES: list[dict[str, Any]] = [
     {"query": "which supplier was late", "rerank": "cosine", "limit": 4},
     {"query": "which supplier was late", "mmr": True, "limit": 4},
     {"query": "which supplier was late", "mmr": True, "rerank": "cosine", "min_relevance": 0.05},
-    {"query": "which supplier was late", "group_by": "document", "group_size": 1, "limit": 3},
-    {"query": "which supplier was late", "group_by": "document", "rerank": "cosine", "limit": 3},
-    {"query": "battery swelled", "candidates": 10, "group_by": "document", "limit": 20},
+    {"query": "which supplier was late", "group_size": 1, "limit": 3},
+    {"query": "which supplier was late", "group_size": 3, "rerank": "cosine", "limit": 3},
+    {"query": "battery swelled", "candidates": 10, "group_size": 3, "limit": 20},
     {"query": "mooring survey", "filters": {"metadata": {"type": "decision"}, "created_after": "2020-01-01"}},
     {
         "query": "mooring survey",
@@ -67,7 +68,7 @@ async def client(
 
 
 async def post(client: httpx.AsyncClient, path: str, body: dict[str, Any]) -> Any:
-    response = await client.post(path, json=body)
+    response = await client.post(path, json=nested(body))
     assert response.status_code == 200, response.text
     return response.json()
 
@@ -95,17 +96,24 @@ def places(answer: dict[str, Any]) -> dict[str, tuple[int, dict[str, Any]]]:
 
 def changed(body: dict[str, Any], changes: list[dict[str, Any]]) -> dict[str, Any]:
     """The request with the changes of an explanation."""
-    body = {**body}
+    body = nested(body)
     for change in changes:
-        *path, name = change["field"].split(".", 2)
+        field = change["field"]
+        *path, name = field.split(".", 2) if field.startswith("filters.") else field.split(".")
         place = body
         for part in path:
-            place[part] = {**place[part]}
+            place[part] = {**place.get(part, {})}
             place = place[part]
         place[name] = change["value"]
         if change["value"] is None:
             del place[name]
     return body
+
+
+def nested(body: dict[str, Any]) -> dict[str, Any]:
+    """The request with its options at their places."""
+    options = {**body}
+    return search_body(options.pop("query"), **options)
 
 
 @pytest.mark.parametrize("body", QUERIES, ids=lambda body: " ".join(map(str, body.values()))[:60])
@@ -148,8 +156,8 @@ async def test_the_verdict_agrees_with_the_search_and_the_changes_bring_the_pass
             "guided_out",
         ),
         (
-            {"query": "sync interval of the Gannet", "limit": 8, "group_by": "document", "group_size": 1},
-            {"group_by": None, "group_size": None},
+            {"query": "sync interval of the Gannet", "limit": 8, "group_size": 1},
+            {"group_size": None},
             "grouped_out",
         ),
         (

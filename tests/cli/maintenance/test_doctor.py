@@ -242,8 +242,8 @@ def test_a_missing_database_and_a_refused_role_are_named(server):
 
 def test_settings_are_compared_with_their_defaults_by_value(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("STEPWELL_OCR")
-    spaced = Settings.model_fields["entity_keys"].default.replace(",", " , ")
-    same = {"entity_keys": spaced, "embed_timeout_s": "3", "port": "8000", "worker": "true", "auth": "none"}
+    spaced = " , ".join(Settings.model_fields["entity_keys"].default)
+    same = {"entity_keys": spaced, "model_timeout_s": "3", "port": "8000", "worker": "true", "auth": "none"}
     assert not [name for name, (_, changed) in command._settings(Settings(**same)).items() if changed]
     changed = command._settings(Settings(entity_keys="author", port="8001"))
     assert {name for name, (_, is_changed) in changed.items() if is_changed} == {

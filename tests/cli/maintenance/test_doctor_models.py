@@ -15,16 +15,10 @@ from app.cli.maintenance import doctor
 from app.cli.root import app
 from app.config import Settings
 from app.pipelines.maintenance.doctor import Finding
-from app.providers.calls import policy
 from benchmarks.fake_embedder import FakeEmbedder
 
 KEY = "sk-canary-0123456789"
 DIMENSION = 64
-
-
-@pytest.fixture(autouse=True)
-def _no_random_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(policy, "FIRST_WAIT_S", 0.0)
 
 
 async def _findings(**given: Any) -> dict[str, Finding]:
@@ -36,7 +30,7 @@ async def _findings(**given: Any) -> dict[str, Finding]:
 
 async def _embedder(provider: FakeProvider, **given: Any) -> Finding:
     fields = {"embedder_url": f"{provider.url}/v1", "embedder_model": "tiny", "embedder_dim": DIMENSION}
-    chosen = {"embedder": "openai", "embedder_api_key": KEY, "embed_timeout_s": 0.5, **fields, **given}
+    chosen = {"embedder": "openai", "embedder_api_key": KEY, "model_timeout_s": 0.5, **fields, **given}
     found = (await _findings(**chosen))["embedder"]
     assert KEY not in str(found)
     return found
@@ -78,7 +72,7 @@ async def test_a_key_of_a_language_model_that_is_not_used_is_named_with_what_wou
         ("busy", "status 429", "Wait, or raise the limits of the account at"),
         ("error", "status 500", "Look into the log of the server at 127.0.0.1:"),
         ("reset", "could not be reached or closed", "Start the server at 127.0.0.1:"),
-        ("silent", "in time", "raise STEPWELL_EMBED_TIMEOUT_S"),
+        ("silent", "in time", "raise STEPWELL_MODEL_TIMEOUT_S"),
         ("garbage", "did not answer with JSON", "speaks another API"),
         ("wrong_dimension", "63 dimensions instead of 64", "Correct STEPWELL_EMBEDDER_DIM"),
         ("wrong_count", "2 vectors for 1 texts", "STEPWELL_EMBEDDER_MODEL"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,7 @@ def test_the_built_in_model_is_replaced_by_one_in_a_folder(
         assert refused.code != 0
         assert "run `stepwell reembed`" in " ".join(refused.err.split())
 
-    monkeypatch.setenv("STEPWELL_NEXT_EMBEDDER", "onnx")
-    monkeypatch.setenv("STEPWELL_NEXT_EMBEDDER_MODEL", str(folder))
+    monkeypatch.setenv("STEPWELL_NEXT_EMBEDDER", json.dumps({"embedder": "onnx", "model": str(folder)}))
     estimate = stepwell("reembed", "--dry-run", "--json").json
     assert (estimate["documents"], estimate["chunks"]) == (3, 3)
     assert estimate["tokens"] > 3

@@ -11,11 +11,12 @@ from typing import Any
 
 import harness
 import pytest
+from requests_of import search_request
 
 from app import runtime, samples
 from app.cli import options
 from app.pipelines.search import feedback, search
-from app.shapes import Feedback, Query
+from app.shapes import Feedback
 
 Stepwell = Callable[..., Any]
 QUERIES = (
@@ -37,7 +38,7 @@ async def _judge(data_dir: Path, user: str) -> int:
     """Say of each query that its first hit helped and its last one did not."""
     async with runtime.open_services(options.settings(data_dir), pool_size=2) as services:
         for text in QUERIES:
-            hits = (await search.run(Query(user, text), services)).hits
+            hits = (await search.run(search_request(text), user, services)).hits
             for hit, helpful in ((hits[0], True), (hits[-1], False)):
                 await feedback.give(Feedback(text, helpful, hit.candidate.chunk_id), user, services)
     return 2 * len(QUERIES)

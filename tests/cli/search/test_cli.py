@@ -110,16 +110,6 @@ def test_search_prints_a_table_or_json(stepwell: Stepwell, notes: Path) -> None:
     assert [hit["title"] for hit in of_team["results"]] == ["Mortar"]
 
 
-def test_the_configured_constant_of_rrf_applies(
-    stepwell: Stepwell, notes: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    user = harness.new_user()
-    assert stepwell("ingest", notes, "--user", user).code == 0
-    monkeypatch.setenv("STEPWELL_RRF_K", "7")
-    found = stepwell("search", "lime mortar", "--user", user, "--mode", "hybrid", "--explain", "--json").json
-    assert {hit["explain"]["k"] for hit in found["results"]} == {7}
-
-
 def test_why_explains_a_passage_by_its_uri_or_id(stepwell: Stepwell, notes: Path) -> None:
     user = harness.new_user()
     assert stepwell("ingest", notes, "--user", user).code == 0
@@ -165,10 +155,10 @@ def test_an_error_is_a_sentence_and_a_status(stepwell: Stepwell, arguments: tupl
 
 
 def test_a_bad_setting_is_named(stepwell: Stepwell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STEPWELL_CANDIDATES", "many")
+    monkeypatch.setenv("STEPWELL_POOL_SIZE", "many")
     ran = stepwell("search", "lime")
     assert ran.code == 2
-    assert "CANDIDATES" in ran.err
+    assert "POOL_SIZE" in ran.err
     assert "many" not in ran.err.replace("how many", "")
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from harness import Tenant
 
-from app.api.contract import wire
 from app.pipelines.documents import document_changes, documents
 from app.pipelines.linking import mention_refresh
 from app.pipelines.maintenance import repair
 from app.pipelines.maintenance.repair import Damage
+from app.pipelines.requests import wire
 from app.shapes import IngestResult
 from app.store.connection.transactions import Database
 from app.text.names import tags

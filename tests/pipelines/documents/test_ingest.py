@@ -13,7 +13,7 @@ import pytest
 from harness import Tenant, uris
 
 from app import errors
-from app.pipelines.documents import documents, ingest
+from app.pipelines.documents import batches, documents, ingest
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.shapes import Chunk, Document, Upload
 from benchmarks.fake_embedder import FakeEmbedder
@@ -65,7 +65,7 @@ async def test_one_text_under_two_uris_is_two_documents_and_embedded_once(tenant
     assert (one.status, two.status, two.embedded) == ("added", "added", 0)
     assert len(_fake(tenant).documents) == one.chunk_count == len(set(_fake(tenant).documents))
     assert await _counts(tenant) == (2, 2 * one.chunk_count, 2 * one.chunk_count)
-    assert set(uris(await tenant.ask("stone", limit=50))) == {"one", "two"}
+    assert set(uris(await tenant.ask("stone", limit=50, collapse="off"))) == {"one", "two"}
 
 
 async def test_the_same_text_twice_in_one_batch_is_embedded_once(tenant: Tenant) -> None:
@@ -150,7 +150,7 @@ async def test_one_bad_document_is_refused_and_the_others_are_stored_in_order(te
 
 
 async def test_documents_stored_before_the_caller_stops_reading_are_kept(tenant: Tenant) -> None:
-    outcomes = ingest.many(
+    outcomes = batches.store(
         (Upload(f"Note {n}. " + "Stone. " * 6000, uri=str(n)) for n in range(6)),
         tenant.user_id,
         tenant.services(),
@@ -215,7 +215,9 @@ async def test_thousands_of_distinct_words_in_one_paragraph_are_stored_and_found
 async def test_texts_that_are_hardly_words_are_stored(tenant: Tenant, content: str) -> None:
     stored = await tenant.add(content, "odd")
     assert stored.chunk_count >= 1
-    assert uris(await tenant.ask("anything at all", mode="semantic")) == ["odd"] * min(5, stored.chunk_count)
+    assert uris(await tenant.ask("anything at all", mode="semantic", collapse="off")) == ["odd"] * min(
+        5, stored.chunk_count
+    )
 
 
 async def test_a_reader_during_replacements_sees_one_version_and_never_half(tenant: Tenant) -> None:

@@ -13,7 +13,6 @@ import pytest
 from harness import Tenant
 
 from app import errors
-from app.api.contract import wire
 from app.pipelines.documents import (
     document_changes,
     document_drafts,
@@ -24,11 +23,12 @@ from app.pipelines.documents import (
     selections,
 )
 from app.pipelines.jobs import followed_jobs
-from app.pipelines.linking import document_links, mention_refresh
+from app.pipelines.linking import mention_refresh
 from app.pipelines.maintenance import repair
 from app.pipelines.maintenance.repair import Damage
+from app.pipelines.requests import wire
 from app.pipelines.running import workers
-from app.providers.calls.breaker import NotCalled, ProviderDown
+from app.providers.failures import NotCalled, ProviderDown
 from app.shapes import Filters, IngestResult, RowCounts, Upload, Vector
 from app.store.connection.transactions import Database, WriteTurns
 from app.store.documents import documents as store_documents
@@ -47,8 +47,8 @@ def _small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sizes at which the texts above are large and have several slices in each step."""
     for name, size in {"LARGE": 3_000, "CHUNKS": 7, "EMBEDDED": 9, "INDEXED": 5, "MOST_INDEXED": 5}.items():
         monkeypatch.setattr(large_documents, name, size)
-    monkeypatch.setattr(document_links, "CHUNKS", 3)
-    monkeypatch.setattr(document_links, "PAGE", 7)
+    for name, size in {"MOST_CHUNKS": 10, "SLICE": 3, "PAGE": 7, "HEADINGS": 4}.items():
+        monkeypatch.setattr(mention_refresh, name, size)
     monkeypatch.setattr(posting_removal, "LEXEMES", 50)
     monkeypatch.setattr(posting_removal, "STAGED_ROWS", 11)
 
@@ -84,7 +84,6 @@ async def _assert_as_stored_whole(tenant: Tenant, stored: IngestResult, content:
     assert await _chunks(tenant, stored) == await _chunks(fresh, whole)
     found = await documents.stats(tenant.user_id, db=tenant.db)
     assert found == await documents.stats(fresh.user_id, db=tenant.db)
-    assert found.duplicates.near.uncompared == 0
 
 
 async def test_a_queued_document_of_pages_keeps_them(tenant: Tenant) -> None:
@@ -243,7 +242,7 @@ async def test_a_job_that_is_cancelled_or_superseded_in_any_step_leaves_nothing(
     writing = asyncio.create_task(interrupt())
     async with asyncio.timeout(PATIENCE_S):
         # Publishing lets other writes run; in the other steps the write waits for the step's transaction.
-        while not writing.done() and not (await _is_locked(tenant) if step == "publish" else waits.is_set()):  # noqa: ASYNC110
+        while not writing.done() and not (await _is_locked(tenant) if step == "copy" else waits.is_set()):  # noqa: ASYNC110
             await asyncio.sleep(0)
     interrupting.set()
     await asyncio.gather(working, writing)
@@ -270,7 +269,7 @@ async def test_a_deleted_document_that_is_still_queued_does_not_appear_later(ten
     renewed = await _queue(tenant, NEW, "before", metadata={"team": "red", "due": "2026-01-03"})
     assert queued.job_id is not None
     assert renewed.document_id == replaced.document_id
-    user_id, services = tenant.user_id, tenant.services()
+    user_id = tenant.user_id
     metadata = {"team": "red", "due": {"lt": "2026-01-03"}}
     due = Filters(metadata=metadata, document_ids=(queued.document_id,), uri_prefix="stai")
     if by == "id":
@@ -279,7 +278,7 @@ async def test_a_deleted_document_that_is_still_queued_does_not_appear_later(ten
         assert await documents.delete_by_uri("stair", user_id, db=tenant.db) == RowCounts()
     else:
         selected = due if by == "filter" else Filters()
-        await selections.delete(selected, user_id, services, actor="test")
+        await selections.delete(selected, user_id, db=tenant.db, actor="test")
     assert (await followed_jobs.get(queued.job_id, user_id, db=tenant.db)).status == "cancelled"
     await _work(tenant)
     assert set(await tenant.uris()) == (set() if by == "everything" else {"tower", "before"})

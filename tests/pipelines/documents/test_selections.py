@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import Any
 
 import pytest
@@ -40,6 +41,12 @@ async def _rows(owner: Any, tenant: Tenant) -> dict[str, int]:
     return {**counted, "postings": int(await owner.fetchval(postings, tenant.user_id))}
 
 
+async def _work(tenant: Tenant) -> None:
+    """Run the jobs that store large documents and remove postings."""
+    while await workers.run_next(tenant.services(), large_documents.KINDS, user_id=tenant.user_id):
+        pass
+
+
 def _by_table(counts: RowCounts) -> dict[str, int]:
     rows = dataclasses.asdict(counts)
     return {"embeddings": rows.pop("vectors"), **rows}
@@ -51,9 +58,8 @@ async def test_the_documents_that_pass_are_deleted_and_their_rows_counted_exactl
 ) -> None:
     """Also if the long document's postings are removed by a job, and each document is a slice of its own."""
     monkeypatch.setattr(document_rows, "MOST_UNINDEXED", most_unindexed)
-    monkeypatch.setattr(selections, "SLICE_S", 0.0)
+    monkeypatch.setattr(selections, "FIRST_CHUNKS", 2)
     monkeypatch.setattr(selections, "PAGE", 2)
-    monkeypatch.setattr("app.store.documents.selections.BLOCKS", 7)
     await _store(tenant)
     other = Tenant(tenant.db)
     await _store(other)
@@ -61,13 +67,14 @@ async def test_the_documents_that_pass_are_deleted_and_their_rows_counted_exactl
     red = Filters(metadata={"team": "red"})
     counted = await selections.count(red, tenant.user_id, db=tenant.db)
     assert await _rows(owner, tenant) == before
-    result = await selections.delete(red, tenant.user_id, tenant.services(), actor="test")
-    assert result.deleted == counted
-    assert (counted.documents, counted.vectors, result.remaining) == (6, counted.chunks, RowCounts())
+    result = await selections.delete(red, tenant.user_id, db=tenant.db, actor="test")
+    assert (result.deleted, result.remaining) == (counted, RowCounts())
+    assert (counted.documents, counted.vectors) == (6, counted.chunks)
+    assert await tenant.uris() == ["blue"]
+    await _work(tenant)
     after = await _rows(owner, tenant)
     assert after == {table: before[table] - number for table, number in _by_table(counted).items()}
     assert after["documents"] == 1
-    assert await tenant.uris() == ["blue"]
     assert len(await other.uris()) == 7
     await mention_refresh.settle(tenant.user_id, tenant.services())
     assert (await repair.check(tenant.user_id, db=tenant.db, keys=tags.KEYS)).damage == Damage()
@@ -75,14 +82,29 @@ async def test_the_documents_that_pass_are_deleted_and_their_rows_counted_exactl
     assert await owner.fetchval(events, tenant.user_id) == 6
 
 
-async def test_rows_that_a_deletion_leaves_are_counted(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The proof is read from the tables: here nothing removes the postings of a long document."""
-    monkeypatch.setattr(document_rows, "MOST_UNINDEXED", 3)
-    monkeypatch.setattr(selections, "REMOVAL_S", 0.0)
-    await tenant.add(LONG, "long")
-    counted = await selections.count(Filters(), tenant.user_id, db=tenant.db)
-    result = await selections.delete(Filters(), tenant.user_id, tenant.services(), actor="test")
-    assert result.remaining == RowCounts(postings=counted.postings)
+async def test_an_interrupted_deletion_has_deleted_whole_documents_and_may_be_repeated(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selections, "FIRST_CHUNKS", 2)
+    monkeypatch.setattr(selections, "MOST_CHUNKS", 2)
+    await _store(tenant)
+    calls = itertools.count()
+    delete_within = documents.delete_within
+
+    async def failing(*args: Any, **options: Any) -> Any:
+        if next(calls) == 2:
+            raise RuntimeError
+        return await delete_within(*args, **options)
+
+    monkeypatch.setattr(documents, "delete_within", failing)
+    with pytest.raises(RuntimeError):
+        await selections.delete(Filters(), tenant.user_id, db=tenant.db, actor="test")
+    assert len(await tenant.uris()) == 7 - 4
+    await mention_refresh.settle(tenant.user_id, tenant.services())
+    assert (await repair.check(tenant.user_id, db=tenant.db, keys=tags.KEYS)).damage == Damage()
+    again = await selections.delete(Filters(), tenant.user_id, db=tenant.db, actor="test")
+    assert again.deleted.documents == 3
+    assert await tenant.uris() == []
 
 
 async def test_only_the_documents_that_pass_are_cut_again_by_a_job(tenant: Tenant) -> None:
@@ -136,7 +158,5 @@ async def test_a_document_of_many_chunks_is_deleted_with_everything_that_refers_
     deleted = await documents.delete(stored.document_id, tenant.user_id, db=tenant.db)
     assert deleted.documents == 1
     assert deleted.chunks == deleted.vectors > 1
-    await workers.run_next(tenant.services(), large_documents.KINDS, user_id=tenant.user_id)
-    while await workers.run_next(tenant.services(), large_documents.KINDS, user_id=tenant.user_id):
-        pass
+    await _work(tenant)
     assert (await repair.check(tenant.user_id, db=tenant.db, keys=tags.KEYS)).damage == Damage()

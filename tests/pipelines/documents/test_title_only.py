@@ -42,7 +42,7 @@ async def test_a_title_alone_is_a_document_of_one_chunk_that_both_legs_find(tena
     assert TITLE in tenant.embedder.documents, "the title is embedded once, not twice"
     for mode in ("lexical", "semantic", "auto"):
         assert uris(await tenant.ask("lime mortar", mode=mode, limit=1)) == ["lime"], mode
-    answer = await tenant.ask('"west stair"', snippets=True, explain=True)
+    answer = await tenant.ask('"west stair"', detail="compact", explain=True)
     (hit,) = [hit for hit in answer.hits if hit.candidate.uri == "lime"]
     assert hit.snippet is not None
     assert hit.snippet.text == TITLE
@@ -66,7 +66,7 @@ async def test_it_may_be_the_title_of_the_front_matter_but_not_the_name_of_a_fil
     front = await tenant.add("---\ntitle: Only this\nteam: masonry\n---\n")
     assert (front.title, front.chunk_count) == ("Only this", 1)
     named = Upload(" ", default_title="a.txt", metadata={"filename": "a.txt"})
-    with pytest.raises(errors.BlankContent):
+    with pytest.raises(errors.BadRequest, match="visible text"):
         await ingest.run(named, tenant.user_id, tenant.services())
     given = await ingest.run(replace(named, title="a.txt"), tenant.user_id, tenant.services())
     assert isinstance(tenant.embedder, FakeEmbedder)
@@ -86,7 +86,7 @@ async def test_text_and_title_are_changed_into_each_other(tenant: Tenant) -> Non
     await _change(tenant, added.document_id, content="We use cement.", title=None)
     document, (chunk,) = await _stored(tenant, added.document_id)
     assert (document.title, chunk.content, chunk.end_offset) == ("", "We use cement.", 14)
-    with pytest.raises(errors.BlankContent):
+    with pytest.raises(errors.BadRequest, match="visible text"):
         await _change(tenant, added.document_id, content=" ")
 
 

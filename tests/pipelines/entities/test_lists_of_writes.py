@@ -17,7 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app import errors
-from app.pipelines.documents import documents, ingest
+from app.pipelines.documents import batches, documents, ingest
 from app.pipelines.entities import entities, entity_lines
 from app.pipelines.entities.entity_lines import Line
 from app.shapes import DocumentFilter, DuplicateUse, Entity, EntityDraft, EntityFilter, Upload, Vector
@@ -44,7 +44,7 @@ STEPS = st.lists(st.lists(UPLOADS, min_size=1, max_size=6) | st.sampled_from(["a
 def small_batches() -> Iterator[None]:
     """Three documents are embedded together, so that a list takes several batches."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ingest, "BATCH_CHARACTERS", 3 * ingest.MIN_DOCUMENT_CHARACTERS)
+        patch.setattr(batches, "BATCH_CHARACTERS", 3 * batches.MIN_DOCUMENT_CHARACTERS)
         yield
 
 
@@ -89,7 +89,7 @@ async def test_the_next_documents_are_read_while_the_first_are_embedded(database
             yield Upload(f"Note {number} on ropes.", uri=f"{number}")
         embedder.happened.set()
 
-    outcomes = [outcome async for outcome in ingest.many(uploads(), tenant.user_id, tenant.services())]
+    outcomes = [outcome async for outcome in batches.store(uploads(), tenant.user_id, tenant.services())]
     assert [outcome.stored and outcome.stored.status for outcome in outcomes] == ["added"] * 6
 
 
@@ -181,7 +181,9 @@ async def test_a_list_that_ends_in_the_stored_version_stores_it_again(tenant: Te
 async def test_a_document_that_is_deleted_while_a_list_is_stored_is_stored_again(tenant: Tenant) -> None:
     """The list was compared with the stored documents before the deletion."""
     await tenant.add_all({"a": "First.", "b": "Second."})
-    outcomes = ingest.many([Upload("Changed.", uri="a"), Upload("Second.", uri="b")], tenant.user_id, tenant.services())
+    outcomes = batches.store(
+        [Upload("Changed.", uri="a"), Upload("Second.", uri="b")], tenant.user_id, tenant.services()
+    )
     statuses = []
     async for outcome in outcomes:
         assert outcome.stored is not None
@@ -198,7 +200,7 @@ async def test_each_computed_vector_of_a_list_is_counted_once(tenant: Tenant) ->
 
 async def test_new_documents_of_a_list_are_written_together(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of statements does not grow with that of the documents; their order is that of the list."""
-    monkeypatch.setattr(ingest, "BATCH_CHARACTERS", 8 * ingest.MIN_DOCUMENT_CHARACTERS)
+    monkeypatch.setattr(batches, "BATCH_CHARACTERS", 8 * batches.MIN_DOCUMENT_CHARACTERS)
     counts = []
     for step, size in enumerate((2, 2, 8)):
         with counted_statements(tenant) as statements:
@@ -210,7 +212,7 @@ async def test_new_documents_of_a_list_are_written_together(tenant: Tenant, monk
 
 async def test_documents_before_one_that_cannot_be_stored_are_stored(tenant: Tenant) -> None:
     refused = Upload("Second.", uri="b", metadata={"kind": "\0"})
-    outcomes = ingest.many(
+    outcomes = batches.store(
         [Upload("First.", uri="a"), refused, Upload("Third.", uri="c")], tenant.user_id, tenant.services()
     )
     assert (await anext(outcomes)).upload.uri == "a"

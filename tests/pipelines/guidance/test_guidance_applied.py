@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -12,11 +11,13 @@ import linking
 import pytest
 from harness import Tenant, uris
 from linking import asked, explained, found
+from requests_of import search_request
 
 from app.pipelines.entities import entities
+from app.pipelines.requests.search_request import GuidanceOptions
 from app.pipelines.running.entity_cache import EntityCache
 from app.ranking import blending
-from app.shapes import EntityDraft, Filters, Guidance, Query
+from app.shapes import EntityDraft, Filters
 
 NOTES = {
     "ana-1": "# Buoys\n\nAna Torres calibrated the buoy batteries and wrote down what the charger drew.",
@@ -80,10 +81,10 @@ async def test_a_query_without_entities_is_not_guided_and_has_a_fallback_reason(
 
 @pytest.mark.parametrize(
     ("fields", "reason"),
-    [({"guidance": Guidance("off")}, "hierarchy_off"), ({"mode": "lexical"}, "mode_lexical")],
+    [({"guidance": GuidanceOptions(mode="off")}, "hierarchy_off"), ({"mode": "lexical"}, "mode_lexical")],
 )
 async def test_guidance_can_be_switched_off(notes: Tenant, ana: UUID, fields: Any, reason: str) -> None:
-    answer = await found(notes, Query(notes.user_id, "Ana Torres batteries", **fields))
+    answer = await found(notes, search_request("Ana Torres batteries", **fields))
     assert (answer.search_mode, answer.fallback_reason) == ("flat", reason)
     assert "ben-1" in uris(answer)
 
@@ -143,8 +144,8 @@ async def test_a_team_that_is_not_named_adds_no_members(notes: Tenant, ana: UUID
 
 
 async def test_hits_below_the_minimum_confidence_are_replaced_by_others(notes: Tenant, ana: UUID) -> None:
-    query = Query(notes.user_id, "buoy batteries of Ana Torres", limit=3, min_confidence="medium_high")
-    flat = await found(notes, replace(query, limit=50, guidance=Guidance("off", boost=False)))
+    query = search_request("buoy batteries of Ana Torres", limit=3, min_confidence="medium_high")
+    flat = await found(notes, query.changed(limit=50).guided(mode="off", boost=False))
     guided = await found(notes, query)
     assert guided.search_mode == "two_pass"
     assert len(guided.hits) >= min(3, len(flat.hits))
@@ -189,9 +190,9 @@ async def test_filters_and_exclusions_apply_inside_the_linked_documents(notes: T
     everything = await asked(notes, "Ana Torres", limit=50)
     by_uri = {hit.candidate.uri: hit.candidate for hit in everything.hits}
     only = Filters(document_ids=(by_uri["ana-2"].document_id, by_uri["ben-1"].document_id))
-    narrowed = await found(notes, Query(notes.user_id, "Ana Torres", filters=only))
+    narrowed = await found(notes, search_request("Ana Torres", filters=only))
     assert (narrowed.search_mode, uris(narrowed)) == ("two_pass", ["ana-2", "ben-1"])
-    without = Query(notes.user_id, "Ana Torres", limit=50, exclude_chunk_ids=(by_uri["ana-1"].chunk_id,))
+    without = search_request("Ana Torres", limit=50, exclude_chunk_ids=(by_uri["ana-1"].chunk_id,))
     assert sorted(map(str, uris(await found(notes, without)))) == sorted(set(NOTES) - {"ana-1"})
 
 
@@ -232,21 +233,6 @@ async def test_a_vendor_from_metadata_guides_in_lower_case_and_each_mention_boos
     (logged,) = [vars(record) for record in caplog.records if vars(record).get("action") == "entity_boost"]
     assert logged["entities"] == ["ProSource"]
     assert logged["factors"] == [round(hit.boost.factor, 3) for hit in forced.hits if hit.boost]
-
-
-async def test_the_boost_can_differ_by_type(notes: Tenant, ana: UUID) -> None:
-    answer = await asked(notes, "batteries Ana Torres", mode="off", boost_by_type={"person": (0.4, 0.4)})
-    assert [hit.boost.factor for hit in answer.hits if hit.boost] == [pytest.approx(1.4, rel=0.01)] * 2
-
-
-async def test_hits_boosted_above_1_are_in_the_order_of_their_uncapped_scores(notes: Tenant, ana: UUID) -> None:
-    boosts = {"person": (1.0, 9.0)}
-    await notes.add("Ana Torres. Harbour lights: Ana Torres and Anita counted all of them.", "ana-4")
-    answer = await asked(notes, "harbour lights Ana Torres", mode="off", boost_by_type=boosts)
-    uncapped = [hit.boost.score_before * hit.boost.factor for hit in answer.hits if hit.boost]
-    assert len([score for score in uncapped if score > 1]) >= 2
-    assert uncapped == sorted(uncapped, reverse=True)
-    assert [hit.candidate.score for hit in answer.hits if hit.boost] == [min(1.0, score) for score in uncapped]
 
 
 async def test_cached_matches_expire_with_the_next_change(notes: Tenant, ana: UUID) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import linking
@@ -12,18 +11,9 @@ from harness import Tenant
 from app.pipelines.entities import entities
 from app.pipelines.linking import gazetteers
 from app.pipelines.linking.gazetteers import UserNames
-from app.store.connection import transactions
 from app.store.connection.transactions import Database
 from app.store.entities import mentions, name_changes
 from app.text.names.names import Name
-
-
-@pytest.fixture
-async def elsewhere(address: Any) -> AsyncIterator[Database]:
-    """Another process's view of the same database."""
-    opened = transactions.connect(address.service_dsn, pool_size=2, pool_wait_s=30.0)
-    yield opened
-    await opened.close()
 
 
 async def _current(database: Database, tenant: Tenant) -> UserNames:

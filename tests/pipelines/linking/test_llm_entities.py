@@ -20,7 +20,7 @@ from app.pipelines.linking import llm_entities, mention_extraction
 from app.pipelines.running import workers
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.running.services import Services
-from app.providers.calls import scope
+from app.providers.calls import CallTimes
 from app.providers.remote.chat import ChatLlm
 from app.shapes import EntityFilter
 from app.store.connection.transactions import Writing
@@ -52,15 +52,14 @@ async def provider() -> AsyncIterator[FakeProvider]:
 async def services(tenant: Tenant, provider: FakeProvider) -> AsyncIterator[Services]:
     """Services with the setting on."""
     tenant.chunking_options = ChunkingOptions(llm_entities=True)
-    llm = ChatLlm(kind="openai", url=provider.url, model="tiny")
+    llm = ChatLlm(kind="openai", url=provider.url, model="tiny", times=CallTimes(4.0, bulk_s=0.0))
     yield tenant.services(llm=llm)
     await llm.aclose()
 
 
 async def _run_job(tenant: Tenant, services: Services) -> int | None:
-    """Run the next job, without waiting for a model that is down."""
-    with scope.retrying_bulk(0):
-        ran = await workers.run_next(services, [llm_entities.KIND], user_id=tenant.user_id)
+    """Run the next job."""
+    ran = await workers.run_next(services, [llm_entities.KIND], user_id=tenant.user_id)
     return None if ran is None else ran[1]
 
 
@@ -129,7 +128,9 @@ async def test_a_model_that_fails_leaves_the_document_stored_and_the_job_waiting
         assert await _run_job(tenant, services) is None, "the next attempt is later"
         await owner.execute(due, tenant.user_id)
     provider.misbehave(None)
-    llm = ChatLlm(kind="openai", url=provider.url, model="tiny")  # its circuit breaker is closed
+    llm = ChatLlm(
+        kind="openai", url=provider.url, model="tiny", times=CallTimes(4.0, bulk_s=0.0)
+    )  # its circuit breaker is closed
     assert await _run_job(tenant, tenant.services(llm=llm)) == 3
     await llm.aclose()
     assert await _extracted(tenant) == STORED

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
-from dataclasses import replace
 from typing import Any
-from uuid import UUID
 
-import harness
 import linking
 import pytest
-from harness import Tenant, uris
+from harness import Tenant
 
-from app import errors
-from app.config import Settings
 from app.pipelines.documents import documents
-from app.pipelines.linking import backfill, mention_extraction
+from app.pipelines.linking import mention_refresh
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.store.connection import transactions
-from app.store.entities import mentions
-from app.text.names import tags
 
 DOCUMENTS = {
     "a": ("Harbour Light", "The Harbour Light was run by Ilse Brandt, and Ilse Brandt lived there."),
@@ -55,6 +47,7 @@ async def _add(tenant: Tenant, uri: str) -> None:
 async def test_titles_and_names_become_mentions_with_their_counts(tenant: Tenant, owner: Any) -> None:
     for uri in "abcd":
         await _add(tenant, uri)
+    await linking.refresh(tenant)
     found = await _mentions(owner, tenant)
     assert ("a", "Harbour Light", "title", "title", 1) in found
     assert ("a", "Ilse Brandt", "title", "text", 2) in found
@@ -69,6 +62,7 @@ async def test_headings_are_stored_separately_and_match_in_any_case_if_they_have
 ) -> None:
     for uri in "cd":
         await _add(tenant, uri)
+    await linking.refresh(tenant)
     found = await _mentions(owner, tenant)
     assert {row[1:] for row in found if row[3] == "heading"} == {
         ("Lantern Quay", "text", "heading", 1),
@@ -89,6 +83,7 @@ async def test_a_heading_of_one_word_is_matched_in_any_case_once_it_is_a_title(t
     await tenant.add("They went to lundby.", "trip")
     await tenant.add("# Almanac\n\n## Lundby\n\nA port.", "almanac")
     await tenant.add("A port.", "port", title="Lundby")
+    await linking.refresh(tenant)
     assert ("trip", "Lundby", "title", "text", 1) in await _mentions(owner, tenant)
 
 
@@ -99,6 +94,7 @@ async def test_the_order_of_arrival_changes_nothing(database: Any, owner: Any) -
         tenant = Tenant(database)
         for uri in order:
             await _add(tenant, uri)
+        await linking.refresh(tenant)
         seen.append(await _mentions(owner, tenant))
     assert any(row[3] == "heading" for row in seen[0])
     assert all(found == seen[0] for found in seen)
@@ -132,101 +128,22 @@ async def test_a_name_whose_document_is_gone_is_a_name_from_a_text_again(tenant:
     assert dict(map(tuple, origins))["Ilse Brandt"] == "text"
 
 
-async def test_documents_of_an_older_version_are_linked_once_by_the_backfill(
-    tenant: Tenant, owner: Any, address: Any
-) -> None:
+async def test_documents_of_an_older_version_are_linked_once_by_a_job(tenant: Tenant, owner: Any, address: Any) -> None:
     for uri in "abcd":
         await _add(tenant, uri)
+    await linking.refresh(tenant)
     expected = await _mentions(owner, tenant)
     assert expected
     await owner.execute("DELETE FROM stepwell.entities WHERE user_id = $1", tenant.user_id)
-    await owner.execute("UPDATE stepwell.documents SET names_version = 0 WHERE user_id = $1", tenant.user_id)
+    await owner.execute("UPDATE stepwell.documents SET names_version = 1 WHERE user_id = $1", tenant.user_id)
     as_owner = transactions.connect(address.owner_dsn, pool_size=1)
     try:
-        assert await backfill.run(as_owner, keys=tags.KEYS) == 4
-        assert await backfill.run(as_owner, keys=tags.KEYS) == 0
+        assert await mention_refresh.enqueue_all(as_owner) == [tenant.user_id]
     finally:
         await as_owner.close()
+    assert await linking.refresh(tenant) >= 4
     assert await _mentions(owner, tenant) == expected
-
-
-async def test_a_document_that_is_deleted_during_a_backfill_is_skipped(
-    tenant: Tenant, owner: Any, address: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stored = {uri: await tenant.add(text, uri, title=title) for uri, (title, text) in DOCUMENTS.items()}
-    await owner.execute("UPDATE stepwell.documents SET names_version = 0 WHERE user_id = $1", tenant.user_id)
-    listed = mentions.unread
-
-    async def then_one_goes(*given: Any, **told: Any) -> list[tuple[str, UUID]]:
-        found = await listed(*given, **told)
-        if found:
-            await documents.delete(stored["b"].document_id, tenant.user_id, db=tenant.db)
-        return found
-
-    monkeypatch.setattr(mentions, "unread", then_one_goes)
-    as_owner = transactions.connect(address.owner_dsn, pool_size=1)
-    try:
-        assert await backfill.run(as_owner, keys=tags.KEYS) == 3
-    finally:
-        await as_owner.close()
-
-
-async def test_a_background_backfill_continues_after_a_failure(
-    tenant: Tenant, owner: Any, address: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for uri in "abcd":
-        await _add(tenant, uri)
-    expected = await _mentions(owner, tenant)
-    await owner.execute("DELETE FROM stepwell.entities WHERE user_id = $1", tenant.user_id)
-    await owner.execute("UPDATE stepwell.documents SET names_version = 0 WHERE user_id = $1", tenant.user_id)
-    monkeypatch.setattr(backfill, "RETRY_S", 0.0)
-    whole, failures = mention_extraction.link, [errors.DatabaseUnavailable("down"), ValueError("odd")]
-
-    async def failing_twice(*given: Any, **told: Any) -> None:
-        if failures:
-            raise failures.pop()
-        await whole(*given, **told)
-
-    monkeypatch.setattr(mention_extraction, "link", failing_twice)
-    as_owner = transactions.connect(address.owner_dsn, pool_size=1)
-    try:
-        await backfill.run_with_retries(as_owner, keys=tags.KEYS)
-    finally:
-        await as_owner.close()
-    assert not failures
-    assert await _mentions(owner, tenant) == expected
-
-
-async def test_a_service_answers_during_a_backfill(
-    tenant: Tenant, owner: Any, address: Any, database: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for uri in "abcd":
-        await _add(tenant, uri)
-    expected = await _mentions(owner, tenant)
-    await owner.execute("DELETE FROM stepwell.entities WHERE user_id = $1", tenant.user_id)
-    await owner.execute("UPDATE stepwell.documents SET names_version = 0 WHERE user_id = $1", tenant.user_id)
-    going, done = asyncio.Event(), asyncio.Event()
-    whole = backfill.run
-
-    async def told(*given: Any, **keys: Any) -> int:
-        await going.wait()
-        read = await whole(*given, **keys)
-        done.set()
-        return read
-
-    monkeypatch.setattr(backfill, "run", told)
-    as_owner = transactions.connect(address.owner_dsn, pool_size=1)
-    services = replace(await harness.services(database), owner=as_owner)
-    try:
-        async with harness.running(Settings(auth="none"), services) as app, harness.client(app) as client:
-            assert (await client.get("/readyz")).status_code == 200
-            assert uris(await tenant.ask("Who ran the harbour light?"))
-            assert not done.is_set()
-            going.set()
-            await asyncio.wait_for(done.wait(), 60)
-    finally:
-        await as_owner.close()
-    assert await _mentions(owner, tenant) == expected
+    assert await linking.refresh(tenant) == 0
 
 
 @pytest.mark.parametrize("text", ["ﷺ" * 400 + " Name Here", "Aa" * 3_000, "A. " * 3_000, "x\ty " * 2_000])
@@ -250,7 +167,7 @@ async def test_the_longest_name_hides_a_shorter_one_and_a_shared_alias_matches_b
     assert await linking.of_name(owner, tenant, "Ana") == {("a", 0, "text", 1)}
 
 
-async def test_a_title_counts_for_the_first_chunk_and_names_its_entity(tenant: Tenant, owner: Any) -> None:
+async def test_a_title_is_a_mention_of_its_own_and_none_of_the_text(tenant: Tenant, owner: Any) -> None:
     tenant.chunking_options = ChunkingOptions(target=40, overlap=0)
     await linking.add_entity(tenant, "Ilse Brandt", "IB Works")
     text = "\n\n".join(f"Paragraph {n} speaks of stone and of nothing else at all, for a while." for n in range(8))
@@ -259,12 +176,21 @@ async def test_a_title_counts_for_the_first_chunk_and_names_its_entity(tenant: T
     await tenant.add(text + " Again.", "c", title="IB works")
     assert await linking.of_name(owner, tenant, "Ilse Brandt") == {
         ("a", 0, "title", 1),
-        ("a", 0, "text", 1),
         ("b", 0, "title", 1),
-        ("b", 0, "text", 1),
         ("c", 0, "title", 1),
-        ("c", 0, "text", 1),
     }
+
+
+async def test_a_title_that_metadata_names_is_no_mention_of_the_text(tenant: Tenant, owner: Any) -> None:
+    await tenant.add("A note on lime.", "a", title="Ana Silva")
+    await tenant.add("We met.", "b", metadata={"author": "Ana Silva"})
+    await linking.refresh(tenant)
+    assert await linking.of_name(owner, tenant, "Ana Silva", "metadata") == {
+        ("a", 0, "title", 1),
+        ("b", 0, "attendee", 1),
+    }
+    await tenant.add("We met again.", "c", title="Met by Ana Silva")
+    assert ("c", 0, "text", 1) in await linking.of_name(owner, tenant, "Ana Silva", "metadata"), "it is not the title"
 
 
 async def test_metadata_names_people_and_things_and_users_entities_of_those_names(tenant: Tenant, owner: Any) -> None:

@@ -20,12 +20,11 @@ from hypothesis import strategies as st
 from app import errors
 from app.pipelines.documents import document_changes, documents
 from app.pipelines.entities import entities
-from app.pipelines.linking import mention_refresh, name_links
+from app.pipelines.linking import mention_refresh
 from app.pipelines.maintenance import repair
 from app.pipelines.maintenance.repair import Damage
 from app.shapes import DocumentFilter, EntityDraft
 from app.store.connection import transactions
-from app.store.entities import mentions
 from app.store.jobs import jobs
 from app.text.names import tags
 
@@ -196,15 +195,4 @@ async def test_a_refresh_waits_while_the_user_is_busy(
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.05)
     assert await refreshing == 1
-    assert await _damage(tenant) == Damage()
-
-
-@pytest.mark.parametrize("limit", ["MAX_CHUNKS", "MAX_NEW_HEADINGS"])
-async def test_names_beyond_the_limits_of_a_write_are_linked_by_the_job(
-    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, limit: str
-) -> None:
-    monkeypatch.setattr(mentions if limit == "MAX_CHUNKS" else name_links, limit, 1)
-    for uri in "abc":
-        await tenant.add("near the harbour light and the lantern quay", uri)
-    await tenant.add("## Harbour Light\n\nx\n\n## Lantern Quay\n\ny", "d", markdown=True)
     assert await _damage(tenant) == Damage()

@@ -138,19 +138,25 @@ async def test_a_restore_replaces_data_only_on_request_and_only_as_a_whole(
     assert await rows(other) == await rows(address)
 
 
-async def test_a_backup_of_an_older_schema_is_upgraded_and_one_of_a_newer_schema_refused(new_database, tmp_path):
+async def test_a_backup_of_an_older_schema_is_upgraded(new_database, tmp_path):
     old, older, empty = await new_database(), tmp_path / "older.dump", await new_database()
-    await migration.upgrade(old.owner_dsn, model=MODEL.name, dimension=MODEL.dimension, revision="0003")
+    await migration.upgrade(old.owner_dsn, model=MODEL.name, dimension=MODEL.dimension, revision=migration.BASELINE)
     await backups.create(older, access=access(old))
-    assert (await restored(older, empty)).archive.revision == "0003"
+    assert (await restored(older, empty)).archive.revision == migration.BASELINE
     assert await migration.upgrade(empty.owner_dsn, model=MODEL.name, dimension=MODEL.dimension) == migration.head()
-    owner = await old.connect()
-    await owner.execute("UPDATE stepwell.alembic_version SET version_num = '9999'")
+
+
+@pytest.mark.parametrize(("revision", "named"), [("0039", "0039.*from 0040 on.*commit b8c21b15"), ("9999", "9999")])
+async def test_a_backup_of_a_schema_that_this_version_does_not_know_is_refused(
+    address, new_database, tmp_path, revision, named
+):
+    file, other = tmp_path / "other.dump", await new_database(address.name)
+    owner = await other.connect()
+    await owner.execute("UPDATE stepwell.alembic_version SET version_num = $1", revision)
     await owner.close()
-    newer = tmp_path / "newer.dump"
-    await backups.create(newer, access=access(old))
-    with pytest.raises(errors.SchemaMismatch, match="9999"):
-        await restored(newer, await new_database())
+    await backups.create(file, access=access(other))
+    with pytest.raises(errors.SchemaMismatch, match=named):
+        await restored(file, await new_database())
 
 
 async def test_a_backup_of_another_model_and_a_file_that_is_no_backup_are_refused(address, new_database, tmp_path):

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 from harness import Tenant
+from requests_of import search_request
 
 from app.pipelines.multihop import depth
 from app.providers.base import Proposal
 from app.providers.caching import CachingEmbedder
-from app.shapes import Answer, Depth, Query, Upload
+from app.shapes import Answer, Depth, Upload
 from benchmarks.fake_embedder import FakeEmbedder
 
 QUESTION = "Where was the director of Silent Harbour born?"
@@ -42,7 +43,7 @@ async def film(tenant: Tenant) -> Tenant:
 
 
 async def _ask(tenant: Tenant, wanted: Depth, text: str = QUESTION, **services: Any) -> Answer:
-    return await depth.run(Query(tenant.user_id, text), wanted, tenant.services(**services))
+    return await depth.run(search_request(text, depth=wanted), tenant.user_id, tenant.services(**services))
 
 
 async def test_auto_follows_links_with_one_embedding_and_thorough_searches_for_terms_too(film: Tenant) -> None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from math import log
 from typing import Any
 
+import linking
 import pytest
 from harness import Tenant
+from requests_of import search_request
 
 from app.pipelines.documents import documents
 from app.pipelines.entities import entities
-from app.pipelines.linking import name_links
 from app.pipelines.multihop import multihop
 from app.pipelines.running.chunking_options import ChunkingOptions
-from app.shapes import Answer, Filters, LinkedChunk, LinkScope, LinkSource, Query
+from app.shapes import Answer, Filters, LinkedChunk, LinkScope, LinkSource
 from app.store.multihop import links
 from app.text.names import headings, names
 
@@ -75,8 +76,7 @@ def shelf(database: Any) -> Shelf:
 
 
 async def _ask(tenant: Tenant, text: str = QUESTION, **given: Any) -> Answer:
-    question = multihop.MultihopQuery(Query(tenant.user_id, text, explain=True, **given))
-    return await multihop.run(question, tenant.services())
+    return await multihop.run(search_request(text, explain=True, **given), tenant.user_id, tenant.services())
 
 
 async def test_a_chunk_that_names_a_section_links_to_it(shelf: Shelf) -> None:
@@ -162,22 +162,8 @@ async def test_headings_of_several_words_match_in_any_case_and_single_words_only
         tenant = Shelf(shelf.db, chunking_options=shelf.chunking_options)
         for uri in order:
             await tenant.add(texts[uri], uri)
+        await linking.refresh(tenant)
         assert (f"almanac/{heading}" in await tenant.led(owner, "film")) == leads
-
-
-async def test_only_the_first_new_headings_are_matched_in_older_texts(
-    shelf: Shelf, owner: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(name_links, "MAX_NEW_HEADINGS", 1)
-    told = "See the refund policy, the dress code, and our Dress Code for guests."
-    small = "See the refund policy and the dress code."
-    await shelf.add(told, "large")
-    await shelf.add(small, "small")
-    await shelf.add(ALMANAC.replace("Otto Falk", "Refund policy").replace("Lundby\n", "Dress code\n"), "rules")
-    await shelf.add(small, "later")
-    assert set(await shelf.led(owner, "small")) == {"rules/Refund policy"}
-    assert set(await shelf.led(owner, "large")) == {"rules/Refund policy", "rules/Dress code"}
-    assert set(await shelf.led(owner, "later")) == {"rules/Refund policy", "rules/Dress code"}
 
 
 async def test_a_heading_of_a_few_sections_shares_its_weight_and_one_of_many_is_ignored(

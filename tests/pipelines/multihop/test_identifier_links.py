@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 from harness import Tenant
+from requests_of import search_request
 
 from app.pipelines.multihop import multihop
 from app.pipelines.running.services import Services
-from app.shapes import Answer, Guidance, Query
+from app.shapes import Answer
 
 NOISE = ("Where the quay ends.", "A shed by the reservoir.", "Nobody swelled with pride.", "The cells of the choir.")
 
 
 async def _ask(user_id: str, question: str, services: Services) -> Answer:
-    query = Query(user_id, question, limit=5, explain=True, guidance=Guidance("off", boost=False))
-    return await multihop.run(multihop.MultihopQuery(query), services)
+    return await multihop.run(search_request(question, explain=True), user_id, services)
 
 
 @pytest.mark.parametrize(

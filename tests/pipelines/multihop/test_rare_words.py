@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from harness import Tenant
+from requests_of import search_request
 
 from app.pipelines.multihop import multihop
-from app.shapes import Query
 
 NOISE = ("Where the quay ends.", "A shed by the reservoir.", "Nobody swelled with pride.", "The sisters of the choir.")
 
@@ -28,8 +28,7 @@ async def test_a_rare_word_links_notes_without_titles_and_capitals(
 ) -> None:
     notes = {"source": source, "answer": answer, **{f"noise{n}": text.lower() for n, text in enumerate(NOISE * 2)}}
     await tenant.add_all({uri: f"{text} {uri}" for uri, text in notes.items()})
-    query = Query(tenant.user_id, question, limit=5, explain=True)
-    found = await multihop.run(multihop.MultihopQuery(query), tenant.services())
+    found = await multihop.run(search_request(question, explain=True), tenant.user_id, tenant.services())
     best = {hit.candidate.uri: hit for hit in found.hits}
     assert "answer" in best
     assert best["answer"].explain is not None

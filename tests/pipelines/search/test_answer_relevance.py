@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 import harness
 import pytest
 from harness import Tenant
+from requests_of import search_request
 
 from app import errors, samples
 from app.evaluation import calibrating
@@ -18,10 +19,9 @@ from app.evaluation.calibrating import Judgements
 from app.pipelines.documents import documents
 from app.pipelines.maintenance import calibrations, users
 from app.pipelines.multihop import depth, multihop
-from app.pipelines.multihop.multihop import MultihopQuery
 from app.providers.local.onnx_embedder import OnnxEmbedder
 from app.ranking import logit_scales
-from app.shapes import Answer, LogitScale, Query, RelevanceCalibration, StoredCalibration, Upload
+from app.shapes import Answer, LogitScale, RelevanceCalibration, StoredCalibration, Upload
 from app.store.connection.transactions import Database
 
 LEVELS = ("low", "medium", "medium_high", "high", "very_high")
@@ -75,8 +75,8 @@ async def test_relevance_does_not_depend_on_the_number_of_hits(notes: Tenant) ->
 
 
 async def test_the_hits_of_several_hops_have_a_relevance_and_its_level(notes: Tenant) -> None:
-    question = Query(notes.user_id, "Who leads the team that looks after the Gannet buoys?")
-    answer = await multihop.run(MultihopQuery(question), notes.services())
+    question = search_request("Who leads the team that looks after the Gannet buoys?")
+    answer = await multihop.run(question, notes.user_id, notes.services())
     known = [hit.relevance for hit in answer.hits]
     assert None not in known
     levels = [LEVELS.index(hit.confidence) for hit in answer.hits]
@@ -92,13 +92,14 @@ async def test_with_an_unknown_model_confidence_follows_from_the_legs(tenant: Te
     assert answer.confidence == "very_high"
     with pytest.raises(errors.BadRequest, match="not calibrated") as caught:
         await tenant.ask("lime mortar", min_relevance=0.5)
-    assert caught.value.field == "min_relevance"
+    assert caught.value.field == "ranking.min_relevance"
 
 
 async def asked(tenant: Tenant) -> list[Answer]:
     """The answers to the questions in one search and over several hops."""
-    queries = [Query(tenant.user_id, text, explain=True) for text in QUESTIONS]
-    return [await depth.run(query, way, tenant.services()) for query in queries for way in ("fast", "thorough")]
+    ways = ("fast", "thorough")
+    queries = [search_request(text, explain=True, depth=way) for text in QUESTIONS for way in ways]
+    return [await depth.run(query, tenant.user_id, tenant.services()) for query in queries]
 
 
 async def test_relevance_and_answerable_follow_the_stored_scales_until_they_are_removed(notes: Tenant) -> None:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import random
 from typing import Any
 
 import pytest
 from harness import Tenant
+from requests_of import search_request
 
 from app.pipelines.documents import documents
 from app.pipelines.multihop import multihop
-from app.pipelines.multihop.multihop import MultihopQuery
+from app.pipelines.requests.similar_request import SimilarRequest
 from app.pipelines.search import search, similar
-from app.pipelines.search.similar import SimilarQuery
 from app.pipelines.why import why
-from app.shapes import Hit, PassageKey, Query
+from app.shapes import Hit, PassageKey
 from app.store.connection.transactions import Database
 
 NOTE = (
@@ -50,9 +50,9 @@ def is_copy(hit: Hit) -> bool:
     ids=str,
 )
 async def test_copies_fill_an_answer_unless_they_are_collapsed(shelf: Tenant, fields: dict[str, Any]) -> None:
-    filled = await shelf.ask("lime mortar landing", **fields)
+    filled = await shelf.ask("lime mortar landing", collapse="off", **fields)
     assert sum(map(is_copy, filled.hits)) >= 4
-    answer = await shelf.ask("lime mortar landing", collapse=True, **fields)
+    answer = await shelf.ask("lime mortar landing", **fields)
     assert len(answer.hits) == 5
     assert sum(map(is_copy, answer.hits)) == 1
     (copy,) = filter(is_copy, answer.hits)
@@ -61,12 +61,29 @@ async def test_copies_fill_an_answer_unless_they_are_collapsed(shelf: Tenant, fi
     assert not any(one.duplicates for one in answer.hits if not is_copy(one))
 
 
+async def test_pages_of_diverse_results_are_one_list_and_the_first_reads_no_further(tenant: Tenant) -> None:
+    dice, words = (
+        random.Random(1),
+        ["tide", "gauge", "harbour", "crew", "sensor", "drift", "salt", "water", "radio", "buoy", "battery", "island"],
+    )
+    texts = [" ".join(dice.choices(words, k=60)) for _ in range(80)]
+    await tenant.add_all({f"{copy}/{n}": text for n, text in enumerate(texts) for copy in "ab"[: 1 + (n % 3 == 0)]})
+    for limit in (5, 10, 20):
+        query = search_request("tide gauge battery", limit=limit, mmr=True)
+        first = await search.run(query, tenant.user_id, tenant.services())
+        second = await search.run(query.changed(cursor=first.next_cursor), tenant.user_id, tenant.services())
+        whole = await search.run(query.changed(limit=2 * limit), tenant.user_id, tenant.services())
+        assert "pages" not in first.timings
+        assert len({hit.candidate.chunk_id for hit in (*first.hits, *second.hits)}) == 2 * limit
+        assert whole.hits[0].candidate.chunk_id == first.hits[0].candidate.chunk_id
+
+
 @pytest.mark.parametrize("fields", [{}, {"group_size": 1}, {"mmr": True}], ids=str)
 async def test_pages_have_every_text_once(shelf: Tenant, fields: dict[str, Any]) -> None:
-    query = Query(shelf.user_id, "lime mortar landing", limit=2, collapse=True, **fields)
+    query = search_request("lime mortar landing", limit=2, **fields)
     found, cursor = [], None
     while True:
-        answer = await search.run(replace(query, cursor=cursor), shelf.services())
+        answer = await search.run(query.changed(cursor=cursor), shelf.user_id, shelf.services())
         found += answer.hits
         if (cursor := answer.next_cursor) is None:
             break
@@ -74,24 +91,24 @@ async def test_pages_have_every_text_once(shelf: Tenant, fields: dict[str, Any])
 
 
 async def test_the_hits_of_all_hops_and_similar_passages_are_collapsed(shelf: Tenant) -> None:
-    services, question = shelf.services(), Query(shelf.user_id, "lime mortar landing", collapse=True, detail="ids")
-    answers = [await multihop.run(MultihopQuery(question, term_method="none"), services)]
+    services, question = shelf.services(), search_request("lime mortar landing", detail="ids", extractor="none")
+    answers = [await multihop.run(question, shelf.user_id, services)]
     chunk_id = (await shelf.ask("loyal companion")).hits[0].candidate.chunk_id
-    answers.append(await similar.run(SimilarQuery(shelf.user_id, chunk_id=chunk_id, collapse=True), services))
+    answers.append(await similar.run(SimilarRequest(chunk_id=chunk_id), shelf.user_id, services))
     for answer in answers:
         assert sum(map(is_copy, answer.hits)) == 1
         assert len(answer.hits) >= 4
 
 
 async def test_a_passage_that_repeats_a_hit_is_explained_so(shelf: Tenant) -> None:
-    query = Query(shelf.user_id, "lime mortar landing", collapse=True)
-    (copy,) = filter(is_copy, (await search.run(query, shelf.services())).hits)
-    placed = why.WhyQuery(query, PassageKey(chunk_id=copy.duplicates[0].chunk_id))
-    placement = await why.run(placed, shelf.services())
+    query = search_request("lime mortar landing")
+    (copy,) = filter(is_copy, (await search.run(query, shelf.user_id, shelf.services())).hits)
+    passage = PassageKey(chunk_id=copy.duplicates[0].chunk_id)
+    placement = await why.run(query, passage, shelf.user_id, shelf.services())
     assert (placement.verdict, placement.changes[0].field) == ("duplicate", "collapse")
     assert (placement.steps[-2].step, placement.steps[-2].passed) == ("collapse", False)
-    placed = replace(placed, passage=PassageKey(chunk_id=copy.candidate.chunk_id))
-    assert (await why.run(placed, shelf.services())).verdict == "returned"
+    passage = PassageKey(chunk_id=copy.candidate.chunk_id)
+    assert (await why.run(query, passage, shelf.user_id, shelf.services())).verdict == "returned"
 
 
 async def test_statistics_name_documents_with_the_same_text(shelf: Tenant) -> None:

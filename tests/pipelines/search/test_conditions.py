@@ -197,7 +197,7 @@ async def test_a_broken_expression_is_searched_as_words_and_the_answer_says_so(s
 
 
 async def test_words_that_begin_with_a_prefix_are_scored_and_highlighted(shelf: Tenant) -> None:
-    answer = await shelf.ask("conf*", mode="lexical", snippets=True, explain=True)
+    answer = await shelf.ask("conf*", mode="lexical", detail="compact", explain=True)
     assert set(uris(answer)) == {"settings", "brisa"}
     shown = {
         hit.candidate.uri: [hit.candidate.content[match.start : match.end] for match in hit.snippet.matches]
@@ -208,7 +208,7 @@ async def test_words_that_begin_with_a_prefix_are_scored_and_highlighted(shelf: 
 
 
 async def test_a_phrase_in_a_group_is_highlighted_as_one(shelf: Tenant) -> None:
-    answer = await shelf.ask('("slaked lime" OR cement) AND lime', snippets=True)
+    answer = await shelf.ask('("slaked lime" OR cement) AND lime', detail="compact")
     putty = next(hit for hit in answer.hits if hit.candidate.uri == "putty")
     assert putty.snippet is not None
     assert "phrase" in {match.kind for match in putty.snippet.matches}

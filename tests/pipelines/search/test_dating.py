@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import harness
 import pytest
 from harness import Tenant, uris
+from requests_of import search_request
 
 from app.pipelines.multihop import multihop
-from app.pipelines.multihop.multihop import MultihopQuery
+from app.pipelines.requests.search_request import Recency
 from app.pipelines.search import pages, search
 from app.pipelines.why import why
 from app.ranking import recency
-from app.shapes import Answer, Hit, PassageKey, Query, Recency
+from app.shapes import Answer, Hit, PassageKey
 from app.store.connection.transactions import Database
 
 TEXT = "The harbour office decided on lime mortar for the third landing."
@@ -43,7 +43,7 @@ def by_uri(answer: Answer) -> dict[str | None, Hit]:
 async def test_the_age_of_a_document_changes_its_score_by_the_explained_factor(
     shelf: Tenant, options: Recency, fields: dict[str, Any]
 ) -> None:
-    answer = await shelf.ask("lime mortar", explain=True, recency=options, **fields)
+    answer = await shelf.ask("lime mortar", explain=True, collapse="off", recency=options, **fields)
     assert answer.explain
     assert answer.explain["recency"]["half_life_days"] == 30
     hits = by_uri(answer)
@@ -62,9 +62,9 @@ async def test_the_age_of_a_document_changes_its_score_by_the_explained_factor(
 
 async def test_without_the_option_ages_are_not_read(shelf: Tenant) -> None:
     with harness.counted_statements(shelf) as plain:
-        answer = await shelf.ask("lime mortar", explain=True)
+        answer = await shelf.ask("lime mortar", explain=True, collapse="off")
     with harness.counted_statements(shelf) as idle:
-        asked = await shelf.ask("lime mortar", explain=True, recency=Recency(only_if_asked=True))
+        asked = await shelf.ask("lime mortar", explain=True, collapse="off", recency=Recency(only_if_asked=True))
     assert (len(plain), uris(answer)) == (len(idle), uris(asked))
     for one in (answer, asked):
         assert one.explain
@@ -73,7 +73,9 @@ async def test_without_the_option_ages_are_not_read(shelf: Tenant) -> None:
 
 
 async def test_a_question_for_the_newest_weighs_ages_where_the_caller_allows_it(shelf: Tenant) -> None:
-    answer = await shelf.ask("the latest decision on lime mortar", explain=True, recency=Recency(only_if_asked=True))
+    answer = await shelf.ask(
+        "the latest decision on lime mortar", explain=True, collapse="off", recency=Recency(only_if_asked=True)
+    )
     assert answer.explain
     assert answer.explain["recency"]["weight"] == 0.2
     assert uris(answer)[-1] == "year"
@@ -84,23 +86,26 @@ async def test_a_new_document_beyond_the_limit_is_raised_into_it(tenant: Tenant)
     for number in range(12):
         await tenant.add(f"lime mortar lime mortar, note {number}", f"old-{number}", created_at=old)
     await tenant.add("lime mortar of the harbour wall, and much else that was written down", "new")
-    query = Query(tenant.user_id, "lime mortar", limit=3, recency=Recency(weight=0.9))
-    plain, dated = uris(await tenant.ask("lime mortar", limit=3)), uris(await search.run(query, tenant.services()))
+    query = search_request("lime mortar", limit=3, recency=Recency(weight=0.9))
+    plain, dated = (
+        uris(await tenant.ask("lime mortar", limit=3)),
+        uris(await search.run(query, tenant.user_id, tenant.services())),
+    )
     assert ("new" in plain, dated[0]) == (False, "new")
     (moved,) = set(plain) - set(dated)
-    placement = await why.run(why.WhyQuery(query, PassageKey(uri=moved)), tenant.services())
+    placement = await why.run(query, PassageKey(uri=moved), tenant.user_id, tenant.services())
     assert (placement.verdict, placement.rank) == ("aged_out", 4)
 
 
 async def test_pages_have_every_result_once_although_time_passes(
     shelf: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    query = Query(shelf.user_id, "lime mortar", limit=2, recency=DATED)
-    first = await search.run(query, shelf.services())
+    query = search_request("lime mortar", limit=2, recency=DATED, collapse="off")
+    first = await search.run(query, shelf.user_id, shelf.services())
     later = datetime.now(UTC) + timedelta(days=3_000)
     monkeypatch.setattr(pages.time, "time", later.timestamp)
-    second = await search.run(replace(query, cursor=first.next_cursor), shelf.services())
-    third = await search.run(replace(query, cursor=second.next_cursor), shelf.services())
+    second = await search.run(query.changed(cursor=first.next_cursor), shelf.user_id, shelf.services())
+    third = await search.run(query.changed(cursor=second.next_cursor), shelf.user_id, shelf.services())
     found = [uri for answer in (first, second, third) for uri in uris(answer)]
     assert sorted(map(str, found)) == sorted([*AGES, "undated"])
     assert third.next_cursor is None
@@ -108,8 +113,10 @@ async def test_pages_have_every_result_once_although_time_passes(
 
 @pytest.mark.parametrize("merge", ["linked", "classic"])
 async def test_the_hits_of_all_hops_are_weighed(shelf: Tenant, merge: Any) -> None:
-    query = Query(shelf.user_id, "lime mortar", explain=True, recency=DATED)
-    answer = await multihop.run(MultihopQuery(query, merge=merge, term_method="statistical"), shelf.services())
+    query = search_request(
+        "lime mortar", explain=True, collapse="off", recency=DATED, merge=merge, extractor="statistical"
+    )
+    answer = await multihop.run(query, shelf.user_id, shelf.services())
     steps = {hit.candidate.uri: (hit.explain or {})["recency"] for hit in answer.hits}
     assert set(steps) == {*AGES, "undated"}
     assert steps["fresh"]["factor"] > 1 > steps["year"]["factor"]

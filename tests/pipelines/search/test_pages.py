@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -12,14 +11,15 @@ import harness
 import linking
 import pytest
 from harness import Tenant
+from requests_of import search_request
 
 from app import errors
-from app.pipelines.multihop import multihop
-from app.pipelines.multihop.multihop import MultihopQuery
+from app.pipelines.multihop import depth
+from app.pipelines.requests.search_request import Group, GuidanceOptions
+from app.pipelines.requests.similar_request import SimilarRequest
 from app.pipelines.running.chunking_options import ChunkingOptions
-from app.pipelines.search import search, similar
-from app.pipelines.search.similar import SimilarQuery
-from app.shapes import Answer, Filters, Guidance, Hit, Query, Upload, limits
+from app.pipelines.search import similar
+from app.shapes import Answer, Filters, Hit, Upload, limits
 from app.store.connection.transactions import Database
 
 DOCUMENTS, CHUNKS_EACH = 20, 52
@@ -61,11 +61,10 @@ async def all_pages(tenant: Tenant, query: Any) -> AsyncIterator[Answer]:
 
 async def page_of(tenant: Tenant, query: Any, cursor: str | None) -> Answer:
     services = tenant.services()
-    if isinstance(query, MultihopQuery):
-        return await multihop.run(replace(query, query=replace(query.query, cursor=cursor)), services)
-    if isinstance(query, SimilarQuery):
-        return await similar.run(replace(query, cursor=cursor), services)
-    return await search.run(replace(query, cursor=cursor), services)
+    query = query.model_copy(update={"cursor": cursor})
+    if isinstance(query, SimilarRequest):
+        return await similar.run(query, tenant.user_id, services)
+    return await depth.run(query, tenant.user_id, services)
 
 
 async def hits_of_pages(tenant: Tenant, query: Any, *, most: int = limits.MAX_RESULTS) -> list[Hit]:
@@ -94,24 +93,24 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("fields", VARIANTS.values(), ids=VARIANTS)
 async def test_no_result_is_on_two_pages_and_scores_do_not_rise(archive: Tenant, fields: dict[str, Any]) -> None:
-    query = Query(archive.user_id, **{"text": "lime mortar", "limit": 50, "candidates": 60, **fields})
+    query = search_request(**{"text": "lime mortar", "limit": 50, "candidates": 60, **fields})
     hits = await hits_of_pages(archive, query, most=6)
     found = chunk_ids(hits)
     assert len(found) == len(set(found)) >= 2 * 60
-    if not query.mmr:
+    if not query.ranking.mmr:
         scores = [hit.candidate.score for hit in hits]
         assert scores == sorted(scores, reverse=True)
 
 
 async def test_the_pages_have_1000_results_of_a_larger_corpus(archive: Tenant) -> None:
-    answers = [answer async for answer in all_pages(archive, Query(archive.user_id, "lime mortar", limit=50))]
+    answers = [answer async for answer in all_pages(archive, search_request("lime mortar", limit=50))]
     assert [len(answer.hits) for answer in answers] == [50] * 20
     assert len({hit for answer in answers for hit in chunk_ids(answer.hits)}) == limits.MAX_RESULTS
 
 
 async def test_the_pages_have_every_chunk_that_passes_the_filters(archive: Tenant) -> None:
     one = (await archive.ask("lime", limit=1)).hits[0].candidate.document_id
-    query = Query(archive.user_id, "lime mortar", limit=7, candidates=10, filters=Filters(document_ids=(one,)))
+    query = search_request("lime mortar", limit=7, candidates=10, filters=Filters(document_ids=(one,)))
     hits = await hits_of_pages(archive, query)
     assert len(hits) == len(set(chunk_ids(hits))) == CHUNKS_EACH
     assert {hit.candidate.document_id for hit in hits} == {one}
@@ -119,7 +118,7 @@ async def test_the_pages_have_every_chunk_that_passes_the_filters(archive: Tenan
 
 async def test_small_pages_are_in_the_order_of_large_ones(archive: Tenant) -> None:
     large = await archive.ask("lime mortar", limit=50)
-    small = all_pages(archive, Query(archive.user_id, "lime mortar", limit=10))
+    small = all_pages(archive, search_request("lime mortar", limit=10))
     found = [hit for answer in [await anext(small) for _ in range(5)] for hit in chunk_ids(answer.hits)]
     assert found == chunk_ids(large.hits)
 
@@ -134,53 +133,55 @@ async def test_an_answer_with_all_chunks_has_no_next_page(tenant: Tenant, limit:
 @pytest.mark.parametrize("mmr", [False, True])
 async def test_the_pages_of_a_small_corpus_have_every_chunk(tenant: Tenant, mmr: bool) -> None:
     await tenant.add_all({"one": "lime mortar", "two": "lime plaster", "three": "a lime tree"})
-    hits = await hits_of_pages(tenant, Query(tenant.user_id, "lime", limit=2, mmr=mmr))
+    hits = await hits_of_pages(tenant, search_request("lime", limit=2, mmr=mmr))
     assert len(hits) == len(set(chunk_ids(hits))) == 3
 
 
 async def test_another_request_cannot_use_a_cursor(archive: Tenant) -> None:
-    query = Query(archive.user_id, "lime mortar", limit=10)
-    cursor = (await page_of(archive, query, None)).next_cursor
+    options: dict[str, Any] = {"text": "lime mortar", "limit": 10}
+    cursor = (await page_of(archive, search_request(**options), None)).next_cursor
     changes: list[dict[str, Any]] = [
         {"text": "lime"},
         {"limit": 11},
         {"mode": "lexical"},
         {"candidates": 99},
         {"filters": Filters(metadata={"a": 1})},
-        {"guidance": Guidance(mode="off")},
+        {"guidance": GuidanceOptions(mode="off")},
         {"group_size": 3},
-        {"user_id": harness.new_user()},
+        {"collapse": "off"},
     ]
     for change in changes:
-        with pytest.raises(errors.InvalidCursor):
-            await page_of(archive, replace(query, **change), cursor)
+        with pytest.raises(errors.BadRequest):
+            await page_of(archive, search_request(**{**options, **change}), cursor)
+    with pytest.raises(errors.BadRequest):
+        await page_of(Tenant(archive.db), search_request(**options), cursor)
     for change in ({"detail": "compact"}, {"detail": "ids"}, {"explain": True}):
-        assert (await page_of(archive, replace(query, **change), cursor)).hits
+        assert (await page_of(archive, search_request(**{**options, **change}), cursor)).hits
 
 
 @pytest.mark.parametrize("cursor", ["", "x", "é", "=" * 36, "A" * 35, "A" * 5_000])
 async def test_a_malformed_cursor_is_rejected(archive: Tenant, cursor: str) -> None:
-    with pytest.raises(errors.InvalidCursor):
-        await page_of(archive, Query(archive.user_id, "lime mortar"), cursor)
+    with pytest.raises(errors.BadRequest):
+        await page_of(archive, search_request("lime mortar"), cursor)
 
 
 async def test_a_cursor_is_stale_once_the_documents_change(tenant: Tenant) -> None:
     await tenant.add_all({f"note-{number}": f"lime mortar {number}" for number in range(12)})
-    query = Query(tenant.user_id, "lime mortar", limit=5)
+    query = search_request("lime mortar", limit=5)
     cursor = (await page_of(tenant, query, None)).next_cursor
     assert len((await page_of(tenant, query, cursor)).hits) == 5
     await tenant.add("about something else", "another")
-    with pytest.raises(errors.StaleCursor):
+    with pytest.raises(errors.Conflict):
         await page_of(tenant, query, cursor)
 
 
 async def test_a_cursor_is_stale_if_the_results_before_the_page_differ(archive: Tenant) -> None:
     vectors = await archive.embedder.embed_documents(["lime", "ferry"])
-    query = Query(archive.user_id, "mortar", mode="semantic", limit=10)
+    query = search_request("mortar", mode="semantic", limit=10)
     one, other = (replace_embedder(archive, harness.FixedQueryEmbedder(vector)) for vector in vectors)
     cursor = (await page_of(one, query, None)).next_cursor
     assert (await page_of(one, query, cursor)).hits
-    with pytest.raises(errors.StaleCursor):
+    with pytest.raises(errors.Conflict):
         await page_of(other, query, cursor)
 
 
@@ -191,7 +192,7 @@ def replace_embedder(tenant: Tenant, embedder: Any) -> Tenant:
 async def test_pages_of_similar_chunks_have_every_chunk_once(archive: Tenant) -> None:
     documents = Filters(document_ids=tuple({hit.candidate.document_id for hit in (await archive.ask("tide")).hits}))
     chunk = (await archive.ask("lime", limit=1)).hits[0].candidate.chunk_id
-    query = SimilarQuery(archive.user_id, chunk_id=chunk, limit=20, candidates=20, filters=documents)
+    query = SimilarRequest(chunk_id=chunk, limit=20, filters=documents)
     assert documents.document_ids is not None
     hits = await hits_of_pages(archive, query)
     found = chunk_ids(hits)
@@ -202,7 +203,7 @@ async def test_pages_of_similar_chunks_have_every_chunk_once(archive: Tenant) ->
 
 
 async def test_pages_of_a_multihop_search_have_every_chunk_once(archive: Tenant) -> None:
-    question = MultihopQuery(Query(archive.user_id, "what did Ana Torres write about lime?", limit=4))
+    question = search_request("what did Ana Torres write about lime?", limit=4, depth="thorough")
     answers = [answer async for answer in all_pages(archive, question)]
     found = [hit for answer in answers for hit in chunk_ids(answer.hits)]
     assert len(found) == len(set(found)) > 3 * 4
@@ -210,7 +211,7 @@ async def test_pages_of_a_multihop_search_have_every_chunk_once(archive: Tenant)
 
 
 async def test_grouped_results_are_documents_with_their_best_chunks(archive: Tenant) -> None:
-    query = Query(archive.user_id, "lime mortar", limit=5, group_size=2)
+    query = search_request("lime mortar", limit=5, group_size=2)
     flat = chunk_ids((await archive.ask("lime mortar", limit=50)).hits)
     answer = await page_of(archive, query, None)
     assert len(answer.hits) == len({hit.candidate.document_id for hit in answer.hits}) == 5
@@ -225,7 +226,7 @@ async def test_grouped_results_are_documents_with_their_best_chunks(archive: Ten
 
 @pytest.mark.parametrize("fields", [{}, {"candidates": 10}, {"mmr": True}, {"min_confidence": "medium_high"}])
 async def test_pages_of_groups_have_every_document_once(archive: Tenant, fields: dict[str, Any]) -> None:
-    hits = await hits_of_pages(archive, Query(archive.user_id, "lime mortar", limit=7, group_size=3, **fields))
+    hits = await hits_of_pages(archive, search_request("lime mortar", limit=7, group_size=3, **fields))
     found = [hit.candidate.document_id for hit in hits]
     assert len(found) == len(set(found)) == DOCUMENTS
     chunks = [chunk for hit in hits for chunk in chunk_ids((hit, *hit.more))]
@@ -234,8 +235,8 @@ async def test_pages_of_groups_have_every_document_once(archive: Tenant, fields:
 
 async def test_similar_chunks_and_hops_can_be_grouped(archive: Tenant) -> None:
     chunk = (await archive.ask("lime", limit=1)).hits[0].candidate.chunk_id
-    near = await page_of(archive, SimilarQuery(archive.user_id, chunk_id=chunk, limit=6, group_size=1), None)
-    question = MultihopQuery(Query(archive.user_id, "what did Ana Torres write about lime?", limit=3, group_size=1))
+    near = await page_of(archive, SimilarRequest(chunk_id=chunk, limit=6, group=Group(size=1)), None)
+    question = search_request("what did Ana Torres write about lime?", limit=3, group_size=1, depth="thorough")
     for answer in (near, await page_of(archive, question, None)):
         documents = [hit.candidate.document_id for hit in answer.hits]
         assert len(documents) == len(set(documents)) > 1

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import harness
 import pytest
 from harness import Tenant, uris
+from requests_of import search_request
 
 from app.pipelines.maintenance import calibrations, users
 from app.pipelines.multihop import depth
 from app.pipelines.search import search, synonyms
 from app.pipelines.why import why
-from app.shapes import Filters, PassageKey, Query, RelevanceCalibration, StoredCalibration, SynonymGroup
+from app.shapes import Filters, PassageKey, RelevanceCalibration, StoredCalibration, SynonymGroup
 from app.store.connection.transactions import Database
 
 GROUPS = [
@@ -89,22 +89,24 @@ async def test_the_answer_explains_synonyms_and_why_names_those_that_found_a_pas
     semantic = (await house.ask("boilers", mode="semantic", explain=True)).explain
     assert semantic is not None
     assert semantic["synonyms"] == {}
-    query = Query(house.user_id, "boilers", limit=1, mode="lexical")
+    query = search_request("boilers", limit=1, mode="lexical")
     for uri, words in (("unit", ("heat", "unit")), ("furnace", ("furnac",)), ("boiler", ())):
-        placement = await why.run(why.WhyQuery(query, PassageKey(uri=uri)), house.services())
+        placement = await why.run(query, PassageKey(uri=uri), house.user_id, house.services())
         assert placement.legs[0].synonyms == words
         assert placement.legs[0].candidate
-    beyond = replace(query, candidates=10, exclude_chunk_ids=())
-    assert (await why.run(why.WhyQuery(beyond, PassageKey(uri="lorry")), house.services())).legs[0].rank is None
+    beyond = query.tuned(candidates=10)
+    assert (await why.run(beyond, PassageKey(uri="lorry"), house.user_id, house.services())).legs[0].rank is None
 
 
 async def test_conditions_filters_snippets_and_hops_keep_synonyms(house: Tenant) -> None:
     assert set(await found(house, "boilers -furnace")) == {"boiler", "unit"}
     assert set(await found(house, "+boilers")) == {"boiler"}, "a condition is met by the word as it is written"
     assert set(await found(house, "boilers AND (wing OR yard)")) == {"boiler"}
-    answer = await house.ask("boilers", mode="lexical", snippets=True)
+    answer = await house.ask("boilers", mode="lexical", detail="compact")
     assert all(hit.snippet and hit.snippet.matches for hit in answer.hits), "the words of synonyms are marked"
-    hops = await depth.run(Query(house.user_id, "boilers", mode="lexical", explain=True), "thorough", house.services())
+    hops = await depth.run(
+        search_request("boilers", mode="lexical", explain=True, depth="thorough"), house.user_id, house.services()
+    )
     assert {"boiler", "furnace", "unit"} <= set(uris(hops))
     only = Filters(document_ids=(answer.hits[-1].candidate.document_id,))
     assert len(await found(house, "boilers", filters=only)) == 1
@@ -121,12 +123,12 @@ async def test_synonyms_cost_nobody_else_a_statement_and_end_with_their_user(dat
     for tenant in (one, other):
         await tenant.add("The furnace burns.", "furnace")
     numbers, services = [], one.services()
-    await search.run(Query(one.user_id, "boiler", mode="lexical"), services)  # fills the other caches
+    await search.run(search_request("boiler", mode="lexical"), one.user_id, services)  # fills the other caches
     for groups, changed in (([], True), (GROUPS, True), (GROUPS, False), ([], True)):
         if changed:
             await synonyms.put(one.user_id, groups, db=database)
         with harness.counted_statements(one) as statements:
-            answer = await search.run(Query(one.user_id, "boiler", mode="lexical"), services)
+            answer = await search.run(search_request("boiler", mode="lexical"), one.user_id, services)
         numbers.append(len(statements))
         assert (uris(answer), answer.relaxed) == (["furnace"], () if groups else ("nearest_vectors",))
         assert await synonyms.get(one.user_id, db=database) == groups
@@ -134,7 +136,7 @@ async def test_synonyms_cost_nobody_else_a_statement_and_end_with_their_user(dat
     without, first, cached, removed = numbers
     assert (first - cached, removed) == (3, without), "the groups, their lexemes and the query's entities are cached"
     with harness.counted_statements(other) as statements:
-        await search.run(Query(other.user_id, "boiler", mode="lexical"), services)
+        await search.run(search_request("boiler", mode="lexical"), other.user_id, services)
     assert not [statement for statement in statements if "s.config, t.lexeme, t.positions" in statement]
     fitted = StoredCalibration(RelevanceCalibration(), "feedback", 31, 290, datetime(2026, 5, 1, tzinfo=UTC))
     for calibration, groups in ((fitted, []), (fitted, GROUPS), (None, GROUPS)):

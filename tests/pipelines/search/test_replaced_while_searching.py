@@ -11,13 +11,15 @@ from typing import Any, Self
 import linking
 import pytest
 from harness import Tenant
+from requests_of import search_request
 
 from app.pipelines.documents import documents
 from app.pipelines.multihop import multihop
+from app.pipelines.requests.search_request import SearchRequest
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.search import search
 from app.providers.base import Proposal
-from app.shapes import Answer, DocumentFilter, Query, Vector
+from app.shapes import Answer, DocumentFilter, Vector
 from app.store.connection import transactions
 from app.store.connection.connections import Connection
 from benchmarks.fake_embedder import FakeEmbedder
@@ -57,17 +59,17 @@ class Fleet:
         for document in await documents.page(self.other.user_id, db=self.other.db, limit=1, after=None, only=only):
             await documents.delete(document.document_id, self.other.user_id, db=self.other.db)
 
-    def query(self, **fields: Any) -> Query:
+    def query(self, **fields: Any) -> SearchRequest:
         """The question about the log."""
-        return Query(self.tenant.user_id, QUESTION, limit=fields.pop("limit", 12), **fields)
+        return search_request(QUESTION, limit=fields.pop("limit", 12), collapse="off", **fields)
 
     async def search(self, **fields: Any) -> Answer:
         """Ask the question."""
-        return await search.run(self.query(**fields), self.tenant.services())
+        return await search.run(self.query(**fields), self.tenant.user_id, self.tenant.services())
 
     async def multihop(self, *, llm: Any = None, **hops: Any) -> Answer:
         """Ask the question over several hops."""
-        return await multihop.run(multihop.MultihopQuery(self.query(), **hops), self.tenant.services(llm=llm))
+        return await multihop.run(self.query(**hops), self.tenant.user_id, self.tenant.services(llm=llm))
 
 
 @pytest.fixture
@@ -182,12 +184,12 @@ class ChangingEmbedder(FakeEmbedder):
 async def test_chunks_of_a_document_that_is_replaced_or_deleted_during_reranking_are_dropped(fleet: Fleet) -> None:
     for change in (fleet.replace, fleet.delete):
         services = fleet.tenant.services(reranker=ChangingProvider(change))
-        answer = await search.run(fleet.query(rerank="provider"), services)
+        answer = await search.run(fleet.query(rerank="provider"), fleet.tenant.user_id, services)
         assert {hit.candidate.uri for hit in answer.hits} == set(NOTES)
 
 
 async def test_chunks_of_a_document_that_is_deleted_while_terms_are_chosen_are_dropped(fleet: Fleet) -> None:
-    answer = await fleet.multihop(llm=ChangingProvider(fleet.delete), term_method="llm")
+    answer = await fleet.multihop(llm=ChangingProvider(fleet.delete), extractor="llm")
     assert "log" not in {hit.candidate.uri for hit in answer.hits}
     assert answer.hits
 
@@ -203,5 +205,5 @@ async def test_chunks_that_a_replacement_keeps_stay_in_the_answer(fleet: Fleet) 
         await fleet.other.add(log_of(1) + "# Entry 9\n\nNothing was renewed here.\n", "log")
 
     services = fleet.tenant.services(reranker=ChangingProvider(append))
-    answer = await search.run(fleet.query(rerank="provider"), services)
+    answer = await search.run(fleet.query(rerank="provider"), fleet.tenant.user_id, services)
     assert log_versions(answer) == {"1"}

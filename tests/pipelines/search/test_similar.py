@@ -10,7 +10,7 @@ from harness import Tenant, uris
 
 from app import errors
 from app.pipelines.documents import documents
-from app.pipelines.running.budget import Budget
+from app.pipelines.requests.similar_request import SimilarRequest
 from app.pipelines.search import similar
 from app.shapes import Answer, Chunk, DocumentFilter, Filters, Vector
 from benchmarks.fake_embedder import FakeEmbedder
@@ -40,13 +40,7 @@ async def _chunk(tenant: Tenant, uri: str) -> Chunk:
 
 
 async def _like(tenant: Tenant, **fields: object) -> Answer:
-    return await similar.run(similar.SimilarQuery(tenant.user_id, **fields), tenant.services())  # type: ignore[arg-type]
-
-
-async def test_a_similarity_search_ends_at_its_deadline(tenant: Tenant) -> None:
-    like = similar.SimilarQuery(tenant.user_id, vector=[0.1] * 384)
-    with pytest.raises(errors.DeadlineExceeded):
-        await similar.run(like, tenant.services(budget=Budget(whole_s=0)))
+    return await similar.run(SimilarRequest(**fields), tenant.user_id, tenant.services())  # type: ignore[arg-type]
 
 
 async def test_the_nearest_chunk_is_first_and_the_chunk_itself_is_omitted(minilm_tenant: Tenant) -> None:
@@ -100,8 +94,3 @@ async def test_an_unknown_chunk_and_one_of_another_user_give_the_same_error(tena
             await _like(tenant, chunk_id=chunk_id)
         problems.append((caught.value.message, caught.value.field))
     assert problems[0] == problems[1]
-
-
-async def test_neither_chunk_nor_vector_is_refused(tenant: Tenant) -> None:
-    with pytest.raises(errors.BadRequest):
-        await _like(tenant)

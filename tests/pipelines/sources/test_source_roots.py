@@ -32,7 +32,7 @@ def _allowed(base: Path, path: str | Path, user_id: str = ANA, *, per_user: bool
 
 
 def test_without_roots_nothing_is_allowed(base: Path) -> None:
-    with pytest.raises(errors.FolderNotAllowed):
+    with pytest.raises(errors.Forbidden):
         source_roots.allowed(str(base), ANA, SourceRoots())
 
 
@@ -53,7 +53,7 @@ def test_paths_that_leave_the_root_or_do_not_exist_are_refused(base: Path, path:
 def test_absolute_paths_outside_are_refused_alike_whether_they_exist(base: Path) -> None:
     messages = set()
     for path in (base / "outside", base / "outside/secret.md", base / "none", Path("/etc"), Path("/")):
-        with pytest.raises(errors.FolderNotAllowed) as raised:
+        with pytest.raises(errors.Forbidden) as raised:
             _allowed(base, path)
         messages.add(raised.value.message)
     assert len(messages) == 1
@@ -64,7 +64,7 @@ def test_symbolic_links_do_not_lead_out_of_a_root(base: Path) -> None:
     (base / "root/ana/file.md").symlink_to(base / "outside/secret.md")
     (base / "root/ana/inner").symlink_to(base / "root/ana/notes")
     for path in ("ana/link", base / "root/ana/link", "ana/file.md"):
-        with pytest.raises(errors.FolderNotAllowed):
+        with pytest.raises(errors.Forbidden):
             _allowed(base, path)
     assert _allowed(base, "ana/inner") == base / "root/ana/notes"
 
@@ -73,30 +73,30 @@ def test_each_user_has_a_root_of_its_own(base: Path) -> None:
     assert _allowed(base, "notes", per_user=True) == base / "root/ana/notes"
     assert _allowed(base, "notes", BOB, per_user=True) == base / "root/bob/notes"
     for path in (base / "root/bob/notes", base / "root"):
-        with pytest.raises(errors.FolderNotAllowed):
+        with pytest.raises(errors.Forbidden):
             _allowed(base, path, per_user=True)
     (base / "root/ana/other").symlink_to(base / "root/bob/notes")
-    with pytest.raises(errors.FolderNotAllowed):
+    with pytest.raises(errors.Forbidden):
         _allowed(base, "other", per_user=True)
     for user_id in ("..", ".", "ana/notes", "../outside", "/etc"):
-        with pytest.raises((errors.FolderNotAllowed, errors.BadRequest)):
+        with pytest.raises((errors.Forbidden, errors.BadRequest)):
             _allowed(base, "notes", user_id, per_user=True)
     (base / "root/eve").symlink_to(base / "root/bob")
-    with pytest.raises(errors.FolderNotAllowed):
+    with pytest.raises(errors.Forbidden):
         _allowed(base, "notes", "eve", per_user=True)
 
 
 def test_a_source_whose_folder_became_a_link_or_is_not_allowed_any_more_is_not_read(base: Path) -> None:
     notes, roots = base / "root/ana/notes", SourceRoots((base / "root",), per_user=True)
     source_roots.check(notes, ANA, roots, confined=True)
-    with pytest.raises(errors.FolderNotAllowed):
+    with pytest.raises(errors.Forbidden):
         source_roots.check(notes, BOB, roots, confined=True)
-    with pytest.raises(errors.FolderNotAllowed):
+    with pytest.raises(errors.Forbidden):
         source_roots.check(base / "outside", ANA, roots, confined=True)
     source_roots.check(base / "outside", ANA, SourceRoots(), confined=False)
     (base / "root/ana").rename(base / "root/was")
     (base / "root/ana").symlink_to(base / "root/bob")
-    with pytest.raises(errors.SourceUnavailable):
+    with pytest.raises(errors.Conflict):
         source_roots.check(notes, ANA, roots, confined=True)
 
 

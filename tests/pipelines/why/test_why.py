@@ -9,10 +9,11 @@ from uuid import uuid4
 
 import pytest
 from harness import Tenant
+from requests_of import search_request
 
 from app import errors
 from app.pipelines.why import why
-from app.shapes import FilterPart, Filters, PassageKey, Placement, Query
+from app.shapes import FilterPart, Filters, PassageKey, Placement
 from benchmarks.fake_embedder import FakeEmbedder
 
 SHELF = {
@@ -42,8 +43,8 @@ async def shelf(tenant: Tenant) -> Tenant:
 
 
 async def asked(tenant: Tenant, text: str, uri: str, services: Any = None, **fields: Any) -> Placement:
-    query = why.WhyQuery(Query(tenant.user_id, text, **fields), PassageKey(uri=uri))
-    return await why.run(query, services or tenant.services())
+    query = search_request(text, **fields)
+    return await why.run(query, PassageKey(uri=uri), tenant.user_id, services or tenant.services())
 
 
 async def test_a_passage_without_a_word_of_the_query_gets_its_rank_by_meaning(shelf: Tenant) -> None:
@@ -84,7 +85,7 @@ async def test_every_required_word_that_is_missing_is_a_step(shelf: Tenant) -> N
     assert placement.verdict == "missing_words"
     words = {step.needed: step.passed for step in placement.steps if step.step == "required_word"}
     assert words == {"cement": False, "landing": False, "lime mortar": True}
-    assert [(change.field, change.value) for change in placement.changes] == [("text", 'cement landing "lime mortar"')]
+    assert [(change.field, change.value) for change in placement.changes] == [("query", 'cement landing "lime mortar"')]
 
 
 async def test_every_condition_of_an_expression_is_a_step(shelf: Tenant) -> None:
@@ -95,12 +96,12 @@ async def test_every_condition_of_an_expression_is_a_step(shelf: Tenant) -> None
         "lime": ("required_word", True),
         "(cement OR landing)": ("condition", False),
     }
-    assert [(change.field, change.value) for change in placement.changes] == [("text", "+lime cement landing")]
+    assert [(change.field, change.value) for change in placement.changes] == [("query", "+lime cement landing")]
     assert placement.rank_after
 
 
 async def test_a_blank_query_and_a_cursor_are_rejected(shelf: Tenant) -> None:
-    with pytest.raises(errors.BlankQuery):
+    with pytest.raises(errors.BadRequest, match="query is blank"):
         await asked(shelf, "  ", "dog")
     with pytest.raises(errors.BadRequest, match="cursor"):
         await asked(shelf, "lime", "dog", cursor="abc")
@@ -110,7 +111,7 @@ async def test_a_passage_below_two_thresholds_fails_both(shelf: Tenant) -> None:
     placement = await asked(shelf, "lime mortar", "dog", min_vector_score=0.99, min_rrf_score=1.0)
     failed = [step.step for step in placement.steps if not step.passed and step.step.startswith("min_")]
     assert (placement.verdict, failed) == ("below_threshold", ["min_vector_score", "min_rrf_score"])
-    assert {change.field for change in placement.changes} == {"min_vector_score", "min_rrf_score"}
+    assert {change.field for change in placement.changes} == {"ranking.min_vector_score", "ranking.min_rrf_score"}
 
 
 async def test_the_condition_of_a_filter_is_reported_with_the_stored_value_and_the_one_that_is_needed(

@@ -11,7 +11,7 @@ from fake_provider import FakeProvider, serve
 
 from app.config import Settings
 from app.errors import ProviderError
-from app.providers.calls.policy import CallLimits
+from app.providers.calls import CallTimes
 from app.providers.remote import endpoint, rerankers
 from app.providers.remote.rerankers import HttpReranker, Kind
 from app.runtime import models
@@ -128,7 +128,7 @@ async def test_a_timeout_a_closed_connection_a_redirect_and_an_error_status_are_
         provider.rerank([0.5] * 3)
         provider.silent, provider.hang_up, provider.status = silent, hang_up, status
         with pytest.raises(ProviderError):
-            await _scores(_reranker(provider, limits=CallLimits(0.2)))
+            await _scores(_reranker(provider, times=CallTimes(0.2)))
 
 
 async def test_a_refused_connection_is_a_provider_error() -> None:

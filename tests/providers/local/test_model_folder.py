@@ -257,7 +257,7 @@ async def test_a_cross_encoder_that_cannot_be_loaded_is_open_and_fails(tmp_path:
     spoil(folder, name)
     async with models.open_reranker(Settings(reranker="onnx", reranker_model=str(folder))) as reranker:
         assert reranker is not None
-        assert (reranker.name, base.policy_of(reranker).breaker.state) == ("cross", "open")
+        assert (reranker.name, base.calls_of(reranker).breaker.state) == ("cross", "open")
         with pytest.raises(ProviderError, match="cross"):
             await reranker.scores("lime", ["mortar"])
 

@@ -10,7 +10,7 @@ import pytest
 from fake_provider import FakeProvider, assert_provider_error, serve
 
 from app.errors import ProviderError
-from app.providers.calls.policy import CallLimits
+from app.providers.calls import CallTimes
 from app.providers.remote import endpoint, prompts
 from app.providers.remote.chat import ChatLlm
 
@@ -217,7 +217,7 @@ async def test_timeouts_closed_connections_and_error_statuses_are_provider_error
     for silent, hang_up, status in ((True, False, 200), (False, True, 200), (False, False, 500)):
         provider.openai(GOOD)
         provider.silent, provider.hang_up, provider.status = silent, hang_up, status
-        await assert_provider_error(_llm(provider, kind, limits=CallLimits(0.2)))
+        await assert_provider_error(_llm(provider, kind, times=CallTimes(0.2)))
 
 
 @pytest.mark.parametrize("kind", ["openai", "ollama"])

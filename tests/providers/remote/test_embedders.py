@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, get_args
 
 import numpy as np
 import pytest
+import stamina
 from fake_provider import FAULTS, FakeProvider
 
 from app import errors
-from app.config import Settings, embedding_models
-from app.config.embedding_models import EmbedderKind
+from app.config import Settings
+from app.config.providers import EmbedderKind
 from app.providers.base import Embedder
-from app.providers.calls import policy
 from app.providers.remote import embedders
 from app.runtime import models
 from benchmarks.fake_embedder import FakeEmbedder
 
 DIMENSION = 64
-KINDS = sorted(kind for kind, provider in embedding_models.PROVIDERS.items() if not provider.is_local)
+KINDS = sorted({*embedders.APIS, "gemini"})
 KEY = "sk-canary-0123456789"
 Opener = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True)
-def _no_random_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(policy, "FIRST_WAIT_S", 0.0)
+def _no_waits() -> Iterator[None]:
+    with stamina.set_testing(True, attempts=100, cap=True):
+        yield
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def _settings(kind: Any, provider: FakeProvider, **given: Any) -> Settings:
 @pytest.fixture(params=KINDS)
 async def embedder(request: pytest.FixtureRequest, remote: FakeProvider) -> AsyncIterator[Embedder]:
     """The embedder of each API on the server."""
-    async with models.open_embedder(_settings(request.param, remote, embed_timeout_s=1.0)) as opened:
+    async with models.open_embedder(_settings(request.param, remote, model_timeout_s=2.0)) as opened:
         yield opened
 
 
@@ -168,9 +169,8 @@ async def test_an_answer_that_does_not_follow_the_api_is_a_provider_error(provid
     ("fields", "needed"),
     [
         ({"embedder": "openai"}, "STEPWELL_EMBEDDER_URL and STEPWELL_EMBEDDER_MODEL"),
+        ({"next_embedder": "tei"}, "url in STEPWELL_NEXT_EMBEDDER and model in STEPWELL_NEXT_EMBEDDER"),
         ({"embedder": "tei", "embedder_url": "http://x"}, "STEPWELL_EMBEDDER_MODEL"),
-        ({"embedder": "tei", "embedder_url": "http://x", "embedder_model": "x"}, "STEPWELL_EMBEDDER_DIM"),
-        ({"embedder": "ollama", "embedder_model": "x"}, "STEPWELL_EMBEDDER_DIM"),
         ({"embedder": "gemini"}, "GEMINI_API_KEY"),
     ],
 )
@@ -180,13 +180,17 @@ def test_an_incomplete_setting_is_rejected_at_start(fields: dict[str, Any], need
     assert models.embedding(Settings(embedder="ollama")) == ("nomic-embed-text", 768)
 
 
-def test_every_provider_has_a_row_and_a_remote_one_its_api() -> None:
-    assert list(embedding_models.PROVIDERS) == list(get_args(EmbedderKind))
-    remote = {kind for kind, provider in embedding_models.PROVIDERS.items() if not provider.is_local}
-    assert remote == {*embedders.APIS, "gemini"}
+@pytest.mark.parametrize("fields", [{"embedder": "tei", "embedder_url": "http://x"}, {"embedder": "ollama"}])
+def test_the_dimension_of_an_unknown_model_is_needed(fields: dict[str, Any]) -> None:
+    with pytest.raises(errors.ProviderError, match="STEPWELL_EMBEDDER_DIM"):
+        models.embedding(Settings(embedder_model="x", **fields))
 
 
-@pytest.mark.parametrize("name", embedding_models.MODELS)
+def test_every_kind_of_remote_embedder_has_its_api() -> None:
+    assert set(get_args(EmbedderKind)) == {"minilm", "onnx", "gemini", *embedders.APIS}
+
+
+@pytest.mark.parametrize("name", embedders.MODELS)
 async def test_a_known_model_needs_its_name_only(remote: FakeProvider, name: str) -> None:
     settings = Settings(embedder="openai", embedder_url=remote.url, embedder_model=name)
     async with models.open_embedder(settings) as opened:

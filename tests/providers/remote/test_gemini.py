@@ -8,7 +8,7 @@ import pytest
 from fake_provider import FakeProvider, assert_provider_error, serve
 
 from app.errors import ProviderError
-from app.providers.calls.policy import CallLimits
+from app.providers.calls import CallTimes
 from app.providers.remote import prompts
 from app.providers.remote.gemini import MODEL, GeminiLlm
 
@@ -30,7 +30,7 @@ async def test_gemini_proposes_terms_under_a_schema(provider: FakeProvider) -> N
 async def test_gemini_names_entities_under_a_schema_and_may_take_longer_than_a_query(provider: FakeProvider) -> None:
     provider.gemini(json.dumps({"entities": [{"type": "person", "name": "Ada"}]}))
     provider.delay_s = 0.2
-    llm = GeminiLlm(api_key="key", url=provider.url, limits=CallLimits(0.1))
+    llm = GeminiLlm(api_key="key", url=provider.url, times=CallTimes(0.1))
     assert await llm.entities("Ada wrote the notes.") == [{"type": "person", "name": "Ada"}]
     config = provider.requests[0][1]["generationConfig"]
     assert (config["responseJsonSchema"], config["maxOutputTokens"]) == (
@@ -93,9 +93,9 @@ async def test_closed_and_refused_connections_are_provider_errors(provider: Fake
     async with serve() as gone:
         pass
     for fake in (provider, gone):
-        await assert_provider_error(GeminiLlm(api_key="key", url=fake.url, limits=CallLimits(2.0)))
+        await assert_provider_error(GeminiLlm(api_key="key", url=fake.url, times=CallTimes(2.0)))
 
 
 async def test_a_timeout_is_a_provider_error(provider: FakeProvider) -> None:
     provider.silent = True
-    await assert_provider_error(GeminiLlm(api_key="key", url=provider.url, limits=CallLimits(0.2)))
+    await assert_provider_error(GeminiLlm(api_key="key", url=provider.url, times=CallTimes(0.2)))

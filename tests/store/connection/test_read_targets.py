@@ -64,7 +64,7 @@ def test_a_function_that_takes_a_read_transaction_contains_no_writing_statement(
         assert WRITING.findall(statements.text(statements.SOURCES[statement])) == [], statement
 
 
-@pytest.mark.parametrize("names", statements.COMPOSED_READS, ids=lambda names: names[-1])
+@pytest.mark.parametrize("names", statements.COMPOSED, ids=lambda names: names[-1])
 def test_a_statement_that_is_composed_of_ctes_writes_nothing(names: tuple[str, ...]) -> None:
     assert WRITING.findall(statements.text(sql.load(names))) == []
 

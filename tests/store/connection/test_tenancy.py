@@ -109,7 +109,7 @@ async def test_another_users_document_is_neither_deleted_nor_replaced(database, 
     one, two = twins
     foreign = await _id(owner, two)
     for change in (
-        lambda writing: documents.delete(writing, foreign),
+        lambda writing: documents.delete(writing, [foreign]),
         lambda writing: documents.replace(writing, foreign, _draft(), vectors_by_key={}),
     ):
         with pytest.raises(errors.NotFound):
@@ -134,7 +134,7 @@ async def test_deleting_a_users_document_leaves_the_same_document_of_another_use
     for user in users:
         await hybrid.store(database, user, _draft(), embedder=embedder)
     async with database.writing(users[0]) as writing:
-        await documents.delete(writing, await _id(owner, users[0]))
+        await documents.delete(writing, [await _id(owner, users[0])])
     query = await embedder.embed_query("copper")
     found = await hybrid.run(database, hybrid.request(users[1], "copper", query))
     assert len(found.candidates) == found.corpus_chunks == 2

@@ -100,7 +100,7 @@ async def test_storing_and_deleting_a_document_reads_its_own_rows(unknown, datab
     async with database.writing(NEW) as writing:
         before = {table: await _read(writing, table) for table in TABLES}
         await _put(writing, NEW, embedder)
-        await documents.delete(writing, unknown[3])
+        await documents.delete(writing, [unknown[3]])
         read = {table: await _read(writing, table) - before[table] for table in TABLES}
     assert max(read.values()) <= 10 * CHUNKS, read
 

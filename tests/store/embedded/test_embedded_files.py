@@ -54,38 +54,6 @@ def test_a_planted_socket_folder_is_refused(tmp_path: Path) -> None:
             embedded_files.private_folder(tmp_path / planted, ours)
 
 
-@pytest.mark.parametrize("planted", ["a link", "an open folder", "a file", "another user's folder"])
-def test_a_socket_folder_of_another_user_is_not_used_and_another_is_recorded(tmp_path: Path, planted: str) -> None:
-    ours = embedded_files.Account(name="me", uid=os.geteuid(), gid=os.getegid(), client="me")
-    data_dir = tmp_path / ("deep" * 25)
-    layout = embedded_files.Layout.of(data_dir, tmp_path)
-    embedded_files.prepare(layout, ours)
-    _plant(layout.sockets, planted, tmp_path / "theirs")
-    before = layout.sockets.lstat()
-    usable = embedded_files.usable_sockets(layout, ours)
-    assert usable.sockets != layout.sockets
-    assert (usable.sockets.parent, usable.sockets.stat().st_uid, _mode(usable.sockets)) == (tmp_path, ours.uid, 0o700)
-    assert embedded_files.Layout.of(data_dir, tmp_path) == usable, "every client of the data dir finds it"
-    assert embedded_files.usable_sockets(usable, ours) == usable
-    assert layout.sockets.lstat() == before
-
-
-def _plant(path: Path, kind: str, target: Path) -> None:
-    target.mkdir(mode=0o700)
-    if kind == "a link":
-        path.symlink_to(target)
-    elif kind == "a file":
-        path.touch(mode=0o600)
-    else:
-        path.mkdir(mode=0o700)
-        if kind == "an open folder":
-            path.chmod(0o777)
-        elif os.geteuid() == 0:
-            os.chown(path, 4242, 4242)
-        else:
-            pytest.skip("only root can give a folder away")
-
-
 @pytest.mark.parametrize(
     ("env", "is_root", "expected"),
     [

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import random
-from dataclasses import replace
-from uuid import uuid4
 
 import asyncpg
 import filter_oracle
 import pytest
 from filter_oracle import StoredDocument
 
-from app.shapes import BOUNDS, OPERANDS, FacetQuery, Filters, dates
+from app.shapes import BOUNDS, OPERANDS, Filters, dates
 from app.store.connection import sql
 from app.store.connection.transactions import Database
-from app.store.facets import facet_conditions, filtered_facets
-from app.store.facets.document_ids import IdCache
 from app.store.filters import filters as translation
 from app.store.filters import json_paths
-from app.store.maintenance import facet_repairs
 
 DOCUMENTS, FILTERS, TEXTS = 60, 250, 5_000
 PASSING = (
@@ -31,24 +25,7 @@ PASSING = (
 @pytest.fixture(scope="module")
 async def stored(owner: asyncpg.Connection) -> tuple[str, list[StoredDocument]]:
     """A user with random documents."""
-    dice, user = random.Random(11), f"filtering-{uuid4().hex}"
-    sources = [uuid4(), uuid4()]
-    insert = "INSERT INTO stepwell.sources (user_id, source_id, path, glob) VALUES ($1, $2, $3, '*')"
-    await owner.executemany(insert, [(user, source, str(source)) for source in sources])
-    drawn = [filter_oracle.draw_document(dice, uuid4(), sources) for _ in range(DOCUMENTS)]
-    documents = [replace(one, metadata={**one.metadata, "n": number}) for number, one in enumerate(drawn)]
-    columns = (
-        "user_id, document_id, source_id, created_at, metadata, uri, title, config, content, identity, content_hash"
-    )
-    await owner.executemany(
-        f"INSERT INTO stepwell.documents ({columns}, attributes_hash, chunk_count) "
-        "VALUES ($1, $2, $3, $4, $5, $7, '', 'english', '', $6, '', '', 0)",
-        [
-            (user, d.document_id, d.source_id, d.created_at, json.dumps(d.metadata), d.document_id.bytes, d.uri)
-            for d in documents
-        ],
-    )
-    return user, documents
+    return await filter_oracle.store(owner, random.Random(11), DOCUMENTS)
 
 
 async def test_sql_and_oracle_agree_on_which_documents_pass_random_filters(database: Database, stored) -> None:
@@ -63,27 +40,6 @@ async def test_sql_and_oracle_agree_on_which_documents_pass_random_filters(datab
             assert {row.document_id for row in rows} == expected, filters
             selective += 0 < len(expected) < DOCUMENTS
     assert selective > FILTERS / 3
-
-
-async def test_ids_and_oracle_agree_on_which_documents_pass_random_filters(
-    database: Database, stored, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    user, documents = stored
-    monkeypatch.setattr(filtered_facets, "FEW", -1)
-    async with database.writing(user) as writing:
-        await writing.lock()
-        await facet_repairs.correct(writing)
-    dice, cache, on_ids, on_attributes = random.Random(14), IdCache(), 0, 0
-    async with database.reading(user) as reading:
-        for _ in range(FILTERS):
-            filters = filter_oracle.draw_filters(dice, documents)
-            found = await filtered_facets.count(reading, FacetQuery(filters, key="n", limit=DOCUMENTS), cache)
-            expected = {d.metadata["n"] for d in documents if filter_oracle.passes(filters, d)}
-            assert {value.value for facet in found for value in facet.values} == expected, filters
-            conditions = await facet_conditions.read(reading, filters)
-            on_ids += 0 < len(expected) < DOCUMENTS and conditions is not None
-            on_attributes += 0 < len(expected) < DOCUMENTS and bool(conditions and conditions.tests)
-    assert on_ids > FILTERS / 8 < on_attributes
 
 
 async def test_python_and_sql_read_the_same_dates(owner: asyncpg.Connection) -> None:

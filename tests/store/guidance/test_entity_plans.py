@@ -81,10 +81,9 @@ def _binds(ids: list[UUID], documents: dict[UUID, UUID]) -> dict[str, tuple[tupl
         "gazetteer_names": ((), {"keys": keys}),
         "any_case_names": ((), {"keys": keys}),
         "openings_of_names": ((), {"words": "person\nalias", "pairs": b"\n".join(keys).decode()}),
-        "stored_mentions": ((), {"chunk_nos": [1, 2], "besides": ids[:5]}),
         "list_entities": (("after",), {"after_name": "Person 2", "after_id": ids[0], "limit": 20}),
         "linked_documents": ((), {"entity_id": ids[0], "limit": 20, "after_strength": None, "after_id": None}),
-        "chunks_containing_words": ((), {"names": ["note w3"]}),
+        "chunks_with_names": ((), {"indexed": ["note w3"], "befores": [2**40]}),
         "matching_entities": (
             (),
             {

@@ -41,7 +41,7 @@ FORBIDDEN = [
     "CREATE TABLE stepwell.extra ()",
     "CREATE FUNCTION stepwell.extra() RETURNS int LANGUAGE sql RETURN 1",
     "CREATE OR REPLACE FUNCTION stepwell.plan_each() RETURNS void LANGUAGE sql AS ''",
-    "ALTER FUNCTION stepwell.verify_key(text, bytea) SECURITY INVOKER",
+    "ALTER FUNCTION stepwell.live_key(text, bytea) SECURITY INVOKER",
     "CREATE TABLE public.extra ()",
     "CREATE TEMPORARY TABLE extra ()",
     "CREATE SCHEMA extra",
@@ -154,8 +154,8 @@ async def test_a_key_is_verified_by_its_hash_alone_and_the_hash_never_shown(data
     assert await verify(key_id="k1", secret_hash=b"") is None
     assert await verify(key_id="k2", secret_hash=secret) is None
     async with database.shared() as shared:
-        row = (await shared.execute(sa.text("SELECT * FROM stepwell.verify_key('k1', :s)"), {"s": secret})).one()
-    assert set(row._fields) == {"user_id", "scopes"}
+        row = (await shared.execute(sa.text("SELECT * FROM stepwell.live_key('k1', :s)"), {"s": secret})).one()
+    assert set(row._fields) == {"user_id", "scopes", "filters", "shows_entities", "token_key"}
     for change in ("expires_at = now()", "expires_at = NULL, revoked_at = now()"):
         await owner.execute(f"UPDATE stepwell.api_keys SET {change} WHERE key_id = 'k1'")
         assert await verify(key_id="k1", secret_hash=secret) is None

@@ -85,6 +85,9 @@ async def titled(database: Database, user: str, embedder: FakeEmbedder, owner: A
     made = TitledDocuments(database, user, embedder)
     for title, text in TEXTS.items():
         await made.put(title, text, owner)
+    async with database.writing(user) as writing:
+        for document_id in made.documents.values():
+            await mention_extraction.link(writing, document_id, keys=())
     return made
 
 

@@ -163,7 +163,6 @@ AS_OWNER = {
     "token_key",
     "changed_names",
     "names_to_match",
-    "verify_key",
     "visible_entities",
     "visible_names",
     "watched_sources",

@@ -41,7 +41,7 @@ def put(database: Database, embedder: FakeEmbedder, user: str):
 def delete(database: Database, user: str):
     async def deleted(document_id: UUID):
         async with database.writing(user) as writing:
-            return (await documents.delete(writing, document_id))[0]
+            return (await documents.delete(writing, [document_id]))[document_id]
 
     return deleted
 
@@ -227,6 +227,21 @@ async def test_any_sequence_of_changes_leaves_exact_counts(put, delete, owner, u
         await assert_exact(owner, user)
 
 
+@pytest.mark.parametrize("seed", range(3))
+async def test_deleting_documents_together_leaves_exact_counts(put, database, owner, user, seed) -> None:
+    dice = random.Random(seed)
+    stored = []
+    for n in range(14):
+        size = dice.choice([1, 2, 40, 150])
+        stored.append(await put(hybrid.draft(*(" ".join(dice.choices(WORDS, k=4)) for _ in range(size)), uri=f"{n}")))
+    while stored:
+        some = dice.sample(stored, min(len(stored), dice.randint(1, 5)))
+        async with database.writing(user) as writing:
+            assert set(await documents.delete(writing, some)) == set(some)
+        stored = [one for one in stored if one not in some]
+        await assert_exact(owner, user)
+
+
 async def test_writers_of_one_user_at_once_neither_deadlock_nor_drift(address, owner, user, embedder) -> None:
     database = transactions.connect(address.service_dsn, pool_size=8, pool_wait_s=60)
 
@@ -251,7 +266,7 @@ async def test_writers_of_one_user_at_once_neither_deadlock_nor_drift(address, o
 async def _delete_if_there(database: Database, user: str, document_id: UUID) -> None:
     try:
         async with database.writing(user) as writing:
-            await documents.delete(writing, document_id)
+            await documents.delete(writing, [document_id])
     except errors.NotFound:
         return
 

@@ -87,18 +87,14 @@ async function showStats() {
   const stats = await call("GET", "stats");
   const number = (value) => value.toLocaleString("en");
   byId("stats").textContent = `${number(stats.documents)} documents, ${number(stats.chunks)} chunks, ${number(stats.tokens)} words, embedded by ${stats.embedding_model}`;
-  const { near, ...equal } = stats.duplicates;
-  const repeated = (few, many) => (documents) => (documents === 1 ? `1 document ${few}` : `${number(documents)} documents ${many}`);
-  fill(byId("duplicates"), [
-    repeatedDocuments(equal, repeated("repeats another one", "repeat others")),
-    repeatedDocuments(near, repeated("nearly repeats another one", "nearly repeat others")),
-  ]);
+  fill(byId("duplicates"), repeatedDocuments(stats.duplicates));
 }
 
-function repeatedDocuments({ documents, sets }, title) {
+function repeatedDocuments({ documents, sets }) {
   if (!documents) return null;
+  const title = documents === 1 ? "1 document repeats another one" : `${documents.toLocaleString("en")} documents repeat others`;
   const names = (set) => set.documents.map((one) => (one.uri ? shownUri(one.uri) : one.title)).join(", ") + (set.count > set.documents.length ? ", …" : "");
-  return el("details", { class: "fold" }, el("summary", {}, title(documents)), el("ul", { class: "plain" }, sets.map((set) => el("li", { class: "where" }, `${set.count}: ${names(set)}`))));
+  return el("details", { class: "fold" }, el("summary", {}, title), el("ul", { class: "plain" }, sets.map((set) => el("li", { class: "where" }, `${set.count}: ${names(set)}`))));
 }
 
 function row(document) {

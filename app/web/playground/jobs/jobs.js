@@ -17,7 +17,6 @@ const KINDS = {
   reindex_documents: "Cut documents again",
   sync_source: "Synchronise a source",
   reembed: "Compute vectors for another model",
-  link_document: "Link a document to entities",
   relink: "Update links to entities",
   extract_entities: "Find entities by a language model",
   remove_postings: "Remove postings of deleted documents",

@@ -1,0 +1,4 @@
+"""Bounds concurrent work: one limiter of places, one single flight, and one runner of processes with limits.
+
+Entry: `limiter`, `single_flight` and `limited_process`. Every folder may import them.
+"""

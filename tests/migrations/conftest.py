@@ -1,0 +1,28 @@
+"""Loads a populated database of revision 0040, on which each later revision is tested."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DUMP = Path(__file__).with_name("populated_0040.sql.gz")
+"""A `pg_dump --inserts` of a database that commit b8c21b15 has filled, with vectors of 64 dimensions.
+
+`ana` has 19 documents of the samples, entities, synonyms, a calibration, feedback, and a queued job that links texts
+again. `bob` has fewer, a source, a key with filters, and a document that a job has prepared, but not yet published.
+"""
+
+
+@pytest.fixture
+async def populated(new_database: Any, template: str) -> Any:
+    """A database of revision 0040 with rows in nearly every table; `template` has created the roles."""
+    address = await new_database()
+    owner = await address.connect()
+    try:
+        await owner.execute(gzip.decompress(DUMP.read_bytes()).decode())
+    finally:
+        await owner.close()
+    return address

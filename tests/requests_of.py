@@ -1,0 +1,32 @@
+"""Makes requests of searches from options without the objects in which they stand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.pipelines.requests.search_request import GuidanceOptions, HopOptions, Ranking, SearchRequest
+
+_AT_TOP = SearchRequest.model_fields.keys()
+
+
+def search_body(text: str | None, **options: Any) -> dict[str, Any]:
+    """The JSON of a search with these options at their places; `group_size` groups by document."""
+    if (size := options.pop("group_size", None)) is not None:
+        options["group"] = {"by": "document", "size": size}
+    for name, model in (("hops", HopOptions), ("guidance", GuidanceOptions)):
+        if inside := _taken(options, model):
+            options[name] = inside
+    if (mode := options.pop("hierarchy", None)) is not None:
+        options["guidance"] = {**options.get("guidance", {}), "mode": mode}
+    ranking = {**_taken(options, Ranking), **options.pop("ranking", {})}
+    query = {} if text is None else {"query": text}
+    return {**query, **options, **({"ranking": ranking} if ranking else {})}
+
+
+def search_request(text: str | None, **options: Any) -> SearchRequest:
+    """The request of a search with these options."""
+    return SearchRequest.model_validate(search_body(text, **options))
+
+
+def _taken(options: dict[str, Any], model: type[Any]) -> dict[str, Any]:
+    return {name: options.pop(name) for name in (model.model_fields.keys() - _AT_TOP) & options.keys()}
