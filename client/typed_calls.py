@@ -45,7 +45,7 @@ def calls(stepwell: Client) -> None:
 def typed_results(stepwell: Client, answer: models.Answer) -> None:
     """Calls whose results are numbers, merged hits and judgements."""
     for merged in stepwell.rerank([{"name": "ours", "hits": answer.results}], query="lime", detail="full").results:
-        print(merged.chunk_id, merged.ranks, stepwell.why("lime", chunk_id=merged.chunk_id).verdict)
+        print(merged.chunk_id, merged.ranks, stepwell.why("lime", chunk_id=merged.chunk_id).reason)
     print(stepwell.give_feedback("lime", True, chunk_id=answer.results[0].chunk_id).helpful)
     for line in stepwell.upsert_entities([{"type": "person", "name": "Ana Silva"}]).lines:
         print(line.line, line.status, line.entity_id and stepwell.delete_entity(line.entity_id).entities_deleted)

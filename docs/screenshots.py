@@ -73,7 +73,7 @@ def serving() -> Iterator[str]:
 def recognises_names(url: str) -> bool:
     """Whether the service answers, and guides a search by a name."""
     try:
-        answer = httpx.post(f"{url}/api/rag/search", json={"query": PERSON, "detail": "full"})
+        answer = httpx.post(f"{url}/api/rag/search", json={"query": PERSON, "ranking": {"hierarchy": "force"}})
         return answer.status_code == 200 and bool(answer.json()["pass1_entities"])
     except httpx.TransportError:
         return False
@@ -99,7 +99,7 @@ def why(browser: Browser, url: str) -> bytes:
 def hops(browser: Browser, url: str) -> bytes:
     """The graph of several hops, in the dark scheme."""
     page = opened(browser, url, DESKTOP, "dark")
-    page.locator("[name=depth][value=thorough]").check(force=True)
+    page.locator("[name=depth]").select_option("thorough")
     ask(page, HOPS)
     return page.screenshot()
 

@@ -28,5 +28,19 @@ def search_request(text: str | None, **options: Any) -> SearchRequest:
     return SearchRequest.model_validate(search_body(text, **options))
 
 
+def with_change(body: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+    """The JSON of a search with new values of fields, by their paths; None leaves a field out."""
+    for path, value in change.items():
+        *parents, name = path.split(".", 2) if path.startswith("filters.") else path.split(".")
+        body = place = {**body}
+        for part in parents:
+            place[part] = {**place.get(part, {})}
+            place = place[part]
+        place[name] = value
+        if value is None:
+            del place[name]
+    return body
+
+
 def _taken(options: dict[str, Any], model: type[Any]) -> dict[str, Any]:
     return {name: options.pop(name) for name in (model.model_fields.keys() - _AT_TOP) & options.keys()}

@@ -143,6 +143,19 @@ JobStatus = TypeAliasType(
     "JobStatus",
     Annotated[Literal["queued", "running", "done", "failed", "cancelled"], Meaning("State of a background job.")],
 )
+_OrderingStep = Literal["guidance", "rerank", "recency", "mmr"]
+_Minimum = Literal["min_vector_score", "min_rrf_score", "min_confidence", "min_relevance"]
+_Scope = Literal["filters", "exclude_chunk_ids", "query", "candidates"]
+KeptOutBy = TypeAliasType(
+    "KeptOutBy",
+    Annotated[
+        Literal[_Scope, _OrderingStep, _Minimum, "collapse", "group", "limit", "hops"],
+        Meaning(
+            "What keeps a passage out of an answer. `query`: an excluded word, or a condition that is not met; "
+            "`candidates`: no leg has it among its candidates; `hops`: one search returns it, several hops do not."
+        ),
+    ],
+)
 ListMerge = TypeAliasType(
     "ListMerge",
     Annotated[
@@ -178,37 +191,7 @@ Mode = TypeAliasType(
         Meaning("Legs of a search: `semantic` is the vector leg, `lexical` the text leg, `hybrid` both."),
     ],
 )
-PlacementVerdict = TypeAliasType(
-    "PlacementVerdict",
-    Annotated[
-        Literal[
-            "returned",
-            "not_found",
-            "filtered",
-            "excluded",
-            "missing_words",
-            "not_a_candidate",
-            "below_threshold",
-            "outranked",
-            "guided_out",
-            "reranked_out",
-            "aged_out",
-            "diversified_out",
-            "grouped_out",
-            "duplicate",
-            "hops_out",
-        ],
-        Meaning(
-            "returned: it is in the answer; not_found: it is not stored; filtered: its document fails a "
-            "filter; excluded: by its id or a word; missing_words: it lacks a required word or phrase, or "
-            "fails another condition; not_a_candidate: no leg has it among its candidates; below_threshold: "
-            "of a score, confidence or relevance; outranked: it is beyond the limit; guided_out, "
-            "reranked_out, aged_out, diversified_out: entities, re-ranking, the age of its document or MMR "
-            "moved it beyond the limit; grouped_out: other chunks of its document are shown; duplicate: it "
-            "repeats a passage of the answer; hops_out: one search returns it, several hops do not."
-        ),
-    ],
-)
+OrderingStep = TypeAliasType("OrderingStep", Annotated[_OrderingStep, Meaning("A step that orders passages anew.")])
 Rerank = TypeAliasType(
     "Rerank", Annotated[Literal["none", "cosine", "provider"], Meaning("Method that rescores the top hits.")]
 )
@@ -216,37 +199,6 @@ SearchLeg = TypeAliasType("SearchLeg", Annotated[Literal["vector", "text"], Mean
 SearchMode = TypeAliasType(
     "SearchMode",
     Annotated[Literal["two_pass", "flat"], Meaning("Whether entities guided a two-pass search (`two_pass`).")],
-)
-SearchStep = TypeAliasType(
-    "SearchStep",
-    Annotated[
-        Literal[
-            "depth",
-            "filter",
-            "exclude_chunk_ids",
-            "excluded_word",
-            "required_word",
-            "condition",
-            "candidates",
-            "min_vector_score",
-            "min_rrf_score",
-            "fusion",
-            "entities",
-            "rerank",
-            "recency",
-            "mmr",
-            "min_confidence",
-            "min_relevance",
-            "collapse",
-            "group",
-            "limit",
-        ],
-        Meaning(
-            "A step of a search, in order: its depth, what is in scope, words, candidates, thresholds of the "
-            "legs, the order by fusion, entities, re-ranking, age and MMR, thresholds of the hits, "
-            "duplicates, groups, the limit."
-        ),
-    ],
 )
 SourceStatus = TypeAliasType(
     "SourceStatus", Annotated[Literal["added", "changed", "unchanged"], Meaning("Whether a source was new or changed.")]

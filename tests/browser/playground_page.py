@@ -66,13 +66,10 @@ class Playground:
         await self.page.locator("#options-reset").click()
 
     async def search(self, query: str, **controls: str) -> Locator:
-        """Types a query, sets selects and radio buttons by name, presses Enter; the cards of the hits."""
+        """Types a query, sets selects by name, presses Enter; the cards of the hits."""
         await self.page.locator(".ranking").evaluate("(panel, open) => panel.open ||= open", bool(controls))
         for name, value in controls.items():
-            if name == "depth":
-                await self.page.locator(f"[name=depth][value={value}]").check(force=True)
-            else:
-                await self.page.locator(f"select[name={name}]").select_option(value)
+            await self.page.locator(f"select[name={name}]").select_option(value)
         await self.page.locator("#query").fill(query)
         async with self.page.expect_response("**/api/rag/search"):
             await self.page.locator("#query").press("Enter")

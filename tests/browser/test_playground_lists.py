@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import httpx
@@ -76,57 +75,32 @@ async def test_documents_are_searched_filtered_and_sorted_and_the_address_keeps_
     await page.locator("#documents").get_by_text("Note 050").wait_for()
 
 
-async def test_selected_documents_of_all_pages_are_deleted_and_what_fails_is_said_and_can_be_repeated(
+async def test_selected_documents_are_deleted_and_what_fails_is_said_and_can_be_repeated(
     page: Page, client: httpx.AsyncClient
 ) -> None:
-    documents = [
-        {
-            "uri": f"gone/{number}",
-            "title": f"Gone {number}",
-            "content": f"Sand {number}.",
-            "created_at": f"2025-01-01T00:00:{number:02}Z",
-        }
-        for number in range(60)
-    ]
+    documents = [{"uri": f"gone/{number}", "title": f"Gone {number}", "content": "Sand."} for number in range(3)]
     (await client.post("documents", json=documents)).raise_for_status()
-    sent: list[int] = []
 
-    async def failing_once(route: Route) -> None:
-        sent.append(len(json.loads(route.request.post_data or "")["filters"]["document_ids"]))
-        if len(sent) == 2:
-            problem = {"status": 503, "title": "Overloaded", "detail": "Too much at once.", "code": "overloaded"}
-            await route.fulfill(status=503, json=problem)
-        else:
-            await route.continue_()
+    async def failing(route: Route) -> None:
+        problem = {"status": 503, "title": "Overloaded", "detail": "Too much at once.", "code": "overloaded"}
+        await route.fulfill(status=503, json=problem)
 
-    await page.route("**/documents/delete", failing_once)
     await page.goto(f"{page.url.partition('#')[0]}#documents?query=gone")
-    await page.locator("#documents").get_by_text("Gone 59").wait_for()
-    first, third = page.get_by_label("Select Gone 59"), page.get_by_label("Select Gone 57")
-    await first.check()
-    await third.click(modifiers=["Shift"])
+    await page.get_by_label("Select Gone 1").check()
+    assert await page.locator("#documents-bulk [role=status]").inner_text() == "1 selected"
+    await page.get_by_label("Select this page").check()
     assert await page.locator("#documents-bulk [role=status]").inner_text() == "3 selected"
-    await page.get_by_role("button", name="Select all that match").click()
-    await page.get_by_text("60 selected").wait_for()
-    (gone,) = (await client.get("documents", params={"uri": "gone/59"})).json()["documents"]
+    (gone,) = (await client.get("documents", params={"uri": "gone/2"})).json()["documents"]
     await client.delete(f"documents/{gone['document_id']}")
     await page.get_by_role("button", name="Delete selected").click()
-    assert await page.locator("#confirm-text").inner_text() == "60 documents with their chunks are removed for good."
-    await page.get_by_role("button", name="Cancel", exact=True).click()
-    assert sent == []
+    assert await page.locator("#confirm-text").inner_text() == "3 documents with their chunks are removed for good."
+    await page.route("**/documents/delete", failing, times=1)
+    await page.get_by_role("button", name="Delete 3 documents").click()
+    await page.get_by_text("Too much at once.").wait_for()
     await page.get_by_role("button", name="Delete selected").click()
-    await page.get_by_role("button", name="Delete 60 documents").click()
-    await page.locator("#documents-deletion .problem").wait_for()
-    assert await page.locator("#documents-deletion p").inner_text() == (
-        "49 of 60 deleted. 1 was gone already. 10 are still stored and still selected."
-    )
-    assert await page.locator("#documents-deletion li").all_inner_texts() == ["10 not deleted: Too much at once."]
-    await page.locator("#documents-deletion > :focus").wait_for()
-    await page.get_by_role("button", name="Delete selected").click()
-    await page.get_by_role("button", name="Delete 10 documents").click()
-    await page.get_by_text("10 of 10 deleted.").wait_for()
-    await page.get_by_text("No document matches.").wait_for()
-    assert sent == [50, 10, 10]
+    await page.get_by_role("button", name="Delete 3 documents").click()
+    await page.get_by_text("2 of 3 deleted.").wait_for()
+    assert await page.locator("#documents .row").count() == 0
 
 
 async def test_entities_are_added_changed_merged_found_with_their_documents_and_deleted(
@@ -160,8 +134,7 @@ async def test_entities_are_added_changed_merged_found_with_their_documents_and_
     assert await page.get_by_role("button", name="Merge", exact=True).is_disabled()
     await page.get_by_label("Select Ben Okafor").check()
     await page.get_by_role("button", name="Merge", exact=True).click()
-    assert await page.locator("#merge-choices label:first-child").inner_text() == "Ben Okafor person, rigger"
-    await page.locator("#merge-dialog").get_by_role("button", name="Merge").click()
+    await page.get_by_role("button", name="Merge into Ben Okafor").click()
     await page.get_by_text("Merged 2 entities into Ben Okafor.").wait_for()
     await page.locator("#entities .row", has_text="also bokafor, B. Okafor").wait_for()
     rope = {"uri": "rope.md", "content": "Ben Okafor spliced the rope."}
@@ -177,14 +150,14 @@ async def test_entities_are_added_changed_merged_found_with_their_documents_and_
     await page.get_by_text("Deleted Ben Okafor.").wait_for()
 
 
-async def test_jobs_show_their_progress_their_files_by_format_with_refusals_and_are_cancelled(
+async def test_jobs_show_their_progress_and_refusals_and_are_cancelled(
     page: Page, client: httpx.AsyncClient, shelf: Path
 ) -> None:
     for name, text in {"a.md": "# Lime", "b.csv": "id,text\n1,Sand\n2,Clay", "bad.pdf": "%PDF-1.7 damaged"}.items():
         (shelf / name).write_text(text)
     added = (await client.post("sources", json={"path": str(shelf), "name": "Shelf"})).raise_for_status().json()
     async with (
-        httpx.AsyncClient() as other,
+        httpx.AsyncClient(headers=client.headers) as other,
         other.stream("GET", client.base_url.join(f"jobs/{added['job_id']}/events")) as ended,
     ):
         await ended.aread()
@@ -193,21 +166,16 @@ async def test_jobs_show_their_progress_their_files_by_format_with_refusals_and_
     await row.wait_for()
     text = await row.inner_text()
     assert "3 of 3 files" in text
-    assert "documents and" in text
-    assert "chunks per second" in text
     await row.locator("summary").first.click()
-    await row.locator("table tbody tr").nth(2).wait_for()
-    counts = {tuple((await each.inner_text()).split()) for each in await row.locator("tbody tr").all()}
-    assert counts == {("markdown", "1", "1", "1", "0"), ("csv", "1", "2", "2", "0"), ("pdf", "1", "0", "0", "1")}
-    assert "bad.pdf The PDF is damaged" in await row.locator(".refusals").inner_text()
+    await row.locator("li", has_text="bad.pdf The PDF is damaged").wait_for()
+    assert "1 failed" in await row.locator(".fold-body .note").inner_text()
     await client.delete(f"sources/{added['source_id']}")
 
     job = (await client.get(f"jobs/{added['job_id']}")).json()
     cancelled: list[str] = []
 
     async def running(route: Route) -> None:
-        progress = {"done": 10, "total": 40, "unit": "files", "step": "store", "documents": 20, "chunks": 30}
-        progress |= {"seconds": 10, "stages": {"model": 7, "parsing": 2}}
+        progress = {"done": 10, "total": 40, "unit": "files", "step": "store", "seconds": 10}
         shown = [] if cancelled else [{**job, "status": "running", "progress": progress}]
         await route.fulfill(json={"jobs": shown, "next_cursor": None})
 
@@ -219,9 +187,7 @@ async def test_jobs_show_their_progress_their_files_by_format_with_refusals_and_
     await page.route("**/cancel", cancel)
     await page.locator("#jobs-status").select_option("running")
     await page.locator("#jobs progress").wait_for()
-    assert await page.locator(".job-progress").inner_text() == (
-        "storing: 10 of 40 files, 2 documents and 3 chunks per second, mostly model (70%), about 30 s left"
-    )
+    assert await page.locator(".job-progress").inner_text() == "storing: 10 of 40 files, about 30 s left"
     await page.get_by_role("button", name="Cancel: Synchronise a source").click()
     await page.get_by_role("button", name="Cancel the job").click()
     await page.locator("#jobs-message", has_text="The job has ended already: done.").wait_for()
@@ -229,7 +195,7 @@ async def test_jobs_show_their_progress_their_files_by_format_with_refusals_and_
     assert cancelled == [f"POST {added['job_id']}/cancel"]
 
 
-async def test_uploads_are_sent_in_order_with_sizes_checked_first_summed_up_by_format_and_cleared(
+async def test_uploads_are_sent_in_order_with_sizes_checked_first_and_cleared(
     page: Page, tmp_path: Path, client: httpx.AsyncClient
 ) -> None:
     folder = tmp_path / "kept"
@@ -244,10 +210,9 @@ async def test_uploads_are_sent_in_order_with_sizes_checked_first_summed_up_by_f
     await page.get_by_text("3 of 4 files are stored. 2 hidden or generated ones are left out.").wait_for()
     shown = await page.locator("#uploads strong").all_inner_texts()
     assert shown == ["kept/n2.md", "kept/n10.md", "kept/sub/bad.pdf", "kept/sub/rows.csv"]
-    summary = page.locator("#uploads-summary")
-    counts = {tuple((await each.inner_text()).split()) for each in await summary.locator("tbody tr").all()}
-    assert counts == {("markdown", "2", "2", "2", "0"), ("csv", "1", "2", "2", "0"), ("pdf", "1", "0", "0", "1")}
-    assert "kept/sub/bad.pdf The PDF is damaged" in await summary.locator(".refusals").inner_text()
+    await (
+        page.locator("#uploads .row[data-state=failed]", has_text="kept/sub/bad.pdf").get_by_text("damaged").wait_for()
+    )
     assert len(sent) == 4
     await page.evaluate(
         """() => {
@@ -263,7 +228,6 @@ async def test_uploads_are_sent_in_order_with_sizes_checked_first_summed_up_by_f
     assert len(sent) == 4, "a file that is too large is not sent"
     await page.get_by_role("button", name="Clear", exact=True).click()
     assert await page.locator("#uploads .row").count() == 0
-    assert await summary.inner_text() == ""
     assert await page.locator("#uploading").is_hidden()
 
 

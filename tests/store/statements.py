@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 
 from app.store.connection import sql
 from app.store.multihop import links
-from app.store.search import passages, recall
+from app.store.search import recall
 
-COMPOSED = (recall.HYBRID, passages.RANKS_OF_CHUNK, links.NAMES)
+COMPOSED = (recall.HYBRID, links.NAMES)
 """The names of the files of each statement that is composed of CTEs; the last is that of the statement."""
 
 

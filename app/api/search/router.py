@@ -12,7 +12,6 @@ from app.api.access import auth
 from app.api.bodies import bodies, replies
 from app.api.edge import admission
 from app.api.problems import problems
-from app.api.search.placement_models import PlacementAnswer, WhyRequest
 from app.api.search.search_models import EntitySearchRequest
 from app.api.search.search_responses import EntitySearchResponse, SearchAnswer, response_of
 from app.concurrency.limiter import Turn
@@ -25,6 +24,7 @@ from app.pipelines.requests.similar_request import SimilarRequest
 from app.pipelines.running.services import Services
 from app.pipelines.search import similar
 from app.pipelines.why import why
+from app.pipelines.why.models import Placement, WhyRequest
 from app.shapes import Answer
 
 router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.SearchRoute, responses=problems.AUTHENTICATED)
@@ -127,8 +127,8 @@ async def find_about(
     "/search/why",
     operation_id="explain_placement",
     summary="Explain why a passage is not in an answer",
-    response_model=PlacementAnswer,
-    responses=problems.SEARCH,
+    response_model=Placement,
+    responses={**problems.SEARCH, **problems.responses(404)},
 )
 async def explain_placement(
     body: Annotated[WhyRequest, Body(openapi_examples=_WHY_EXAMPLES)],
@@ -136,15 +136,14 @@ async def explain_placement(
     user_id: auth.Searcher,
     use: auth.ReadUse,
 ) -> Response:
-    """Where a passage stands in a search: its exact rank in each leg, and the step that keeps it out of the answer.
+    """Where a passage stands in a search: its rank and score in each leg, and what keeps it out of the answer.
 
-    `changes` bring it in; they are tested by running the search with them. Takes several times as long as the search.
+    `change` brings it in, or nearer where more than one thing keeps it out.
     """
     check_vector(body, use)
-    placement = await admission.in_turn(request, user_id, partial(why.run, body, body.passage, user_id, use))
-    request.state.timings = placement.timings
-    size = replies.HIT_COST * (1 + len(placement.steps))
-    return await replies.json(size, partial(PlacementAnswer.of, placement))
+    placement, timings = await admission.in_turn(request, user_id, partial(why.run, body, user_id, use))
+    request.state.timings = timings
+    return await replies.json(replies.HIT_COST, lambda: placement)
 
 
 @router.post(

@@ -59,8 +59,7 @@ async def _root(request: Request) -> Response:
 async def _signals(_: Request) -> Response:
     """A module with what people call each signal of a search over several hops."""
     labels = {signal.name: signal.label for signal in signals.SIGNALS}
-    of_headings = {name: link.heading_label for name, link in signals.LINKS.items() if link.heading_label}
-    return _module(SIGNALS=labels, HEADINGS=of_headings)
+    return _module(SIGNALS=labels)
 
 
 async def _levels(_: Request) -> Response:
@@ -72,10 +71,7 @@ async def _folder_names(_: Request) -> Response:
     """A module with the names of folders and files that are left out of a folder."""
     return _module(
         VENDORED=sorted(folder_names.VENDORED),
-        VENDORED_WITH=dict(folder_names.VENDORED_WITH),
         GENERATED=sorted(folder_names.GENERATED),
-        GENERATED_BESIDE=dict(folder_names.GENERATED_BESIDE),
-        MARKERS=list(folder_names.MARKERS),
         LOCKS=sorted(folder_names.LOCKS),
         SYSTEM=sorted(folder_names.SYSTEM),
         ENDINGS=folder_names.ENDINGS,

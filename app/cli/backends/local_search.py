@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from app.api.documents.facet_models import MetadataKey, MetadataKeys
 from app.api.search.feedback_models import FeedbackRequest, FeedbackResult
-from app.api.search.placement_models import PlacementAnswer, WhyRequest
 from app.api.search.search_models import EntitySearchRequest
 from app.api.search.search_responses import EntitySearchResponse, response_of
 from app.api.search.synonym_models import StoredGroup, StoredSynonyms, SynonymCounts, Synonyms
@@ -19,6 +18,7 @@ from app.pipelines.running.services import Services
 from app.pipelines.search import feedback
 from app.pipelines.search import synonyms as synonym_pipeline
 from app.pipelines.why import why as why_pipeline
+from app.pipelines.why.models import WhyRequest
 from app.shapes import FacetQuery
 from app.store.connection.transactions import Database
 
@@ -36,9 +36,8 @@ async def search_multihop(request: Body, user_id: str, services: Services) -> An
 
 async def why(request: Body, user_id: str, services: Services) -> Answer:
     """Where a passage stands in a search."""
-    asked = requests.read(WhyRequest, request)
-    placement = await why_pipeline.run(asked, asked.passage, user_id, services)
-    return PlacementAnswer.of(placement).model_dump(mode="json")
+    placement, _ = await why_pipeline.run(requests.read(WhyRequest, request), user_id, services)
+    return placement.model_dump(mode="json")
 
 
 async def search_entities(request: Body, user_id: str, services: Services) -> Answer:

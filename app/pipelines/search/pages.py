@@ -50,7 +50,8 @@ class PageRequest:
 
     `minute` is the time of the first page, in minutes since 1970. `version` and `before` are those of the cursor: the
     user's version and the digest of the results before the page; None on the first page. With `group_size`, a result is
-    a document with up to that many further chunks; with `collapse`, duplicates of a result are none.
+    a document with up to that many further chunks; with `collapse`, duplicates of a result are none. `is_whole`: the
+    page has the results of all pages.
     """
 
     digest: bytes
@@ -61,6 +62,7 @@ class PageRequest:
     offset: int = 0
     version: int | None = None
     before: bytes | None = None
+    is_whole: bool = False
 
     @property
     def moment(self) -> int:
@@ -75,7 +77,7 @@ class PageRequest:
     @property
     def reads_further(self) -> bool:
         """Whether the statement is run again for a page that the hits of the search do not fill."""
-        return self.offset > 0 or self.is_merged
+        return self.offset > 0 or self.is_merged or self.is_whole
 
     @property
     def is_merged(self) -> bool:

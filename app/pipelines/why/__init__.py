@@ -1,4 +1,4 @@
-"""Explains where a passage stands in a search, what keeps it out, and which changes bring it in.
+"""Explains where a passage stands in a search, what keeps it out of the answer, and what brings it in.
 
 Entry: `why.run`. No other folder of `pipelines` imports it.
 """

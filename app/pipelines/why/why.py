@@ -1,13 +1,14 @@
-"""Explains where a passage stands in a search, what keeps it out of the answer, and which changes bring it in.
+"""Explains where a passage stands in a search, what keeps it out of the answer, and what brings it in.
 
-The search is run as it is asked. Then the first obstacle is removed and the search is run again, until the passage is
-returned: so the changes are tested by the search itself.
+The search is run as it is asked. If filters, exclusions or conditions leave the passage out, it is run once more
+without these, so that the passage is among its candidates. Everything else is read from the run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
 from uuid import UUID
 
 from app import errors
@@ -19,172 +20,248 @@ from app.pipelines.running import model_switch
 from app.pipelines.running.context import SearchContext
 from app.pipelines.running.services import Services
 from app.pipelines.search import search
-from app.pipelines.why import obstacles, passage_facts, passage_steps, trials
-from app.pipelines.why.obstacles import Case
-from app.pipelines.why.trials import AnsweredSearch
-from app.shapes import FilterPart, PassageKey, Placement, QueryChange, Remedy, StepResult, uris
-from app.store.connection.transactions import retry_read
-from app.store.search import passages
+from app.pipelines.search.completion import Completion
+from app.pipelines.why import placed_search
+from app.pipelines.why.models import Placement, WhyRequest
+from app.pipelines.why.placed_search import PlacedPassage, SearchRun
+from app.ranking import confidence
+from app.shapes import Answer, Candidate, Filters, KeptOutBy, LexicalQuery, OrderingStep, Vector, limits, uris
+from app.shapes.conditions import EMPTY
+from app.store.connection.transactions import Reading, retry_read
+from app.store.documents import chunks, selections
+from app.store.filters import filters
+from app.store.search import recall
+from app.text.queries import grammar
 
-MAX_TRIALS = 8
-"""Searches that are run to find the changes."""
+Change = Mapping[str, Any]
+
+_WITHOUT: Mapping[OrderingStep, Change] = {
+    "guidance": {"ranking.guidance.mode": "off", "ranking.guidance.boost": False},
+    "rerank": {"ranking.rerank": "none"},
+    "recency": {"ranking.recency": None},
+    "mmr": {"ranking.mmr": False},
+}
+_NAMES_OF_GROUPS = {"any_of": "any", "all_of": "all", "negated": "not"}
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """What keeps a passage out, the reason, and the change of the request without it; None if there is none."""
+
+    code: KeptOutBy
+    reason: str
+    change: Change | None
 
 
 @model_switch.repeated
 async def run(
-    query: SearchRequest, passage: PassageKey, user_id: str, services: Services, turn: Released = UNLIMITED
-) -> Placement:
-    """Explain the passage in a search; that of a document is its best placed chunk. Raises what the search raises."""
+    query: WhyRequest, user_id: str, services: Services, turn: Released = UNLIMITED
+) -> tuple[Placement, Mapping[str, float]]:
+    """Explain the passage in a search, and return the timings; that of a document is its best placed chunk.
+
+    Raises NotFound if it is not stored, BadRequest for a cursor, and what the search raises.
+    """
     search.check(query, services)
     if query.cursor is not None:
         raise errors.BadRequest("The explanation is about all pages: leave cursor out.", field="cursor")
     context = SearchContext(services, user_id, turn)
     with context.timed("total"):
-        chunk_ids = await _chunk_ids(passage, context)
-        if not chunk_ids:
-            return _not_found(query, passage, context)
-        place = await _over_hops(query, chunk_ids, context) if query.depth != "fast" else None
-        query = query.completed(mode="auto")
-        if place is not None and place.rank is not None:
-            chunk_ids = [place.chunk_id]
-        case = await _case(await _answered(query, context), chunk_ids, context)
-        if case is None:
-            return _not_found(query, passage, context)
-        placement = await _explained(case, passage, context)
-    placement = replace(placement, timings=context.timings)
-    return placement if place is None else _with_hops(placement, place)
+        chunk_ids = await _find(query, context)
+        answer = await depth.run(query, user_id, services, turn) if query.depth != "fast" else None
+        one_search = query.completed(mode="auto")
+        if answer is None or answer.depth == "fast":
+            return await _explain(one_search, chunk_ids, context), context.timings
+        return await _explain_hops(answer, one_search, chunk_ids, context), context.timings
 
 
 @retry_read
-async def _chunk_ids(passage: PassageKey, context: SearchContext) -> list[UUID]:
-    """The chunks of the passage; none if it is not stored."""
-    named = [None] if passage.uri is None else uris.spellings(passage.uri)
-    with context.timed("find"):
-        async with context.services.db.searching(context.user_id) as reading:
-            for uri in named:
-                found = await passages.chunk_ids(
-                    reading,
-                    chunk_id=passage.chunk_id,
-                    document_id=passage.document_id,
-                    identity=None if uri is None else document_drafts.uri_identity(uri),
-                )
-                if found:
-                    return found
-    return []
+async def _find(query: WhyRequest, context: SearchContext) -> list[UUID]:
+    """The chunks of the passage. Raises NotFound."""
+    async with context.services.db.searching(context.user_id) as db:
+        for uri in [None] if query.uri is None else uris.spellings(query.uri):
+            identity = None if uri is None else document_drafts.uri_identity(uri)
+            found = await chunks.ids(db, chunk_id=query.chunk_id, document_id=query.document_id, identity=identity)
+            if found:
+                return found
+    raise errors.NotFound("No such passage.")
 
 
-def _not_found(query: SearchRequest, passage: PassageKey, context: SearchContext) -> Placement:
-    return Placement("not_found", passage, query.limit, timings=context.timings)
+async def _explain_hops(
+    answer: Answer, query: SearchRequest, chunk_ids: Sequence[UUID], context: SearchContext
+) -> Placement:
+    """The explanation of a passage in an answer over several hops."""
+    for rank, result in enumerate(answer.hits, 1):
+        for hit in (result, *result.more):
+            if hit.candidate.chunk_id in chunk_ids:
+                placed = await _explain(query, [hit.candidate.chunk_id], context)
+                reason = f"Hop {hit.hop} found it: it is number {rank}."
+                found = {"found": True, "rank": rank, "kept_out_by": None, "change": None, "reason": reason}
+                return placed.model_copy(update=found)
+    placed = await _explain(query, chunk_ids, context)
+    single: Change = {"depth": "fast", **({} if query.ranking.hops is None else {"ranking.hops": None})}
+    if not placed.found:
+        return placed.model_copy(update={"change": {**single, **(placed.change or {})}})
+    reason = f"One search returns it as number {placed.rank}, but the search over several hops does not."
+    return placed.model_copy(update={"found": False, "kept_out_by": "hops", "reason": reason, "change": single})
 
 
-async def _case(answered: AnsweredSearch, chunk_ids: Sequence[UUID], context: SearchContext) -> Case | None:
-    """The best placed of the chunks in a search; None if it was deleted meanwhile."""
-    with context.timed("candidates"):
-        trial = await trials.completed(answered)
-    facts = await passage_facts.read(trial, chunk_ids, context)
-    return None if facts is None else Case(trial, facts)
-
-
-async def _answered(query: SearchRequest, context: SearchContext) -> AnsweredSearch:
-    with context.timed("search"):
-        return await trials.run(query, SearchContext(context.services, context.user_id, context.turn))
-
-
-async def _explained(case: Case, passage: PassageKey, context: SearchContext) -> Placement:
-    verdict, hit = obstacles.verdict(case), case.completed
-    remedy = Remedy() if verdict == "returned" else await _remedy(case, context)
+async def _explain(query: SearchRequest, chunk_ids: Sequence[UUID], context: SearchContext) -> Placement:
+    """The explanation of the best placed of some chunks in one search."""
+    run = await placed_search.run(query, context)
+    chunk_ids, obstacles, in_scope = await _read_scope(run, chunk_ids, context)
+    can_enter = all(one.change for one in obstacles)
+    if obstacles and can_enter:
+        run = await placed_search.run(in_scope, context)
+    passage = await _place(run, chunk_ids, context)
+    if can_enter and (further := _find_obstacle(passage)):
+        obstacles.append(further)
+    first = obstacles[0] if obstacles else None
     return Placement(
-        verdict=verdict,
-        passage=passage,
-        limit=case.trial.query.limit,
-        chunk=case.facts.chunk,
-        rank=case.rank,
-        score=hit.candidate.score if hit else None,
-        relevance=hit.relevance if hit else None,
-        legs=case.facts.legs,
-        added_by=case.added_by,
-        steps=tuple(passage_steps.of(case)),
-        remedy=remedy,
-        degraded=tuple(case.trial.context.degraded),
-        relaxed=tuple(case.trial.context.relaxed),
+        found=first is None,
+        rank=passage.rank,
+        kept_out_by=first.code if first else None,
+        reason=first.reason if first else f"It is number {passage.rank}.",
+        change={field: value for one in obstacles for field, value in (one.change or {}).items()} or None,
+        legs=passage.legs(),
+        steps=list(passage.steps()),
+        chunk_id=passage.chunk.chunk_id,
+        document_id=passage.chunk.document_id,
+        title=passage.chunk.title,
+        uri=passage.chunk.uri,
     )
 
 
-async def _remedy(first: Case, context: SearchContext) -> Remedy:
-    """The changes that remove one obstacle after the other, until the passage is returned or nothing can be changed.
-
-    Nothing is tried with a re-ranking provider, which every trial would call.
-    """
-    if first.trial.query.ranking.rerank == "provider":
-        return Remedy(is_tried=False)
-    changes: dict[tuple[str, FilterPart | None], QueryChange] = {}
-    case = first
-    for _ in range(MAX_TRIALS):
-        looser = obstacles.looser(case)
-        if looser is None:
-            break
-        changes |= {(change.field, change.filter): change for change in looser.changes}
-        if _is_certain(case, looser.query):
-            return Remedy(tuple(changes.values()), case.rank, is_enough=True)
-        answered = await _answered(looser.query, context)
-        rank = trials.position(answered.page.hits, first.facts.chunk_id)
-        if rank is not None:
-            return Remedy(tuple(changes.values()), rank, is_enough=True)
-        further = await _case(answered, [first.facts.chunk_id], context)
-        if further is None:
-            return Remedy()
-        case = further
-    if case.rank is None:
-        changes.pop(("mode", None), None)
-    return Remedy(tuple(changes.values()), case.rank if changes else None)
-
-
-def _is_certain(case: Case, longer: SearchRequest) -> bool:
-    """Whether the query returns the passage without a trial: only its limit differs, on which no order depends."""
-    query, rank = case.trial.query, case.rank
-    return (
-        query.changed(limit=longer.limit) == longer
-        and rank is not None
-        and rank <= longer.limit
-        and obstacles.is_prefix_stable(case.trial)
-    )
+@retry_read
+async def _read_scope(
+    run: SearchRun, chunk_ids: Sequence[UUID], context: SearchContext
+) -> tuple[Sequence[UUID], list[Obstacle], SearchRequest]:
+    """The chunks to explain, which are those in scope if any is, what leaves them out, and the query without that."""
+    query, excluded = run.query, run.request.exclude_chunk_ids
+    passed, obstacles = list[Filters](), list[Obstacle]()
+    async with context.services.db.searching(context.user_id) as db:
+        alone = Filters(document_ids=((await _read(db, chunk_ids[0])).document_id,))
+        for path, condition in _conditions(query.filters):
+            if await selections.page(db, filters.both(alone, condition), after=None, limit=1):
+                passed.append(condition)
+            else:
+                obstacles.append(Obstacle("filters", f"{path} leaves it out.", {path: None}))
+        query = query.changed(filters=Filters(all_of=tuple(passed)) if passed else Filters())
+        left = [one for one in chunk_ids if one not in excluded]
+        if not left:
+            left, others = list(chunk_ids), [one for one in excluded if one not in chunk_ids]
+            obstacles.append(Obstacle("exclude_chunk_ids", "Its id is excluded.", {"exclude_chunk_ids": others}))
+            query = query.changed(exclude_chunk_ids=others)
+        failing = await recall.failing_conditions(db, left, run.request.lexical or LexicalQuery(EMPTY))
+        if not failing.issuperset(left):
+            return [one for one in left if one not in failing], obstacles, query
+        words = run.ranking.candidates.recalled.parsed.words
+        reason = await _failing_condition(db, run, left[0])
+        obstacles.append(Obstacle("query", reason, {"query": words} if words else None))
+        return left, obstacles, query.changed(query=words)
 
 
-@dataclass(frozen=True, slots=True)
-class _HopPlace:
-    """The place of a passage in an answer over several hops: its rank, if it is returned."""
+def _conditions(given: Filters) -> Iterator[tuple[str, Filters]]:
+    """The conditions of filters one by one, each with its path in a request; a group is one condition."""
+    for key, value in (given.metadata or {}).items():
+        yield f"filters.metadata.{key}", Filters(metadata={key: value})
+    for field in fields(given):
+        value = getattr(given, field.name)
+        if value is not None and field.name != "metadata":
+            yield f"filters.{_NAMES_OF_GROUPS.get(field.name, field.name)}", Filters(**{field.name: value})
 
-    chunk_id: UUID
-    rank: int | None
-    score: float | None = None
-    relevance: float | None = None
+
+async def _failing_condition(db: Reading, run: SearchRun, chunk_id: UUID) -> str:
+    """Says which is the first condition of the query that the chunk does not meet."""
+    lexical, parsed = run.request.lexical or LexicalQuery(EMPTY), run.ranking.candidates.recalled.parsed
+    required = zip((*parsed.required, *parsed.phrases), lexical.strict, strict=False)
+    excluded = zip(parsed.excluded, lexical.excluded, strict=False)
+    named = [(f'It lacks "{word}".', LexicalQuery(EMPTY, strict=(text,))) for word, text in required]
+    named += [(f'It contains "{word}".', LexicalQuery(EMPTY, excluded=(text,))) for word, text in excluded]
+    named += [(f"It fails {grammar.written(one)}.", LexicalQuery(EMPTY, groups=(one,))) for one in lexical.groups]
+    failing = [reason for reason, condition in named if await recall.failing_conditions(db, [chunk_id], condition)]
+    return next(iter(failing), "It does not meet the conditions of the query.")
 
 
-async def _over_hops(query: SearchRequest, chunk_ids: Sequence[UUID], context: SearchContext) -> _HopPlace | None:
-    """The place in the answer over several hops; None if the question is answered by one search."""
-    with context.timed("hops"):
-        answer = await depth.run(query, context.user_id, context.services, context.turn)
-    if answer.depth != "thorough":
+async def _read(db: Reading, chunk_id: UUID, vector: Vector | None = None) -> Candidate:
+    """A chunk with its cosine to the vector. Raises NotFound if it was deleted meanwhile."""
+    stored = (await chunks.by_id(db, [chunk_id], vector=vector)).get(chunk_id)
+    if stored is None:
+        raise errors.NotFound("No such passage.")
+    return replace(stored[0], cosine=stored[1])
+
+
+@retry_read
+async def _place(run: SearchRun, chunk_ids: Sequence[UUID], context: SearchContext) -> PlacedPassage:
+    """The best placed of some chunks of a document, or the first of them if none has a place."""
+    async with context.services.db.searching(context.user_id) as db:
+        return PlacedPassage(run, await _read(db, run.first_of(set(chunk_ids)) or chunk_ids[0], run.request.vector))
+
+
+def _find_obstacle(passage: PlacedPassage) -> Obstacle | None:
+    """What keeps out a passage that is in scope; None if it is in the answer."""
+    rank, is_candidate = passage.rank, any(leg.is_candidate for leg in passage.legs().values())
+    if not (is_candidate or passage.hit):
+        return _not_a_candidate(passage)
+    if rank is None:
+        return _repeats(passage) or _below_minimum(passage) or _grouped_out(passage) or _not_a_candidate(passage)
+    return _beyond(passage, rank) if rank > passage.run.query.limit else None
+
+
+def _not_a_candidate(passage: PlacedPassage) -> Obstacle:
+    """What makes it a candidate: the most candidates, of which its place is known; no change beyond these."""
+    query, place = passage.run.query, passage.place
+    reason = f"No leg has it among its {passage.run.request.candidates} candidates."
+    if place is None:
+        return Obstacle("candidates", reason, {"mode": "auto"} if query.mode == "lexical" else None)
+    return Obstacle("candidates", reason, {"ranking.candidates": limits.MAX_CANDIDATES, **passage.longer(place)})
+
+
+def _beyond(passage: PlacedPassage, rank: int) -> Obstacle:
+    """The last step that has moved the passage beyond the limit, or the limit if none has."""
+    for one in reversed(list(passage.steps())):
+        if one.rank_before <= passage.run.query.limit < one.rank_after:
+            reason = f"The step {one.step} moves it from number {one.rank_before} to {one.rank_after}."
+            return Obstacle(one.step, reason, _WITHOUT[one.step])
+    return Obstacle("limit", f"It is number {rank}, beyond the limit.", passage.longer(rank) or None)
+
+
+def _repeats(passage: PlacedPassage) -> Obstacle | None:
+    """The result that the passage repeats, if duplicates are collapsed."""
+    for rank, result in enumerate(passage.run.results, 1):
+        if any(one.chunk_id == passage.chunk.chunk_id for hit in (result, *result.more) for one in hit.duplicates):
+            reason = f'It repeats number {rank}, "{result.candidate.title}".'
+            return Obstacle("collapse", reason, {"collapse": "off", **passage.longer(passage.place)})
+    return None
+
+
+def _below_minimum(passage: PlacedPassage) -> Obstacle | None:
+    """The first minimum that a candidate does not reach."""
+    given, hit = passage.run.query.ranking, passage.hit
+    if hit is None:
+        leg, least = passage.legs().get("vector"), given.min_vector_score
+        score = leg.score if leg and leg.is_candidate else None
+        if least is not None and (score is None or score < least):
+            return _below(passage, "min_vector_score", "min_rrf_score")
+        return None if given.min_rrf_score is None else _below(passage, "min_rrf_score")
+    whole = Completion.of(passage.run.ranking.candidates).complete(hit)
+    if given.min_confidence is not None and not confidence.at_least(whole.confidence, given.min_confidence):
+        return _below(passage, "min_confidence", "min_relevance")
+    is_less = given.min_relevance is not None and (whole.relevance or 0.0) < given.min_relevance
+    return _below(passage, "min_relevance") if is_less else None
+
+
+def _below(passage: PlacedPassage, code: KeptOutBy, *others: KeptOutBy) -> Obstacle:
+    """A minimum that the passage does not reach, and the request without it and others that it may not reach."""
+    given = passage.run.query.ranking
+    change = {f"ranking.{name}": None for name in (code, *others) if getattr(given, name) is not None}
+    reason = f"It is below ranking.{code}, which is {getattr(given, code)}."
+    return Obstacle(code, reason, {**change, **passage.longer(passage.place)})
+
+
+def _grouped_out(passage: PlacedPassage) -> Obstacle | None:
+    """The result of the document that has no room for the passage, if results are grouped."""
+    size = passage.run.query.group_size
+    if size is None or passage.hit is None:
         return None
-    wanted = set(chunk_ids)
-    for rank, hit in enumerate(answer.hits, 1):
-        for one in (hit, *hit.more):
-            if one.candidate.chunk_id in wanted:
-                return _HopPlace(one.candidate.chunk_id, rank, one.candidate.score, one.relevance)
-    return _HopPlace(chunk_ids[0], None)
-
-
-def _with_hops(placement: Placement, place: _HopPlace) -> Placement:
-    """The explanation of the one search, after whether the search over several hops returned the passage."""
-    step = StepResult("depth", place.rank is not None, place.rank, placement.limit)
-    placement = replace(placement, steps=(step, *placement.steps))
-    if place.rank is None:
-        return replace(placement, verdict="hops_out") if placement.verdict == "returned" else placement
-    return replace(
-        placement,
-        verdict="returned",
-        rank=place.rank,
-        score=place.score,
-        relevance=place.relevance,
-        remedy=Remedy(),
-    )
+    reason = f"The result of its document has {size + 1} better passages."
+    return Obstacle("group", reason, {"ranking.group": None, **passage.longer(passage.place)})

@@ -28,6 +28,19 @@ async def by_id(
     return {row.chunk_id: _with_similarity(row) for row in rows}
 
 
+async def ids(db: Reading, *, chunk_id: UUID | None, document_id: UUID | None, identity: bytes | None) -> list[UUID]:
+    """The chunks of a document by its id or identity in their order, or the one chunk if it is stored."""
+    query = sa.select(_c.chunk_id).where(_c.user_id == db.user_id)
+    if chunk_id is not None:
+        query = query.where(_c.chunk_id == chunk_id)
+    elif document_id is not None:
+        query = query.where(_c.document_id == document_id)
+    else:
+        named = sa.select(_d.document_id).where(_d.user_id == db.user_id, _d.identity == identity)
+        query = query.where(_c.document_id == named.scalar_subquery())
+    return list(await db.scalars(query.order_by(_c.chunk_index)))
+
+
 async def best_of_documents(
     db: Reading, request: HybridRequest, document_ids: Sequence[UUID], *, limit: int
 ) -> list[Candidate]:

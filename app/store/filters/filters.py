@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -41,30 +41,6 @@ class _Condition:
     of_document: bool = False
     of_source: bool = False
     of_moments: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class NamedCondition:
-    """One condition of filters: the field and the key of metadata that it is of, what it demands, and its JSON path."""
-
-    field: str
-    key: str | None
-    needed: Any
-    path: str
-
-
-def named_conditions(filters: Filters) -> Iterator[NamedCondition]:
-    """The conditions of filters one by one; a group is one condition."""
-    for key, value in (filters.metadata or {}).items():
-        yield NamedCondition("metadata", key, value, _whole_path(Filters(metadata={key: value})))
-    for field in fields(filters):
-        value = getattr(filters, field.name)
-        if value is not None and field.name != "metadata":
-            yield NamedCondition(field.name, None, value, _whole_path(Filters(**{field.name: value})))
-
-
-def _whole_path(filters: Filters) -> str:
-    return json_paths.path([_all(filters).predicate])
 
 
 def restriction(filters: Filters, *, shows_entities: bool = False) -> Restriction:

@@ -10,7 +10,7 @@ from app.shapes.conditions import Condition, Negation, TextCondition
 from app.shapes.kinds import ExpressionError, QueryType
 from app.shapes.reading import ParsedQuery
 from app.text.queries import grammar, operators, tokens
-from app.text.queries.grammar import Reading, UnreadableError
+from app.text.queries.grammar import QueryReading, UnreadableError
 from app.text.queries.tokens import Token
 from app.text.words import cleaning, stop_words
 
@@ -21,7 +21,7 @@ MAX_IDENTIFIER_LENGTH = 200  # code points; a longer word is data
 _CONTENT = re.compile(r"[^\W_]")
 _TEXTS = ("word", "phrase", "prefix", "mark")
 """The kinds of tokens that have a text."""
-_NOTHING = Reading((), frozenset())
+_NOTHING = QueryReading((), frozenset())
 _IDENTIFIER = re.compile(
     r"[^\W_]+(?:_+[^\W_]+)+|_++[^\W_]\w*+"  # snake_case, __init__
     r"|[a-z]{2,}\d*(?:[A-Z][a-z0-9]+)+[A-Z]*|(?:[A-Z][a-z0-9]+){3,}|[A-Z]\w*(?:Error|Exception)"  # camelCase
@@ -75,7 +75,7 @@ def parse(query: str, *, literal: Collection[str] = ()) -> ParsedQuery:
     )
 
 
-def _read(query: str, literal: Collection[str]) -> tuple[Sequence[Token], Reading, ExpressionError | None]:
+def _read(query: str, literal: Collection[str]) -> tuple[Sequence[Token], QueryReading, ExpressionError | None]:
     """The tokens of a query, their clauses, and why they are words without conditions; None if they are not.
 
     Parentheses that do not match are characters, unless an operator belongs to them.
@@ -93,7 +93,7 @@ def _read(query: str, literal: Collection[str]) -> tuple[Sequence[Token], Readin
         return read, _NOTHING, error.reason
 
 
-def _conditions(reading: Reading) -> dict[str, tuple[str, ...]]:
+def _conditions(reading: QueryReading) -> dict[str, tuple[str, ...]]:
     """The required words, the phrases and what is excluded, without conditions that are more than a word or phrase."""
     found: dict[str, list[str]] = {"required": [], "phrase": [], "excluded": []}
     for clause in reading.clauses:
@@ -105,7 +105,7 @@ def _conditions(reading: Reading) -> dict[str, tuple[str, ...]]:
     return {role: _distinct(texts) for role, texts in found.items()}
 
 
-def _groups(reading: Reading) -> tuple[Condition, ...]:
+def _groups(reading: QueryReading) -> tuple[Condition, ...]:
     """The conditions that are more than a word or phrase."""
     found = [
         clause.condition if clause.role == "required" else Negation(clause.condition)
@@ -115,7 +115,7 @@ def _groups(reading: Reading) -> tuple[Condition, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _signed(read: Sequence[Token], reading: Reading) -> tuple[str, ...]:
+def _signed(read: Sequence[Token], reading: QueryReading) -> tuple[str, ...]:
     """The words that a minus sign directly before them excludes, with the sign."""
     places = (place for place in sorted(reading.excluded) if read[place].kind == "word" and place > 0)
     return _distinct(f"-{bare(read[place].text)}" for place in places if read[place - 1].kind == "-")

@@ -58,14 +58,14 @@ class Clause:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class QueryReading:
     """The clauses of a query in their order, and the places of the tokens that it excludes."""
 
     clauses: tuple[Clause, ...]
     excluded: frozenset[int]
 
 
-def read(tokens: Sequence[Token]) -> Reading:
+def read(tokens: Sequence[Token]) -> QueryReading:
     """The clauses of a query of these tokens. Raises UnreadableError."""
     parser = _Parser(tokens)
     clauses = [part for clause in parser.query() for part in _parts(clause)]
@@ -74,7 +74,7 @@ def read(tokens: Sequence[Token]) -> Reading:
     conditions = [clause.condition for clause in clauses if clause.role != "optional"]
     if sum(len(list(operands(one))) for one in conditions if not is_simple(one)) > MAX_OPERANDS:
         raise UnreadableError("too_many_operands")
-    return Reading(tuple(clauses), frozenset(parser.excluded))
+    return QueryReading(tuple(clauses), frozenset(parser.excluded))
 
 
 def written(condition: Condition) -> str:

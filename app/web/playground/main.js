@@ -1,15 +1,14 @@
 // Wires the page: views, key and keyboard.
 
-import { current } from "./page/address.js";
-import { Problem, call, hasKey, setKey } from "./page/api.js";
+import { current, entitle } from "./page/address.js";
+import { call, hasKey, setKey } from "./page/api.js";
 import { showDocument } from "./document/document.js";
 import { listDocuments } from "./documents/documents.js";
 import { byId, fill } from "./page/dom.js";
 import { listEntities } from "./entities/entities.js";
 import { listJobs } from "./jobs/jobs.js";
-import { keyMessage, problemMessage } from "./page/problems.js";
+import { showProblem } from "./page/problems.js";
 import { ask, forgetSearch, showSearch } from "./search/search_view.js";
-import { entitle } from "./page/titles.js";
 import { acceptFiles } from "./documents/uploads.js";
 import { welcome } from "./search/welcome.js";
 
@@ -52,8 +51,7 @@ async function reachable(calls) {
     await calls();
     return true;
   } catch (error) {
-    if (!(error instanceof Problem)) throw error;
-    fill(byId("access"), error.wantsKey ? keyMessage(error, hasKey()) : problemMessage(error));
+    showProblem(byId("access"), error);
     return false;
   }
 }

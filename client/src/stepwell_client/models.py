@@ -135,37 +135,20 @@ class Answer(Model):
     explain: dict[str, Any] | None = None
 
 
-class PlacedChunk(Model):
-    """The chunk whose place is explained."""
+class Placement(Model):
+    """Where a passage stands in a search; `change` of the request brings it in, a null in it leaves a field out."""
 
+    found: bool
+    rank: int | None = None
+    kept_out_by: str | None = None
+    reason: str
+    change: dict[str, Any] | None = None
+    legs: dict[str, dict[str, Any]]
+    steps: list[dict[str, Any]]
     chunk_id: UUID
     document_id: UUID
-    chunk_index: int
     title: str
-    text: str
     uri: str | None = None
-    source_id: UUID | None = None
-    heading_path: list[str] = Field(default_factory=list)
-    cosine: float | None = None
-
-
-class Placement(Model):
-    """Where a passage stands in a search; `changes` of the request bring it in."""
-
-    verdict: str
-    summary: str
-    chunk: PlacedChunk | None = None
-    rank: int | None = None
-    rank_after: int | None = None
-    limit: int
-    score: float | None = None
-    relevance: float | None = None
-    legs: list[dict[str, Any]]
-    steps: list[dict[str, Any]]
-    changes: list[dict[str, Any]] = Field(default_factory=list)
-    degraded: list[str] = Field(default_factory=list)
-    relaxed: list[str] = Field(default_factory=list)
-    timings: dict[str, float] = Field(default_factory=dict)
 
 
 class MergedHit(Model):

@@ -90,16 +90,13 @@ async def test_a_module_of_the_page_has_the_label_of_every_signal() -> None:
     assert response.headers["content-type"] == "text/javascript; charset=utf-8"
     tables = dict(re.findall(r"^export const (\w+) = (.+);$", response.text, re.MULTILINE))
     assert json.loads(tables["SIGNALS"]) == {signal.name: signal.label for signal in signals.SIGNALS}
-    assert json.loads(tables["HEADINGS"]) == {"linked": "heading"}
 
 
 @pytest.mark.parametrize(
     ("module", "table", "names"),
     [
         ("search/explain.js", "PARTS", ("covers", "rrf", "hop_1", "single_document")),
-        ("search/snippets.js", "TITLES", get_args(shapes.MatchKind)),
         ("search/summaries.js", "DEGRADED", get_args(shapes.Degraded)),
-        ("search/summaries.js", "REASONS", get_args(shapes.DepthReason)),
     ],
 )
 def test_the_page_has_words_for_every_value_of_the_api(module: str, table: str, names: tuple[str, ...]) -> None:

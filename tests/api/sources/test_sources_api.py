@@ -98,7 +98,7 @@ async def test_a_source_is_added_synchronised_watched_and_deleted(caller: Caller
         assert all(name == (source_id and "notes") for name, source_id in named)
     why = {"query": "lime", "uri": "other.md", "filters": {"source_names": ["notes"]}}
     placed = (await caller.client.post("/api/rag/search/why", json=why)).json()
-    assert (placed["verdict"], placed["steps"][0]["field"]) == ("filtered", "filters.source_names")
+    assert (placed["kept_out_by"], placed["change"]) == ("filters", {"filters.source_names": None})
     (chunk_id, *_) = [hit["chunk_id"] for hit in results if hit["explain"]["source_id"]]
     hits = (await caller.client.post("/api/rag/similar", json={"chunk_id": chunk_id})).json()["results"]
     assert {hit["uri"] for hit in hits} >= {"other.md"}

@@ -13,8 +13,7 @@ from app.pipelines.documents import documents
 from app.pipelines.multihop import multihop
 from app.pipelines.requests.similar_request import SimilarRequest
 from app.pipelines.search import search, similar
-from app.pipelines.why import why
-from app.shapes import Hit, PassageKey
+from app.shapes import Hit
 from app.store.connection.transactions import Database
 
 NOTE = (
@@ -98,17 +97,6 @@ async def test_the_hits_of_all_hops_and_similar_passages_are_collapsed(shelf: Te
     for answer in answers:
         assert sum(map(is_copy, answer.hits)) == 1
         assert len(answer.hits) >= 4
-
-
-async def test_a_passage_that_repeats_a_hit_is_explained_so(shelf: Tenant) -> None:
-    query = search_request("lime mortar landing")
-    (copy,) = filter(is_copy, (await search.run(query, shelf.user_id, shelf.services())).hits)
-    passage = PassageKey(chunk_id=copy.duplicates[0].chunk_id)
-    placement = await why.run(query, passage, shelf.user_id, shelf.services())
-    assert (placement.verdict, placement.changes[0].field) == ("duplicate", "collapse")
-    assert (placement.steps[-2].step, placement.steps[-2].passed) == ("collapse", False)
-    passage = PassageKey(chunk_id=copy.candidate.chunk_id)
-    assert (await why.run(query, passage, shelf.user_id, shelf.services())).verdict == "returned"
 
 
 async def test_statistics_name_documents_with_the_same_text(shelf: Tenant) -> None:

@@ -13,9 +13,8 @@ from requests_of import search_request
 from app.pipelines.multihop import multihop
 from app.pipelines.requests.search_request import Recency
 from app.pipelines.search import pages, search
-from app.pipelines.why import why
 from app.ranking import recency
-from app.shapes import Answer, Hit, PassageKey
+from app.shapes import Answer, Hit
 from app.store.connection.transactions import Database
 
 TEXT = "The harbour office decided on lime mortar for the third landing."
@@ -92,9 +91,6 @@ async def test_a_new_document_beyond_the_limit_is_raised_into_it(tenant: Tenant)
         uris(await search.run(query, tenant.user_id, tenant.services())),
     )
     assert ("new" in plain, dated[0]) == (False, "new")
-    (moved,) = set(plain) - set(dated)
-    placement = await why.run(query, PassageKey(uri=moved), tenant.user_id, tenant.services())
-    assert (placement.verdict, placement.rank) == ("aged_out", 4)
 
 
 async def test_pages_have_every_result_once_although_time_passes(

@@ -13,8 +13,7 @@ from requests_of import search_request
 from app.pipelines.maintenance import calibrations, users
 from app.pipelines.multihop import depth
 from app.pipelines.search import search, synonyms
-from app.pipelines.why import why
-from app.shapes import Filters, PassageKey, RelevanceCalibration, StoredCalibration, SynonymGroup
+from app.shapes import Filters, RelevanceCalibration, StoredCalibration, SynonymGroup
 from app.store.connection.transactions import Database
 
 GROUPS = [
@@ -75,7 +74,7 @@ async def test_a_synonym_is_found_below_the_word_itself(
     assert not exact or all(scores[exact] > scores[uri] for uri in wanted)
 
 
-async def test_the_answer_explains_synonyms_and_why_names_those_that_found_a_passage(house: Tenant) -> None:
+async def test_the_answer_explains_synonyms(house: Tenant) -> None:
     for mode in ("auto", "hybrid", "lexical"):
         explain = (await house.ask("boilers and cash flow", mode=mode, explain=True)).explain
         assert explain is not None
@@ -89,13 +88,6 @@ async def test_the_answer_explains_synonyms_and_why_names_those_that_found_a_pas
     semantic = (await house.ask("boilers", mode="semantic", explain=True)).explain
     assert semantic is not None
     assert semantic["synonyms"] == {}
-    query = search_request("boilers", limit=1, mode="lexical")
-    for uri, words in (("unit", ("heat", "unit")), ("furnace", ("furnac",)), ("boiler", ())):
-        placement = await why.run(query, PassageKey(uri=uri), house.user_id, house.services())
-        assert placement.legs[0].synonyms == words
-        assert placement.legs[0].candidate
-    beyond = query.tuned(candidates=10)
-    assert (await why.run(beyond, PassageKey(uri="lorry"), house.user_id, house.services())).legs[0].rank is None
 
 
 async def test_conditions_filters_snippets_and_hops_keep_synonyms(house: Tenant) -> None:

@@ -11,7 +11,7 @@ import pytest
 from query_vectors import WORDS, ids, one
 
 from app.shapes import Filters, bm25
-from app.store.search import passages, recall
+from app.store.search import recall
 
 
 async def test_text_score_is_bm25_over_the_users_stored_lexemes(put, find, owner, user) -> None:
@@ -82,18 +82,11 @@ async def test_common_words_add_their_exact_score_to_candidates_of_rare_words(on
     assert found.candidates[0].text_score == pytest.approx(expected[found.candidates[0].chunk_id], rel=1e-5)
 
 
-async def test_beside_the_vector_leg_fewer_postings_make_candidates(
-    monkeypatch, put, find, database, embedder, user
-) -> None:
-    monkeypatch.setattr(recall, "CANDIDATE_POSTINGS_OF_HYBRID", 5)
-    await put(*(f"copper zebra {n}" for n in range(3)), *(f"copper {n}" for n in range(20)))
-    common = (await find("copper", limit=1)).candidates[0].chunk_id
-    ranks = []
-    for vector in (None, await embedder.embed_query("zebra")):
-        async with database.reading(user) as reading:
-            asked = hybrid.request(user, "copper zebra", vector, candidates=1)
-            ranks.append((await passages.leg_ranks(reading, asked, common)).text_rank)
-    assert ranks == [4, None]
+async def test_beside_the_vector_leg_fewer_postings_make_candidates(embedder, user) -> None:
+    vectors = (None, await embedder.embed_query("zebra"))
+    binds = [recall.prepared(hybrid.request(user, "copper zebra", vector))[1] for vector in vectors]
+    postings = [recall.CANDIDATE_POSTINGS, recall.CANDIDATE_POSTINGS_OF_HYBRID]
+    assert [one["candidate_postings"] for one in binds] == postings
 
 
 async def test_the_best_of_many_candidates_are_those_of_the_exact_sums(monkeypatch, put, find, owner, user) -> None:

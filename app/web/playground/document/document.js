@@ -1,14 +1,13 @@
 // Shows a document: its data, and its text by chunks, at the one that the address names.
 
-import { address } from "../page/address.js";
-import { Problem, call, hasKey } from "../page/api.js";
+import { address, entitle } from "../page/address.js";
+import { call } from "../page/api.js";
 import { confirmed } from "../page/confirm.js";
 import { editForm } from "./document_edit.js";
 import { byId, documentName, el, fill, uriBesideName } from "../page/dom.js";
 import { metadataList } from "../page/metadata.js";
 import { chunkList } from "./passages.js";
-import { keyMessage, problemMessage } from "../page/problems.js";
-import { entitle } from "../page/titles.js";
+import { showProblem } from "../page/problems.js";
 
 const MISSING = "No such document";
 const DELETED = "Document deleted";
@@ -34,7 +33,7 @@ export async function showDocument(parameters) {
     fill(byId("document"), head(found), place);
     await chunkList(place, found, parameters);
   } catch (error) {
-    if (own === wanted) failed(error);
+    if (own === wanted) showProblem(byId("document-message"), error);
   }
 }
 
@@ -65,7 +64,7 @@ function head(found) {
   return el(
     "header",
     { class: "document-head" },
-    el("div", { class: "document-top" }, el("h1", { id: "document-title", class: "lead", tabindex: "-1", dir: "auto" }, name), el("div", { class: "document-actions" }, edit, remove)),
+    el("div", { class: "document-top" }, el("h1", { id: "document-title", class: "lead", tabindex: "-1", dir: "auto" }, name), el("div", { class: "actions" }, edit, remove)),
     el("p", { class: "where" }, facts(found).map((fact) => (typeof fact === "string" ? el("span", {}, fact) : fact))),
     metadataList(found.metadata),
     place,
@@ -100,11 +99,6 @@ async function removed(found, name) {
     showAlone(DELETED, `“${name}” and its chunks are deleted.`);
     byId("document-title").focus();
   } catch (error) {
-    failed(error);
+    showProblem(byId("document-message"), error);
   }
-}
-
-function failed(error) {
-  if (!(error instanceof Problem)) throw error;
-  fill(byId("document-message"), error.wantsKey ? keyMessage(error, hasKey()) : problemMessage(error));
 }

@@ -1,9 +1,9 @@
 // Edits the title and the metadata of a document.
 
-import { call } from "../page/api.js";
+import { Problem, call } from "../page/api.js";
 import { el, fill } from "../page/dom.js";
 import { mergePatch } from "./merge_patch.js";
-import { problemMessage } from "../page/problems.js";
+import { showProblem } from "../page/problems.js";
 
 const UNCHANGED = { job_id: null, warnings: [] };
 
@@ -15,7 +15,7 @@ export function editForm(found, saved) {
   const message = el("div", { role: "status" });
   const form = el(
     "form",
-    { class: "edit-form" },
+    { class: "fields message" },
     el("label", {}, "Title", title),
     el("label", {}, "Metadata as JSON", metadata),
     el("p", { class: "note", id: "metadata-note" }, "Searches can filter by these values; null removes a key. With a new title the text is embedded and indexed again."),
@@ -36,13 +36,12 @@ async function save(found, controls, message, saved) {
     const body = changeOf(found, controls);
     await saved(Object.keys(body).length ? await call("PATCH", `documents/${found.document_id}`, { body }) : UNCHANGED);
   } catch (error) {
-    if (!("errors" in error)) throw error;
+    showProblem(message, error);
     for (const { field } of error.errors) controls[field.split(/[.[]/)[0]]?.setAttribute("aria-invalid", "true");
-    fill(message, problemMessage(error));
   }
 }
 
-/** The fields that differ. Throws an error with `errors`, as a Problem has. */
+/** The fields that differ. Throws Problem. */
 function changeOf(found, { title, metadata }) {
   const change = {};
   if (title.value.trim() !== found.title) change.title = title.value.trim() || null;
@@ -59,5 +58,5 @@ function objectOf(text) {
     // Reported below, as other values that are no objects.
   }
   if (value !== null && typeof value === "object" && !Array.isArray(value)) return value;
-  throw Object.assign(new Error("No object"), { errors: [{ field: "metadata", message: 'Must be a JSON object, such as {"team": "tide"}.' }], status: 422 });
+  throw Problem.of("metadata", 'Must be a JSON object, such as {"team": "tide"}.');
 }

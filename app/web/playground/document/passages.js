@@ -2,16 +2,14 @@
 
 import { call } from "../page/api.js";
 import { byId, el, fill } from "../page/dom.js";
-import { problemMessage } from "../page/problems.js";
-import { marked, shownMatches } from "../search/snippets.js";
+import { showProblem } from "../page/problems.js";
 
 const PER_PAGE = 40;
-const LOOKED_THROUGH = 500;
 
 /** Fills a place with a document's chunks, and moves to the wanted one or else to the title. */
 export async function chunkList(place, { document_id: id, chunk_count: total }, parameters) {
   const wanted = parameters.get("chunk");
-  const index = wanted ? await indexOf(id, wanted, Number(parameters.get("at")) || 0, total) : null;
+  const index = wanted ? await indexOf(id, wanted, Number(parameters.get("at")) || 0) : null;
   const first = index === null ? 0 : Math.max(0, index - 5);
   const list = el("ol", { class: "chunk-list", "aria-label": "Text by chunks" });
   let [begin, end] = [first, first];
@@ -28,14 +26,13 @@ export async function chunkList(place, { document_id: id, chunk_count: total }, 
       before.hidden = begin === 0;
       after.hidden = end >= total;
     } catch (error) {
-      if (!("errors" in error)) throw error;
-      fill(byId("document-message"), problemMessage(error));
+      showProblem(byId("document-message"), error);
     } finally {
       place.removeAttribute("aria-busy");
     }
   }
 
-  const gone = el("p", { class: "message" }, "The passage is no longer stored: the document has changed since. This is the document as it is now.");
+  const gone = el("p", { class: "message" }, "The passage is no longer where it was: the document has changed since. This is the document as it is now.");
   fill(place, wanted && index === null ? gone : null, el("h2", { class: "rows-title" }, "Text"), before, list, after);
   await more(first, first + PER_PAGE);
   arrive(list);
@@ -45,16 +42,10 @@ async function page(id, offset, limit) {
   return (await call("GET", `documents/${id}/chunks?${new URLSearchParams({ limit, offset })}`)).chunks;
 }
 
-/** The index of a chunk, or null: it is looked for at `hint` first, then from the beginning on. */
-async function indexOf(id, wanted, hint, total) {
-  const found = (chunks) => chunks.find((chunk) => chunk.chunk_id === wanted)?.chunk_index ?? null;
-  const near = hint > 0 && hint < total ? found(await page(id, hint, 1)) : null;
-  if (near !== null) return near;
-  for (let offset = 0; offset < total; offset += LOOKED_THROUGH) {
-    const index = found(await page(id, offset, LOOKED_THROUGH));
-    if (index !== null) return index;
-  }
-  return null;
+/** The index of a chunk, or null if it is not where it was, at `hint`. */
+async function indexOf(id, wanted, hint) {
+  const [chunk] = await page(id, hint, 1);
+  return chunk?.chunk_id === wanted ? hint : null;
 }
 
 function item(chunk, id, wanted) {
@@ -65,7 +56,7 @@ function item(chunk, id, wanted) {
     "li",
     { class: `chunk${isWanted ? " chunk-wanted" : ""}`, "data-chunk": chunk.chunk_id, tabindex: isWanted ? "-1" : null, "aria-current": isWanted ? "true" : null },
     el("p", { class: "where" }, facts.filter(Boolean).map((fact) => el("span", {}, fact)), path),
-    el("p", { class: "passage", dir: "auto" }, marked(chunk.content, shownMatches.get(chunk.chunk_id) ?? [])),
+    el("p", { class: "passage", dir: "auto" }, chunk.content),
   );
 }
 

@@ -3,7 +3,7 @@
 import { call } from "../page/api.js";
 import { el, fill } from "../page/dom.js";
 import { valueText } from "../search/facets.js";
-import { choose, chosenValues } from "../page/filters.js";
+import { choose, readFilters } from "../page/filters.js";
 
 const NAMES = ["query", "sort", "source", "folder", "file_types", "metadata"];
 
@@ -20,14 +20,9 @@ export function showSelected(form, parameters) {
 
 /** The parameters of GET /documents for what is selected. */
 export function listed(form) {
-  const { query, sort, ...given } = selected(form);
-  const filters = {};
-  if (given.source) filters.source_names = [given.source];
-  if (given.folder) filters.folder = given.folder;
-  if (given.file_types) filters.file_types = given.file_types.split(/[\s,]+/).filter(Boolean);
-  const metadata = [...chosenValues(form)];
-  if (metadata.length) filters.metadata = Object.fromEntries(metadata.map(([key, values]) => [key, { in: values }]));
-  const parameters = { query, sort, filters: Object.keys(filters).length ? JSON.stringify(filters) : undefined };
+  const { query, sort } = selected(form);
+  const filters = readFilters(form);
+  const parameters = { query, sort, filters: filters ? JSON.stringify(filters) : undefined };
   return Object.fromEntries(Object.entries(parameters).filter(([, value]) => value));
 }
 

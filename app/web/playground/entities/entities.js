@@ -5,7 +5,6 @@ import { call } from "../page/api.js";
 import { confirmed } from "../page/confirm.js";
 import { byId, documentName, el, fill, uriBesideName } from "../page/dom.js";
 import { editEntity, newEntity } from "./entity_form.js";
-import { mergeEntities } from "./entity_merge.js";
 import { Pages } from "../page/pages.js";
 import { guarded } from "../page/problems.js";
 
@@ -37,8 +36,7 @@ form.addEventListener("submit", (event) => {
 form.elements.query.addEventListener("search", changed);
 for (const name of ["type", "origin"]) form.elements[name].addEventListener("change", changed);
 byId("entities-new").addEventListener("click", () => newEntity(saved));
-byId("entities-merge").addEventListener("click", () => mergeEntities([...chosen.values()], saved));
-byId("entities-none").addEventListener("click", () => listed());
+byId("entities-merge").addEventListener("click", merged);
 
 function changed() {
   replaceAddress("entities", wanted());
@@ -127,4 +125,24 @@ async function removed(entity) {
     await call("DELETE", `entities/${entity.entity_id}`);
     await saved(`Deleted ${entity.name}.`);
   });
+}
+
+/** Merges the selected entities into one: the first that the user has added, else the first that was selected. */
+async function merged() {
+  const entities = [...chosen.values()];
+  const stays = entities.find(({ origin }) => origin === "user") ?? entities[0];
+  const others = entities.filter((one) => one !== stays);
+  const text = `“${stays.name}” takes over the names, facts, members and teams of ${others.map(({ name }) => `“${name}”`).join(", ")}, which are removed.`;
+  if (!(await confirmed({ title: `Merge ${entities.length} entities?`, text, action: `Merge into ${stays.name}` }))) return;
+  await guard(async () => {
+    const { name } = await call("POST", `entities/${await ownEntity(stays.entity_id)}/merge`, { body: { entity_ids: others.map(({ entity_id: id }) => id) } });
+    await saved(`Merged ${entities.length} entities into ${name}. Texts are linked again in the background.`);
+  });
+}
+
+/** The id of an entity; one that was found in documents is added first, because only an added one takes over others. */
+async function ownEntity(id) {
+  const { origin, type, name, aliases } = await call("GET", `entities/${id}`);
+  if (origin === "user") return id;
+  return (await call("POST", "entities", { body: { type, name, aliases } })).entity_id;
 }

@@ -94,9 +94,8 @@ function rowOf(job) {
   if (known && JSON.stringify(known.job) === JSON.stringify(job)) return known;
   const row = known ?? { item: el("li", { class: "row row-tall" }) };
   if (known?.job.status !== job.status) draw(row, job);
-  if (known && known.job.progress.step !== job.progress.step) row.since = { done: job.progress.done ?? 0, seconds: job.progress.seconds ?? 0 };
   row.job = job;
-  fill(row.progress, jobProgress(job, row.since));
+  fill(row.progress, jobProgress(job));
   rows.set(job.job_id, row);
   return row;
 }

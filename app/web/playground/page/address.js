@@ -16,3 +16,8 @@ export function current() {
 export function replaceAddress(view, parameters) {
   history.replaceState(null, "", address(view, parameters));
 }
+
+/** Sets the title of the tab: what is shown, and where. */
+export function entitle(shown) {
+  document.title = `${shown} · Stepwell`;
+}

@@ -1,13 +1,19 @@
 // Calls the API of the service that served this page. The key is a variable of this module: it is stored nowhere.
 
 const BASE = new URL("api/rag/", document.baseURI);
+const POLL_MS = 500;
 let key = "";
 
-/** A failed call: the problem+json of the service, or why there was no response. */
+/** A failed call: the problem+json of the service, why there was no response, or a field that cannot be sent. */
 export class Problem extends Error {
   constructor({ status = 0, code = "", title = "", detail = "", errors = [] }) {
     super(detail || title);
     Object.assign(this, { status, code, title, detail, errors });
+  }
+
+  /** The problem of a field that cannot be sent. */
+  static of(field, message) {
+    return new Problem({ status: 422, errors: [{ field, message }] });
   }
 
   /** Whether the service wants a key, or another one. */
@@ -28,19 +34,21 @@ export function hasKey() {
 
 /** The JSON of a response. Throws Problem; an aborted call throws AbortError. */
 export async function call(method, path, { body, signal } = {}) {
-  const response = await send(path, {
-    method,
-    signal,
-    headers: { ...credentials(), ...(body === undefined ? {} : { "Content-Type": "application/json" }) },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  });
-  return response.json();
+  const headers = { ...credentials(), ...(body === undefined ? {} : { "Content-Type": "application/json" }) };
+  const options = { method, signal, headers, credentials: "omit", cache: "no-store", body: JSON.stringify(body) };
+  let response;
+  let text;
+  try {
+    response = await fetch(new URL(path, BASE), options);
+    text = await response.text();
+  } catch (error) {
+    throw error.name === "AbortError" ? error : unreachable();
+  }
+  if (!response.ok) throw new Problem({ status: response.status, title: response.statusText, ...parsed(text) });
+  return JSON.parse(text);
 }
 
-/**
- * Sends a file; `progress` gets the share that is sent. Resolves to the JSON of the response and the seconds of the
- * stages of storing it. Throws Problem.
- */
+/** Sends a file; `progress` gets the share that is sent. Resolves to the JSON of the response. Throws Problem. */
 export function upload(file, name, progress) {
   const form = new FormData();
   form.append("files", file, name);
@@ -52,53 +60,27 @@ export function upload(file, name, progress) {
     request.onerror = () => reject(unreachable());
     request.onload = () => {
       const answer = parsed(request.responseText);
-      if (request.status < 400 && answer) resolve({ answer, stages: stagesOf(request) });
+      if (request.status < 400 && answer) resolve(answer);
       else reject(new Problem({ status: request.status, title: request.statusText, ...answer }));
     };
     request.send(form);
   });
 }
 
-/** Passes each state of a job to `seen`, until it ends. Throws Problem. */
+/** Passes each state of a job to `seen`, until it has ended, and resolves to the last one. Throws Problem. */
 export async function follow(jobId, seen) {
-  const response = await send(`jobs/${jobId}/events`, { headers: credentials() });
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  const next = () => reader.read().catch(() => Promise.reject(unreachable()));
-  let buffered = "";
-  for (let part = await next(); !part.done; part = await next()) {
-    const events = (buffered + part.value).split("\n\n");
-    buffered = events.pop();
-    for (const event of events) {
-      const data = event.split("\n").find((line) => line.startsWith("data: "));
-      if (data) seen(JSON.parse(data.slice(6)));
-    }
+  for (;;) {
+    const job = await call("GET", `jobs/${jobId}`);
+    seen(job);
+    if (!["queued", "running"].includes(job.status)) return job;
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
-}
-
-/** The stages in the header Server-Timing, in seconds. */
-function stagesOf(request) {
-  const stages = (request.getResponseHeader("Server-Timing") ?? "").matchAll(/(\w+);dur=([\d.]+)/g);
-  return Object.fromEntries([...stages].map(([, stage, ms]) => [stage, Number(ms) / 1000]));
 }
 
 function credentials() {
   if (!key) return {};
   if (!/^[\x21-\x7e]+$/.test(key)) throw new Problem({ status: 401, detail: "The key holds characters that no key has." });
   return { Authorization: `Bearer ${key}` };
-}
-
-async function send(path, options) {
-  let response;
-  try {
-    response = await fetch(new URL(path, BASE), { credentials: "omit", cache: "no-store", ...options });
-  } catch (error) {
-    throw error.name === "AbortError" ? error : unreachable();
-  }
-  if (!response.ok) {
-    const answer = parsed(await response.text());
-    throw new Problem({ status: response.status, title: response.statusText, ...answer });
-  }
-  return response;
 }
 
 function unreachable() {

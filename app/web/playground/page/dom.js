@@ -29,31 +29,6 @@ export function extent(bar, start, length) {
   return bar;
 }
 
-/** Lets a button copy a text, and says so. */
-export function copyButton(text) {
-  const button = el("button", { type: "button", class: "copy" }, "Copy");
-  button.addEventListener("click", async () => {
-    button.textContent = (await copied(text())) ? "Copied" : "Press Ctrl+C";
-    setTimeout(() => (button.textContent = "Copy"), 2000);
-  });
-  return button;
-}
-
-async function copied(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    // Pages that are neither https nor on this machine have no clipboard.
-    const area = el("textarea", { class: "visually-hidden", readonly: true }, text);
-    document.body.append(area);
-    area.select();
-    const done = document.execCommand("copy");
-    area.remove();
-    return done;
-  }
-}
-
 function filled(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") element.addEventListener(name, value);

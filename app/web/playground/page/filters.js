@@ -1,21 +1,21 @@
 // Reads the controls that select documents into the filters of a request.
 
-import { BadControl } from "./bad_control.js";
+import { Problem } from "./api.js";
 
 const DATES = ["created_after", "created_before"];
 
-/** The filters of a form, or null. `without` is a key of metadata whose chosen values are left out. Throws BadControl. */
+/** The filters of a form, which need not have all controls, or null. `without` is a key of metadata whose chosen values are left out. Throws Problem. */
 export function readFilters(form, without = null) {
   const controls = form.elements;
   const simple = {};
   const metadata = [...chosenValues(form)].filter(([key]) => key !== without);
   if (metadata.length) simple.metadata = Object.fromEntries(metadata.map(([key, values]) => [key, { in: values }]));
-  for (const name of DATES) if (controls[name].value) simple[name] = `${controls[name].value}T00:00:00Z`;
+  for (const name of DATES) if (controls[name]?.value) simple[name] = `${controls[name].value}T00:00:00Z`;
   if (controls.source.value.trim()) simple.source_names = [controls.source.value.trim()];
   if (controls.folder.value.trim()) simple.folder = controls.folder.value.trim();
   const types = controls.file_types.value.split(/[\s,]+/).filter(Boolean);
   if (types.length) simple.file_types = types;
-  const written = readJson(controls.filters.value);
+  const written = readJson(controls.filters?.value ?? "");
   if (!Object.keys(simple).length) return written;
   return written ? { all: [simple, written] } : simple;
 }
@@ -42,7 +42,7 @@ function readJson(text) {
   if (!text.trim()) return null;
   const value = parsed(text);
   if (value === null || typeof value !== "object" || Array.isArray(value)) {
-    throw new BadControl("filters", 'The filter must be a JSON object, such as {"metadata": {"tags": "howto"}}.');
+    throw Problem.of("filters", 'The filter must be a JSON object, such as {"metadata": {"tags": "howto"}}.');
   }
   return value;
 }

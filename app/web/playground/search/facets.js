@@ -1,7 +1,6 @@
 // Shows the keys of the documents' metadata with their values and numbers of documents, to filter a search by them.
 
 import { Problem, call } from "../page/api.js";
-import { BadControl } from "../page/bad_control.js";
 import { byId, el, fill } from "../page/dom.js";
 import { choose, chosenValues, readFilters } from "../page/filters.js";
 
@@ -25,7 +24,7 @@ export async function showFacets(form) {
   } catch (error) {
     if (error.name === "AbortError") return;
     // Searching works without facets, and the answer says what is wrong with the key or a filter.
-    if (!(error instanceof Problem) && !(error instanceof BadControl)) throw error;
+    if (!(error instanceof Problem)) throw error;
     byId("facets").hidden = true;
     drawn = null;
   } finally {

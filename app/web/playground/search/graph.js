@@ -5,53 +5,24 @@ import { el, svg } from "../page/dom.js";
 const NODE = { width: 164, height: 44 };
 const GAP = { x: 32, y: 12 };
 const LETTERS = 18;
-const STACKED = { indent: 16, width: 320, letters: 32 };
-const narrow = matchMedia("(max-width: 48rem)");
 
-/** A figure with the graph, or null for an answer of one search. Columns are side by side, or stacked where it is narrow. */
+/** A figure with the graph, or null for an answer of one search. Where it is narrow, the graph scrolls sideways. */
 export function hopGraph(answer, query) {
   if (!answer.hops || !answer.results.some((hit) => hit.via)) return null;
-  const graph = graphOf(answer, query);
-  const place = el("div", { class: "graph-scroll", tabindex: "0", role: "region", "aria-label": "Graph of the hops" });
-  const figure = el("figure", { class: "graph" }, el("figcaption", {}, "From the question over names to passages"), place);
-  const draw = () => place.replaceChildren((narrow.matches ? stacked : sideBySide)(graph, described(answer)));
-  narrow.onchange = draw; // one graph is shown at a time
-  draw();
-  return figure;
+  const place = el("div", { class: "graph-scroll", tabindex: "0", role: "region", "aria-label": "Graph of the hops" }, drawing(graphOf(answer, query), described(answer)));
+  return el("figure", { class: "graph" }, el("figcaption", {}, "From the question over names to passages"), place);
 }
 
-function sideBySide({ nodes, edges }, label) {
+function drawing({ nodes, edges }, label) {
   const columns = placed(nodes);
   const width = columns.length * (NODE.width + GAP.x) - GAP.x + 4;
   const height = Math.max(...columns.map((column) => column.length)) * (NODE.height + GAP.y) - GAP.y + 4;
   const lines = edges.map(([from, to]) => curve(nodes.get(from), nodes.get(to)));
-  const boxes = [...nodes.values()].map((node) => shape(node, NODE.width, LETTERS));
-  return drawing(width, height, label, [...lines, ...boxes]);
-}
-
-/** One node a line, below and to the right of the one that leads to it. */
-function stacked({ nodes, edges }, label) {
-  const children = new Map([...nodes.keys()].map((key) => [key, edges.filter(([from]) => from === key).map(([, to]) => to)]));
-  let row = 0;
-  const place = (key) => {
-    Object.assign(nodes.get(key), { x: nodes.get(key).column * STACKED.indent, y: row * (NODE.height + GAP.y) });
-    row += 1;
-    children.get(key).forEach(place);
-  };
-  place("question");
-  const lines = edges.map(([from, to]) => elbow(nodes.get(from), nodes.get(to)));
-  const boxes = [...nodes.values()].map((node) => shape(node, STACKED.width - node.x, STACKED.letters - 2 * node.column));
-  const figure = drawing(STACKED.width + 4, row * (NODE.height + GAP.y) - GAP.y + 4, label, [...lines, ...boxes]);
-  figure.classList.add("stacked");
-  return figure;
-}
-
-function drawing(width, height, label, parts) {
-  return svg("svg", { viewBox: `-2 -2 ${width} ${height}`, width, height, role: "img", "aria-label": label }, parts);
+  return svg("svg", { viewBox: `-2 -2 ${width} ${height}`, width, height, role: "img", "aria-label": label }, [...lines, ...[...nodes.values()].map(shape)]);
 }
 
 /** Nodes by key, each with its column, and edges between keys. */
-export function graphOf(answer, query) {
+function graphOf(answer, query) {
   const nodes = new Map([["question", { kind: "question", label: query, detail: "question", column: 0 }]]);
   const edges = [];
   const hits = new Map(answer.results.map((hit, index) => [hit.chunk_id, { hit, place: index + 1 }]));
@@ -95,14 +66,14 @@ function placed(nodes) {
   return columns;
 }
 
-function shape(node, width, letters) {
+function shape(node) {
   const middle = NODE.height / 2;
   return svg(
     "g",
     { class: `node node-${node.kind}`, transform: `translate(${node.x} ${node.y})` },
     svg("title", {}, node.label),
-    svg("rect", { width, height: NODE.height, rx: node.kind === "name" ? middle : 10 }),
-    svg("text", { x: 14, y: middle - 3 }, shortened(node.label, letters)),
+    svg("rect", { width: NODE.width, height: NODE.height, rx: node.kind === "name" ? middle : 10 }),
+    svg("text", { x: 14, y: middle - 3 }, shortened(node.label, LETTERS)),
     svg("text", { x: 14, y: middle + 13, class: "node-detail" }, node.detail),
   );
 }
@@ -112,11 +83,6 @@ function curve(from, to) {
   const [x2, y2] = [to.x, to.y + NODE.height / 2];
   const bend = Math.max(GAP.x / 2, (x2 - x1) / 2);
   return svg("path", { class: "edge", d: `M${x1} ${y1} C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}` });
-}
-
-function elbow(from, to) {
-  const x = from.x + STACKED.indent / 2;
-  return svg("path", { class: "edge", d: `M${x} ${from.y + NODE.height} V${to.y + NODE.height / 2} H${to.x}` });
 }
 
 function shortened(text, most) {

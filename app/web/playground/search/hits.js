@@ -1,16 +1,15 @@
-// Draws a hit as a card: place, snippet, relevance, what led to it, score and passage.
+// Draws a hit as a card: place, snippet, relevance, what led to it, and its score.
 
 import { documentAddress } from "../document/document.js";
-import { documentName, el, extent, uriBesideName } from "../page/dom.js";
+import { documentName, el, uriBesideName } from "../page/dom.js";
+import { SIGNALS } from "../signals.js";
 import { scoreBars } from "./explain.js";
+import { explainedFold } from "./explanations.js";
 import { thumbs } from "./feedback.js";
-import { metadataList } from "../page/metadata.js";
-import { HEADINGS, SIGNALS } from "../signals.js";
-import { marked, markedSnippet, shownMatches } from "./snippets.js";
+import { markedSnippet } from "./snippets.js";
 
-/** The card of the hit of a query at a place, from 1. */
-export function hitCard(hit, place, answer, query) {
-  shownMatches.set(hit.chunk_id, hit.snippet?.matches ?? []);
+/** The card of the hit of a query at a place, from 1; `explained` resolves to its answer with explanations. */
+export function hitCard(hit, place, { answer, query, explained }) {
   return el(
     "li",
     { class: "card", id: `hit-${place}`, "data-chunk": hit.chunk_id },
@@ -18,13 +17,13 @@ export function hitCard(hit, place, answer, query) {
     snippet(hit),
     route(hit, answer),
     badges(hit, answer),
-    el("div", { class: "card-foot" }, why(hit), passage(hit), ...more(hit), ...duplicates(hit), thumbs(hit, query)),
+    el("div", { class: "card-foot" }, why(hit, explained), more(hit), thumbs(hit, query)),
   );
 }
 
-/** A confidence level in words. */
-export function inWords(level) {
-  return level.replaceAll("_", " ");
+/** A code in words. */
+export function inWords(code) {
+  return code.replaceAll("_", " ");
 }
 
 function heading(hit) {
@@ -40,86 +39,56 @@ function heading(hit) {
       uriBesideName(hit),
       path.length ? el("span", { class: "path", dir: "auto" }, path.join(" › ")) : null,
       hit.page == null ? null : el("span", {}, `page ${hit.page}`),
-      hit.source ? el("span", {}, `source ${hit.source}`) : null,
     ),
   );
 }
 
 function relevance(hit) {
-  if (hit.relevance == null) return el("div", { class: "relevance" }, el("span", { class: "note" }, "not calibrated"));
-  const percent = Math.round(100 * hit.relevance);
-  return el(
-    "div",
-    { class: "relevance", title: "Probability that the passage is relevant" },
-    el("span", { class: "relevance-value" }, `${percent}%`, el("span", { class: "note" }, " relevant")),
-    el("span", { class: "track", "aria-hidden": "true" }, extent(el("span", { class: "bar bar-total" }), 0, hit.relevance)),
-  );
+  if (hit.relevance == null) return el("div", { class: "relevance" }, "not calibrated");
+  return el("div", { class: "relevance", title: "Probability that the passage is relevant" }, el("strong", {}, `${Math.round(100 * hit.relevance)}%`), " relevant");
 }
 
 function snippet(hit) {
-  return el("p", { class: "snippet", dir: "auto" }, markedSnippet(hit.snippet ?? { text: hit.content, matches: [] }));
+  return el("p", { class: "snippet", dir: "auto" }, markedSnippet(hit.snippet));
 }
 
-function route(hit, answer) {
-  if (!hit.via) return null;
-  const source = answer.results.find((other) => other.chunk_id === hit.via.source_chunk_id);
+function route({ via }, answer) {
+  if (!via) return null;
+  const source = answer.results.find((other) => other.chunk_id === via.source_chunk_id);
   const from = source ? [" in ", el("cite", { dir: "auto" }, source.title)] : [];
-  const label = (hit.via.heading && HEADINGS[hit.via.kind]) || SIGNALS[hit.via.kind];
-  return el("p", { class: "route" }, "reached by ", el("strong", { dir: "auto" }, hit.via.name), from, ` (${label})`);
+  return el("p", { class: "route" }, "reached by ", el("strong", { dir: "auto" }, via.name), from, ` (${SIGNALS[via.kind]})`);
 }
 
 function badges(hit, answer) {
-  const found = [];
-  if (hit.hop) found.push(badge(`hop ${hit.hop}`, "hop"));
-  const entity = answer.pass1_entities.find((one) => one.entity_id === hit.parent?.entity_id);
-  if (entity) found.push(badge(`about ${entity.name}`, "entity", `${entity.type}, recognised by ${entity.matched_by}`));
-  if (hit.boost) found.push(badge(`mentions ×${hit.boost.factor.toFixed(2)}`, "entity", `mentions ${hit.boost.mentions} of the query's names`));
-  return found.length ? el("ul", { class: "badges", "aria-label": "What led to it" }, found.map((one) => el("li", {}, one))) : null;
+  const entity = answer.pass1_entities?.find((one) => one.entity_id === hit.parent?.entity_id);
+  const found = [hit.hop ? `hop ${hit.hop}` : null, entity ? `about ${entity.name}` : null].filter(Boolean);
+  return found.length ? el("ul", { class: "badges", "aria-label": "What led to it" }, found.map((text) => el("li", { class: "badge" }, text))) : null;
 }
 
-function badge(text, kind, title = null) {
-  return el("span", { class: `badge badge-${kind}`, title }, text);
-}
-
-function why(hit) {
-  if (!hit.explain) return null;
-  const body = el("div", { class: "fold-body" });
-  return fold("Why", body, () => body.append(ranks(hit), scoreBars(hit.explain)), "why");
+function why(hit, explained) {
+  return explainedFold("Why", "fold why", explained, ({ results }) => {
+    const { explain, ...found } = results.find((other) => other.chunk_id === hit.chunk_id) ?? {};
+    if (!explain) return [el("p", { class: "note" }, "What is stored has changed since: search again.")];
+    return [ranks(found, explain), scoreBars(explain), duplicates(explain)];
+  });
 }
 
 /** The measures behind the relevance of a hit. */
-function ranks(hit) {
+function ranks(hit, explain) {
   const found = [`score ${hit.score.toFixed(3)}`, `${inWords(hit.confidence)} confidence`];
-  if (hit.vector_rank != null) found.push(`vector #${hit.vector_rank}, cosine ${hit.vector_score.toFixed(3)}`);
-  if (hit.text_rank != null) found.push(`text #${hit.text_rank}, BM25 ${hit.text_score.toFixed(2)}`);
+  if (explain.vector_rank != null) found.push(`vector #${explain.vector_rank}, cosine ${hit.vector_score.toFixed(3)}`);
+  if (explain.text_rank != null) found.push(`text #${explain.text_rank}, BM25 ${hit.text_score.toFixed(2)}`);
   return el("p", { class: "facts ranks" }, found.map((fact) => el("span", {}, fact)));
 }
 
-function passage(hit) {
-  const body = el("div", { class: "fold-body" });
-  const write = () =>
-    body.append(el("p", { class: "passage", dir: "auto" }, marked(hit.content, hit.snippet?.matches ?? [])), metadataList(hit.metadata) ?? "");
-  return fold("Passage", body, write, "passage-fold");
+function duplicates({ duplicates: number, duplicate_documents: documents }) {
+  if (!number) return null;
+  const items = documents.map((one) => el("li", { class: "where" }, el("a", { href: documentAddress(one.document_id), dir: "auto" }, documentName(one)), uriBesideName(one)));
+  return el("div", { class: "duplicates" }, el("p", { class: "note" }, number === 1 ? "1 passage repeats it:" : `${number} passages repeat it:`), el("ul", { class: "plain" }, items));
 }
 
 function more(hit) {
-  if (!hit.more?.length) return [];
-  const body = el("div", { class: "fold-body" });
-  const write = () => body.append(...hit.more.map((other) => el("div", { class: "also" }, snippet(other), el("a", { href: documentAddress(other.document_id, other) }, "In the document"))));
-  return [fold(`${hit.more.length} more of this document`, body, write, "more-fold")];
-}
-
-function duplicates(hit) {
-  if (!hit.duplicates) return [];
-  const named = hit.duplicate_documents ?? [];
-  const items = named.map((document) => el("li", { class: "where" }, el("a", { href: documentAddress(document.document_id), dir: "auto" }, documentName(document)), uriBesideName(document)));
-  const body = el("div", { class: "fold-body" });
-  const write = () => body.append(el("ul", { class: "plain" }, items.length ? items : el("li", {}, "In the same document.")));
-  return [fold(hit.duplicates === 1 ? "1 passage repeats it" : `${hit.duplicates} passages repeat it`, body, write, "duplicates-fold")];
-}
-
-function fold(title, body, write, name) {
-  const details = el("details", { class: `fold ${name}` }, el("summary", {}, title), body);
-  details.addEventListener("toggle", () => body.childElementCount || write(), { once: true });
-  return details;
+  if (!hit.more?.length) return null;
+  const others = hit.more.map((other) => el("div", { class: "also" }, snippet(other), el("a", { href: documentAddress(other.document_id, other) }, "In the document")));
+  return el("details", { class: "fold more-fold" }, el("summary", {}, `${hit.more.length} more of this document`), el("div", { class: "fold-body" }, others));
 }

@@ -1,24 +1,17 @@
 // Runs a search and shows its answer.
 
-import { call, hasKey } from "../page/api.js";
-import { BadControl } from "../page/bad_control.js";
+import { call } from "../page/api.js";
 import { byId, el, fill } from "../page/dom.js";
+import { explanationOf } from "./explanations.js";
 import { hopGraph } from "./graph.js";
 import { hitCard } from "./hits.js";
 import { markInvalid, readRequest } from "./options.js";
-import { keyMessage, problemMessage } from "../page/problems.js";
+import { showProblem } from "../page/problems.js";
 import { progressLine } from "./progress.js";
 import { requestPanel } from "./requests.js";
-import { shownMatches } from "./snippets.js";
-import { announcement, answerHead, isAnswerUnlikely, timings } from "./summaries.js";
+import { announcement, answerHead, isAnswerUnlikely, searchedPanel } from "./summaries.js";
 import { whyNotPanel } from "./why.js";
 
-const EMPTY = {
-  no_documents: "Nothing is stored yet: add documents first.",
-  filters_exclude_all: "The filters exclude everything: remove one.",
-  below_thresholds: "Passages were found, but all below the minimum relevance.",
-  nothing_found: "Nothing matches: remove required words or quotes, or ask in other words.",
-};
 let running = null;
 
 /** Searches with the form's values; a search that still runs is cancelled. */
@@ -68,41 +61,48 @@ function stop() {
 }
 
 function show(found, request) {
-  shownMatches.clear();
-  const cards = found.results.map((hit, index) => hitCard(hit, index + 1, found, request.query));
-  const list = el("ol", { class: "cards", "aria-label": "Passages" }, cards);
+  const explained = explanationOf(request);
+  const list = el("ol", { class: "cards", "aria-label": "Passages" });
+  addCards(list, found, request.query, explained);
   const more = found.next_cursor ? moreButton(found, request, list) : null;
   fill(
     byId("answer"),
     answerHead(found),
     hopGraph(found, request.query),
-    ...(isAnswerUnlikely(found) ? [folded(list, more)] : [cards.length ? list : nothing(found), more]),
-    timings(found),
+    ...(isAnswerUnlikely(found) ? [folded(list, more)] : [found.results.length ? list : nothing(found), more]),
+    searchedPanel(explained),
     whyNotPanel(request),
     requestPanel(request),
   );
   byId("status").textContent = announcement(found);
 }
 
+function addCards(list, answer, query, explained) {
+  const first = list.childElementCount + 1;
+  list.append(...answer.results.map((hit, index) => hitCard(hit, first + index, { answer, query, explained })));
+}
+
 function moreButton(found, request, list) {
   let cursor = found.next_cursor;
   const button = el("button", { type: "button", class: "more" }, "More passages");
+  const failed = el("div");
   button.addEventListener("click", async () => {
     button.disabled = true;
+    fill(failed);
     try {
-      const page = await call("POST", "search", { body: { ...request, cursor } });
-      const first = list.childElementCount + 1;
-      list.append(...page.results.map((hit, index) => hitCard(hit, first + index, page, request.query)));
+      const next = { ...request, cursor };
+      const page = await call("POST", "search", { body: next });
+      addCards(list, page, request.query, explanationOf(next));
       cursor = page.next_cursor;
       byId("status").textContent = `${page.results.length} more passages`;
       button.hidden = cursor === null;
-      button.disabled = false;
     } catch (error) {
-      if (!("errors" in error)) throw error;
-      button.replaceWith(problemMessage(error));
+      showProblem(failed, error);
+    } finally {
+      button.disabled = false;
     }
   });
-  return button;
+  return el("div", {}, button, failed);
 }
 
 /** The hits of an answer that probably has none, behind a line that says so. */
@@ -112,18 +112,12 @@ function folded(list, more) {
   return el("details", { class: "weak" }, el("summary", {}, text), list, more);
 }
 
-function nothing(found) {
-  const text = EMPTY[found.fallback_reason] ?? EMPTY.nothing_found;
-  return el("div", { class: "message" }, [text, ...(found.hints ?? [])].map((line) => el("p", { dir: "auto" }, line)));
+function nothing({ hints = ["Nothing matches: remove required words or quotes, or ask in other words."] }) {
+  return el("div", { class: "message" }, hints.map((line) => el("p", { dir: "auto" }, line)));
 }
 
 function showFailure(error, form) {
   byId("status").textContent = "";
-  if (error instanceof BadControl) {
-    error = { status: 422, errors: [{ field: error.field, message: error.message }], wantsKey: false };
-  } else if (!("errors" in error)) {
-    throw error;
-  }
+  showProblem(byId("answer"), error);
   markInvalid(form, error.errors.map((one) => one.field));
-  fill(byId("answer"), error.wantsKey ? keyMessage(error, hasKey()) : problemMessage(error));
 }

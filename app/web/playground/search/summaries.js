@@ -1,44 +1,23 @@
 // Draws what holds for a whole answer: whether it answers, what was left out, how it was searched, and how long it took.
 
-import { el, extent } from "../page/dom.js";
+import { el } from "../page/dom.js";
+import { explainedFold } from "./explanations.js";
 import { inWords } from "./hits.js";
 import { LIKELY, POSSIBLE } from "../levels.js";
 
-const STAGES = {
-  embed: "embedding",
-  pass1: "entities",
-  pass2: "documents of entities",
-  recall: "both legs",
-  extract: "names",
-  hops: "further hops",
-  rerank: "re-ranking",
-  recency: "ages",
-  mmr: "MMR",
-  snippets: "snippets",
+const DEGRADED = {
+  embedding_failed: "The query could not be embedded.",
+  no_query_vector: "Only words were searched.",
+  invalid_expression: "The expression could not be read, so its words were searched.",
+  no_text_terms: "The query has no words that are indexed, so only vectors were searched.",
+  llm_failed: "The language model failed, so names were found without it.",
+  reranker_failed: "The re-ranker failed, so the order is that of the fusion.",
+  hop2_failed: "The second hop failed, so only the first one is shown.",
 };
 const RELAXED = {
-  constraints_dropped: "quotes and required words were not applied.",
-  similar_words: "words of similar spelling were searched for words that no passage contains.",
-  nearest_vectors: "no word was found; these are the nearest passages.",
-};
-
-const DEGRADED = {
-  embedding_failed: "the query could not be embedded.",
-  no_query_vector: "only the text leg ran.",
-  invalid_expression: "the expression could not be read, so its words were searched.",
-  no_text_terms: "the query has no words for the text leg, so only the vector leg ran.",
-  llm_failed: "the language model failed, so names were found without it.",
-  reranker_failed: "the re-ranker failed, so the order is that of the fusion.",
-  hop2_failed: "the second hop failed, so only the first one is shown.",
-};
-const REASONS = {
-  requested: "requested",
-  names: "it names things",
-  only_names: "it is only names",
-  no_names: "no names in it",
-  entity: "it is about an entity",
-  literal: "a literal query",
-  options: "because of other options",
+  constraints_dropped: "No passage meets the quotes and required words, so they were not applied.",
+  similar_words: "Words of similar spelling were searched for words that no passage contains.",
+  nearest_vectors: "No word was found; these are the nearest passages.",
 };
 
 /** The head of an answer. */
@@ -64,29 +43,16 @@ export function announcement(answer) {
   return count(answer.results.length) + verdict;
 }
 
-/** The stages of a search as one stacked bar, with the milliseconds of each. */
-export function timings(answer) {
-  const total = Math.max(answer.timings.total ?? answer.took_ms, 0.001);
-  const stages = Object.entries(answer.timings).filter(([name]) => name !== "total");
-  const known = stages.reduce((sum, [, ms]) => sum + ms, 0);
-  const all = [...stages, ["other", Math.max(0, total - known)]];
-  const colour = (index) => (index === all.length - 1 ? "stage-other" : `stage-${index % 4}`);
-  const scale = Math.max(total, known);
-  let before = 0;
-  const bars = all.map(([, ms], index) => {
-    const bar = extent(el("span", { class: `bar ${colour(index)}` }), before / scale, ms / scale);
-    before += ms;
-    return bar;
+/** A panel with how the query was read and searched, and the milliseconds of each stage. */
+export function searchedPanel(explained) {
+  return explainedFold("How it was searched", "panel", explained, ({ explain }) => {
+    const facts = ["query_type", "mode", "fusion", "depth", "depth_reason", "search_mode", "fallback_reason"];
+    const words = facts.filter((name) => explain[name]).map((name) => [inWords(name), inWords(String(explain[name]))]);
+    const times = Object.entries(explain.timings).map(([stage, ms]) => [inWords(stage), `${ms.toFixed(1)} ms`]);
+    const rows = [...words, ...times].map(([name, text]) => el("div", {}, el("dt", {}, name), el("dd", {}, text)));
+    const missed = explain.approximate ? el("p", {}, "Matching passages may be missing: the index was not searched to its end.") : null;
+    return [missed, el("dl", { class: "metadata" }, rows)];
   });
-  const rows = all.map(([name, ms], index) =>
-    el("div", {}, el("dt", {}, el("span", { class: `dot ${colour(index)}`, "aria-hidden": "true" }), STAGES[name] ?? name), el("dd", {}, `${ms.toFixed(1)} ms`)),
-  );
-  return el(
-    "details",
-    { class: "panel" },
-    el("summary", {}, "Timings ", el("span", { class: "note" }, `${total.toFixed(0)} ms`)),
-    el("div", { class: "panel-body" }, el("div", { class: "track wide", "aria-hidden": "true" }, bars), el("dl", { class: "stages" }, rows)),
-  );
 }
 
 function count(number) {
@@ -106,29 +72,20 @@ function verdict(answer) {
   return el("p", { class: `verdict verdict-${kind}`, title }, el("strong", {}, text), el("span", {}, percent));
 }
 
-function facts(answer) {
+function facts({ search_mode: mode, pass1_entities: entities, hops, total_results: total, took_ms: ms }) {
   const found = [];
-  if (answer.query_type) found.push(`${inWords(answer.query_type)} query`);
-  if (answer.fusion) found.push(`${answer.fusion === "rrf" ? "RRF" : answer.fusion} fusion`);
-  if (answer.depth_reason && answer.depth_reason !== "requested") {
-    found.push(`${answer.depth === "thorough" ? "multi-hop" : "one search"}: ${REASONS[answer.depth_reason]}`);
-  }
-  if (answer.pass1_entities.length) found.push(`guided by ${answer.pass1_entities.map(entityName).join(", ")}`);
-  if (answer.total_results) found.push(`${answer.total_results} found in ${answer.hops.length} hops`);
-  found.push(`${answer.took_ms.toFixed(0)} ms`);
-  return found;
+  if (mode === "two_pass") found.push(`guided by ${entities.map((entity) => entity.name).join(", ")}`);
+  if (hops) found.push(`multi-hop: ${total} found in ${hops.length} ${hops.length === 1 ? "hop" : "hops"}`);
+  return [...found, `${ms.toFixed(0)} ms`];
 }
 
-function entityName(entity) {
-  return entity.matched_by === "fuzzy" ? `${entity.name} (a similar name)` : entity.name;
-}
-
-function notices(answer) {
+/** Sentences on what the answer leaves out or does otherwise than asked; hints of an empty answer stand in its place. */
+function notices({ results, degraded = [], relaxed = [], excluded = [], hints = [] }) {
   const texts = [
-    ...answer.degraded.map((code) => `Degraded: ${DEGRADED[code] ?? inWords(code)}`),
-    ...answer.relaxed.map((part) => `Relaxed: ${RELAXED[part] ?? inWords(part)}`),
-    ...(answer.approximate ? ["Approximate: matching passages may be missing."] : []),
+    ...degraded.map((code) => DEGRADED[code] ?? `Left out: ${inWords(code)}.`),
+    ...relaxed.map((code) => RELAXED[code] ?? `Not searched as written: ${inWords(code)}.`),
+    ...(excluded.length ? [`Passages with ${excluded.join(", ")} are left out.`] : []),
+    ...(results.length ? hints : []),
   ];
-  if (!texts.length) return null;
-  return el("ul", { class: "notices" }, texts.map((text) => el("li", {}, text)));
+  return texts.length ? el("ul", { class: "notices" }, texts.map((text) => el("li", { dir: "auto" }, text))) : null;
 }

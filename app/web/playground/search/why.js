@@ -1,4 +1,4 @@
-// Asks why a document is not in an answer, and shows where it stands in each leg and which step kept it out.
+// Asks why a document is not in an answer, and shows where it stands, what keeps it out and what would help.
 
 import { call, hasKey } from "../page/api.js";
 import { completeUris } from "../page/completion.js";
@@ -6,7 +6,7 @@ import { el, fill } from "../page/dom.js";
 import { inWords } from "./hits.js";
 import { keyMessage, problemMessage } from "../page/problems.js";
 
-const LEGS = { vector: ["Vector leg", "cosine"], text: ["Text leg", "BM25"] };
+const LEGS = { vector: "by meaning", text: "by words" };
 
 /** A panel that asks about a URI for the request of an answer. */
 export function whyNotPanel(request) {
@@ -39,50 +39,27 @@ async function explain(request, result) {
 }
 
 function placement(found) {
-  const kind = found.verdict === "returned" ? "yes" : "no";
+  const facts = [found.title, ...Object.entries(found.legs).map(inLeg), ...found.steps.map(moved)];
   return el(
     "div",
     { class: "placement" },
-    el("p", { class: `verdict verdict-${kind}`, "data-verdict": found.verdict }, el("strong", {}, inWords(found.verdict))),
-    el("p", { class: "placement-summary" }, found.summary),
-    found.chunk ? chunk(found) : null,
-    found.legs.length ? legs(found.legs) : null,
-    found.steps.length ? steps(found.steps) : null,
+    el(
+      "p",
+      { class: `verdict verdict-${found.found ? "yes" : "no"}`, "data-kept-out-by": found.kept_out_by ?? "" },
+      el("strong", {}, found.found ? "In the answer" : `Kept out by ${inWords(found.kept_out_by)}`),
+    ),
+    el("p", { class: "placement-reason" }, found.reason),
+    found.change ? el("p", {}, "What would help: ", el("code", {}, JSON.stringify(found.change))) : null,
+    el("p", { class: "facts" }, facts.map((fact) => el("span", {}, fact))),
   );
 }
 
-function chunk(found) {
-  const place = found.rank == null ? "no rank" : `number ${found.rank}, limit ${found.limit}`;
-  const facts = [place];
-  if (found.score != null) facts.push(`score ${found.score.toFixed(3)}`);
-  if (found.relevance != null) facts.push(`${Math.round(100 * found.relevance)}% relevant`);
-  return el("p", { class: "facts" }, [[found.chunk.title, ...found.chunk.heading_path.slice(1)].join(" › "), ...facts].map((fact) => el("span", {}, fact)));
+function inLeg([leg, place]) {
+  const rank = place.rank == null ? "no rank" : `number ${place.rank}`;
+  const score = place.score == null ? "" : `, score ${place.score.toFixed(3)}`;
+  return `${rank} ${LEGS[leg]}${score}${place.is_candidate ? "" : ", no candidate"}`;
 }
 
-function legs(places) {
-  const cells = (leg) => [
-    LEGS[leg.leg][0],
-    leg.rank == null ? "not found" : `${leg.exact === false ? "at best " : ""}${leg.rank}`,
-    leg.candidates,
-    leg.score == null ? "–" : `${LEGS[leg.leg][1]} ${leg.score.toFixed(3)}`,
-    leg.entry_score == null ? "–" : leg.entry_score.toFixed(3),
-  ];
-  const head = ["Leg", "Rank", "Candidates", "Score", "Lowest candidate"].map((name) => el("th", { scope: "col" }, name));
-  const row = (leg) => {
-    const [name, ...rest] = cells(leg);
-    return el("tr", {}, el("th", { scope: "row" }, name), rest.map((text) => el("td", {}, String(text))));
-  };
-  return el("table", { class: "legs" }, el("caption", { class: "visually-hidden" }, "Its place in each leg"), el("thead", {}, el("tr", {}, head)), el("tbody", {}, places.map(row)));
-}
-
-function steps(found) {
-  const item = (step) =>
-    el(
-      "li",
-      { "data-passed": String(step.passed) },
-      el("span", { class: "step-mark", "aria-hidden": "true" }, step.passed ? "✓" : "✕"),
-      el("strong", {}, inWords(step.step), el("span", { class: "visually-hidden" }, step.passed ? " (passed)" : " (not passed)")),
-      el("span", {}, step.detail),
-    );
-  return el("ol", { class: "steps", "aria-label": "Steps of the search" }, found.map(item));
+function moved(step) {
+  return `${inWords(step.step)} from ${step.rank_before} to ${step.rank_after}`;
 }
