@@ -34,6 +34,7 @@ EXEMPT = {
     "reembedding._CORPUS": JOBS,
     "repair_drift": "repairs the database for its owner",
     "repair_wrong_postings": "repairs the database for its owner",
+    "signed_words": "reads the texts of chunks, of which row-level security shows the visible ones",
     "synonyms._LEXEMES_OF_QUERY": SCORES,
     "visible_statistics": "is replaced by statistics_of_chunks for a restricted caller",
 }

@@ -7,14 +7,12 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from pydantic import ValidationError
-
 from app import errors
 from app.pipelines.maintenance import keys
 from app.pipelines.maintenance.keys import Verified
 from app.pipelines.maintenance.tokens import SCOPES, Claims
 from app.pipelines.requests.filter_models import SearchFilters
-from app.shapes import Filters, Restriction
+from app.shapes import Filters, Restriction, json_values
 
 MAX_REMEMBERED = 1_000
 
@@ -25,7 +23,7 @@ def of_key(key: Verified) -> Restriction | None:
         return None
     try:
         return _restriction(_text(key.filters), None, key.shows_entities)
-    except (ValidationError, errors.BadRequest) as error:  # stored by a later version: nothing must be shown by mistake
+    except (ValueError, errors.BadRequest) as error:  # stored by a later version: nothing must be shown by mistake
         raise errors.Forbidden("This version cannot read the filters of this key.") from error
 
 
@@ -46,7 +44,7 @@ def of_token(key: Verified, claims: Claims) -> Restriction | None:
     try:
         own = None if key.filters is None else _text(key.filters)
         return _restriction(_text(claims.filters), own, bool(claims.entities))
-    except (ValidationError, ValueError, errors.BadRequest) as error:
+    except (ValueError, errors.BadRequest) as error:
         raise errors.Unauthorized("The `filters` of this token are not filters of a search.") from error
 
 
@@ -64,12 +62,15 @@ def _text(given: Mapping[str, Any]) -> str:
 
 @lru_cache(MAX_REMEMBERED)
 def _restriction(given: str, other: str | None, shows_entities: bool) -> Restriction:
-    """The restriction to what passes both filters, which are JSON. Raises ValidationError, ValueError."""
+    """The restriction to what passes both filters, which are JSON."""
     others = None if other is None else _filters(other)
     return keys.restriction(_filters(given), others, shows_entities=shows_entities)
 
 
 def _filters(given: str) -> Filters:
+    """Filters that a token or a stored key has as JSON. Raises ValueError for what a request may not contain."""
+    if any(json_values.find_unusable(json.loads(given))):
+        raise ValueError("a value that Postgres cannot store")
     found = SearchFilters.model_validate_json(given).shape()
     if not found:
         raise ValueError("no condition")

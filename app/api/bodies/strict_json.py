@@ -11,20 +11,17 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterator
 
 from fastapi.exceptions import RequestValidationError
 
 from app import errors
+from app.shapes.json_values import INT64, BadNumber, UnusableValue, find_unusable
 
 MAX_DEPTH = 64
 MAX_CONTAINERS = 100_000
-_INT64 = range(-(2**63), 2**63)
-
 _STRING_OR_BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]++|[\]}]++', re.DOTALL)
 _RISKY_NUMBER = re.compile(r"[0-9](?:[0-9]{18}(?<![0-9.].{19})|[eE]\+?[0-9]{3})")
 _RISKY_ESCAPE = re.compile(r"\\u(?:[dD][89a-fA-F]|0000)")
-_UNUSABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class InvalidEncoding(errors.BadRequest):
@@ -61,14 +58,9 @@ def parse_items(raw: bytes) -> object:
     return value
 
 
-def is_usable(text: str) -> bool:
-    """Whether a text contains neither NUL nor a lone surrogate."""
-    return _UNUSABLE.search(text) is None
-
-
 def check(value: object) -> None:
     """Raises RequestValidationError if a value contains a number or a text that cannot be used."""
-    if found := list(itertools.islice(_unusable(value, ()), 20)):
+    if found := list(itertools.islice(find_unusable(value), 20)):
         raise invalid(found)
 
 
@@ -118,10 +110,6 @@ def _position(error: json.JSONDecodeError) -> str:
     return f"The body is not valid JSON at line {error.lineno}, column {error.colno}: {reason}."
 
 
-class _BadNumber:
-    """Marks a number that cannot be used; `_unusable` reports its path."""
-
-
 class _Decoder:
     """Decodes JSON and marks numbers that cannot be used."""
 
@@ -136,7 +124,7 @@ class _Decoder:
 
     def constant(self, _: str) -> object:
         self.has_bad_numbers = True
-        return _BadNumber()
+        return BadNumber()
 
     def decimal(self, digits: str) -> object:
         return value if math.isfinite(value := float(digits)) else self.constant(digits)
@@ -145,35 +133,10 @@ class _Decoder:
         # Longer than any 64-bit integer: `int` would refuse 4,301 digits, and take quadratic time before that.
         if len(digits) > 20:
             return self.constant(digits)
-        return value if (value := int(digits)) in _INT64 else self.constant(digits)
+        return value if (value := int(digits)) in INT64 else self.constant(digits)
 
 
-InvalidValue = tuple[tuple[str | int, ...], str, str]
-_BAD_TEXT = "Must not contain the NUL character or a lone surrogate."
-_BAD_NUMBER = "Must be a finite number; whole numbers must fit into 64 bits."
-
-
-def _unusable(value: object, path: tuple[str | int, ...]) -> Iterator[InvalidValue]:
-    """Every number and every text that Postgres cannot store; the nesting depth is already limited."""
-    if isinstance(value, _BadNumber | int | float) and not _is_usable(value):
-        yield path, "invalid_number", _BAD_NUMBER
-    elif isinstance(value, str) and _UNUSABLE.search(value):
-        yield path, "invalid_text", _BAD_TEXT
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _unusable(item, (*path, index))
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if _UNUSABLE.search(key):
-                yield (*path, key), "invalid_text", f"Its key is invalid. {_BAD_TEXT}"
-            yield from _unusable(item, (*path, key))
-
-
-def _is_usable(number: _BadNumber | int | float) -> bool:
-    return math.isfinite(number) if isinstance(number, float) else isinstance(number, int) and number in _INT64
-
-
-def invalid(values: list[InvalidValue]) -> RequestValidationError:
+def invalid(values: list[UnusableValue]) -> RequestValidationError:
     """The error for values of a request, each with its path, a code and what to send instead."""
     return RequestValidationError([{"loc": _location(path), "type": code, "msg": text} for path, code, text in values])
 

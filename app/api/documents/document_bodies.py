@@ -22,7 +22,7 @@ from app.api.documents.uploads import Item
 from app.api.problems import problems
 from app.pipelines.running import offload
 from app.pipelines.running.services import Services
-from app.shapes import Upload, limits
+from app.shapes import Upload, json_values, limits
 
 _NOT_WITH_URL = {
     "content": "Send content or url, not both.",
@@ -96,7 +96,7 @@ def _refusal(error: RequestValidationError) -> errors.BadRequest:
 
 def _uri(value: object) -> str | None:
     uri = value.get("uri") if isinstance(value, dict) else None
-    return uri if isinstance(uri, str) and len(uri) <= limits.MAX_URI and strict_json.is_usable(uri) else None
+    return uri if isinstance(uri, str) and len(uri) <= limits.MAX_URI and json_values.is_usable(uri) else None
 
 
 def _page(value: dict[str, object]) -> PageInput:

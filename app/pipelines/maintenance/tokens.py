@@ -7,6 +7,8 @@ filters bound those of the token.
 
 from __future__ import annotations
 
+import math
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,6 +28,7 @@ MAX_LIFETIME_S = 86_400
 SKEW_S = 30
 """Difference of the clocks of the signer and the service that is allowed for."""
 SCOPES = ("search", "write")
+_KEY_ID = re.compile(r"[0-9a-f]{12}")
 _INFO = b"stepwell token signing key v1"
 _CLAIMS = {"iat", "exp", "nbf", "sub", "scopes", "filters", "entities"}
 _INVALID = "This token is invalid, expired, or signed with a key that is unknown, revoked or expired."
@@ -65,9 +68,10 @@ def key_id_of(token: str) -> str:
     except jwt.PyJWTError as error:
         raise errors.Unauthorized(_INVALID) from error
     key_id = header.get("kid")
-    if header.get("alg") != ALGORITHM or not isinstance(key_id, str) or set(header) - {"alg", "typ", "kid"}:
+    is_id = isinstance(key_id, str) and _KEY_ID.fullmatch(key_id)
+    if header.get("alg") != ALGORITHM or not is_id or set(header) - {"alg", "typ", "kid"}:
         raise errors.Unauthorized(_INVALID)
-    return key_id
+    return str(key_id)
 
 
 def claims_of(token: str, public: bytes, *, now: float | None = None) -> Claims:
@@ -84,7 +88,7 @@ def claims_of(token: str, public: bytes, *, now: float | None = None) -> Claims:
 
 def _check_times(claims: Mapping[str, Any], now: float) -> None:
     times = [claims["iat"], claims["exp"], claims.get("nbf", claims["iat"])]
-    if not all(isinstance(each, int | float) and not isinstance(each, bool) for each in times):
+    if not all(isinstance(each, int | float) and not isinstance(each, bool) and math.isfinite(each) for each in times):
         raise errors.Unauthorized("A token's `iat`, `exp` and `nbf` are seconds since 1970.")
     issued, expires, begins = times
     if expires - issued > MAX_LIFETIME_S or expires > now + MAX_LIFETIME_S + SKEW_S:

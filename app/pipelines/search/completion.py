@@ -17,7 +17,7 @@ from app.pipelines.search.candidates import Candidates, Page, Ranked, Recalled
 from app.ranking import confidence, relevance
 from app.ranking.fusion_plan import FusionPlan
 from app.shapes import Answer, Candidate, EntityMatch, Filters, Hit, HybridResult, Json, rrf
-from app.text.queries import expressions, literal_matches
+from app.text.queries import grammar, literal_matches
 
 log = logging.getLogger(__name__)
 
@@ -252,7 +252,7 @@ def _query_explained(query: SearchRequest, recalled: Recalled, context: SearchCo
         "required": list(parsed.required),
         "phrases": list(parsed.phrases),
         "excluded": list(parsed.excluded),
-        "groups": list(map(expressions.written, parsed.groups)),
+        "groups": list(map(grammar.written, parsed.groups)),
         "expression_error": parsed.expression_error,
         "condition_plan": result.condition_plan,
         "vector_plan": result.vector_plan,

@@ -1,13 +1,14 @@
-"""Runs looser requests for a query that found nothing: no operators, similar words, then nearest vectors.
+"""Runs looser requests for a query that found nothing: no requirements, similar words, then nearest vectors.
 
-First what is required is dropped, then what is excluded as well, then unknown words are replaced by stored ones
-of similar spelling, and last the nearest chunks by vector are returned.
+First what is required is dropped, then unknown words are replaced by stored ones of similar spelling, then the nearest
+chunks by vector are returned. What is excluded stays excluded, unless it excludes everything.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Literal, NamedTuple, get_args
 
 from app.pipelines.running import offload, query_vector
 from app.pipelines.running.context import SearchContext
@@ -17,25 +18,25 @@ from app.store.connection.transactions import Reading, retry_read
 from app.store.search import recall, vocabulary
 from app.text.queries import spelling
 
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One relaxation, by its name in the answer's `relaxed`."""
-
-    name: str
-    needs_vector: bool = False
+Kind = Literal["words", "similar_words", "nearest_vectors"]
 
 
-DROP_CONSTRAINTS = Step("constraints_dropped")
-DROP_REQUIRED = Step("constraints_dropped")
-SIMILAR_WORDS = Step("similar_words")
-NEAREST = Step("nearest_vectors", needs_vector=True)
-STEPS = (DROP_REQUIRED, DROP_CONSTRAINTS, SIMILAR_WORDS, NEAREST)
+class Step(NamedTuple):
+    """A looser request of the words, of similar ones or of the vector, and whether it keeps what is excluded."""
+
+    kind: Kind
+    excludes: bool
+
+
+STEPS = tuple(Step(kind, excludes) for excludes in (True, False) for kind in get_args(Kind))
 
 MAX_UNKNOWN_WORDS = 16
 """Unknown words of a query that are replaced, the longest: these have the fewest neighbours by chance."""
 COMPARISON_COST = 10
 """Cost of comparing a word with a stored one, in units of `offload.run`."""
+
+_NOTHING = IndexText("", "")
+_NO_CONDITIONS = LexicalQuery(_NOTHING)
 
 
 async def run(
@@ -49,12 +50,12 @@ async def run(
     if understood.plan.weights.text > 0 and not result.terms:
         context.degraded.append("no_text_terms")
     for step in STEPS if result.scope_chunks and not result.candidates else ():
-        if step.needs_vector and request.vector is None and "embedding_failed" not in context.degraded:
+        if step.kind == "nearest_vectors" and request.vector is None and "embedding_failed" not in context.degraded:
             request = replace(request, vector=await query_vector.embed(understood.parsed.text, context))
         with context.timed("relax"):
             relaxed = await _run_looser(step, request, result, context)
         if relaxed is not None:
-            context.relaxed.append(step.name)
+            context.relaxed += _names(step, understood.request, relaxed[0])
             return relaxed
     return request, result
 
@@ -74,22 +75,31 @@ async def _run_looser(
         return (looser, found) if found.candidates else None
 
 
+def _names(step: Step, request: HybridRequest, looser: HybridRequest) -> list[str]:
+    """What was done to the request, for the answer."""
+    is_dropped = _conditions(request) != _conditions(looser)
+    return [*(["constraints_dropped"] if is_dropped else []), *([] if step.kind == "words" else [step.kind])]
+
+
+def _conditions(request: HybridRequest) -> LexicalQuery:
+    """What a request requires and excludes, without its words."""
+    return replace(request.lexical or _NO_CONDITIONS, words=_NOTHING, corrections=(), synonyms=())
+
+
 async def _looser(step: Step, request: HybridRequest, result: HybridResult, db: Reading) -> HybridRequest | None:
     """The request to run instead of one that found nothing; None if the step changes nothing."""
-    if step is NEAREST:
-        return None if request.vector is None else replace(request, lexical=None, weights=Weights(1.0, 0.0))
-    if request.lexical is None:
+    lexical = request.lexical or _NO_CONDITIONS
+    excluded = lexical.excluded if step.excludes else ()
+    groups = tuple(group for group in lexical.groups if isinstance(group, Negation)) if step.excludes else ()
+    if not step.excludes and not lexical.excluded and not any(isinstance(one, Negation) for one in lexical.groups):
         return None
-    lexical = request.lexical
-    if step is DROP_REQUIRED:
-        excluding = tuple(group for group in lexical.groups if isinstance(group, Negation))
-        looser = replace(lexical, strict=(), groups=excluding)
-        return None if looser == lexical else replace(request, lexical=looser)
-    if step is DROP_CONSTRAINTS:
-        is_bound = lexical.excluded or lexical.groups
-        unbound = replace(lexical, strict=(), excluded=(), groups=())
-        return replace(request, lexical=unbound) if is_bound else None
-    return await _respelled(request, result, db)
+    looser = replace(lexical, strict=(), excluded=excluded, groups=groups)
+    if step.kind == "words":
+        return None if looser == lexical or request.lexical is None else replace(request, lexical=looser)
+    if step.kind == "nearest_vectors":
+        conditions = replace(looser, words=_NOTHING, corrections=(), synonyms=())
+        return None if request.vector is None else replace(request, lexical=conditions, weights=Weights(1.0, 0.0))
+    return None if request.lexical is None else await _respelled(replace(request, lexical=looser), result, db)
 
 
 async def _respelled(request: HybridRequest, result: HybridResult, db: Reading) -> HybridRequest | None:
@@ -104,9 +114,10 @@ async def _respelled(request: HybridRequest, result: HybridResult, db: Reading) 
     if not words:
         return None
     text = " ".join(words)
+    lexical = replace(request.lexical or _NO_CONDITIONS, words=IndexText(text, text), corrections=(), synonyms=())
     return replace(
         request,
-        lexical=LexicalQuery(IndexText(text, text)),
+        lexical=lexical,
         weights=Weights(request.weights.vector, request.weights.text or 1.0),
     )
 

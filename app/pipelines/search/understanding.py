@@ -12,6 +12,7 @@ from app.providers import base
 from app.ranking import fusion_plan
 from app.ranking.fusion_plan import FusionPlan
 from app.shapes import HybridRequest, IndexText, LexicalQuery, ParsedQuery, TextCondition, Vector, Weights, conditions
+from app.store.search import vocabulary
 from app.text.queries import analysis
 from app.text.words import lexical
 
@@ -33,7 +34,7 @@ async def run(query: SearchRequest, context: SearchContext, *, ahead: int = 0) -
 
     The request is for `ahead` candidates more than the answer needs.
     """
-    parsed = analysis.parse(query.text)
+    parsed = await _parsed(query, context)
     if parsed.expression_error:
         context.degraded.append("invalid_expression")
     plan = fusion_plan.choose(query.mode, query.ranking.fusion, _weights(query), parsed.query_type)
@@ -43,6 +44,17 @@ async def run(query: SearchRequest, context: SearchContext, *, ahead: int = 0) -
     vector = await _vector(query, parsed, context) if needs_vector else None
     request = _request(query, parsed, plan, vector, context.user_id)
     return Understanding(parsed, plan, replace(request, limit=request.limit + ahead))
+
+
+async def _parsed(query: SearchRequest, context: SearchContext) -> ParsedQuery:
+    """The parsed query. A word that the user's texts contain behind a minus sign only is searched for with the sign."""
+    parsed = analysis.parse(query.text)
+    if not parsed.signed:
+        return parsed
+    words = {signed[1:]: index_text(signed[1:]) for signed in parsed.signed}
+    async with context.services.db.searching(context.user_id) as reading:
+        literal = await vocabulary.signed(reading, words)
+    return analysis.parse(query.text, literal={f"-{word}" for word in literal}) if literal else parsed
 
 
 def _weights(query: SearchRequest) -> Weights | None:

@@ -31,7 +31,7 @@ from app.store.connection.transactions import Reading, retry_read
 from app.store.documents import chunks, selections
 from app.store.filters import filters
 from app.store.search import recall
-from app.text.queries import expressions
+from app.text.queries import grammar
 
 Change = Mapping[str, Any]
 
@@ -177,7 +177,7 @@ async def _failing_condition(db: Reading, run: SearchRun, chunk_id: UUID) -> str
     excluded = zip(parsed.excluded, lexical.excluded, strict=False)
     named = [(f'It lacks "{word}".', LexicalQuery(EMPTY, strict=(text,))) for word, text in required]
     named += [(f'It contains "{word}".', LexicalQuery(EMPTY, excluded=(text,))) for word, text in excluded]
-    named += [(f"It fails {expressions.written(one)}.", LexicalQuery(EMPTY, groups=(one,))) for one in lexical.groups]
+    named += [(f"It fails {grammar.written(one)}.", LexicalQuery(EMPTY, groups=(one,))) for one in lexical.groups]
     failing = [reason for reason, condition in named if await recall.failing_conditions(db, [chunk_id], condition)]
     return next(iter(failing), "It does not meet the conditions of the query.")
 

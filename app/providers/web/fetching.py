@@ -145,9 +145,10 @@ def _url(address: str, *, base: httpx.URL | None = None) -> httpx.URL:
     try:
         url = httpx.URL(address) if base is None else base.join(address)
         url = url.copy_with(fragment=None, raw_path=url.raw_path)  # an empty path becomes /
+        host = url.host  # decodes an international name
     except (httpx.InvalidURL, ValueError) as error:
         raise errors.BadRequest(f"The address is no URL: {_SEND_PUBLIC}.", field="url", code="blocked_url") from error
-    if url.scheme not in ("http", "https") or not url.host or _port(url) > MAX_PORT or len(str(url)) > limits.MAX_URI:
+    if url.scheme not in ("http", "https") or not host or _port(url) > MAX_PORT or len(str(url)) > limits.MAX_URI:
         most = f"of at most {limits.MAX_URI:,} characters"
         raise errors.BadRequest(
             f"The address cannot be fetched: {_SEND_PUBLIC}, {most}.", field="url", code="blocked_url"

@@ -1,7 +1,8 @@
-"""Finds the stored lexemes that begin like given words, or that are one typing error away from them."""
+"""Finds the stored words that begin like given ones, are one typing error away from them, or have a sign only."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -67,6 +68,19 @@ async def corrections(db: Reading, words: Mapping[str, EditedWord], *, limit: in
     parts, seen = await visible_chunks.wanted(db)
     rows = await db.execute(sql.statement("corrections_of_words", *parts), {**binds, **seen})
     return {row.word: row.lexemes for row in rows}
+
+
+async def signed(db: Reading, words: Mapping[str, IndexText]) -> list[str]:
+    """The words that the visible texts contain behind a minus sign only, such as "rf" of "-rf"."""
+    binds = {
+        "user_id": db.user_id,
+        "words": [re.escape(word) for word in words],
+        "words_folded": [text.folded for text in words.values()],
+        "words_plain": [text.plain for text in words.values()],
+        "most_read": MOST_READ,
+    }
+    found = set(await db.scalars(sql.statement("signed_words"), binds))
+    return [word for word in words if re.escape(word) in found]
 
 
 def _quoted(lexeme: str) -> str:

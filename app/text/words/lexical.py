@@ -34,6 +34,20 @@ _COMMA_IN_NUMBER = re.compile(r",\d")  # much cheaper to rule out, as is the nex
 _DOTTED_LETTER = re.compile(r"\.[A-Za-z]\.")
 _ACRONYM = re.compile(r"(?<![\w.@/-])(?:[A-Za-z]\.){2,}+(?:[A-Za-z](?![\w@/-]))?(?!\w)")
 _SHARP = re.compile(r"(?<!\w)([A-Za-z])(\+\+|#)(?![\w#+])")
+_JOINED_INITIALS = re.compile(r"""(?<![^\s"'“(])([A-Za-z]{1,3})&([A-Za-z]{1,3})(?![^\s"'’”).,;:!?])""")
+# A letter that several languages ignore as a word names something after another word: vitamin A.
+_LABEL = re.compile(r"(?<=[a-z] )[AEOUY](?![\w'’&.-])")
+_LABELLED = re.compile(r"([^\W\d_]+) ([AEOUY])(?![\w'’&.-])")
+# Points of Hebrew and vowel marks of Arabic, which most texts leave out.
+_POINTS = re.compile(
+    "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u0652\u0670\u06d6-\u06dc]+"
+)
+# A nasal without a vowel before a consonant of its own class is written as anusvara too: हिन्दी and हिंदी.
+_HALF_NASAL = re.compile(
+    "(?:\u0919\u094d(?=[\u0915-\u0918])|\u091e\u094d(?=[\u091a-\u091d])|\u0923\u094d(?=[\u091f-\u0922])"
+    "|\u0928\u094d(?=[\u0924-\u0927])|\u092e\u094d(?=[\u092a-\u092d]))|\u0901"
+)
+_ANUSVARA = "\u0902"
 _UNSPACED_RUN = re.compile(rf"[{characters.UNSPACED}]+")
 _UNIT = re.compile(rf"[^{characters.MARK}][{characters.MARK}]*+|[{characters.MARK}]++")
 _COMPOUND = re.compile(
@@ -53,8 +67,10 @@ def index_text(text: str, config: str) -> str:
     Lower-case, NFKC; accents folded for 'english' and 'simple' only (the other stemmers need them), ligatures expanded
     where they are no letters of the language. Punctuation becomes space, hyphens between letters stay. Compounds are
     followed by their parts ("josh.ai josh ai"), mixed case and snake case become one word and its parts, decimals and
-    versions stay whole, acronyms lose their dots. Scripts without spaces become overlapping pairs, beside which the
-    database indexes single characters. Words over 2,000 bytes are dropped. Linear in the length.
+    versions stay whole, acronyms lose their dots. "AT&T" is preceded by "atandt" and "vitamin A" followed by
+    "vitamina", because stop words stand in them. Points of Hebrew and Arabic are ignored. Scripts without spaces become
+    overlapping pairs, beside which the database indexes single characters. Words over 2,000 bytes are dropped. Linear
+    in the length.
     """
     text = _normalised(text, config)
     if not text.isascii():
@@ -63,6 +79,10 @@ def index_text(text: str, config: str) -> str:
         text = _THOUSANDS.sub(lambda match: match[0].replace(",", ""), text)
     if _DOTTED_LETTER.search(text):
         text = _ACRONYM.sub(lambda match: match[0].replace(".", "") + " ", text)
+    if "&" in text:
+        text = _JOINED_INITIALS.sub(lambda match: f"{match[1]}and{match[2]} ".lower() + f"{match[1]} {match[2]}", text)
+    if _LABEL.search(text):
+        text = _LABELLED.sub(_labelled, text)
     if "#" in text or "++" in text:
         text = _SHARP.sub(lambda match: f"{match[1]} {match[1]}{'sharp' if match[2] == '#' else 'plusplus'} ", text)
     text = text.translate(_ASCII_JUNK) if text.isascii() else _JUNK.sub(" ", text)
@@ -72,10 +92,17 @@ def index_text(text: str, config: str) -> str:
     return " ".join(_LONG.sub(_unless_too_long, text).split())
 
 
+def _labelled(match: re.Match[str]) -> str:
+    """Returns a word and the letter after it, followed by both as one word, unless the word is in capitals."""
+    word, letter = match[1], match[2]
+    return f"{word} {letter} {word}{letter.lower()}" if word[-1].islower() else match[0]
+
+
 def _normalised(text: str, config: str) -> str:
     if text.isascii():
         return text
-    text = _HYPHEN.sub("-", _UNSEEN.sub("", text))
+    text = _HYPHEN.sub("-", _UNSEEN.sub("", _POINTS.sub("", text)))
+    text = _HALF_NASAL.sub(_ANUSVARA, text)
     text = unicodedata.normalize("NFKC", cleaning.capped_marks(text))
     if config not in _FOLDED_CONFIGS:
         return (_FRENCH_LIGATURE if config == "french" else _LIGATURE).sub(_folded_letter, text)

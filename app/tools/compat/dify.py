@@ -8,19 +8,22 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
+from pydantic_core import PydanticCustomError
 
 from app import errors
 from app.pipelines.multihop import depth
 from app.pipelines.requests import fields
 from app.pipelines.requests.search_request import SearchRequest
 from app.pipelines.sources import sources
-from app.shapes import Filters, Hit, limits
+from app.shapes import OPERANDS, Filters, Hit, dates, limits
 from app.tools.context import ToolContext
 
 EVERYTHING = "default"
 """The `knowledge_id` of all documents; others are names or ids of sources."""
 MAX_CONDITIONS = 20
+MAX_VALUES = 200
+"""Names of keys, and values to compare them with, in all conditions of a request."""
 
 
 class RetrievalSetting(BaseModel):
@@ -33,16 +36,27 @@ class RetrievalSetting(BaseModel):
 class MetadataCondition(BaseModel):
     """A condition on one key of metadata, or on several."""
 
-    name: str | list[str]
+    name: str | Annotated[list[str], Field(min_length=1, max_length=MAX_CONDITIONS)]
     comparison_operator: str
     value: Any = None
+
+
+def _few(given: list[MetadataCondition]) -> list[MetadataCondition]:
+    """The conditions. Raises PydanticCustomError for more than filters of a search may compare."""
+    if sum(_length(one.name) * _length(one.value) for one in given) > MAX_VALUES:
+        raise PydanticCustomError("too_many_values", f"Conditions must compare at most {MAX_VALUES} values in all.")
+    return given
+
+
+def _length(given: Any) -> int:
+    return len(given) if isinstance(given, list) else 1
 
 
 class MetadataConditions(BaseModel):
     """Conditions on metadata."""
 
     logical_operator: Literal["and", "or"] = "and"
-    conditions: Annotated[list[MetadataCondition], Field(max_length=MAX_CONDITIONS)] = []
+    conditions: Annotated[list[MetadataCondition], Field(max_length=MAX_CONDITIONS), AfterValidator(_few)] = []
 
 
 class Retrieval(BaseModel):
@@ -118,7 +132,7 @@ def _scalar(value: Any) -> Any:
 
 def _listed(value: Any) -> Any:
     values = value if isinstance(value, list) else [value]
-    return {"in": values} if all(_scalar(one) is not _NO_SCALAR for one in values) else _NO_SCALAR
+    return {"in": values} if OPERANDS["in"].accepts(values) else _NO_SCALAR
 
 
 def _other(value: Any) -> Any:
@@ -155,7 +169,8 @@ def _date_bound(operator: str) -> Callable[[Any], Any]:
     def made(value: Any) -> Any:
         seconds = _as_number(value)
         if seconds is None:
-            return {operator: value} if isinstance(value, str) else _NO_SCALAR
+            is_moment = isinstance(value, str) and dates.microseconds(value) is not None
+            return {operator: value} if is_moment else _NO_SCALAR
         try:
             return {operator: datetime.fromtimestamp(seconds, UTC).isoformat()}
         except (ValueError, OverflowError, OSError):

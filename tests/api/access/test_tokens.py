@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -117,6 +118,16 @@ REFUSED: dict[str, Callable[[str, str], str]] = {
     "filters of another type": lambda full, tide: mint(full, filters=[TIDE]),
     "no scope": lambda full, tide: mint(full, scopes=[]),
     "the scope admin": lambda full, tide: mint(full, scopes=["admin"]),
+    "an id with NUL": lambda full, tide: mint(full, header={"kid": "0123456789a\x00"}),
+    "an id with a lone surrogate": lambda full, tide: mint(full, header={"kid": "\ud800"}),
+    "no end": lambda full, tide: mint(full, exp=math.nan),
+    "no beginning": lambda full, tide: mint(full, iat=math.nan, exp=math.nan),
+    "not valid before no time": lambda full, tide: mint(full, nbf=math.nan),
+    "a number that is none": lambda full, tide: mint(full, filters={"metadata": {"year": math.nan}}),
+    "an infinite number": lambda full, tide: mint(full, filters={"metadata": {"year": {"gte": -math.inf}}}),
+    "a number of 400 digits": lambda full, tide: mint(full, filters={"metadata": {"year": 10**400}}),
+    "a text with NUL": lambda full, tide: mint(full, filters={"not": {"uri_prefix": "a\x00"}}),
+    "a key with NUL": lambda full, tide: mint(full, filters={"metadata": {"a": {"b\x00": 1}}}),
     "oversized": lambda full, tide: mint(full, filters={"metadata": {"team": "x" * tokens.MAX_LENGTH}}),
     "no token": lambda full, tide: "a.b.c",
     "changed": lambda full, tide: mint(full)[:-4] + "AAAA",

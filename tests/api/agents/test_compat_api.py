@@ -68,6 +68,12 @@ async def test_dify_retrieves_records_and_gets_its_own_errors(caller: Caller) ->
     infinite = {"name": "year", "comparison_operator": ">", "value": "inf"}
     assert (await retrieve(metadata_condition={"conditions": [infinite]}))[0] == 422
     assert "not empty" in refused["error_msg"]
+    undated = {"name": "dated", "comparison_operator": "before", "value": "yesterday"}
+    many_names = {"name": ["a"] * 700, "comparison_operator": "is not", "value": "b"}
+    many_values = {"name": "a", "comparison_operator": "in", "value": list(range(101))}
+    many_pairs = {"name": ["a"] * 20, "comparison_operator": "in", "value": list(range(20))}
+    for condition in (undated, many_names, many_values, many_pairs):
+        assert (await retrieve(metadata_condition={"conditions": [condition]}))[0] == 422
     status, refused = await retrieve(query=" ", retrieval_setting={"top_k": 0})
     assert refused.keys() == {"error_code", "error_msg"}
     assert "top_k" in refused["error_msg"]

@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 from api_caller import Caller
 from example_app import assert_problem
+from fastapi import FastAPI
+
+from app.pipelines.linking import mention_refresh
 
 Newcomer = Callable[..., Awaitable[Caller]]
 
@@ -23,9 +26,11 @@ NOTES = [
 
 
 @pytest.fixture(scope="module")
-async def reader(new_caller: Newcomer) -> Caller:
-    """A user with seven notes of several chunks."""
-    return await filled(await new_caller("search", "write"))
+async def reader(app: FastAPI, new_caller: Newcomer) -> Caller:
+    """A user with seven notes of several chunks, whose names are linked."""
+    caller = await filled(await new_caller("search", "write"))
+    await mention_refresh.settle(caller.user_id, app.state.services)
+    return caller
 
 
 async def filled(caller: Caller) -> Caller:

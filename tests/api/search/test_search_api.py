@@ -86,6 +86,8 @@ async def test_a_query_is_as_long_as_its_words_written_out(reader: Caller, path:
     most = 200 if path.endswith(("list_documents", "list_entities")) else 2_000
     if "chunk_id" in body:  # which must exist
         body = {**body, "chunk_id": (await reader.search("lime"))["results"][0]["chunk_id"]}
+    if "uri" in body:
+        body = {**body, "uri": (await reader.search("lime"))["results"][0]["uri"]}
     for query, is_refused in ((LIGATURE * (most // 18), False), (LIGATURE * (most // 18 + 1), True)):
         response = await reader.client.post(path, json={**body, "query": query})
         if is_refused:

@@ -204,3 +204,21 @@ async def test_several_unknown_words_take_no_more_statements_than_one(words: Ten
             assert (await words.ask(query, mode="lexical")).relaxed == ("similar_words",)
         counts.append(len(statements))
     assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("mode", ["lexical", "semantic", "hybrid", "auto"])
+@pytest.mark.parametrize("query", ["-lime", '"qqqq wwww" -lime'])
+async def test_what_is_excluded_stays_excluded_in_every_mode(tenant: Tenant, query: str, mode: str) -> None:
+    await tenant.add_all({"lime": "Lime putty.", "ferry": "The ferry leaves.", "quay": "The quay is old."})
+    assert sorted(uris(await tenant.ask(query, mode=mode))) == ["ferry", "quay"]
+
+
+async def test_only_what_excludes_everything_is_dropped(tenant: Tenant) -> None:
+    await tenant.add_all({"lime": "Lime putty.", "old": "Old lime."})
+    answer = await tenant.ask("putty -lime", mode="lexical")
+    assert (uris(answer)[0], answer.relaxed) == ("lime", ("constraints_dropped",))
+
+
+async def test_each_thing_that_was_done_is_named(tenant: Tenant) -> None:
+    await tenant.add_all({"conf": "The configuration of the buoy.", "ferry": "The ferry leaves."})
+    assert (await tenant.ask("title:con*", mode="lexical")).relaxed == ("constraints_dropped", "similar_words")

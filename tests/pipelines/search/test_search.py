@@ -335,3 +335,23 @@ async def test_an_unknown_chunk_in_the_exclusions_changes_nothing(shelf: Tenant)
     query = search_request("lime", exclude_chunk_ids=(other.document_id,))
     answer = await search.run(query, shelf.user_id, shelf.services())
     assert uris(answer) == uris(await shelf.ask("lime"))
+
+
+SIGNS = {
+    "tar": "Unpack the backup with tar -xzf backup.tar.gz on the pump host.",
+    "roof": "Roof tar is applied hot in two layers on the boathouse, -quay excluded.",
+    "quay": "The quay has a backup pump.",
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "excluded", "first"), [("tar -xzf backup", (), "tar"), ("tar -quay", ("quay",), None)]
+)
+async def test_a_word_that_texts_contain_with_its_sign_only_is_searched_for(
+    tenant: Tenant, query: str, excluded: tuple[str, ...], first: str | None
+) -> None:
+    await tenant.add_all(SIGNS)
+    answer = await tenant.ask(query)
+    assert answer.excluded == excluded
+    assert first is None or uris(answer)[0] == first
+    assert not set(excluded) & set(uris(answer))

@@ -154,6 +154,7 @@ async def test_a_redirect_to_a_host_that_is_not_allowed_is_not_followed(site: Si
         "http://",
         "http://user:secret@docs.example.com/",
         "http://docs.example.com:99999/",
+        "http://xn--/",
         "http://docs.example.com/\nx",
         f"http://docs.example.com/{'x' * 3_000}",
     ],

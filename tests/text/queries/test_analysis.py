@@ -66,7 +66,7 @@ def test_what_is_no_clear_operator_is_plain_text(query, words):
     assert (parsed.required, parsed.phrases, parsed.excluded) == ((), (), ())
 
 
-@pytest.mark.parametrize(("query", "text"), [("-mice", "mice"), ("NOT mice", "mice"), ('-a -"b c"', "a b c")])
+@pytest.mark.parametrize(("query", "text"), [("-mice", "mice"), ("NOT mice", "mice"), ('-ale -"b c"', "ale b c")])
 def test_a_query_of_exclusions_keeps_something_to_embed(query, text):
     parsed = analysis.parse(query)
     assert (parsed.text, parsed.words) == (text, "")
@@ -181,3 +181,28 @@ def test_quotation_marks_in_a_question_are_no_condition(query: str, phrases: tup
     assert parsed.phrases == phrases
     assert parsed.query_type == ("phrase" if phrases else "conceptual")
     assert all(word in parsed.words for phrase in phrases for word in phrase.split())
+
+
+@pytest.mark.parametrize(
+    ("query", "words", "signed"),
+    [
+        ("Is the gasket good for -40°C?", "Is the gasket good for -40°C?", ()),
+        ("What does tar -xzf do?", "What does tar -xzf do?", ()),
+        ("java -Xmx4g heap", "java -Xmx4g heap", ()),
+        ("board -12V rail", "board -12V rail", ()),
+        ("grep -f names", "grep -f names", ()),
+        ("rm -rf archive", "rm archive", ("-rf",)),
+        ("-猫 dog", "dog", ("-猫",)),
+        ("keep NOT Xmx4g", "keep", ()),
+        ('what is lime -"fast drying" for?', "what is lime for?", ()),
+    ],
+)
+def test_the_sign_of_a_word_belongs_to_it_or_excludes_it(query: str, words: str, signed: tuple[str, ...]) -> None:
+    parsed = analysis.parse(query)
+    assert (parsed.words, parsed.signed) == (words, signed)
+    assert parsed.text == words
+
+
+def test_a_word_that_is_known_with_its_sign_only_is_searched_for() -> None:
+    parsed = analysis.parse("rm -rf archive -dust", literal={"-rf"})
+    assert (parsed.words, parsed.excluded) == ("rm -rf archive", ("dust",))

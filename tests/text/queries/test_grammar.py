@@ -1,4 +1,4 @@
-"""Boolean expressions are parsed into conditions; what is no expression is left to the other operators."""
+"""Boolean expressions are read into conditions, by one grammar at every depth."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.shapes import Combination, Condition, Negation, TextCondition
-from app.text.queries import analysis, expressions
+from app.text.queries import analysis, grammar
 
 
 def _groups(query: str) -> list[str]:
-    return list(map(expressions.written, analysis.parse(query).groups))
+    return list(map(grammar.written, analysis.parse(query).groups))
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,15 @@ def _groups(query: str) -> list[str]:
         ("lime \\* \\+tide", (), (), (), []),
         ("(a1 OR b1). AND c1", ("c1",), (), (), ["(a1 OR b1)"]),
         ("f(x) AND (tide OR y1)", ("f(x",), (), (), ["(tide OR y1)"]),
+        ('("x1 y1")', (), ("x1 y1",), (), []),
+        ('("x1 y1" -zebra)', (), ("x1 y1",), ("zebra",), []),
+        ('("x1 y1" NOT zebra)', (), ("x1 y1",), ("zebra",), []),
+        ("(lime -zebra)", ("lime",), (), ("zebra",), []),
+        ("NOT NOT lime", ("lime",), (), (), []),
+        ("lime NOT NOT tide", ("tide",), (), (), []),
+        ("lime AND tide NOT x1 OR y1", ("lime", "tide"), (), (), ["(NOT x1 OR y1)"]),
+        ("quay AND (lime AND tide NOT x1 OR y1)", ("quay", "lime", "tide"), (), (), ["(NOT x1 OR y1)"]),
+        ("quay OR (ferry (lime OR tide))", (), (), (), ["(quay OR (lime OR tide))"]),
     ],
 )
 def test_an_expression_is_parsed_into_conditions(query: str, required: Any, phrases: Any, excluded: Any, groups: Any):
@@ -64,20 +73,6 @@ def test_an_expression_is_parsed_into_conditions(query: str, required: Any, phra
 def test_the_words_of_an_expression_that_it_wants_are_scored(query: str, words: str) -> None:
     parsed = analysis.parse(query)
     assert (parsed.words, parsed.text) == (words, words)
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        "lime OR mortar", "Hoppet (Film) director", "up to two years (i.e. infants)", "(Michigan football team) game",
-        "lime (cement", "cement) lime", "smile :) or :(", "((((((deep))))))", "A* search", "*args", "5* hotel", "a**b",
-        "f(x)", "print()", "title: lime", "subtitle:lime", "ratio:2", "C:\\temp", "lime () mortar",
-    ],
-)  # fmt: skip
-def test_other_queries_are_no_expressions(query: str) -> None:
-    assert expressions.read(analysis.normalise(query)) is None
-    parsed = analysis.parse(query)
-    assert (parsed.groups, parsed.expression_error) == ((), None)
 
 
 @pytest.mark.parametrize(
@@ -129,6 +124,21 @@ def test_an_expression_that_cannot_be_read_is_words(query: str, error: str) -> N
     assert "lime" in parsed.words or "word1" in parsed.words
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "lime OR mortar", "Hoppet (Film) director", "up to two years (i.e. infants)", "(Michigan football team) game",
+        "lime (cement", "cement) lime", "smile :) or :(", "((((((deep))))))", "A* search", "*args", "5* hotel", "a**b",
+        "f(x)", "print()", "title: lime", "subtitle:lime", "ratio:2", "C:\\temp", "lime () mortar",
+    ],
+)  # fmt: skip
+def test_other_queries_have_words_only(query: str) -> None:
+    parsed = analysis.parse(query)
+    assert (parsed.required, parsed.phrases, parsed.excluded, parsed.groups) == ((), (), (), ())
+    assert parsed.expression_error is None
+    assert parsed.words == query.replace(" OR ", " ")
+
+
 _WORDS = st.builds(
     TextCondition,
     st.sampled_from(["lime", "tide gauge", "AND", "mortar"]),
@@ -144,18 +154,19 @@ def _combined(inner: st.SearchStrategy[Condition]) -> st.SearchStrategy[Conditio
 
 @given(_combined(_WORDS | _combined(_WORDS)))
 def test_a_condition_is_written_as_it_is_read(condition: Condition) -> None:
-    text = expressions.written(Combination("or", (condition, TextCondition("quay", is_prefix=True))))
-    read = expressions.read(text)
-    assert read is not None
-    assert [(one.role, expressions.written(one.condition)) for one in read.clauses] == [("required", text)]
+    text = grammar.written(Combination("or", (condition, TextCondition("quay", is_prefix=True))))
+    assert _groups(text) == [text]
 
 
 PIECES = ["a1", "AND", "OR", "NOT", "(", ")", " (", ") ", '"x y"', "+", "-", "b*", "title:", "\\", "*", "猫", " ", "?"]
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=25).map(" ".join) | st.lists(st.sampled_from(PIECES)).map("".join))
-def test_any_query_is_read(query: str) -> None:
-    assert analysis.parse(query) == analysis.parse(query)
+def test_a_query_that_cannot_be_read_has_words_only(query: str) -> None:
+    parsed = analysis.parse(query)
+    if parsed.expression_error:
+        assert (parsed.required, parsed.phrases, parsed.excluded, parsed.groups) == ((), (), (), ())
+    assert bool(parsed.text) == bool(analysis.normalise(query))
 
 
 @pytest.mark.parametrize("piece", ["(", ")", "title:", "(a OR ", "NOT ", "-(", "a* ", "\\", '"', "a(", "*", "AND ( "])

@@ -1,0 +1,44 @@
+"""Finds what JSON may contain and Postgres cannot store: NUL, lone surrogates, infinite and too large numbers."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+BAD_TEXT = "Must not contain the NUL character or a lone surrogate."
+BAD_NUMBER = "Must be a finite number; whole numbers must fit into 64 bits."
+INT64 = range(-(2**63), 2**63)
+_UNUSABLE = re.compile("[\x00\ud800-\udfff]")
+
+UnusableValue = tuple[tuple[str | int, ...], str, str]
+"""The path of a value, a code, and what to send instead."""
+
+
+class BadNumber:
+    """Stands for a number that a parser could not represent."""
+
+
+def is_usable(text: str) -> bool:
+    """Whether a text contains neither NUL nor a lone surrogate."""
+    return _UNUSABLE.search(text) is None
+
+
+def find_unusable(value: object, path: tuple[str | int, ...] = ()) -> Iterator[UnusableValue]:
+    """Every number and every text in a JSON value that Postgres cannot store. The value is nested at most 64 levels."""
+    if isinstance(value, BadNumber | int | float) and not _is_number(value):
+        yield path, "invalid_number", BAD_NUMBER
+    elif isinstance(value, str) and not is_usable(value):
+        yield path, "invalid_text", BAD_TEXT
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from find_unusable(item, (*path, index))
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if not is_usable(key):
+                yield (*path, key), "invalid_text", f"Its key is invalid. {BAD_TEXT}"
+            yield from find_unusable(item, (*path, key))
+
+
+def _is_number(number: BadNumber | int | float) -> bool:
+    return math.isfinite(number) if isinstance(number, float) else isinstance(number, int) and number in INT64
