@@ -130,7 +130,7 @@ async def test_synonyms_cost_nobody_else_a_statement_and_end_with_their_user(dat
     with harness.counted_statements(other) as statements:
         await search.run(search_request("boiler", mode="lexical"), other.user_id, services)
     assert not [statement for statement in statements if "s.config, t.lexeme, t.positions" in statement]
-    fitted = StoredCalibration(RelevanceCalibration(), "feedback", 31, 290, datetime(2026, 5, 1, tzinfo=UTC))
+    fitted = StoredCalibration(RelevanceCalibration(), 31, 290, datetime(2026, 5, 1, tzinfo=UTC))
     for calibration, groups in ((fitted, []), (fitted, GROUPS), (None, GROUPS)):
         await calibrations.put(one.user_id, calibration, db=database)
         await synonyms.put(one.user_id, groups, db=database)
