@@ -31,7 +31,6 @@ EXEMPT = {
     "health_lexemes": "checks the database for its owner",
     "health_sample": "checks the database for its owner",
     "named_chunks._DOTTED_NUMBERS": JOBS,
-    "reembedding._CORPUS": JOBS,
     "repair_drift": "repairs the database for its owner",
     "repair_wrong_postings": "repairs the database for its owner",
     "signed_words": "reads the texts of chunks, of which row-level security shows the visible ones",

@@ -15,12 +15,9 @@ from app.store.connection import sql, vector_tables, vectors
 from app.store.connection.transactions import Database, Reading, SharedTransaction, Transaction, Writing
 from app.store.connection.vector_tables import VectorTables
 from app.store.documents.document_rows import VectorValue
-from app.store.jobs import jobs
 from app.store.maintenance import distribution
 from app.store.schema import tables, vector_ddl
 
-JOB = "reembed"
-"""The kind of jobs that compute the vectors of another model."""
 SWITCH_LOCK = "SET LOCAL lock_timeout = '500ms'"
 """Less than the time after which Postgres looks for a deadlock, and a short wait for the searches behind it."""
 _i, _t = tables.embedding_identity.c, tables.embedding_target.c
@@ -73,24 +70,6 @@ class Gap:
     user_id: str
     chunks: int
     entities: int
-
-
-@dataclass(frozen=True, slots=True)
-class OpenJobs:
-    """Jobs that wait or run, and how many chunks they have embedded, of how many."""
-
-    jobs: int
-    done: int
-    total: int
-
-
-@dataclass(frozen=True, slots=True)
-class Corpus:
-    """The size of what all users have stored."""
-
-    documents: int
-    chunks: int
-    tokens: int
 
 
 def refusal(stored: tuple[str, int], configured: Sequence[tuple[str, int]]) -> str:
@@ -149,21 +128,6 @@ async def descriptions(db: Reading, *, limit: int) -> list[EntityToEmbed]:
     """Some entities without a vector of the other model."""
     rows = await db.execute(_DESCRIPTIONS, {"user_id": db.user_id, "limit": limit})
     return [EntityToEmbed(row.entity_id, row.text) for row in rows]
-
-
-_COUNT = sql.inline(
-    """
-    SELECT (SELECT count(*) FROM stepwell.embeddings_next AS n WHERE n.user_id = :user_id) AS done,
-           (SELECT count(*) FROM stepwell.chunks AS c WHERE c.user_id = :user_id) AS total
-    """,
-    user_id="text",
-)
-
-
-async def count(db: Reading) -> tuple[int, int]:
-    """How many chunks of the user have a vector of the other model, and how many chunks there are."""
-    row = (await db.execute(_COUNT, {"user_id": db.user_id})).one()
-    return row.done, row.total
 
 
 _ADD = sql.inline("{{insert_vectors stepwell.embeddings_next}}")
@@ -247,41 +211,6 @@ async def gaps(db: SharedTransaction) -> list[Gap]:
     return [Gap(**row._mapping) for row in await db.execute(sql.statement("reembed_gaps"))]
 
 
-_CORPUS = sql.inline(
-    """
-    SELECT (SELECT count(*) FROM stepwell.documents) AS documents,
-           (SELECT count(*) FROM stepwell.chunks) AS chunks,
-           (SELECT CAST(coalesce(sum(s.tokens), 0) AS bigint) FROM stepwell.text_statistics AS s) AS tokens
-    """,
-)
-
-
-async def corpus(db: SharedTransaction) -> Corpus:
-    """The size of what all users have stored. `db` is the owner's."""
-    return Corpus(**(await db.execute(_CORPUS)).one()._mapping)
-
-
-async def sample(db: SharedTransaction, *, limit: int) -> list[str]:
-    """The texts of some chunks. `db` is the owner's."""
-    c = tables.chunks.c
-    return list(await db.scalars(sa.select(c.content).order_by(c.chunk_id).limit(limit)))
-
-
-async def open_jobs(db: SharedTransaction) -> OpenJobs:
-    """The jobs of all users that wait or run, and the sums of their progress."""
-    j = tables.jobs.c
-    done, total = (sa.func.coalesce(sa.func.sum(j.progress[name].as_integer()), 0) for name in ("done", "total"))
-    query = sa.select(sa.func.count(), done, total).where(j.kind == JOB, j.status.in_(("queued", "running")))
-    return OpenJobs(*(await db.execute(query)).one())
-
-
-async def enqueue(owner: SharedTransaction, user_id: str) -> None:
-    """Queue a job that fills the gaps of a user, unless one waits or runs."""
-    own = owner.as_user(user_id)
-    if not await jobs.count(own, JOB):
-        await jobs.add(own, JOB, {})
-
-
 async def analyze(owner: Database) -> None:
     """Let the planner know the size of the new tables, which decides between an exact scan and the index."""
     async with owner.shared() as connection:
@@ -316,13 +245,10 @@ async def switch(owner: Database) -> bool:
 
 
 async def abandon(owner: Database) -> None:
-    """Drop the tables of the other model and cancel the jobs that fill them. Raises Busy."""
+    """Drop the tables of the other model. Raises Busy."""
     async with owner.shared() as connection:
         await connection.execute(sa.text(SWITCH_LOCK))
         await connection.execute(sa.text(vector_ddl.LOCK_ALL))
         for statement in vector_ddl.DROP:
             await connection.execute(sa.text(statement))
         await connection.execute(sa.delete(tables.embedding_target))
-        j = tables.jobs.c
-        ended = sa.update(tables.jobs).where(j.kind == JOB, j.status.in_(("queued", "running")))
-        await connection.execute(ended.values(status="cancelled", leased_until=None, finished_at=sa.func.now()))
