@@ -88,7 +88,6 @@ async def users(*, db: Database) -> list[str]:
         return await repairs.users(shared)
 
 
-@model_switch.repeated
 async def run(user_id: str, services: Services) -> Damage:
     """Rebuild the damaged rows of one user; returns the damage. The database is opened as its owner or by the service.
 
@@ -100,7 +99,9 @@ async def run(user_id: str, services: Services) -> Damage:
         texts=await _texts(user_id, db=db, rewrite=True),
         postings=await _postings(user_id, db=db, rewrite=True),
         statistics=await _statistics(user_id, db=db, rewrite=True),
-        vectors=await _vectors(user_id, db=db, embedder=services.embedder),
+        vectors=await model_switch.run(
+            services.embedder, db, lambda: _vectors(user_id, db=db, embedder=services.embedder)
+        ),
         dangling=await _dangling(user_id, db=db, rewrite=True),
         mentions=await _link_again(user_id, services),
         facets=await _facets(user_id, db=db, rewrite=True),
