@@ -15,13 +15,14 @@ from functools import partial
 import stamina
 
 from app import errors
-from app.pipelines.documents import chunk_vectors, document_drafts
+from app.pipelines.documents import chunk_vectors
 from app.pipelines.documents.chunk_vectors import Key
+from app.pipelines.maintenance import repair
 from app.pipelines.running.services import Services
 from app.store.connection.transactions import Database, Writing
 from app.store.documents.document_rows import VectorValue
-from app.store.maintenance import reembedding
-from app.store.maintenance.reembedding import ChunkToEmbed, Gap
+from app.store.maintenance import reembedding, repairs
+from app.store.maintenance.reembedding import Gap
 
 CHUNKS = 128
 """Chunks that are embedded and stored at once."""
@@ -126,10 +127,10 @@ class _Filling:
         after = 0
         while True:
             async with self.services.db.reading(self.user_id) as reading:
-                found = await reembedding.texts(reading, after=after, limit=CHUNKS)
+                found = await repairs.texts_without_vector(reading, after=after, limit=CHUNKS, table="embeddings_next")
             if not found:
                 return
-            await self._add(reembedding.add, {one.chunk_no: _embedded_text(one) for one in found})
+            await self._add(repairs.add_next_vectors, repair.embedded_texts(found))
             after = found[-1].chunk_no
             yield len(found)
 
@@ -157,7 +158,3 @@ class _Filling:
             if writing.vector_tables.next != self.table:
                 raise _cancelled()
             await store(writing, vectors)
-
-
-def _embedded_text(one: ChunkToEmbed) -> str:
-    return document_drafts.embedded_text(one.title, one.filename, one.heading_path, one.content)

@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 from uuid import UUID
 
-from app.pipelines.documents import document_drafts
+from app.pipelines.documents import chunk_vectors, document_drafts
 from app.pipelines.linking import mention_extraction, mention_refresh
 from app.pipelines.running import model_switch
 from app.pipelines.running.services import Services
-from app.providers import base
 from app.providers.base import Embedder
-from app.store.connection import vectors
 from app.store.connection.transactions import Database
 from app.store.documents import documents, hidden_chunks
+from app.store.documents.document_rows import VectorValue
 from app.store.facets import facet_counts
 from app.store.maintenance import repairs
 from app.store.maintenance.repairs import Postings, Text
@@ -231,6 +229,14 @@ async def _statistics(user_id: str, *, db: Database, rewrite: bool) -> int:
     return len(found)
 
 
+def embedded_texts(found: Iterable[Text]) -> dict[int, str]:
+    """The texts that are embedded for chunks, by number."""
+    return {
+        one.chunk_no: document_drafts.embedded_text(one.title, one.filename, one.heading_path, one.content)
+        for one in found
+    }
+
+
 async def _vectors(user_id: str, *, db: Database, embedder: Embedder | None) -> int:
     """Count the chunks without a vector, and add their vectors if there is an embedder."""
     count, after = 0, 0
@@ -241,23 +247,14 @@ async def _vectors(user_id: str, *, db: Database, embedder: Embedder | None) -> 
         if not found:
             return count
         if embedder is not None:
-            new = {text.chunk_no: known.get(text.embedding_key) or "" for text in found}
-            new |= await _embedded([text for text in found if not new[text.chunk_no]], embedder)
+            stored = {one.chunk_no: known[one.embedding_key] for one in found if one.embedding_key in known}
+            missing = embedded_texts(one for one in found if one.embedding_key not in known)
+            new: dict[int, VectorValue] = {**stored, **await chunk_vectors.computed(missing, embedder)}
             async with db.writing(user_id) as writing:
                 await writing.lock()
                 await repairs.add_vectors(writing, new)
         count += len(found)
         after = found[-1].chunk_no
-
-
-async def _embedded(texts: Sequence[Text], embedder: Embedder) -> dict[int, str]:
-    if not texts:
-        return {}
-    whole = [document_drafts.embedded_text(one.title, one.filename, one.heading_path, one.content) for one in texts]
-    computed = await embedder.embed_documents(whole)
-    usable = base.unit_vectors(computed, count=len(texts), dimension=embedder.model.dimension)
-    # Rounded to 32 bits first, as at ingest.
-    return {text.chunk_no: vectors.as_text(array("f", one)) for text, one in zip(texts, usable, strict=True)}
 
 
 async def _dangling(user_id: str, *, db: Database, rewrite: bool) -> int:

@@ -60,10 +60,10 @@ async def run(
 
     Raises NotFound if it is not stored, BadRequest for a cursor, and what the search raises.
     """
-    return await model_switch.run(services.embedder, services.db, lambda: _place(query, user_id, services, turn))
+    return await model_switch.run(services.embedder, services.db, lambda: _locate(query, user_id, services, turn))
 
 
-async def _place(
+async def _locate(
     query: WhyRequest, user_id: str, services: Services, turn: Released
 ) -> tuple[Placement, Mapping[str, float]]:
     search.check(query, services)

@@ -5,7 +5,7 @@ The owner creates the tables, compares them and switches; the service's role fil
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -39,20 +39,6 @@ class StoredModel:
     def name(self) -> tuple[str, int]:
         """The model and its dimension, which identify it."""
         return self.model, self.dimension
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkToEmbed:
-    """A chunk without a vector of the other model, and what its text is made of; `filename` is in the metadata.
-
-    `content` is empty if the chunk is the document's title.
-    """
-
-    chunk_no: int
-    title: str
-    filename: str | None
-    heading_path: tuple[str, ...]
-    content: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +88,6 @@ async def _lock(db: Transaction) -> VectorTables:
     return VectorTables(*await db.scalar(sa.text(f"SELECT {vector_tables.READS}")))
 
 
-async def texts(db: Reading, *, after: int, limit: int) -> list[ChunkToEmbed]:
-    """Some chunks without a vector of the other model, in the order of their numbers, after a number."""
-    rows = await db.execute(sql.statement("reembed_texts"), {"user_id": db.user_id, "after": after, "limit": limit})
-    return [ChunkToEmbed(row.chunk_no, row.title, row.filename, tuple(row.heading_path), row.content) for row in rows]
-
-
 _DESCRIPTIONS = sql.inline(
     """
     SELECT e.entity_id, {{description_of_entity e}} AS text
@@ -128,15 +108,6 @@ async def descriptions(db: Reading, *, limit: int) -> list[EntityToEmbed]:
     """Some entities without a vector of the other model."""
     rows = await db.execute(_DESCRIPTIONS, {"user_id": db.user_id, "limit": limit})
     return [EntityToEmbed(row.entity_id, row.text) for row in rows]
-
-
-_ADD = sql.inline("{{insert_vectors stepwell.embeddings_next}}")
-
-
-async def add(db: Writing, by_chunk: Mapping[int, VectorValue]) -> None:
-    """Store vectors of the other model; chunks that no longer exist are skipped. Under the user's lock."""
-    binds = {"user_id": db.user_id, "chunk_nos": list(by_chunk), "vectors": _texts(by_chunk.values())}
-    await db.execute(_ADD, binds)
 
 
 _ADD_DESCRIPTIONS = sql.inline(
@@ -160,7 +131,7 @@ async def add_descriptions(db: Writing, found: Mapping[EntityToEmbed, VectorValu
     binds = {
         "entity_ids": [one.entity_id for one in found],
         "texts": [one.text for one in found],
-        "vectors": _texts(found.values()),
+        "vectors": vectors.as_texts(found.values()),
     }
     await db.execute(_ADD_DESCRIPTIONS, {"user_id": db.user_id, **binds})
 
@@ -188,12 +159,8 @@ async def add_documents(
     if not by_key or db.vector_tables.next != table:
         return
     binds = {"user_id": db.user_id, "document_ids": list(document_ids)}
-    binds |= {"embedding_keys": list(by_key), "vectors": _texts(by_key.values())}
+    binds |= {"embedding_keys": list(by_key), "vectors": vectors.as_texts(by_key.values())}
     await db.execute(_ADD_DOCUMENTS, binds)
-
-
-def _texts(values: Iterable[VectorValue]) -> list[str]:
-    return [one if isinstance(one, str) else vectors.as_text(one) for one in values]
 
 
 async def begin(owner: Database, model: str, dimension: int) -> None:
