@@ -15,7 +15,6 @@ from app.cli.progress import Progress
 from app.config import Settings
 from app.evaluation import beir, calibrating
 from app.evaluation.calibrating import Effect, Fitted, Judgements
-from app.evaluation.calibration import Calibration
 from app.pipelines.maintenance import calibrations
 
 Folder = Annotated[
@@ -125,16 +124,10 @@ def _figures(effect: Effect) -> list[str]:
 
 
 def _as_json(fitted: Fitted) -> dict[str, Any]:
-    measured = {"relevance": fitted.relevance, "answerable": fitted.answerable}
-    scales = asdict(fitted.stored.calibration)
-    effects = {
-        name: None if effect is None else {"before": _named(effect.before), "after": _named(effect.after)}
-        for name, effect in measured.items()
+    stored, measured = fitted.stored, {"relevance": fitted.relevance, "answerable": fitted.answerable}
+    return {
+        "questions": stored.questions,
+        "hits": stored.hits,
+        "calibration": asdict(stored.calibration),
+        "measured": {name: effect and asdict(effect) for name, effect in measured.items()},
     }
-    counts = {"questions": fitted.stored.questions, "hits": fitted.stored.hits}
-    return {**counts, "calibration": scales, "measured": effects}
-
-
-def _named(found: Calibration) -> dict[str, Any]:
-    names = ("count", "base_rate", "base_brier", "brier", "ece", "auroc")
-    return {name: getattr(found, name) for name in names}

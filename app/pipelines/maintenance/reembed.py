@@ -22,7 +22,6 @@ from app.pipelines.running.services import Services
 from app.store.connection.transactions import Database, Writing
 from app.store.documents.document_rows import VectorValue
 from app.store.maintenance import reembedding, repairs
-from app.store.maintenance.reembedding import Gap
 
 CHUNKS = 128
 """Chunks that are embedded and stored at once."""
@@ -64,20 +63,20 @@ async def run(services: Services, owner: Database) -> AsyncIterator[FillingState
     done = 0
     while True:
         table, missing = await _missing(services, owner)
-        total = done + sum(gap.chunks for gap in missing)
+        total = done + sum(missing.values())
         yield FillingState(done, total)
         if not missing and await _switched(owner):
             return
-        for gap in missing:
-            filling = _Filling(gap.user_id, table, services)
+        for user_id in missing:
+            filling = _Filling(user_id, table, services)
             async for embedded in filling.chunks():
                 done += embedded
                 yield FillingState(min(done, total), total)
             await filling.entities()
 
 
-async def _missing(services: Services, owner: Database) -> tuple[int, list[Gap]]:
-    """The table to fill, and the users with missing vectors. Raises Conflict."""
+async def _missing(services: Services, owner: Database) -> tuple[int, dict[str, int]]:
+    """The table to fill, and the users with missing vectors, with the numbers of their chunks. Raises Conflict."""
     model = services.embedder.model
     async with owner.shared() as shared:
         target = await reembedding.target(shared)
@@ -141,7 +140,7 @@ class _Filling:
                 found = await reembedding.descriptions(reading, limit=CHUNKS)
             if not found:
                 return
-            await self._add(reembedding.add_descriptions, {one: one.text for one in found})
+            await self._add(partial(reembedding.add_descriptions, described=found), found)
 
     async def _add(self, store: Store[Key], texts: Mapping[Key, str]) -> None:
         """Compute vectors and store them. Those that the user's cache lacks are not added to it.

@@ -41,23 +41,6 @@ class StoredModel:
         return self.model, self.dimension
 
 
-@dataclass(frozen=True, slots=True)
-class EntityToEmbed:
-    """An entity whose description has no vector of the other model."""
-
-    entity_id: UUID
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """How many chunks and entities of a user have no vector of the other model."""
-
-    user_id: str
-    chunks: int
-    entities: int
-
-
 def refusal(stored: tuple[str, int], configured: Sequence[tuple[str, int]]) -> str:
     """The message that the stored vectors are those of a model that is not configured."""
     asked = " and ".join(f"{model} ({dimension})" for model, dimension in configured)
@@ -104,10 +87,10 @@ _DESCRIPTIONS = sql.inline(
 )
 
 
-async def descriptions(db: Reading, *, limit: int) -> list[EntityToEmbed]:
-    """Some entities without a vector of the other model."""
+async def descriptions(db: Reading, *, limit: int) -> dict[UUID, str]:
+    """The descriptions of some entities without a vector of the other model."""
     rows = await db.execute(_DESCRIPTIONS, {"user_id": db.user_id, "limit": limit})
-    return [EntityToEmbed(row.entity_id, row.text) for row in rows]
+    return {row.entity_id: row.text for row in rows}
 
 
 _ADD_DESCRIPTIONS = sql.inline(
@@ -126,12 +109,14 @@ _ADD_DESCRIPTIONS = sql.inline(
 )
 
 
-async def add_descriptions(db: Writing, found: Mapping[EntityToEmbed, VectorValue]) -> None:
+async def add_descriptions(
+    db: Writing, by_entity: Mapping[UUID, VectorValue], *, described: Mapping[UUID, str]
+) -> None:
     """Store vectors of the other model; entities with another description by now are skipped. Under the user's lock."""
     binds = {
-        "entity_ids": [one.entity_id for one in found],
-        "texts": [one.text for one in found],
-        "vectors": vectors.as_texts(found.values()),
+        "entity_ids": list(by_entity),
+        "texts": [described[entity_id] for entity_id in by_entity],
+        "vectors": vectors.as_texts(by_entity.values()),
     }
     await db.execute(_ADD_DESCRIPTIONS, {"user_id": db.user_id, **binds})
 
@@ -166,23 +151,23 @@ async def add_documents(
 async def begin(owner: Database, model: str, dimension: int) -> None:
     """Create the empty tables for another model. Raises Busy while writers or searches keep their locks."""
     async with owner.shared() as connection:
-        await connection.execute(sa.text(SWITCH_LOCK))
-        for statement in vector_ddl.create(dimension):
-            await connection.execute(sa.text(statement))
+        await _run(connection, SWITCH_LOCK, *vector_ddl.create(dimension))
         await connection.run_sync(distribution.extend)
         await connection.execute(sa.insert(tables.embedding_target).values(model=model, dimension=dimension))
 
 
-async def gaps(db: SharedTransaction) -> list[Gap]:
-    """The users with chunks or entities without a vector of the other model. `db` is the owner's."""
-    return [Gap(**row._mapping) for row in await db.execute(sql.statement("reembed_gaps"))]
+async def gaps(db: SharedTransaction) -> dict[str, int]:
+    """The users with chunks or entities without a vector of the other model, and the numbers of these chunks.
+
+    `db` is the owner's.
+    """
+    return {row.user_id: row.chunks for row in await db.execute(sql.statement("reembed_gaps"))}
 
 
 async def analyze(owner: Database) -> None:
     """Let the planner know the size of the new tables, which decides between an exact scan and the index."""
     async with owner.shared() as connection:
-        for table in ("embeddings_next", "entity_vectors_next"):
-            await connection.execute(sa.text(f"ANALYZE stepwell.{table}"))
+        await _run(connection, *(f"ANALYZE stepwell.{table}" for table in vector_ddl.NEXT))
 
 
 async def switch(owner: Database) -> bool:
@@ -191,13 +176,10 @@ async def switch(owner: Database) -> bool:
     Writers wait while gaps are looked for, searches only while tables are renamed. Raises Busy.
     """
     async with owner.shared() as connection:
-        await connection.execute(sa.text(SWITCH_LOCK))
-        await connection.execute(sa.text(vector_ddl.LOCK_WRITES))
+        await _run(connection, SWITCH_LOCK, vector_ddl.LOCK_WRITES)
         if await gaps(connection):
             return False
-        await connection.execute(sa.text(vector_ddl.LOCK_ALL))
-        for statement in vector_ddl.switch():
-            await connection.execute(sa.text(statement))
+        await _run(connection, vector_ddl.LOCK_ALL, *vector_ddl.switch())
         t = (await connection.execute(sa.select(_t.model, _t.dimension))).one()
         keyed_by = sa.func.coalesce(_i.keyed_by, _i.model)
         named = {"model": t.model, "dimension": t.dimension, "keyed_by": keyed_by}
@@ -214,8 +196,10 @@ async def switch(owner: Database) -> bool:
 async def abandon(owner: Database) -> None:
     """Drop the tables of the other model. Raises Busy."""
     async with owner.shared() as connection:
-        await connection.execute(sa.text(SWITCH_LOCK))
-        await connection.execute(sa.text(vector_ddl.LOCK_ALL))
-        for statement in vector_ddl.DROP:
-            await connection.execute(sa.text(statement))
+        await _run(connection, SWITCH_LOCK, vector_ddl.LOCK_ALL, *vector_ddl.DROP)
         await connection.execute(sa.delete(tables.embedding_target))
+
+
+async def _run(connection: Transaction, *statements: str) -> None:
+    for statement in statements:
+        await connection.execute(sa.text(statement))
