@@ -170,7 +170,8 @@ async def _killed_at(count: int, env: dict[str, str], address: Any, seen: Observ
     if postgres:
         seen.is_restarting = True
         server_folders.kill(address.server)
-        assert (await asyncio.wait_for(command.communicate(), RESTART_S))[0] == b"", "the command ends with an error"
+        printed, _ = await asyncio.wait_for(command.communicate(), RESTART_S)
+        assert "error" in json.loads(printed), "the command ends with an error"
         await address.server.ensure_running()
     else:
         command.kill()

@@ -12,7 +12,7 @@ from app.cli import options, ownership, terminal
 from app.cli.progress import Progress
 from app.config import Settings
 from app.pipelines.maintenance import reembed as pipeline
-from app.pipelines.running.services import Services
+from app.pipelines.running.services import Services, VectorCache
 from app.runtime import models
 from app.store.connection.transactions import Database
 from app.store.maintenance import reembedding
@@ -56,15 +56,13 @@ async def _cancel(settings: Settings) -> bool:
 async def _reembed(settings: Settings) -> StoredModel:
     following = _next(settings)
     name = models.embedding(following)
-    async with (
-        runtime.open_database(settings) as database,
-        ownership.open_owner(settings) as owner,
-    ):
+    async with runtime.open_database(settings) as database, ownership.open_owner(settings) as owner:
         if (stored := await reembedding.stored(owner)).name == name:
             return stored
         await pipeline.begin(owner, name)
         async with models.open_embedder(following, patience_s=models.COMMAND_PATIENCE_S) as embedder:
-            await _fill(Services(database, embedder), owner)
+            cache = VectorCache(settings.embedding_cache_size)
+            await _fill(Services(database, embedder, cache=cache), owner)
         return await reembedding.stored(owner)
 
 

@@ -49,8 +49,7 @@ _pinned: ContextVar[ActiveModel | None] = ContextVar("pinned_model", default=Non
 class SwitchingEmbedder:
     """An Embedder of the model whose vectors are stored, among the configured ones.
 
-    Within `pinned` it stays that of one model, whatever other requests find out. `target` is another configured model,
-    to which the vectors can be switched.
+    Within `pinned` it stays that of one model, whatever other requests find out.
     """
 
     def __init__(self, configured: Sequence[Embedder], stored: StoredModel) -> None:
