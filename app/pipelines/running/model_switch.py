@@ -57,11 +57,6 @@ class SwitchingEmbedder:
         self._active = self._matching(stored)
 
     @property
-    def switch(self) -> SwitchingEmbedder:
-        """This embedder; see `of`."""
-        return self
-
-    @property
     def active(self) -> ActiveModel:
         """The model of the request in progress, otherwise the one that was last found in the database."""
         return _pinned.get() or self._active
@@ -136,9 +131,8 @@ class SwitchingEmbedder:
 
 
 def of(embedder: object) -> SwitchingEmbedder | None:
-    """The switching embedder that an embedder is or wraps; None where the model cannot be replaced."""
-    found = getattr(embedder, "switch", None)
-    return found if isinstance(found, SwitchingEmbedder) else None
+    """The embedder as a switching one; None where the model cannot be replaced."""
+    return embedder if isinstance(embedder, SwitchingEmbedder) else None
 
 
 async def run(embedder: Embedder, db: Database, work: Callable[[], Awaitable[T]]) -> T:
