@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -78,19 +78,6 @@ class WaitingFake(FakeEmbedder):
         """The fake embedder's vectors."""
         await asyncio.wait_for(self.happened.wait(), 20)
         return await super().embed_documents(texts)
-
-
-async def test_the_next_documents_are_read_while_the_first_are_embedded(database: Database) -> None:
-    embedder = WaitingFake()
-    tenant = Tenant(database, embedder)
-
-    async def uploads() -> AsyncIterator[Upload]:
-        for number in range(6):
-            yield Upload(f"Note {number} on ropes.", uri=f"{number}")
-        embedder.happened.set()
-
-    outcomes = [outcome async for outcome in batches.store(uploads(), tenant.user_id, tenant.services())]
-    assert [outcome.stored and outcome.stored.status for outcome in outcomes] == ["added"] * 6
 
 
 class OverlappingFake(WaitingFake):
@@ -167,15 +154,6 @@ async def _stored(tenant: Tenant, owner: Any) -> Any:
         replace(stats, duplicates=DuplicateUse(repeated)),
         await linking.of_tenant(owner, tenant),
     )
-
-
-async def test_a_list_that_ends_in_the_stored_version_stores_it_again(tenant: Tenant) -> None:
-    await tenant.add("Stored.", "a")
-    outcomes = await tenant.many([Upload("Other.", uri="a"), Upload("Stored.", uri="a")])
-    assert [outcome.stored and outcome.stored.status for outcome in outcomes] == ["replaced", "replaced"]
-    (document,) = await documents.page(tenant.user_id, db=tenant.db, limit=2, after=None, only=DocumentFilter("a"))
-    stored = await documents.get(document.document_id, tenant.user_id, db=tenant.db)
-    assert stored.content == "Stored."
 
 
 async def test_a_document_that_is_deleted_while_a_list_is_stored_is_stored_again(tenant: Tenant) -> None:

@@ -239,16 +239,6 @@ async def test_the_server_of_a_killed_client_serves_the_next_client_and_the_dead
     assert not _runs(pid)
 
 
-async def test_of_two_processes_that_start_at_once_one_initialises_and_both_serve_silently(empty_dir: Path) -> None:
-    async with _client_process(empty_dir) as one, _client_process(empty_dir) as two:
-        pids = await asyncio.gather(_served_pid(one), _served_pid(two))
-        said = await asyncio.gather(one.communicate(b"\n"), two.communicate(b"\n"))
-    assert pids[0] == pids[1]
-    assert said == [(b"", b""), (b"", b"")]
-    assert (one.returncode, two.returncode) == (0, 0)
-    assert not _runs(pids[0])
-
-
 async def test_a_killed_server_restarts_with_all_commits_even_while_a_child_process_is_busy(data_dir: Path) -> None:
     async with _served(data_dir) as server, _connected(server) as owner, _connected(server) as busy:
         await owner.execute("CREATE TABLE committed AS SELECT 42 AS answer")
