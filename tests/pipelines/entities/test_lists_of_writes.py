@@ -48,7 +48,7 @@ def small_batches() -> Iterator[None]:
         yield
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @example(steps=[[Upload(TEXTS[text], uri=uri) for uri, text in [("a", 0), ("a", 1), ("a", 1), ("b", 0), ("a", 2)]]])
 @given(steps=STEPS)
 async def test_a_list_of_documents_equals_its_documents_one_by_one(
@@ -219,7 +219,7 @@ LINES = st.lists(
 """Entities, each with the present name of the stored entity that it replaces by id, if any."""
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(first=LINES, second=LINES)
 async def test_a_list_of_entities_equals_its_entities_one_by_one(
     database: Database, owner: Any, first: Any, second: Any

@@ -62,12 +62,6 @@ async def test_a_word_of_the_documents_is_not_a_misspelt_name(notes: Tenant) -> 
     assert (answer.search_mode, answer.entities) == ("flat", ())
 
 
-async def test_a_query_without_entities_is_not_guided_and_has_a_fallback_reason(notes: Tenant, ana: UUID) -> None:
-    answer = await asked(notes, "lime mortar")
-    assert (answer.search_mode, answer.fallback_reason) == ("flat", "not_entity_centric")
-    assert uris(answer)[0] == "nobody"
-
-
 async def test_a_full_list_of_equal_scores_is_too_broad_unless_forced(notes: Tenant) -> None:
     await linking.add_entities(
         notes, *(linking.person(f"Ana {name}", aliases=("Ana",)) for name in ("Torres", "Ruiz", "Vega", "Soto", "Gil"))

@@ -224,14 +224,14 @@ async def test_a_change_that_commits_after_the_job_was_claimed_is_followed(
 async def test_only_chunks_that_contain_a_changed_name_are_linked_again(
     tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mention_refresh, "NAMES", 100)
+    monkeypatch.setattr(mention_refresh, "NAMES", 20)
     await tenant.add_all({f"{n}": f"Tide table number {n} of the north harbour." for n in range(40)})
     await tenant.add("The far north of the harbour is Person 7's.", "a")
     await linking.add_entity(tenant, "North Harbour", *(f"North {n} Harbour" for n in range(20)))
-    for n in range(250):
+    for n in range(50):
         await linking.add_entity(tenant, f"Person {n}")
     assert await linking.refresh(tenant) == 41
-    for n in range(250, 500):
+    for n in range(50, 100):
         await linking.add_entity(tenant, f"Person {n}")
     assert await linking.refresh(tenant) == 0, "person is in a text, but followed by another number"
 

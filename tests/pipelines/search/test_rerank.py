@@ -80,21 +80,6 @@ async def test_by_cosine_without_a_query_vector_the_order_is_unchanged_and_degra
     assert set(answer.degraded) == {"embedding_failed", "no_query_vector", "reranker_failed"}
 
 
-async def test_a_provider_scores_the_best_hits(shelf: Tenant, provider: FakeProvider, reranker: HttpReranker) -> None:
-    provider.respond = scored_by("Gannet")
-    await asked(shelf, text=f"+mortar {QUERY} -sand", rerank="provider", reranker=reranker)
-    answer = await asked(shelf, rerank="provider", reranker=reranker, limit=2, explain=True)
-    assert uris(answer)[0] == "buoys"
-    first = answer.hits[0]
-    assert first.candidate.score == 0.9
-    assert first.explain is not None
-    assert (first.explain["rerank"]["by"], first.explain["rerank"]["value"]) == ("provider", 0.9)
-    assert first.explain["rerank"]["place_before"] > 2
-    operators, plain = (question for _path, question in provider.requests)
-    assert (operators["query"], plain["query"]) == (f"mortar {QUERY}", QUERY)
-    assert any(SHELF["buoys"] in text for text in plain["documents"])
-
-
 async def test_only_the_best_hits_are_sent_and_the_others_follow(
     tenant: Tenant, provider: FakeProvider, reranker: HttpReranker
 ) -> None:

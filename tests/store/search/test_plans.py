@@ -461,8 +461,8 @@ async def test_a_filtered_search_is_planned_for_its_binds_if_the_user_has_many_c
 async def test_removing_a_document_reads_blocks_of_postings_by_their_whole_key(database, big, owner) -> None:
     document = await owner.fetchval("SELECT document_id FROM stepwell.documents WHERE user_id = $1 LIMIT 1", big)
     async with database.writing(big) as writing:
-        binds = {"user_id": big, "document_id": document}
-        plan = await plans.explained(writing, sql.statement("unindex_document").text, binds, "")
+        binds = {"user_id": big, "document_ids": [document]}
+        plan = await plans.explained(writing, sql.statement("unindex_documents").text, binds, "")
     reads = [n for n in plans.nodes(plan["Plan"]) if n.get("Relation Name") == "postings" and "Index Name" in n]
     assert len(reads) >= 4
     assert not [n for n in reads if "(first_no " not in n["Index Cond"]]
