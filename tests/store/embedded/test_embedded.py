@@ -117,17 +117,6 @@ def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-async def test_sqlalchemy_reaches_the_database_as_owner_and_as_service(
-    server: postgres.EmbeddedPostgres,
-) -> None:
-    for dsn, user in [(server.owner_dsn, "postgres"), (server.service_dsn, "stepwell_service")]:
-        engine = create_async_engine(dsn)
-        async with engine.connect() as connection:
-            row = (await connection.execute(text("SELECT current_user, current_database()"))).one()
-        await engine.dispose()
-        assert tuple(row) == (user, "stepwell")
-
-
 async def test_pg_environment_variables_do_not_change_the_address(
     server: postgres.EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:

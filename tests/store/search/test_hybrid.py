@@ -93,20 +93,6 @@ async def test_a_zero_range_counts_as_one_in_convex(put, find) -> None:
         assert candidate.convex_score == pytest.approx(0.3 * 1 + 0.7 * (candidate.text_score or 0) / best, abs=1e-6)
 
 
-async def test_vector_score_is_the_cosine_and_ranks_by_it(put, find, owner, user, embedder) -> None:
-    await put(*(f"{first} {second}" for first in WORDS for second in WORDS))
-    corpus = await oracle.corpus(owner, user)
-    query = [3.0 * number for number in await embedder.embed_query("castle thunder")]
-    expected = corpus.leg(corpus.cosine(query))
-    found = await find(None, query, limit=50, candidates=100)
-    assert found.vector_found == 100
-    for candidate in found.candidates:
-        assert candidate.vector_score == pytest.approx(expected.scores[candidate.chunk_id], abs=1e-6)
-    scores = [candidate.vector_score for candidate in found.candidates]
-    assert scores == sorted(scores, reverse=True)
-    assert [candidate.vector_rank for candidate in found.candidates] == list(range(1, 51))
-
-
 @pytest.mark.parametrize("graph", [False, True], ids=["exact", "graph"])
 async def test_all_results_equal_those_computed_in_python(request, put, find, owner, user, embedder, graph) -> None:
     if graph:
