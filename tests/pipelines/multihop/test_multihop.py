@@ -122,7 +122,7 @@ async def test_hops_continue_while_they_find_new_chunks(tenant: Tenant) -> None:
 
 async def test_an_excluded_word_keeps_a_linked_chunk_out(library: Tenant) -> None:
     assert "director" in uris(await _ask(library, limit=12))
-    assert "director" not in uris(await _ask(library, f"{QUESTION} -painter", limit=12))
+    assert "director" not in uris(await _ask(library, f'{QUESTION} -"painter"', limit=12))
 
 
 @pytest.mark.parametrize("merge", ["linked", "classic"])
