@@ -261,7 +261,6 @@ STATEMENTS = sorted(statements.SOURCES)
 OF_THE_OWNER = (
     *("catalogue", "distribution", "users_", "repair_postings", "migration", "roles", "restrictions"),
     *("reembed_gaps", "reembedding._CORPUS", "health._LEAKPROOF", "health_server", "keys._CAN_RESTRICT"),
-    "name_changes._ENQUEUE_ALL",
 )
 """Prefixes of statements on the server, the schema or whole users, which no request runs."""
 ABOUT_TENANTS = [name for name in STATEMENTS if not name.startswith(OF_THE_OWNER)]
