@@ -1,4 +1,5 @@
-"""Bounds concurrent work: one limiter of places, one single flight, and one runner of processes with limits.
+"""Bounds concurrent work: one limiter of places, one single flight, one runner of processes with limits, and one way
+to repeat a step of a write.
 
-Entry: `limiter`, `single_flight` and `limited_process`. Every folder may import them.
+Entry: `limiter`, `single_flight`, `limited_process` and `retries`. Every folder may import them.
 """

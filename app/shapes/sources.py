@@ -102,6 +102,16 @@ class KnownFile:
     job_id: UUID
     stored: int = 0
 
+    @property
+    def is_stored(self) -> bool:
+        """Whether a version of the file is stored, or documents of one that is to be read again."""
+        return self.content_hash is not None or self.stored > 0
+
+    def has(self, content_hash: bytes | None) -> bool:
+        """Whether all that is in a file with this hash is stored."""
+        is_complete = self.stored == self.documents and self.error is None
+        return is_complete and content_hash is not None and content_hash == self.content_hash
+
 
 @dataclass(frozen=True, slots=True)
 class SourceRoots:

@@ -15,7 +15,8 @@ from typing import TypeVar
 from uuid import UUID
 
 from app import errors
-from app.pipelines.running import model_switch, retries
+from app.concurrency import retries
+from app.pipelines.running import model_switch
 from app.pipelines.running.services import Services
 from app.providers import base
 from app.providers.base import Embedder, EmbeddingModel

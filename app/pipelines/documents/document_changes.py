@@ -43,34 +43,14 @@ async def change(
         check_metadata(dict(patched.metadata))
         return patched
 
-    result = await _apply(changed, document_id, user_id, services)
-    if result is None:
-        raise errors.Conflict("The document is being changed by other requests: read it, then send the change again.")
-    return result
-
-
-async def move(document_id: UUID, upload: Upload, user_id: str, services: Services) -> IngestResult:
-    """Store an upload as the new version of a document, with another uri. What `change` does and raises otherwise."""
-    clean = partial(document_drafts.clean, upload, language=services.chunking_options.language)
-    cleaned = await cancellable.run(len(upload.content), clean)
-    result = await _apply(lambda _source: cleaned, document_id, user_id, services)
-    if result is None:
-        raise errors.Conflict("The document is being changed by other requests: it is moved later.")
-    return result
-
-
-async def _apply(
-    change: Callable[[DocumentSource], CleanDocument], document_id: UUID, user_id: str, services: Services
-) -> IngestResult | None:
-    """Apply a change to the stored version; None if another one has been stored meanwhile at each of ATTEMPTS."""
     for _attempt in range(ATTEMPTS):
         async with services.db.reading(user_id) as reading:
             source = await documents.source(reading, document_id)
             await gazetteers.current(reading)
-        result = await _store(source, change(source), user_id, services)
+        result = await _store(source, changed(source), user_id, services)
         if result is not None:
             return result
-    return None
+    raise errors.Conflict("The document is being changed by other requests: read it, then send the change again.")
 
 
 def merged(value: Json, patch: Json) -> dict[str, Any]:

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
 
+from app.concurrency import retries
 from app.pipelines.documents import document_drafts, document_writes, large_documents
 from app.pipelines.documents.chunk_vectors import ChunkVectors, DraftVectors
 from app.pipelines.linking import gazetteers
-from app.pipelines.running import cancellable, model_switch, retries, stage_times
+from app.pipelines.running import cancellable, model_switch, stage_times
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.running.services import Services
 from app.providers.base import EmbeddingModel

@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from app.concurrency import retries
 from app.pipelines.documents import documents
-from app.pipelines.running import retries
 from app.pipelines.running.pace import Pace
 from app.shapes import Filters, RowCounts, SelectionDeletion
 from app.store.connection.transactions import Database, Writing

@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from app.concurrency import retries
 from app.pipelines.linking import mention_extraction, name_links
 from app.pipelines.linking.name_links import DocumentNames, SectionChunk, Sections
-from app.pipelines.running import offload, retries, workers
+from app.pipelines.running import offload, workers
 from app.pipelines.running.services import Services
 from app.pipelines.running.workers import JobKind, Run
 from app.store.connection.transactions import Database, Reading, Writing

@@ -1,7 +1,7 @@
 """Lists the files of a source's folder and compares them with those that are recorded.
 
-A file with the recorded size and time of change is unchanged. One whose time differs is compared by its hash, and so
-is a new file of the size of one that is gone: with the same hash it has been renamed.
+A file with the recorded size and time of change is unchanged; any other one is read, and compared by its hash. A new
+file of the size and the hash of one that is gone has been renamed.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import hashlib
 import os
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -60,25 +60,18 @@ class Scan:
 
 @dataclass(slots=True)
 class Plan:
-    """What is to be done with the files of a source, each list by path.
+    """What is to be done with the files of a source.
 
-    `touched` are unchanged files with another time of change, `renamed` pairs of the old path and the new file, and
-    `forgotten` paths that are recorded without documents and exist no more.
+    `store` are the paths of files to be read, `renamed` pairs of a file that is gone and its new path, and `removed`
+    the other files that are gone, also those of which nothing is stored.
     """
 
-    store: list[FoundFile] = field(default_factory=list)
-    renamed: list[tuple[KnownFile, FoundFile]] = field(default_factory=list)
+    store: list[str] = field(default_factory=list)
+    renamed: list[tuple[KnownFile, str]] = field(default_factory=list)
     removed: list[KnownFile] = field(default_factory=list)
-    touched: list[KnownFile] = field(default_factory=list)
-    forgotten: list[str] = field(default_factory=list)
     failures: list[FileFailure] = field(default_factory=list)
     unchanged: int = 0
     left_out: LeftOut = field(default_factory=LeftOut)
-
-    @property
-    def total(self) -> int:
-        """How many files are to be stored, renamed, removed or recorded as failed."""
-        return len(self.store) + len(self.renamed) + len(self.removed) + len(self.failures)
 
 
 def globs(patterns: Sequence[str]) -> tuple[str, ...]:
@@ -130,25 +123,25 @@ def scan(
     return found
 
 
-def compare(draft: SourceDraft, found: Scan, known: Iterable[KnownFile], job_id: UUID) -> Plan:
+def compare(draft: SourceDraft, found: Scan, known: Mapping[str, KnownFile], job_id: UUID) -> Plan:
     """Compare the files of a folder with the recorded ones. What `job_id` has done already is left out."""
-    by_path = {file.path: file for file in known}
-    failed = {failure.path for failure in found.failures}
+    failed = {path for path, file in known.items() if file.error is not None and file.job_id == job_id}
     plan = Plan(left_out=found.left_out)
-    plan.failures = [f for f in found.failures if not _has_failed(by_path.get(f.path), job_id)]
+    plan.failures = [failure for failure in found.failures if failure.path not in failed]
     new: list[FoundFile] = []
-    for file in found.files.values():
-        interruption.point()
-        recorded = by_path.get(file.path)
-        if recorded is None or recorded.content_hash is None:
-            new += [] if _has_failed(recorded, job_id) else [file]
+    for path, file in found.files.items():
+        recorded = known.get(path)
+        if path in failed:
+            continue
+        if recorded is None or not recorded.is_stored:
+            new.append(file)
+        elif recorded.has(recorded.content_hash) and (recorded.size, recorded.mtime_ns) == (file.size, file.mtime_ns):
+            plan.unchanged += recorded.job_id != job_id
         else:
-            _compare_file(plan, Path(draft.path), file, recorded, job_id)
-    gone = [f for f in by_path.values() if f.path not in found.files and not found.may_have(f.path)]
-    stored = [f for f in gone if f.path not in failed and (f.content_hash is not None or f.stored)]
-    plan.forgotten = [f.path for f in gone if f not in stored and f.path not in failed]
-    _find_renames(plan, Path(draft.path), stored, new)
-    plan.store.sort(key=lambda file: file.path)
+            plan.store.append(path)
+    present = {*found.files, *(failure.path for failure in found.failures)}
+    gone = [file for path, file in known.items() if path not in present and not found.may_have(path)]
+    _find_renames(plan, Path(draft.path), gone, new)
     return plan
 
 
@@ -165,7 +158,11 @@ def recorded_mtime(state: os.stat_result) -> int | None:
 def _add(found: Scan, file: Path, path: str, taken: Mapping[str, str], recorded: KnownFile | None) -> None:
     try:
         state = file.lstat()
-        reason = None if _is_stored(recorded) else _unread(file, state.st_size, pictures=found.pictures)
+        reason = (
+            None
+            if recorded is not None and recorded.content_hash
+            else _unread(file, state.st_size, pictures=found.pictures)
+        )
     except OSError as error:
         found.failures.append(FileFailure(path, f"{error.strerror}."))
         found.unreadable.append(path)
@@ -183,51 +180,26 @@ def _add(found: Scan, file: Path, path: str, taken: Mapping[str, str], recorded:
         found.files[path] = FoundFile(path, state.st_size, state.st_mtime_ns)
 
 
-def _is_stored(recorded: KnownFile | None) -> bool:
-    """Whether a version of a file is stored, which stays if the file cannot be read any more."""
-    return recorded is not None and recorded.content_hash is not None
-
-
 def _unread(file: Path, size: int, *, pictures: bool) -> LeftOutReason | None:
     """Why a file is not read. Raises OSError, also where a part of its path has become a symbolic link."""
     head = source_roots.head(file.parent, file.name, file_reading.HEAD)
     return folders.unread(head, size, file.name, pictures=pictures)
 
 
-def _compare_file(plan: Plan, folder: Path, file: FoundFile, recorded: KnownFile, job_id: UUID) -> None:
-    """Add a stored file to what is to be stored again, or to the unchanged ones."""
-    if _has_failed(recorded, job_id):
-        return
-    done = recorded.job_id == job_id
-    complete = recorded.stored == recorded.documents and recorded.error is None
-    same = (recorded.size, recorded.mtime_ns) == (file.size, file.mtime_ns)
-    if complete and not same and recorded.size == file.size and _hash(folder, file.path) == recorded.content_hash:
-        plan.touched.append(replace(recorded, mtime_ns=_settled(file)))
-        same = True
-    if complete and same:
-        plan.unchanged += not done
-    else:
-        plan.store.append(file)
-
-
 def _find_renames(plan: Plan, folder: Path, gone: Sequence[KnownFile], new: Sequence[FoundFile]) -> None:
     """Pair each new file with a file that is gone and had the same content; the others are added or removed."""
     sizes = {file.size for file in gone}
-    by_hash: dict[bytes, list[KnownFile]] = defaultdict(list)
-    for lost in sorted(gone, key=lambda file: file.path, reverse=True):
-        if lost.content_hash is not None:
-            by_hash[lost.content_hash].append(lost)
-    renamed: set[str] = set()
-    for file in sorted(new, key=lambda file: file.path):
+    by_hash: dict[bytes | None, list[KnownFile]] = defaultdict(list)
+    for lost in reversed(gone):
+        by_hash[lost.content_hash].append(lost)
+    for file in new:
         interruption.point()
-        same = by_hash.get(_hash(folder, file.path) or b"") if file.size in sizes else None
-        if same:
-            old = same.pop()
-            renamed.add(old.path)
-            plan.renamed.append((old, file))
+        content = _hash(folder, file.path) if file.size in sizes else None
+        if content is not None and by_hash[content]:
+            plan.renamed.append((by_hash[content].pop(), file.path))
         else:
-            plan.store.append(file)
-    plan.removed = [lost for lost in gone if lost.path not in renamed]
+            plan.store.append(file.path)
+    plan.removed = [lost for some in by_hash.values() for lost in some]
 
 
 def _hash(folder: Path, path: str) -> bytes | None:
@@ -237,14 +209,6 @@ def _hash(folder: Path, path: str) -> bytes | None:
     except (OSError, errors.BadRequest):
         return None
     return content_hash(raw)
-
-
-def _has_failed(recorded: KnownFile | None, job_id: UUID) -> bool:
-    return recorded is not None and recorded.error is not None and recorded.job_id == job_id
-
-
-def _settled(file: FoundFile) -> int | None:
-    return None if time.time_ns() - file.mtime_ns < RECENT_NS else file.mtime_ns
 
 
 def _matcher(patterns: Sequence[str]) -> PathSpec[Any]:

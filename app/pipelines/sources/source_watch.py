@@ -1,7 +1,6 @@
 """Queues jobs for watched sources: after events of the file system, and in intervals in case an event was missed.
 
-Events are collected until the folder has been quiet for a moment. Several processes may watch the same source: a job
-that waits already is not queued again.
+Several processes may watch the same source: a job that waits already is not queued again.
 """
 
 from __future__ import annotations
@@ -35,98 +34,68 @@ RELOAD_MS = 2_000
 """Time after which the list of watched sources is read again, if there is no event."""
 
 
-@dataclass(frozen=True, slots=True)
-class Watched:
-    """A watched source."""
-
-    user_id: str
-    source_id: UUID
-    folder: Path
+async def run_forever(services: Services) -> None:
+    """Watch the sources of all users until cancelled."""
+    watch = _Watch(services.db, services.watch_interval_s)
+    while True:
+        await asyncio.sleep(RELOAD_MS / 1000)  # also at the start of a service, which has other work to do
+        try:
+            await watch.follow()
+        except errors.StepwellError as error:
+            log.warning("watching postponed: %s", error.code, extra={"action": "watch_postponed"})
+        except (OSError, RuntimeError) as error:  # such as a limit of the system on the number of watched folders
+            log.warning("events are not available: %s", error, extra={"action": "watch_without_events"})
+            await asyncio.sleep(min(services.watch_interval_s, WITHOUT_EVENTS_S))
+        except Exception:
+            log.exception("watching failed", extra={"action": "watch_failed"})
 
 
 @dataclass(slots=True)
 class _Watch:
-    """The watched sources, those for which a job is to be queued, and when each was last compared as a whole."""
+    """The folders of the watched sources by user and id, and when a job was last queued for each.
+
+    An event makes a source one for which none was queued yet.
+    """
 
     db: Database
     interval_s: float
-    listed: frozenset[Watched] = frozenset()
-    dirty: set[Watched] = field(default_factory=set)
-    compared: dict[Watched, float] = field(default_factory=dict)
+    listed: dict[tuple[str, UUID], Path] = field(default_factory=dict)
+    queued: dict[tuple[str, UUID], float] = field(default_factory=dict)
 
-    async def reload(self) -> bool:
-        """Read the list of watched sources; whether it has changed. A new one is compared at once."""
+    async def follow(self) -> None:
+        """Queue jobs after events and in intervals, until the watched folders are others."""
+        watched = await self.compare()
+        if not watched:
+            return
+        events = watchfiles.awatch(
+            *watched,
+            watch_filter=is_relevant,
+            debounce=DEBOUNCE_MS,
+            rust_timeout=RELOAD_MS,
+            yield_on_timeout=True,
+            ignore_permission_denied=True,
+        )
+        async for changes in events:
+            paths = [Path(path) for _change, path in changes]
+            for source, folder in self.listed.items():
+                if any(path.is_relative_to(folder) for path in paths):
+                    self.queued.pop(source, None)
+            if watched != await self.compare():
+                return
+
+    async def compare(self) -> list[Path]:
+        """Queue a job for each source with events, or without a job for the interval; returns the existing folders."""
         async with self.db.shared() as shared:
             rows = await sources.watched(shared)
-        before, self.listed = self.listed, frozenset(Watched(user, one, Path(folder)) for user, one, folder in rows)
-        self.compared = {one: at for one, at in self.compared.items() if one in self.listed}
-        return self.listed != before
-
-    def notice(self, paths: Iterable[str]) -> None:
-        """Note the sources whose folders contain one of the paths."""
-        changed = [Path(path) for path in paths]
-        for one in self.listed:
-            if any(path.is_relative_to(one.folder) for path in changed):
-                self.dirty.add(one)
-
-    async def queue(self) -> None:
-        """Queue a job for each source with events, or without a comparison for the interval."""
+        self.listed = {(user_id, source_id): Path(folder) for user_id, source_id, folder in rows}
+        self.queued = {source: at for source, at in self.queued.items() if source in self.listed}
         now = time.monotonic()
-        due = {one for one in self.listed if now - self.compared.get(one, -self.interval_s) >= self.interval_s}
-        for one in (self.dirty & self.listed) | due:
-            with suppress(errors.NotFound):
-                await source_jobs.sync(one.source_id, one.user_id, db=self.db)
-            self.dirty.discard(one)
-            self.compared[one] = now
-        self.dirty &= self.listed
-
-
-async def run_forever(services: Services) -> None:
-    """Watch the sources of all users until cancelled."""
-    watch = _Watch(services.db, services.watch_interval_s)
-    await asyncio.sleep(RELOAD_MS / 1000)  # the start of a service has other work to do
-    while True:
-        try:
-            await watch.reload()
-            await watch.queue()
-            await _until_changed(watch)
-        except errors.StepwellError as error:
-            log.warning("watching postponed: %s", error.code, extra={"action": "watch_postponed"})
-            await asyncio.sleep(RELOAD_MS / 1000)
-        except Exception:
-            log.exception("watching failed", extra={"action": "watch_failed"})
-            await asyncio.sleep(RELOAD_MS / 1000)
-
-
-async def _until_changed(watch: _Watch) -> None:
-    """Queue jobs after events until the list of watched sources, or whether their folders exist, has changed."""
-    folders = await asyncio.to_thread(_existing, watch.listed)
-    if not folders:
-        await asyncio.sleep(RELOAD_MS / 1000)
-        return
-    try:
-        await _follow(watch, folders)
-    except (OSError, RuntimeError) as error:  # such as a limit of the system on the number of watched folders
-        log.warning("events are not available: %s", error, extra={"action": "watch_without_events"})
-        await asyncio.sleep(min(watch.interval_s, WITHOUT_EVENTS_S))
-
-
-async def _follow(watch: _Watch, folders: list[Path]) -> None:
-    """Queue jobs after events in these folders until the watched ones are others."""
-    events = watchfiles.awatch(
-        *folders,
-        watch_filter=is_relevant,
-        debounce=DEBOUNCE_MS,
-        rust_timeout=RELOAD_MS,
-        yield_on_timeout=True,
-        ignore_permission_denied=True,
-    )
-    async for changes in events:
-        watch.notice(path for _change, path in changes)
-        changed = await watch.reload()
-        await watch.queue()
-        if changed or folders != await asyncio.to_thread(_existing, watch.listed):
-            return
+        for user_id, source_id in self.listed:
+            if now - self.queued.get((user_id, source_id), -self.interval_s) >= self.interval_s:
+                with suppress(errors.NotFound):
+                    await source_jobs.sync(source_id, user_id, db=self.db)
+                self.queued[user_id, source_id] = now
+        return await asyncio.to_thread(_existing, self.listed.values())
 
 
 def is_relevant(_change: Change, path: str) -> bool:
@@ -138,7 +107,7 @@ def is_relevant(_change: Change, path: str) -> bool:
     return (name == ".gitignore" or not name.startswith(".")) and not folders.is_in_database(Path(path).parent)
 
 
-def _existing(listed: Iterable[Watched]) -> list[Path]:
+def _existing(listed: Iterable[Path]) -> list[Path]:
     """The folders that exist, without those inside of others."""
-    folders = sorted({one.folder for one in listed if one.folder.is_dir()})
-    return [folder for folder in folders if not any(other in folder.parents for other in folders)]
+    existing = sorted({folder for folder in listed if folder.is_dir()})
+    return [folder for folder in existing if not any(other in folder.parents for other in existing)]

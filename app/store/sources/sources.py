@@ -202,6 +202,37 @@ async def link(db: Writing, source_id: UUID, paths: Mapping[UUID, str]) -> None:
     await db.execute(_LINK_FILES, binds)
 
 
+async def uris_of(db: Reading, source_id: UUID, *, paths: Sequence[str]) -> list[tuple[UUID, str, str | None]]:
+    """The documents of some files of a source, with the paths of the files and their own uris."""
+    these = _d.source_path == sa.any_(sa.literal(list(paths), sa.ARRAY(sa.Text)))
+    query = sa.select(_d.document_id, _d.source_path, _d.uri)
+    rows = await db.execute(query.where(_d.user_id == db.user_id, _d.source_id == source_id, these))
+    return [(document_id, path, uri) for document_id, path, uri in rows]
+
+
+_MOVE_DOCUMENTS = sql.inline(
+    """
+    UPDATE stepwell.documents AS d SET uri = g.uri, identity = g.identity, updated_at = now()
+    FROM unnest(:document_ids, :uris, :identities) AS g (document_id, uri, identity)
+    WHERE d.user_id = :user_id AND d.document_id = g.document_id
+    """,
+    user_id="text",
+    document_ids="uuid[]",
+    uris="text[]",
+    identities="bytea[]",
+)
+
+
+async def move(db: Writing, uris: Mapping[bytes, tuple[UUID, str]]) -> None:
+    """Give documents new uris, by the identities that follow from these; no document has one of them."""
+    binds = {
+        "identities": list(uris),
+        "document_ids": [document_id for document_id, _uri in uris.values()],
+        "uris": [uri for _document_id, uri in uris.values()],
+    }
+    await db.execute(_MOVE_DOCUMENTS, {"user_id": db.user_id, **binds})
+
+
 async def has_documents(db: Reading, source_id: UUID) -> bool:
     """Whether documents come from a source."""
     query = sa.select(_d.document_id).where(_d.user_id == db.user_id, _d.source_id == source_id).limit(1)

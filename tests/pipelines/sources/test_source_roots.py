@@ -146,7 +146,8 @@ def test_the_name_of_a_file_matches_only_that_file(tmp_path: Path, name: str) ->
 
 def test_files_of_a_folder_that_cannot_be_read_are_not_gone(tmp_path: Path) -> None:
     job_id, other = uuid4(), uuid4()
-    known = [KnownFile(path, 1, 1, b"h", 1, None, other, stored=1) for path in ("deep/a.md", "deeper/b.md", "c.md")]
+    paths = ("deep/a.md", "deeper/b.md", "c.md")
+    known = {path: KnownFile(path, 1, 1, b"h", 1, None, other, stored=1) for path in paths}
     found = Scan({"c.md": FoundFile("c.md", 1, 1)}, [FileFailure("deep", "Permission denied.")], ["deep"])
     plan = source_scan.compare(SourceDraft(str(tmp_path)), found, known, job_id)
     assert [file.path for file in plan.removed] == ["deeper/b.md"]
