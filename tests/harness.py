@@ -21,8 +21,7 @@ from app.pipelines.documents import batches, documents, ingest
 from app.pipelines.documents.batches import IngestOutcome
 from app.pipelines.maintenance import keys
 from app.pipelines.running.budget import Budget
-from app.pipelines.running.chunking_options import ChunkingOptions
-from app.pipelines.running.services import Services
+from app.pipelines.running.services import ChunkingOptions, Services
 from app.pipelines.search import search
 from app.providers.base import Embedder, EmbeddingModel
 from app.shapes import Answer, IngestResult, Upload, Vector

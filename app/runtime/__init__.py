@@ -17,8 +17,7 @@ from app.parsing.process import ParseLimits
 from app.pipelines.linking import mention_refresh
 from app.pipelines.maintenance import local_token
 from app.pipelines.running.budget import Budget
-from app.pipelines.running.chunking_options import ChunkingOptions
-from app.pipelines.running.services import Services, VectorCache
+from app.pipelines.running.services import ChunkingOptions, Services, VectorCache
 from app.providers.calls import BULK_PATIENCE_S
 from app.providers.web.fetching import WebFetcher
 from app.recognition import process

@@ -12,8 +12,7 @@ from app import errors
 from app.pipelines.documents import documents, facets, ingest
 from app.pipelines.entities import entities, entity_search
 from app.pipelines.entities.entity_search import EntityQuery
-from app.pipelines.requests import fields, metadata_filters
-from app.pipelines.running import cursors
+from app.pipelines.requests import cursors, fields, metadata_filters
 from app.pipelines.search import hints
 from app.shapes import DocumentFilter, EntityFilter, Filters, Upload, limits
 from app.tools.arguments import ToolArguments, clamped

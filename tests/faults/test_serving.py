@@ -24,7 +24,7 @@ from harness import Tenant
 from running_service import DOCUMENTS, FULL, SEARCH, locked_chunks, until
 
 from app.pipelines.documents import documents
-from app.pipelines.running.chunking_options import ChunkingOptions
+from app.pipelines.running.services import ChunkingOptions
 from app.shapes import Upload
 from app.store.connection import transactions
 

@@ -15,7 +15,7 @@ from sqlalchemy.engine import make_url
 
 from app import errors
 from app.pipelines.maintenance import repair
-from app.pipelines.running.chunking_options import ChunkingOptions
+from app.pipelines.running.services import ChunkingOptions
 from app.shapes import (
     Filters,
     HybridRequest,

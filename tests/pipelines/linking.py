@@ -11,9 +11,9 @@ from requests_of import search_request
 from app.pipelines.entities import entities
 from app.pipelines.linking import mention_refresh
 from app.pipelines.requests.search_request import GuidanceOptions, SearchRequest
-from app.pipelines.running.entity_cache import EntityCache
 from app.pipelines.search import search
 from app.shapes import Answer, Entity, EntityDraft
+from app.store.guidance.entity_cache import EntityCache
 
 _MENTIONS = """
 SELECT coalesce(d.uri, d.title) AS uri, c.chunk_index, e.type, e.name, e.origin, m.kind, m.count

@@ -27,7 +27,7 @@ from app.api.agents import argument_errors
 from app.api.bodies import strict_json
 from app.api.contract import validation_errors
 from app.pipelines.documents import documents
-from app.pipelines.running import cursors
+from app.pipelines.requests import cursors
 from app.shapes import uris
 from app.tools import formats, registry, results
 from app.tools.context import ToolContext

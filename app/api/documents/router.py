@@ -30,8 +30,8 @@ from app.api.documents.uploads import Item
 from app.api.edge import disconnects
 from app.api.problems import problems
 from app.pipelines.documents import document_changes, documents, ingest
-from app.pipelines.requests import wire
-from app.pipelines.running import cursors, stage_times
+from app.pipelines.requests import cursors, wire
+from app.pipelines.running import stage_times
 from app.pipelines.running.stage_times import StageTimes
 from app.shapes import Chunk, DocumentFilter, Upload, limits
 from app.shapes.kinds import DocumentOrder

@@ -27,8 +27,8 @@ from app.api.entities.entity_models import (
 from app.api.problems import problems
 from app.pipelines.entities import entities, entity_merge
 from app.pipelines.entities import entity_lines as lines
-from app.pipelines.requests import fields, wire
-from app.pipelines.running import cursors, offload
+from app.pipelines.requests import cursors, fields, wire
+from app.pipelines.running import offload
 from app.shapes import Entity, EntityFilter, limits
 from app.shapes.kinds import EntityOrigin
 

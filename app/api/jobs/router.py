@@ -18,7 +18,7 @@ from app.api.bodies import bodies
 from app.api.jobs.job_models import EXAMPLE_JOB, JobPage, StoredJob
 from app.api.problems import problems
 from app.pipelines.jobs import followed_jobs
-from app.pipelines.running import cursors
+from app.pipelines.requests import cursors
 from app.shapes import JobState, limits
 from app.shapes.kinds import JobStatus
 

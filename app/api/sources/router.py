@@ -19,7 +19,7 @@ from app.api.sources.source_models import (
     SourceInput,
     SourcePage,
 )
-from app.pipelines.running import cursors
+from app.pipelines.requests import cursors
 from app.pipelines.running.services import Services
 from app.pipelines.sources import sources
 from app.shapes import limits

@@ -28,13 +28,12 @@ from uuid import UUID
 
 from app import errors
 from app.concurrency import retries
-from app.pipelines.documents import document_writes, ingest, large_documents
+from app.pipelines.documents import document_writes, ingest, large_documents, overlap
 from app.pipelines.documents.chunk_vectors import ChunkVectors, DraftVectors
 from app.pipelines.documents.ingest import IN_BULK, StoringOptions
-from app.pipelines.running import cancellable, model_switch, overlap, stage_times
-from app.pipelines.running.chunking_options import ChunkingOptions
-from app.pipelines.running.pace import Pace
-from app.pipelines.running.services import Services
+from app.pipelines.documents.pace import Pace
+from app.pipelines.running import cancellable, model_switch, stage_times
+from app.pipelines.running.services import ChunkingOptions, Services
 from app.providers.base import EmbeddingModel
 from app.shapes import DocumentDraft, IngestResult, Upload
 from app.store.documents.document_puts import PutDocument

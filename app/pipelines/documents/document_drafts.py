@@ -13,7 +13,7 @@ from uuid import UUID
 
 from app import errors
 from app.parsing import formats
-from app.pipelines.running.chunking_options import ChunkingOptions
+from app.pipelines.running.services import ChunkingOptions
 from app.providers.base import EmbeddingModel
 from app.shapes import ChunkDraft, DocumentDraft, Json, Passage, SourcePath, Upload, limits
 from app.text import interruption

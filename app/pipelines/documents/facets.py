@@ -9,12 +9,12 @@ from typing import Any
 
 from rapidfuzz import fuzz, process
 
-from app.pipelines.running import entity_cache
 from app.pipelines.running.services import Services
 from app.shapes import Answer, Facet, FacetQuery, Filters, MissedFilter
 from app.shapes.filters import is_operator_object
 from app.store.connection.transactions import Database, retry_read
 from app.store.facets import facets
+from app.store.guidance import entity_cache
 
 NEAREST_SCORE = 70
 """Least similarity, of 100, of a key or value and the stored one that is suggested for it."""

@@ -17,8 +17,7 @@ from app.pipelines.documents import document_drafts, document_writes, large_docu
 from app.pipelines.documents.chunk_vectors import ChunkVectors, DraftVectors
 from app.pipelines.linking import gazetteers
 from app.pipelines.running import cancellable, model_switch, stage_times
-from app.pipelines.running.chunking_options import ChunkingOptions
-from app.pipelines.running.services import Services
+from app.pipelines.running.services import ChunkingOptions, Services
 from app.providers.base import EmbeddingModel
 from app.shapes import DocumentDraft, IngestResult, Upload, uris
 from app.store.documents import documents

@@ -18,11 +18,10 @@ from uuid import UUID
 from app import errors
 from app.concurrency import retries
 from app.pipelines.documents import chunk_vectors, document_drafts, posting_removal
+from app.pipelines.documents.pace import Pace
 from app.pipelines.linking import llm_entities, mention_refresh
 from app.pipelines.running import cancellable, model_switch, stage_times, workers
-from app.pipelines.running.chunking_options import ChunkingOptions
-from app.pipelines.running.pace import Pace
-from app.pipelines.running.services import Services
+from app.pipelines.running.services import ChunkingOptions, Services
 from app.pipelines.running.workers import ClaimLost, JobKind, Run
 from app.providers.base import EmbeddingModel
 from app.shapes import ChunkDraft, DocumentDraft, IngestResult, Passage

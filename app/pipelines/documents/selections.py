@@ -14,7 +14,7 @@ from uuid import UUID
 
 from app.concurrency import retries
 from app.pipelines.documents import documents
-from app.pipelines.running.pace import Pace
+from app.pipelines.documents.pace import Pace
 from app.shapes import Filters, RowCounts, SelectionDeletion
 from app.store.connection.transactions import Database, Writing
 from app.store.documents import pending_versions, selections

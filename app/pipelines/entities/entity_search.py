@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from app.concurrency.limiter import UNLIMITED, Released
 from app.pipelines.guidance import matching
-from app.pipelines.running import model_switch, query_vector
+from app.pipelines.running import model_switch
 from app.pipelines.running.context import SearchContext
 from app.pipelines.running.services import Services
 from app.ranking import entity_scores
@@ -48,7 +48,7 @@ async def _find(query: EntityQuery, services: Services, turn: Released) -> Entit
     context = SearchContext(services, query.user_id, turn)
     parsed = analysis.parse(query.text)
     with context.timed("total"):
-        vector = await query_vector.embed(parsed.text, context)
+        vector = await context.embed(parsed.text)
         matches = await _matches(parsed, vector, context)
     wanted = [match for match in matches if query.type in (None, match.type)]
     best = entity_scores.best(wanted, limit=query.limit)

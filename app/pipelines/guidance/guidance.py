@@ -17,7 +17,6 @@ from app.pipelines.guidance import evidence, linked_documents
 from app.pipelines.guidance.linked_documents import EntityLinks
 from app.pipelines.guidance.matching import EntityMatches
 from app.pipelines.requests.search_request import SearchRequest
-from app.pipelines.running.entity_cache import EntityCache
 from app.ranking import blending
 from app.ranking.blending import Lift
 from app.ranking.relevance import MeanEffect
@@ -33,6 +32,7 @@ from app.shapes import (
 )
 from app.store.connection.transactions import SearchTransaction
 from app.store.documents import chunks
+from app.store.guidance.entity_cache import EntityCache
 from app.text.queries import literal_matches
 
 CANDIDATES_PER_HIT = 4

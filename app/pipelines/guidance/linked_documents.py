@@ -9,11 +9,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from app.pipelines.running import entity_cache
-from app.pipelines.running.entity_cache import EntityCache
 from app.shapes import EntityMatch, HybridRequest, HybridResult
 from app.store.connection.transactions import SearchTransaction
-from app.store.guidance import entity_lookup
+from app.store.guidance import entity_cache, entity_lookup
+from app.store.guidance.entity_cache import EntityCache
 from app.store.guidance.entity_lookup import LinkedDocuments
 
 

@@ -9,11 +9,11 @@ from app.pipelines.guidance import namesakes
 from app.pipelines.linking import gazetteers
 from app.pipelines.requests.search_request import GuidanceOptions, SearchRequest
 from app.pipelines.running import offload
-from app.pipelines.running.entity_cache import EntityCache, get_or_find
 from app.ranking import entity_scores
 from app.shapes import EntityMatch, NameForm, NameUse, ParsedQuery, Vector
 from app.store.connection.transactions import SearchTransaction
 from app.store.guidance import entity_lookup
+from app.store.guidance.entity_cache import EntityCache, get_or_find
 from app.store.guidance.entity_lookup import Match, MatchRequest
 from app.text.names import fuzzy_names, name_uses, names, query_words
 from app.text.names.name_uses import QueryText

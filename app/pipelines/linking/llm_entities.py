@@ -13,8 +13,7 @@ from uuid import UUID
 from app import errors
 from app.pipelines.linking import mention_refresh
 from app.pipelines.running import offload, workers
-from app.pipelines.running.chunking_options import ChunkingOptions
-from app.pipelines.running.services import Services
+from app.pipelines.running.services import ChunkingOptions, Services
 from app.pipelines.running.workers import JobKind, Run
 from app.providers.base import Llm
 from app.store.connection.transactions import Database, Writing

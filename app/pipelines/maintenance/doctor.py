@@ -10,7 +10,7 @@ from typing import Literal
 from app.pipelines.documents import documents
 from app.pipelines.maintenance import keys, reindex, repair
 from app.pipelines.maintenance.repair import Checked
-from app.pipelines.running.chunking_options import ChunkingOptions
+from app.pipelines.running.services import ChunkingOptions
 from app.shapes import CacheUse
 from app.store.connection.transactions import Database
 from app.store.maintenance import distribution, health, migration, reembedding, revisions

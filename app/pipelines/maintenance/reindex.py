@@ -25,8 +25,7 @@ from app.pipelines.documents import (
 from app.pipelines.documents.chunk_vectors import ChunkVectors
 from app.pipelines.linking import gazetteers
 from app.pipelines.running import cancellable, model_switch
-from app.pipelines.running.chunking_options import ChunkingOptions
-from app.pipelines.running.services import Services
+from app.pipelines.running.services import ChunkingOptions, Services
 from app.pipelines.running.workers import JobKind, Run
 from app.shapes import DocumentDraft, Filters
 from app.store.connection.transactions import Database

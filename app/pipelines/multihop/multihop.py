@@ -18,7 +18,7 @@ from app.pipelines.multihop.hop_state import HopState
 from app.pipelines.multihop.hop_strategies import ClassicStrategy, HopSearch, HopStrategy, LinkStrategy
 from app.pipelines.multihop.hop_terms import HopTerms
 from app.pipelines.requests.search_request import SearchRequest
-from app.pipelines.running import model_switch, query_vector
+from app.pipelines.running import model_switch
 from app.pipelines.running.context import SearchContext
 from app.pipelines.running.services import Services
 from app.pipelines.search import pages, search, understanding
@@ -185,7 +185,7 @@ class _FurtherHops:
         query, first = self.query, self.state.first.recalled.request
         vector = None
         if first.vector is not None:
-            vector = await query_vector.embed(parsed.text, self.context)
+            vector = await self.context.embed(parsed.text)
             if vector is None:
                 raise errors.ProviderError("The expanded query could not be embedded.")
         request = HybridRequest(

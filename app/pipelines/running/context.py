@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from app import errors
 from app.concurrency.limiter import UNLIMITED, Released
 from app.pipelines.running.services import Services
 from app.providers import base
-from app.shapes import Candidate, Degraded, RelevanceCalibration
+from app.shapes import Candidate, Degraded, RelevanceCalibration, Vector
 from app.store.connection.transactions import Reading, Version
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -40,6 +45,19 @@ class SearchContext:
     def waiting_for(self, model: object) -> AbstractAsyncContextManager[None]:
         """Give the turn back while a remote model works; a local one uses the cores that the turns share."""
         return self.turn.released() if base.calls_of(model) else nullcontext()
+
+    async def embed(self, text: str) -> Vector | None:
+        """The vector of a query, or None with the reason in `degraded`: a failure does not end the search."""
+        embedder = base.for_user(self.services.embedder, self.user_id)
+        try:
+            with self.timed("embed"):
+                async with self.waiting_for(embedder), asyncio.timeout(self.services.budget.embed_s):
+                    vector = await embedder.embed_query(text)
+            return base.unit_vectors([vector], count=1, dimension=embedder.model.dimension)[0]
+        except (errors.ProviderError, TimeoutError) as error:
+            log.warning("query embedding failed: %s", type(error).__name__, extra={"action": "embedding_failed"})
+            self.degraded += ["embedding_failed", "no_query_vector"]
+            return None
 
     async def name_sources(self, candidates: Iterable[Candidate], db: Reading) -> None:
         """Read the names of the sources of candidates, unless they are known."""

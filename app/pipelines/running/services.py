@@ -9,10 +9,6 @@ from cachetools import TTLCache
 
 from app.parsing.process import ParseLimits
 from app.pipelines.running.budget import Budget
-from app.pipelines.running.chunking_options import ChunkingOptions
-from app.pipelines.running.entity_cache import EntityCache
-from app.pipelines.running.source_names import SourceNames
-from app.pipelines.running.synonym_cache import SynonymCache
 from app.providers import base
 from app.providers.base import Embedder, Llm, PageFetcher, Reranker
 from app.providers.calls import RemoteCalls
@@ -20,11 +16,30 @@ from app.recognition.process import Recogniser
 from app.shapes import AllowedHosts, Facet, FeedbackOptions, Restriction, SourceRoots
 from app.store.connection.read_routes import ReadRoute
 from app.store.connection.transactions import Database
+from app.store.guidance.entity_cache import EntityCache
 from app.store.maintenance.standby import Standby
+from app.store.search.synonym_cache import SynonymCache
+from app.store.sources.source_names import SourceNames
+from app.text.names import tags
 
 CACHED_VALUES, FACETS_TTL_S = 200_000, 3_600
 """Values of facets that a process keeps, and for how long."""
 __all__ = ["ReadRoute", "Services", "VectorCache"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkingOptions:
+    """The size and the overlap of chunks in tokens, and the metadata keys whose values name entities.
+
+    With `llm_entities` the language model is asked for the entities of a document once it is stored. `language` is that
+    of a document which names none; None: it is detected.
+    """
+
+    target: int = 160
+    overlap: int = 24
+    entity_keys: tuple[str, ...] = tags.KEYS
+    llm_entities: bool = False
+    language: str | None = None
 
 
 @dataclass(slots=True)

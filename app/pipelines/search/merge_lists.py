@@ -13,7 +13,7 @@ from uuid import UUID
 
 from app import errors
 from app.concurrency.limiter import UNLIMITED, Released
-from app.pipelines.running import model_switch, offload, query_vector
+from app.pipelines.running import model_switch, offload
 from app.pipelines.running.context import SearchContext
 from app.pipelines.running.services import Services
 from app.pipelines.search import rerank
@@ -118,7 +118,7 @@ async def _merge(merging: MergeRequest, services: Services, turn: Released) -> M
 async def _reordered(merged: Sequence[RankedHit], merging: MergeRequest, context: SearchContext) -> list[RankedHit]:
     vector = None
     if merging.rerank == "cosine" and merging.query:
-        vector = await query_vector.embed(merging.query, context)
+        vector = await context.embed(merging.query)
     best = merged[: max(merging.limit, rerank.pool_size(merging.limit))]
     known = await _chunks(best, merging, vector, db=context.services.db)
     passages = [_passage(one, known) for one in merged]

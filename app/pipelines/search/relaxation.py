@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple, get_args
 
-from app.pipelines.running import offload, query_vector
+from app.pipelines.running import offload
 from app.pipelines.running.context import SearchContext
 from app.pipelines.search.understanding import Understanding
 from app.shapes import HybridRequest, HybridResult, IndexText, LexicalQuery, Negation, Weights
@@ -51,7 +51,7 @@ async def run(
         context.degraded.append("no_text_terms")
     for step in STEPS if result.scope_chunks and not result.candidates else ():
         if step.kind == "nearest_vectors" and request.vector is None and "embedding_failed" not in context.degraded:
-            request = replace(request, vector=await query_vector.embed(understood.parsed.text, context))
+            request = replace(request, vector=await context.embed(understood.parsed.text))
         with context.timed("relax"):
             relaxed = await _run_looser(step, request, result, context)
         if relaxed is not None:

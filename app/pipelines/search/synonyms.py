@@ -10,11 +10,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app import errors
-from app.pipelines.running.synonym_cache import AnalysedSynonyms, SynonymCache, TermGroup
 from app.pipelines.search import understanding
 from app.shapes import HybridRequest, Synonym, SynonymGroup, SynonymPhrase
 from app.store.connection.transactions import Database, Reading
 from app.store.search import synonyms as stored
+from app.store.search.synonym_cache import AnalysedSynonyms, SynonymCache, TermGroup
 from app.store.search.synonyms import PlacedLexeme
 from app.text.queries import synonyms
 

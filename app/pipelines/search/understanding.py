@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from app.pipelines.requests.search_request import SearchRequest
-from app.pipelines.running import query_vector
 from app.pipelines.running.context import SearchContext
 from app.pipelines.search import dating, rerank
 from app.providers import base
@@ -65,7 +64,7 @@ def _weights(query: SearchRequest) -> Weights | None:
 async def _vector(query: SearchRequest, parsed: ParsedQuery, context: SearchContext) -> Vector | None:
     if query.vector is not None:
         return base.unit_vector(query.vector)
-    return await query_vector.embed(parsed.text, context)
+    return await context.embed(parsed.text)
 
 
 def _request(

@@ -16,8 +16,7 @@ from app.config import Settings
 from app.pipelines.linking import mention_refresh
 from app.pipelines.maintenance import doctor, repair
 from app.pipelines.maintenance.doctor import Expected
-from app.pipelines.running.chunking_options import ChunkingOptions
-from app.pipelines.running.services import Services
+from app.pipelines.running.services import ChunkingOptions, Services
 from app.store.connection import transactions
 from app.store.embedded import postgres
 from app.store.maintenance import health

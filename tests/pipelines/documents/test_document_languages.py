@@ -8,7 +8,7 @@ from harness import Tenant, uris
 
 from app.pipelines.documents import document_changes, documents
 from app.pipelines.maintenance import reindex
-from app.pipelines.running.chunking_options import ChunkingOptions
+from app.pipelines.running.services import ChunkingOptions
 from app.shapes import Upload
 
 GERMAN = "Die Kündigungsfristen der Mietverträge stehen in der Anlage, und der Vermieter hat sie unterschrieben."

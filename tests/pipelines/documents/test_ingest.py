@@ -13,7 +13,7 @@ from harness import Tenant, uris
 
 from app import errors
 from app.pipelines.documents import batches, documents
-from app.pipelines.running.chunking_options import ChunkingOptions
+from app.pipelines.running.services import ChunkingOptions
 from app.shapes import Chunk, Document, Upload
 from benchmarks.fake_embedder import FakeEmbedder
 

@@ -15,7 +15,7 @@ from app.pipelines.linking import mention_refresh
 from app.pipelines.maintenance import reindex, repair
 from app.pipelines.maintenance.repair import Damage
 from app.pipelines.running import workers
-from app.pipelines.running.chunking_options import ChunkingOptions
+from app.pipelines.running.services import ChunkingOptions
 from app.shapes import Filters, RowCounts
 from app.store.documents import document_rows
 from app.text.names import tags

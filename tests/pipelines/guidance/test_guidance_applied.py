@@ -14,9 +14,9 @@ from linking import asked, explained, found
 from requests_of import search_request
 
 from app.pipelines.entities import entities
-from app.pipelines.running.entity_cache import EntityCache
 from app.ranking import blending
 from app.shapes import EntityDraft, Filters
+from app.store.guidance.entity_cache import EntityCache
 
 NOTES = {
     "ana-1": "# Buoys\n\nAna Torres calibrated the buoy batteries and wrote down what the charger drew.",

@@ -18,8 +18,7 @@ from app.pipelines.documents import document_changes, documents
 from app.pipelines.entities import entities
 from app.pipelines.linking import llm_entities, mention_extraction
 from app.pipelines.running import workers
-from app.pipelines.running.chunking_options import ChunkingOptions
-from app.pipelines.running.services import Services
+from app.pipelines.running.services import ChunkingOptions, Services
 from app.providers.calls import CallTimes
 from app.providers.remote.chat import ChatLlm
 from app.shapes import EntityFilter

@@ -10,7 +10,7 @@ from harness import Tenant
 
 from app.pipelines.documents import documents
 from app.pipelines.linking import mention_refresh
-from app.pipelines.running.chunking_options import ChunkingOptions
+from app.pipelines.running.services import ChunkingOptions
 from app.store.connection import transactions
 
 DOCUMENTS = {

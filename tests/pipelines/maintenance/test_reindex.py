@@ -15,7 +15,7 @@ from app.pipelines.linking import mention_refresh
 from app.pipelines.maintenance import reindex, repair
 from app.pipelines.maintenance.reindex import Reindexed
 from app.pipelines.maintenance.repair import Damage
-from app.pipelines.running.chunking_options import ChunkingOptions
+from app.pipelines.running.services import ChunkingOptions
 from app.providers.base import EmbeddingModel
 from app.store.connection.transactions import Database
 from app.store.schema import tables

@@ -13,7 +13,7 @@ from requests_of import search_request
 from app.pipelines.documents import documents
 from app.pipelines.entities import entities
 from app.pipelines.multihop import multihop
-from app.pipelines.running.chunking_options import ChunkingOptions
+from app.pipelines.running.services import ChunkingOptions
 from app.shapes import Answer, LinkedChunk, LinkScope, LinkSource
 from app.store.multihop import links
 from app.text.names import headings, names

@@ -17,7 +17,7 @@ from app import errors
 from app.pipelines.multihop import depth
 from app.pipelines.requests.search_request import GuidanceOptions
 from app.pipelines.requests.similar_request import SimilarRequest
-from app.pipelines.running.chunking_options import ChunkingOptions
+from app.pipelines.running.services import ChunkingOptions
 from app.pipelines.search import similar
 from app.shapes import Answer, Filters, Hit, Upload, limits
 from app.store.connection.transactions import Database

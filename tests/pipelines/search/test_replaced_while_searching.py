@@ -16,7 +16,7 @@ from requests_of import search_request
 from app.pipelines.documents import documents
 from app.pipelines.multihop import multihop
 from app.pipelines.requests.search_request import SearchRequest
-from app.pipelines.running.chunking_options import ChunkingOptions
+from app.pipelines.running.services import ChunkingOptions
 from app.pipelines.search import search
 from app.providers.base import Proposal
 from app.shapes import Answer, DocumentFilter, Vector
