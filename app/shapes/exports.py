@@ -61,7 +61,7 @@ from app.shapes.reading import (
 from app.shapes.recognition import Corners, Picture, RecognisedLine
 from app.shapes.restrictions import Restriction
 from app.shapes.snippets import MatchedSpan, Snippet
-from app.shapes.sources import FileFailure, KnownFile, Source, SourceDraft, SourceNumbers, SourcePath, SourceRoots
+from app.shapes.sources import FileFailure, KnownFile, Source, SourceDraft, SourcePath, SourceRoots
 from app.shapes.synonyms import Synonym, SynonymGroup, SynonymPhrase
 from app.shapes.writing import (
     CacheUse,
@@ -187,7 +187,6 @@ __all__ = [
     "Source",
     "SourceDraft",
     "SourceIdentifier",
-    "SourceNumbers",
     "SourcePath",
     "SourceRoots",
     "Stats",

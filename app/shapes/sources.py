@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -52,8 +52,20 @@ class SourceDraft:
 
 
 @dataclass(frozen=True, slots=True)
+class FileFailure:
+    """A file that could not be stored as it is, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
-    """A stored source with the latest job that synchronises it, and the result of the latest one that is done."""
+    """A stored source with the latest job that synchronises it, and the result of the latest one that is done.
+
+    `files` of its files are stored, `failed` could not be, and `documents` come from them, where these were counted;
+    `failures` are the first of those that could not be.
+    """
 
     source_id: UUID
     draft: SourceDraft
@@ -61,28 +73,15 @@ class Source:
     synced_at: datetime | None
     job_id: UUID | None
     result: Mapping[str, Any] = field(default_factory=dict)
+    files: int = 0
+    failed: int = 0
+    documents: int = 0
+    failures: Sequence[FileFailure] | None = None
 
     @property
     def name(self) -> str:
         """The name by which people refer to it."""
         return self.draft.shown_name
-
-
-@dataclass(frozen=True, slots=True)
-class SourceNumbers:
-    """How many files of a source are stored, how many could not be, and how many documents come from them."""
-
-    files: int = 0
-    failed: int = 0
-    documents: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class FileFailure:
-    """A file that could not be stored as it is, and why."""
-
-    path: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)

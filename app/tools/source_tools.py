@@ -12,7 +12,7 @@ from pydantic import Field
 from app.pipelines.jobs import followed_jobs
 from app.pipelines.sources import sources
 from app.pipelines.sources.sources import EVERYTHING, SourceRequest
-from app.shapes import limits
+from app.shapes import Source, limits
 from app.tools.arguments import ToolArguments, clamped
 from app.tools.context import ToolContext
 from app.tools.results import NOTICE, ToolResult
@@ -104,22 +104,14 @@ class SourceSynced(ToolResult):
 async def list_sources(given: ListSourcesArguments, context: ToolContext) -> SourceList:
     """The user's sources."""
     found = await sources.page(context.user_id, db=context.services.db, limit=given.limit)
-    return SourceList(
-        sources=[
-            ToolSource(
-                source_id=state.source.source_id,
-                name=state.source.name,
-                path=state.source.draft.path,
-                globs=list(state.source.draft.globs),
-                watch=state.source.draft.watch,
-                files=state.numbers.files,
-                documents=state.numbers.documents,
-                failed=state.numbers.failed,
-                synced_at=state.source.synced_at.isoformat(timespec="seconds") if state.source.synced_at else None,
-            )
-            for state in found
-        ]
-    )
+    return SourceList(sources=[_shown(source) for source in found])
+
+
+def _shown(source: Source) -> ToolSource:
+    synced_at = source.synced_at and source.synced_at.isoformat(timespec="seconds")
+    draft = {"path": source.draft.path, "globs": list(source.draft.globs), "watch": source.draft.watch}
+    numbers = {"files": source.files, "documents": source.documents, "failed": source.failed}
+    return ToolSource(source_id=source.source_id, name=source.name, **draft, **numbers, synced_at=synced_at)
 
 
 async def add_source(given: AddSourceArguments, context: ToolContext) -> SourceSynced:

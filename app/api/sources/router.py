@@ -87,9 +87,9 @@ async def page(
     after = cursors.read(cursor) if cursor else None
     found = await sources.page(user_id, db=use.db, limit=limit + 1, after=after)
     shown = found[:limit]
-    last = shown[-1].source if len(found) > limit else None
+    last = shown[-1] if len(found) > limit else None
     more = cursors.make(last.created_at, last.source_id) if last else None
-    return SourcePage(sources=[CountedSource.counted(state, listed=True) for state in shown], next_cursor=more)
+    return SourcePage(sources=[CountedSource.of(source) for source in shown], next_cursor=more)
 
 
 @router.get(
@@ -98,7 +98,7 @@ async def page(
 async def get(source_id: SourceKey, user_id: auth.Searcher, use: auth.ReadUse) -> CountedSource:
     """A source with its numbers, and the files that could not be stored."""
     found = await _id(source_id, user_id, use)
-    return CountedSource.counted(await sources.get(found, user_id, db=use.db))
+    return CountedSource.of(await sources.get(found, user_id, db=use.db))
 
 
 @router.patch(
@@ -116,7 +116,7 @@ async def change(
     """Set whether the folder of a source is watched."""
     found = await _id(source_id, user_id, use)
     await sources.watch(found, user_id, db=use.db, watched=changed.watch)
-    return CountedSource.counted(await sources.get(found, user_id, db=use.db))
+    return CountedSource.of(await sources.get(found, user_id, db=use.db))
 
 
 @router.post(

@@ -12,8 +12,8 @@ from app.api.contract.responses import NoneIfEmpty, Response
 from app.api.documents.document_models import DocumentDeletion
 from app.api.documents.selection_models import RowNumbers
 from app.pipelines.requests import wire
-from app.pipelines.sources.sources import EVERYTHING, AddedSource, SourceRequest, SourceState
-from app.shapes import SelectionDeletion, SourceNumbers, left_out, limits
+from app.pipelines.sources.sources import EVERYTHING, AddedSource, SourceRequest
+from app.shapes import SelectionDeletion, left_out, limits
 from app.shapes.kinds import SourceStatus
 
 
@@ -110,14 +110,6 @@ class CountedSource(StoredSource):
     failures: list[SourceFailure] | None = Field(
         None, description="The first 200 of them with their reasons; null in a listing."
     )
-
-    @classmethod
-    def counted(cls, state: SourceState, *, listed: bool = False) -> Self:
-        """The response model of a core type; in a listing without failures."""
-        numbers: SourceNumbers = state.numbers
-        failures = None if listed else [SourceFailure.of(failure) for failure in state.failures]
-        stored = StoredSource.of(state.source).model_dump()
-        return cls(**stored, files=numbers.files, documents=numbers.documents, failed=numbers.failed, failures=failures)
 
 
 class AddedSourceResult(StoredSource):

@@ -14,9 +14,9 @@ from app import errors
 from app.pipelines.documents import selections
 from app.pipelines.running.services import Services
 from app.pipelines.sources import folders, source_roots, source_scan, source_sync
-from app.shapes import FileFailure, Filters, SelectionDeletion, Source, SourceDraft, SourceNumbers, uris
+from app.shapes import Filters, SelectionDeletion, Source, SourceDraft, uris
 from app.shapes.kinds import SourceStatus
-from app.store.connection.transactions import Database, Reading, Writing, retry_read
+from app.store.connection.transactions import Database, Writing, retry_read
 from app.store.documents import pending_versions
 from app.store.jobs import jobs
 from app.store.sources import sources
@@ -35,15 +35,6 @@ class SourceRequest:
     text_field: str | None = None
     watch: bool = False
     name: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SourceState:
-    """A source with its numbers, and the files that could not be stored."""
-
-    source: Source
-    numbers: SourceNumbers
-    failures: tuple[FileFailure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +63,7 @@ async def add(request: SourceRequest, user_id: str, services: Services, *, confi
     async with services.db.writing(user_id) as writing:
         await writing.lock()
         known = await sources.find(writing, path=draft.path, globs=draft.globs)
-        taken = await _names(writing)
+        taken = {one: draft.shown_name for one, draft in (await sources.drafts(writing)).items()}
         status: SourceStatus = "added"
         draft = _named(draft, known, taken)
         if known is None:
@@ -113,10 +104,6 @@ async def find(keys: Sequence[str], user_id: str, *, db: Database) -> list[UUID]
     return [_one_of(drafts, key) for key in keys]
 
 
-async def _names(db: Reading) -> dict[UUID, str]:
-    return {source_id: draft.shown_name for source_id, draft in (await sources.drafts(db)).items()}
-
-
 def _one_of(drafts: Mapping[UUID, SourceDraft], key: str) -> UUID:
     found = [source_id for source_id, draft in drafts.items() if key in (str(source_id), draft.shown_name)]
     found = found or [one for one, draft in drafts.items() if draft.shown_name.casefold() == key.casefold()]
@@ -147,24 +134,20 @@ async def watch(source_id: UUID, user_id: str, *, db: Database, watched: bool) -
 
 
 @retry_read
-async def get(source_id: UUID, user_id: str, *, db: Database) -> SourceState:
+async def get(source_id: UUID, user_id: str, *, db: Database) -> Source:
     """One source with its numbers and failures. Raises NotFound."""
     async with db.primary.reading(user_id) as reading:
-        source = await sources.get(reading, source_id)
-        numbers = await sources.numbers(reading, [source_id])
-        failures = await sources.failures(reading, source_id=source_id, limit=MAX_FAILURES)
-    return SourceState(source, numbers[source_id], tuple(failures))
+        found = await sources.page(reading, source_id=source_id, limit=1)
+        if not found:
+            raise errors.NotFound("No such source.")
+        return replace(found[0], failures=await sources.failures(reading, source_id=source_id, limit=MAX_FAILURES))
 
 
 @retry_read
-async def page(
-    user_id: str, *, db: Database, limit: int, after: tuple[datetime, UUID] | None = None
-) -> list[SourceState]:
+async def page(user_id: str, *, db: Database, limit: int, after: tuple[datetime, UUID] | None = None) -> list[Source]:
     """The user's sources with their numbers, newest first."""
     async with db.primary.reading(user_id) as reading:
-        found = await sources.page(reading, limit=limit, after=after)
-        numbers = await sources.numbers(reading, [source.source_id for source in found])
-    return [SourceState(source, numbers[source.source_id]) for source in found]
+        return await sources.page(reading, limit=limit, after=after)
 
 
 async def delete(source_id: UUID, user_id: str, services: Services, *, actor: str) -> SelectionDeletion:

@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 import sqlalchemy as sa
 
 from app import errors
-from app.shapes import FileFailure, KnownFile, Source, SourceDraft, SourceNumbers
+from app.shapes import FileFailure, KnownFile, Source, SourceDraft
 from app.store.connection import sql
 from app.store.connection.transactions import Reading, SharedTransaction, Writing
 from app.store.documents.selections import SelectedDocument
@@ -58,36 +58,28 @@ async def find(db: Reading, *, path: str, globs: Sequence[str]) -> Source | None
     return None if row is None else _source(db, row._mapping)
 
 
-async def page(db: Reading, *, limit: int, after: tuple[datetime, UUID] | None = None) -> list[Source]:
-    """The user's sources, newest first, continuing after the position `after`."""
-    query = sa.select(tables.sources).where(_s.user_id == db.user_id)
+async def page(
+    db: Reading, *, limit: int, after: tuple[datetime, UUID] | None = None, source_id: UUID | None = None
+) -> list[Source]:
+    """The user's sources, or one of them, with their numbers, newest first, continuing after the position `after`."""
+    files = sa.select(sa.func.count()).where(_f.user_id == db.user_id, _f.source_id == _s.source_id)
+    documents = sa.select(sa.func.count()).where(_d.user_id == db.user_id, _d.source_id == _s.source_id)
+    numbers = {
+        "files": files.where(_f.content_hash.is_not(None)),
+        "failed": files.where(_f.error.is_not(None)),
+        "documents": documents,
+    }
+    counts = (number.correlate(tables.sources).scalar_subquery().label(name) for name, number in numbers.items())
+    query = sa.select(tables.sources, *counts).where(_s.user_id == db.user_id)
+    if source_id is not None:
+        query = query.where(_s.source_id == source_id)
     if after is not None:
         query = query.where(sa.tuple_(_s.created_at, _s.source_id) < sa.tuple_(*map(sa.literal, after)))
     query = query.order_by(_s.created_at.desc(), _s.source_id.desc()).limit(limit)
-    return [_source(db, row._mapping) for row in await db.execute(query)]
-
-
-async def numbers(db: Reading, source_ids: Sequence[UUID]) -> dict[UUID, SourceNumbers]:
-    """How many files and documents some sources have."""
-    these = sa.literal(list(source_ids), sa.ARRAY(sa.Uuid))
-    files = (
-        sa.select(
-            _f.source_id,
-            sa.func.count().filter(_f.content_hash.is_not(None)),
-            sa.func.count().filter(_f.error.is_not(None)),
-        )
-        .where(_f.user_id == db.user_id, _f.source_id == sa.any_(these))
-        .group_by(_f.source_id)
-    )
-    found = {row[0]: SourceNumbers(row[1], row[2]) for row in await db.execute(files)}
-    documents = (
-        sa.select(_d.source_id, sa.func.count())
-        .where(_d.user_id == db.user_id, _d.source_id == sa.any_(these))
-        .group_by(_d.source_id)
-    )
-    for source_id, count in await db.execute(documents):
-        found[source_id] = replace(found.get(source_id, SourceNumbers()), documents=count)
-    return {source_id: found.get(source_id, SourceNumbers()) for source_id in source_ids}
+    return [
+        replace(_source(db, row._mapping), **{name: row._mapping[name] for name in numbers})
+        for row in await db.execute(query)
+    ]
 
 
 async def set_job(db: Writing, source_id: UUID, job_id: UUID) -> None:
