@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,32 @@ async def test_a_renamed_file_of_any_kind_keeps_its_documents_and_embeds_nothing
     titles = {uri.rpartition("/")[2]: stored[0] for uri, stored in (await source_folder.stored(tenant)).items()}
     assert (titles["other%200.md"], titles["other%201.txt"]) == ("Note 0", "other 1.txt")
     await _assert_as_fresh(tenant, folder)
+
+
+async def test_a_file_that_takes_the_name_of_another_document_becomes_that_document(
+    tenant: Tenant, folder: Path
+) -> None:
+    source_folder.write(folder, "a.md", b"Lime.")
+    added = await source_folder.add(tenant, folder)
+    await source_folder.work(tenant)
+    taken = await tenant.add("Sand.", (folder / "b.md").as_uri())
+    (folder / "a.md").rename(folder / "b.md")
+    assert source_folder.counts(await source_folder.synced(tenant, added)) == {"renamed": 1}
+    assert await source_folder.ids(tenant) == {(folder / "b.md").as_uri(): taken.document_id}
+    await _assert_as_fresh(tenant, folder)
+    assert source_folder.counts(await source_folder.synced(tenant, added)) == {"unchanged": 1}
+
+
+async def test_a_file_with_another_time_of_change_is_not_stored_again(tenant: Tenant, folder: Path) -> None:
+    source_folder.write(folder, "a.md", b"Lime.")
+    added = await source_folder.add(tenant, folder)
+    await source_folder.work(tenant)
+    os.utime(folder / "a.md", (1_000_000_000, 1_000_000_000))
+    state = await source_folder.synced(tenant, added)
+    assert (source_folder.counts(state), state.result["formats"]) == ({"unchanged": 1}, {})
+    assert len(await source_folder.ids(tenant)) == 1
+    state = await source_folder.synced(tenant, added)
+    assert (source_folder.counts(state), state.progress.get("total")) == ({"unchanged": 1}, None)
 
 
 async def test_a_file_that_cannot_be_read_is_listed_and_read_again(tenant: Tenant, folder: Path) -> None:
