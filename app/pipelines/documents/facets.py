@@ -12,9 +12,9 @@ from rapidfuzz import fuzz, process
 from app.pipelines.running.services import Services
 from app.shapes import Answer, Facet, FacetQuery, Filters, MissedFilter
 from app.shapes.filters import is_operator_object
+from app.store.connection import cached_reads
 from app.store.connection.transactions import Database, retry_read
 from app.store.facets import facets
-from app.store.guidance import entity_cache
 
 NEAREST_SCORE = 70
 """Least similarity, of 100, of a key or value and the stored one that is suggested for it."""
@@ -35,7 +35,7 @@ async def run(query: FacetQuery, user_id: str, services: Services) -> Sequence[F
     async with services.db.reading(user_id) as reading:
         key = (user_id, reading.audience, repr(query))
         find = partial(facets.count, reading, query)
-        return await entity_cache.get_or_find(services.facet_cache, reading.version, key, find)
+        return await cached_reads.get_or_find(services.facet_cache, reading.version, key, find)
 
 
 @retry_read

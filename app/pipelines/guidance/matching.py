@@ -11,9 +11,10 @@ from app.pipelines.requests.search_request import GuidanceOptions, SearchRequest
 from app.pipelines.running import offload
 from app.ranking import entity_scores
 from app.shapes import EntityMatch, NameForm, NameUse, ParsedQuery, Vector
+from app.store.connection import cached_reads
 from app.store.connection.transactions import SearchTransaction
 from app.store.guidance import entity_lookup
-from app.store.guidance.entity_cache import EntityCache, get_or_find
+from app.store.guidance.entity_cache import EntityCache
 from app.store.guidance.entity_lookup import Match, MatchRequest
 from app.text.names import fuzzy_names, name_uses, names, query_words
 from app.text.names.name_uses import QueryText
@@ -73,7 +74,7 @@ async def run(
     if not (may_guide or guidance.boost):
         return EntityMatches(fallback_reason=_disabled_reason(query))
     vector = vector if may_guide else None
-    matches = await get_or_find(
+    matches = await cached_reads.get_or_find(
         cache.matches,
         db.version,
         (db.user_id, db.audience, parsed.text, parsed.words, vector is None, guidance.max_entities),

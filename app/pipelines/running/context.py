@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from uuid import UUID
 
 from app import errors
@@ -15,7 +16,9 @@ from app.concurrency.limiter import UNLIMITED, Released
 from app.pipelines.running.services import Services
 from app.providers import base
 from app.shapes import Candidate, Degraded, RelevanceCalibration, Vector
+from app.store.connection import cached_reads
 from app.store.connection.transactions import Reading, Version
+from app.store.sources import sources
 
 log = logging.getLogger(__name__)
 
@@ -61,8 +64,12 @@ class SearchContext:
 
     async def name_sources(self, candidates: Iterable[Candidate], db: Reading) -> None:
         """Read the names of the sources of candidates, unless they are known."""
-        unnamed = [one for one in candidates if one.source_id and one.source_id not in self.source_names]
-        self.source_names.update(await self.services.source_names.of(unnamed, db))
+        if any(one.source_id and one.source_id not in self.source_names for one in candidates):
+            key, cache = (db.user_id, db.audience), self.services.source_names
+            found: Mapping[UUID, str] = await cached_reads.get_or_find(
+                cache, db.version.data, key, partial(sources.names, db)
+            )
+            self.source_names.update(found)
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:

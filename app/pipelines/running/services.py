@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from uuid import UUID
 
-from cachetools import TTLCache
+from cachetools import LRUCache, TTLCache
 
 from app.parsing.process import ParseLimits
 from app.pipelines.running.budget import Budget
@@ -18,12 +19,13 @@ from app.store.connection.read_routes import ReadRoute
 from app.store.connection.transactions import Database
 from app.store.guidance.entity_cache import EntityCache
 from app.store.maintenance.standby import Standby
-from app.store.search.synonym_cache import SynonymCache
-from app.store.sources.source_names import SourceNames
+from app.store.search.synonyms import AnalysedSynonyms
 from app.text.names import tags
 
 CACHED_VALUES, FACETS_TTL_S = 200_000, 3_600
 """Values of facets that a process keeps, and for how long."""
+CACHED_TERMS, CACHED_NAMES = 100_000, 50_000
+"""Analysed terms of synonyms, and names of sources, that a process keeps of all users together."""
 __all__ = ["ReadRoute", "Services", "VectorCache"]
 
 
@@ -91,8 +93,12 @@ class Services:
     facet_cache: TTLCache[Hashable, Sequence[Facet]] = field(
         default_factory=lambda: TTLCache(CACHED_VALUES, FACETS_TTL_S, getsizeof=_values_in)
     )
-    synonym_cache: SynonymCache = field(default_factory=SynonymCache)
-    source_names: SourceNames = field(default_factory=SourceNames)
+    synonym_cache: LRUCache[Hashable, AnalysedSynonyms] = field(
+        default_factory=lambda: LRUCache(CACHED_TERMS, getsizeof=lambda synonyms: synonyms.size)
+    )
+    source_names: LRUCache[Hashable, Mapping[UUID, str]] = field(
+        default_factory=lambda: LRUCache(CACHED_NAMES, getsizeof=lambda names: len(names) + 1)
+    )
     cache: VectorCache = field(default_factory=VectorCache)
 
     def new_route(self, *, required: int) -> ReadRoute:

@@ -6,16 +6,19 @@ more.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+
+from cachetools import Cache
 
 from app import errors
 from app.pipelines.search import understanding
 from app.shapes import HybridRequest, Synonym, SynonymGroup, SynonymPhrase
+from app.store.connection import cached_reads
 from app.store.connection.transactions import Database, Reading
 from app.store.search import synonyms as stored
-from app.store.search.synonym_cache import AnalysedSynonyms, SynonymCache, TermGroup
-from app.store.search.synonyms import PlacedLexeme
+from app.store.search.synonyms import AnalysedSynonyms, PlacedLexeme, TermGroup
 from app.text.queries import synonyms
 
 MAX_SYNONYMS = 32
@@ -45,17 +48,15 @@ async def put(user_id: str, groups: Sequence[SynonymGroup], *, db: Database) -> 
         await stored.put(writing, groups)
 
 
-async def expanded(db: Reading, request: HybridRequest, cache: SynonymCache) -> HybridRequest:
+async def expanded(db: Reading, request: HybridRequest, cache: Cache[Hashable, AnalysedSynonyms]) -> HybridRequest:
     """The request with the synonyms of its words."""
     if not db.synonyms_version or request.lexical is None or not request.weights.text:
         return request
     query = await stored.lexemes_of_query(db, request.lexical.words)
     if not query:
         return request
-    known = cache.get(db, query)
-    if known is None:
-        known = await _analysed(db, query)
-        cache.put(db, query, known)
+    key = (db.user_id, frozenset(query))
+    known = await cached_reads.get_or_find(cache, db.synonyms_version, key, partial(_analysed, db, query))
     return replace(request, lexical=replace(request.lexical, synonyms=tuple(_synonyms(known, query))))
 
 

@@ -1,28 +1,24 @@
 """Caches the entities that a query matched and the documents linked to each entity.
 
-Keys contain the caller's audience and the user's version, which every change of documents or entities raises and which
-is read in the search's own transaction, so a change by any process takes effect at once.
+Keys contain the caller's audience and the user's version, which every change of documents or entities raises.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 from uuid import UUID
 
 from cachetools import LRUCache, TTLCache
 
 from app.shapes import EntityMatch
-from app.store.connection.transactions import SearchTransaction, Version
+from app.store.connection.transactions import SearchTransaction
 from app.store.guidance.entity_lookup import LinkedDocuments
 
 TTL_S = 60
 MAX_QUERIES = 2_000
 MAX_LINKS = 200_000
 """Cached links of all users together."""
-
-Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,22 +31,6 @@ class EntityCache:
     links: LRUCache[Hashable, LinkedDocuments] = field(
         default_factory=lambda: LRUCache(maxsize=MAX_LINKS, getsizeof=lambda links: len(links.strengths) + 1)
     )
-
-
-async def get_or_find(
-    cache: TTLCache[Hashable, Found],
-    version: Version,
-    key: Hashable,
-    find: Callable[[], Awaitable[Found]],
-) -> Found:
-    """The cached value for the key at this version; on a miss, what `find` returns, which is then cached."""
-    stamped = (version, key)
-    cached = cache.get(stamped)
-    if cached is None:
-        cached = await find()
-        if cache.getsizeof(cached) <= cache.maxsize:
-            cache[stamped] = cached
-    return cached
 
 
 def linked(

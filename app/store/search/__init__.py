@@ -1,4 +1,4 @@
-"""Runs the hybrid statement, and the statements that explain or loosen it, and caches the synonyms that it is given.
+"""Runs the hybrid statement, and the statements that explain or loosen it.
 
 Entry: `recall.hybrid`. No other folder of `store` imports it.
 """

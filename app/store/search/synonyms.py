@@ -37,6 +37,31 @@ class AnalysedTerm:
     query: str
 
 
+@dataclass(frozen=True, slots=True)
+class TermGroup:
+    """The places of the terms of a group: a query that contains one of `terms` is expanded by `expansions`."""
+
+    terms: Sequence[int]
+    expansions: Sequence[int]
+
+
+class AnalysedSynonyms:
+    """The synonyms of a user: all terms, their groups, and their lexemes by configuration."""
+
+    __slots__ = ("by_first", "by_place", "groups", "size", "terms")
+
+    def __init__(
+        self, terms: Sequence[str], groups: Sequence[TermGroup], analysed: dict[str, list[AnalysedTerm]]
+    ) -> None:
+        self.terms, self.groups = terms, groups
+        self.by_place = {(config, term.place): term for config, found in analysed.items() for term in found}
+        self.by_first: dict[tuple[str, str], list[AnalysedTerm]] = {}
+        for config, found in analysed.items():
+            for term in found:
+                self.by_first.setdefault((config, term.lexemes[0]), []).append(term)
+        self.size = 1 + len(terms) + len(self.by_place)
+
+
 _LEXEMES_OF_QUERY = sql.inline(
     """
     SELECT s.config, t.lexeme, t.positions, {{idf u, l}} AS idf

@@ -1,4 +1,4 @@
-"""Stores sources, and which files of them are stored in which version, and caches their names.
+"""Stores sources, and which files of them are stored in which version.
 
-Entry: `sources` and `source_names`. No other folder of `store` imports it.
+Entry: `sources`. No other folder of `store` imports it.
 """

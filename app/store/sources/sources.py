@@ -112,6 +112,11 @@ async def drafts(db: Reading) -> dict[UUID, SourceDraft]:
     return {found.source_id: found.draft for found in (_source(db, row._mapping) for row in rows)}
 
 
+async def names(db: Reading) -> dict[UUID, str]:
+    """The names of all of the user's sources, by id."""
+    return {source_id: draft.shown_name for source_id, draft in (await drafts(db)).items()}
+
+
 async def stored_paths(db: Reading, source_id: UUID) -> list[str]:
     """The paths of the files of a source that are stored."""
     own = (_f.user_id == db.user_id, _f.source_id == source_id)
