@@ -26,15 +26,11 @@ def allowed(path: str, user_id: str, roots: SourceRoots) -> tuple[Path, str | No
     bases = roots.of(user_id)
     given = Path(path)
     for base in bases:
-        real_base = Path(os.path.realpath(base))
-        real = Path(os.path.realpath(base / given))
-        if _is_link(base, roots, user_id):
-            continue
-        if real.is_relative_to(real_base) and real.exists():
-            return _folder(real, base=real_base)
-    if given.is_absolute() and not any(Path(os.path.realpath(given)).is_relative_to(_real(base)) for base in bases):
-        raise errors.Forbidden(_OUTSIDE, field="path", code="folder_not_allowed")
-    if any((base / given).exists() for base in bases):
+        real = _real(base / given)
+        if real.is_relative_to(_real(base)) and real.exists() and not _is_link(base, roots, user_id):
+            return _folder(real, base=_real(base))
+    is_outside = given.is_absolute() and not any(_real(given).is_relative_to(_real(base)) for base in bases)
+    if is_outside or any((base / given).exists() for base in bases):
         raise errors.Forbidden(_OUTSIDE, field="path", code="folder_not_allowed")
     raise errors.BadRequest("No such folder or file below the allowed folders.", field="path")
 
@@ -42,7 +38,7 @@ def allowed(path: str, user_id: str, roots: SourceRoots) -> tuple[Path, str | No
 def any_folder(path: str) -> tuple[Path, str | None]:
     """Any folder of the machine, as `allowed` returns it. Raises BadRequest where nothing exists."""
     _check_text(path)
-    real = Path(os.path.realpath(os.path.expanduser(path)))
+    real = _real(Path(os.path.expanduser(path)))
     if not real.exists():
         raise errors.BadRequest("No such folder or file.", field="path")
     return _folder(real, base=None)

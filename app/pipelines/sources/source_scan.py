@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -42,16 +43,12 @@ class FoundFile:
 
 @dataclass(slots=True)
 class Scan:
-    """The files of a folder by path, what could not be listed, and what is left out.
-
-    `pictures`: whether text in pictures is read.
-    """
+    """The files of a folder by path, what could not be listed, and what is left out."""
 
     files: dict[str, FoundFile] = field(default_factory=dict)
     failures: list[FileFailure] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     left_out: LeftOut = field(default_factory=LeftOut)
-    pictures: bool = False
 
     def may_have(self, path: str) -> bool:
         """Whether a file that was not found may exist in a folder that could not be read."""
@@ -103,7 +100,7 @@ def scan(
     that is stored is read again, whatever it contains now. `pictures`: whether text in pictures is read.
     """
     folder = Path(draft.path)
-    found = Scan(pictures=pictures)
+    found = Scan()
 
     def failed(unreadable: Path, error: OSError) -> None:
         path = "" if unreadable == folder else _relative(unreadable, folder)
@@ -114,12 +111,9 @@ def scan(
     for file in folders.files(folder, found.left_out, failed):
         interruption.point()
         path = _relative(file, folder)
-        if not matcher.match_file(path):
-            continue
-        if file.is_symlink():
-            found.left_out.add("link", path)
-        else:
-            _add(found, file, path, taken, known.get(path))
+        if matcher.match_file(path):
+            is_read = path in known and known[path].content_hash is not None
+            _add(found, file, path, taken, is_read=is_read, pictures=pictures)
     return found
 
 
@@ -155,14 +149,11 @@ def recorded_mtime(state: os.stat_result) -> int | None:
     return None if time.time_ns() - state.st_mtime_ns < RECENT_NS else state.st_mtime_ns
 
 
-def _add(found: Scan, file: Path, path: str, taken: Mapping[str, str], recorded: KnownFile | None) -> None:
+def _add(found: Scan, file: Path, path: str, taken: Mapping[str, str], *, is_read: bool, pictures: bool) -> None:
+    """Add a file that is read whatever it contains, or if it is of a kind that is read; otherwise it is left out."""
     try:
         state = file.lstat()
-        reason = (
-            None
-            if recorded is not None and recorded.content_hash
-            else _unread(file, state.st_size, pictures=found.pictures)
-        )
+        reason = _left_out(file, state, is_read=is_read, pictures=pictures)
     except OSError as error:
         found.failures.append(FileFailure(path, f"{error.strerror}."))
         found.unreadable.append(path)
@@ -180,10 +171,14 @@ def _add(found: Scan, file: Path, path: str, taken: Mapping[str, str], recorded:
         found.files[path] = FoundFile(path, state.st_size, state.st_mtime_ns)
 
 
-def _unread(file: Path, size: int, *, pictures: bool) -> LeftOutReason | None:
+def _left_out(file: Path, state: os.stat_result, *, is_read: bool, pictures: bool) -> LeftOutReason | None:
     """Why a file is not read. Raises OSError, also where a part of its path has become a symbolic link."""
+    if stat.S_ISLNK(state.st_mode):
+        return "link"
+    if is_read:
+        return None
     head = source_roots.head(file.parent, file.name, file_reading.HEAD)
-    return folders.unread(head, size, file.name, pictures=pictures)
+    return folders.unread(head, state.st_size, file.name, pictures=pictures)
 
 
 def _find_renames(plan: Plan, folder: Path, gone: Sequence[KnownFile], new: Sequence[FoundFile]) -> None:

@@ -133,11 +133,20 @@ async def failures(
     return [FileFailure(path, reason) for path, reason in await db.execute(failed)]
 
 
+_RECORDED = {
+    "path": "text[]",
+    "size": "bigint[]",
+    "mtime_ns": "bigint[]",
+    "content_hash": "bytea[]",
+    "documents": "integer[]",
+    "error": "text[]",
+    "job_id": "uuid[]",
+}
 _RECORD_FILES = sql.inline(
     """
     INSERT INTO stepwell.source_files (user_id, source_id, path, size, mtime_ns, content_hash, documents, error, job_id)
     SELECT :user_id, :source_id, g.path, g.size, g.mtime_ns, g.content_hash, g.documents, g.error, g.job_id
-    FROM unnest(:paths, :sizes, :mtimes_ns, :content_hashes, :documents, :errors, :job_ids)
+    FROM unnest(:path, :size, :mtime_ns, :content_hash, :documents, :error, :job_id)
         AS g (path, size, mtime_ns, content_hash, documents, error, job_id)
     ON CONFLICT (user_id, source_id, path) DO UPDATE
     SET size = excluded.size, mtime_ns = excluded.mtime_ns, content_hash = excluded.content_hash,
@@ -146,30 +155,14 @@ _RECORD_FILES = sql.inline(
     """,
     user_id="text",
     source_id="uuid",
-    paths="text[]",
-    sizes="bigint[]",
-    mtimes_ns="bigint[]",
-    content_hashes="bytea[]",
-    documents="integer[]",
-    errors="text[]",
-    job_ids="uuid[]",
+    **_RECORDED,
 )
 
 
 async def record(db: Writing, source_id: UUID, recorded: Sequence[KnownFile]) -> None:
     """Record files as a job has found and stored them; of a file that comes twice, the last record."""
-    if not recorded:
-        return
     files = list({file.path: file for file in recorded}.values())
-    binds = {
-        "paths": [file.path for file in files],
-        "sizes": [file.size for file in files],
-        "mtimes_ns": [file.mtime_ns for file in files],
-        "content_hashes": [file.content_hash for file in files],
-        "documents": [file.documents for file in files],
-        "errors": [file.error for file in files],
-        "job_ids": [file.job_id for file in files],
-    }
+    binds = {name: [getattr(file, name) for file in files] for name in _RECORDED}
     await db.execute(_RECORD_FILES, {"user_id": db.user_id, "source_id": source_id, **binds})
 
 
