@@ -198,17 +198,6 @@ async def test_a_key_sees_and_calls_the_tools_of_its_scope_only(
     assert "lacks the scope `write`" in result.content[0].text
 
 
-async def test_a_client_of_the_older_protocol_is_answered_without_a_redirect_or_a_session(caller: Caller) -> None:
-    response = await caller.client.post("/mcp", json=INITIALIZE, headers=HEADERS)
-    assert response.status_code == 200
-    assert response.headers["content-type"] == "application/json"
-    assert "mcp-session-id" not in response.headers
-    assert response.json()["result"]["protocolVersion"] == "2025-06-18"
-    listed = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
-    response = await caller.client.post("/mcp", json=listed, headers={**HEADERS, "MCP-Protocol-Version": "2025-06-18"})
-    assert len(response.json()["result"]["tools"]) == len(registry.offered(["admin"]))
-
-
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
@@ -230,13 +219,3 @@ async def test_another_host_is_refused_by_a_service_without_keys(open_app: FastA
     transport = httpx2.ASGITransport(app=open_app)
     async with httpx2.AsyncClient(transport=transport, base_url="http://evil.example") as client:
         assert (await client.post("/mcp", json=INITIALIZE, headers=HEADERS)).status_code == 421
-
-
-@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
-async def test_other_methods_are_refused_and_other_paths_are_not_found(caller: Caller, method: str) -> None:
-    refused = await caller.client.request(method, "/mcp", headers=HEADERS)
-    assert refused.status_code == 405
-    assert refused.headers["allow"] == "POST"
-    missing = await caller.client.request(method, "/mcp/x", headers=HEADERS)
-    assert missing.status_code == 404
-    assert missing.json()["code"] == "not_found"

@@ -101,14 +101,6 @@ async def test_an_invalid_patch_is_refused_with_its_field(caller: Caller, patch:
     assert await _get(caller, stored["document_id"]) == before
 
 
-async def test_a_patch_of_another_documents_uri_is_a_conflict_and_of_no_document_404(caller: Caller) -> None:
-    one, _two = await caller.add("One.", "one"), await caller.add("Two.", "two")
-    response = await caller.client.patch(f"{DOCUMENTS}/{one['document_id']}", json={"uri": "two"})
-    assert_problem(response, 409, "conflict", "uri")
-    unknown = await caller.client.patch(f"{DOCUMENTS}/7f1e3c52-94a1-5b7e-9f0e-0d6a3b8f5c11", json={"title": "x"})
-    assert_problem(unknown, 404, "not_found")
-
-
 async def test_a_merge_patch_may_be_sent_with_its_own_media_type(caller: Caller) -> None:
     stored = await caller.add("Lime.", "lime")
     headers = {"Content-Type": "application/merge-patch+json"}

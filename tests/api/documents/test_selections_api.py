@@ -53,25 +53,3 @@ async def test_a_dry_run_counts_and_a_deletion_is_proven(caller: Caller) -> None
     everything = (await caller.client.post(DELETE, json={"all": True})).json()
     assert everything["documents_deleted"] == 1
     assert (await caller.search("lime"))["results"] == []
-
-
-async def test_a_deletion_is_answered_once_for_an_idempotency_key(caller: Caller) -> None:
-    await _store(caller)
-    first = await caller.client.post(DELETE, json=RED, headers={"Idempotency-Key": "once"})
-    await caller.add("Lime again.", "red-9", metadata={"team": "red"})
-    second = await caller.client.post(DELETE, json=RED, headers={"Idempotency-Key": "once"})
-    assert second.json() == first.json()
-    assert (await caller.client.post(DELETE, json=RED)).json()["documents_deleted"] == 1
-
-
-async def test_a_reindex_is_counted_or_queued_as_a_job(caller: Caller) -> None:
-    await _store(caller)
-    counted = await caller.client.post(REINDEX, json={**RED, "dry_run": True})
-    assert (counted.status_code, counted.json()["documents"], counted.json()["chunks"]) == (200, 2, 2)
-    queued = await caller.client.post(REINDEX, json=RED)
-    assert queued.status_code == 202
-    assert queued.headers["location"] == f"/api/rag/jobs/{queued.json()['job_id']}"
-    job = (await caller.client.get(queued.headers["location"])).json()
-    assert job["kind"] == "reindex_documents"
-    none = await caller.client.post(REINDEX, json={"filters": {"metadata": {"team": "none"}}})
-    assert (none.status_code, none.json()["job_id"], none.json()["documents"]) == (200, None, 0)

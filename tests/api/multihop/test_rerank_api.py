@@ -111,12 +111,6 @@ async def test_a_search_whose_provider_fails_answers_in_the_fused_order(
     assert len(chunks) == 3
 
 
-@pytest.mark.parametrize("fields", [{"rerank": "best"}, {"rerank": True}, {"mmr": "yes"}, {"mmr": 1}])
-async def test_bad_rerank_options_are_refused(caller: Caller, fields: dict[str, Any]) -> None:
-    for path, body in (("/api/rag/search", {"query": "x"}), (URL, {"lists": [{"name": "a", "hits": []}]})):
-        assert (await caller.client.post(path, json={**body, **fields})).status_code == 422
-
-
 @pytest.mark.parametrize("rerank", ["cosine", "provider"])
 async def test_reranking_lists_without_a_query_names_it(caller: Caller, rerank: str) -> None:
     response = await caller.client.post(URL, json={"lists": [{"name": "a", "hits": []}], "rerank": rerank})

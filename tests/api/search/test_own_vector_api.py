@@ -54,10 +54,6 @@ async def reader(new_caller: Newcomer) -> Caller:
     return caller
 
 
-def _order(answer: dict[str, Any]) -> list[str]:
-    return [hit["uri"] for hit in answer["results"]]
-
-
 async def test_a_vector_replaces_that_of_the_text_and_is_not_embedded(
     reader: Caller, embedder: CountingEmbedder
 ) -> None:
@@ -69,27 +65,6 @@ async def test_a_vector_replaces_that_of_the_text_and_is_not_embedded(
     assert (by_uri["buoys"]["explain"]["vector_rank"], by_uri["lime"]["explain"]["text_rank"]) == (1, 1)
     assert by_uri["buoys"]["vector_score"] <= 1
     assert both["explain"]["query_type"] == "keyword"
-
-
-async def test_a_vector_alone_searches_as_similar_does(reader: Caller, embedder: CountingEmbedder) -> None:
-    vector = await embedder.embed_query("lime mortar")
-    embedded = embedder.count
-    alone = (
-        await reader.client.post(SEARCH, json={"vector": vector, "detail": "compact", "explain": True, "depth": "auto"})
-    ).json()
-    similar = (await reader.client.post("/api/rag/similar", json={"vector": vector})).json()
-    assert _order(alone) == _order(similar)
-    assert [hit["vector_score"] for hit in alone["results"]] == [hit["vector_score"] for hit in similar["results"]]
-    assert {hit["relevance"] for hit in alone["results"]} == {None}
-    assert (alone["explain"]["query_type"], alone.get("relaxed"), alone.get("degraded")) == (None, None, None)
-    assert embedder.count == embedded
-
-
-async def test_pages_of_a_vector_continue_one_list(reader: Caller, embedder: CountingEmbedder) -> None:
-    body = {"vector": await embedder.embed_query("lime mortar"), "limit": 1}
-    first = (await reader.client.post(SEARCH, json=body)).json()
-    second = (await reader.client.post(SEARCH, json=body | {"cursor": first["next_cursor"]})).json()
-    assert {*_order(first), *_order(second)} == {"lime", "buoys"}
 
 
 @pytest.mark.parametrize(

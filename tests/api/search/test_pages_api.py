@@ -58,19 +58,6 @@ async def answer_of(caller: Caller, path: str, request: dict[str, Any]) -> dict[
     return answer
 
 
-@pytest.mark.parametrize("detail", ["full", "compact", "ids"])
-@pytest.mark.parametrize("path", PATHS)
-async def test_the_pages_of_every_search_are_read_by_next_cursor(reader: Caller, path: str, detail: str) -> None:
-    request = await request_of(reader, path, limit=4, detail=detail)
-    found: list[str] = []
-    answer = await answer_of(reader, path, request)
-    while answer["next_cursor"] is not None:
-        found += [hit["chunk_id"] for hit in answer["results"]]
-        answer = await answer_of(reader, path, request | {"cursor": answer["next_cursor"]})
-    found += [hit["chunk_id"] for hit in answer["results"]]
-    assert len(found) == len(set(found)) > 8
-
-
 @pytest.mark.parametrize("path", PATHS)
 async def test_a_cursor_of_another_request_is_422_and_of_other_documents_409(caller: Caller, path: str) -> None:
     reader = await filled(caller)

@@ -13,7 +13,6 @@ import pytest
 from api_caller import Caller
 from example_app import assert_problem
 from openapi_operations import OPERATIONS, bodies
-from requests_of import search_body
 
 from app import main
 from app.config import Settings
@@ -22,10 +21,8 @@ from app.tools import registry
 
 Newcomer = Callable[..., Awaitable[Caller]]
 
-EXCLUDED = "The filters and exclusions leave out every document."
 LIGATURE = "\ufdfa"
 """One character, which NFKC writes as 18."""
-ENDPOINTS = ("/api/rag/search", "/api/rag/similar")
 
 
 @pytest.fixture(scope="module")
@@ -38,14 +35,6 @@ async def reader(new_caller: Newcomer) -> Caller:
     return caller
 
 
-async def test_an_answer_has_the_passages_with_their_documents(reader: Caller) -> None:
-    first, *_, last = (await reader.search("lime mortar"))["results"]
-    assert (first["uri"], first["title"], first["metadata"]) == ("lime", "Mortar", {"team": "masonry"})
-    assert "lime mortar" in first["content"]
-    assert first["confidence"] == "very_high"
-    assert last["text_score"] is None
-
-
 async def test_the_server_timing_header_names_the_stages(reader: Caller) -> None:
     response = await reader.client.post("/api/rag/search", json={"query": "lime"})
     assert {stage.split(";")[0] for stage in response.headers["server-timing"].split(", ")} == {
@@ -54,19 +43,6 @@ async def test_the_server_timing_header_names_the_stages(reader: Caller) -> None
         "recall",
         "total",
     }
-
-
-async def test_similar_answers_in_the_same_shape(reader: Caller) -> None:
-    chunk = (await reader.search("lime mortar"))["results"][0]
-    response = await reader.client.post("/api/rag/similar", json={"chunk_id": chunk["chunk_id"], "limit": 50})
-    answer = response.json()
-    assert {hit["uri"] for hit in answer["results"]} == {"buoys", "cafe"}
-    assert answer["results"][0].keys() == chunk.keys()
-
-
-@pytest.mark.parametrize("blank", ["", "  \t\n", "\u200b\u200d\u2060", "\u3164", "\ufeff"])
-async def test_a_blank_query_is_400(caller: Caller, blank: str) -> None:
-    assert_problem(await caller.client.post("/api/rag/search", json={"query": blank}), 400, "blank_query", "query")
 
 
 def queried() -> Iterator[Any]:
@@ -101,18 +77,6 @@ async def test_a_name_that_is_searched_for_is_as_long_as_its_words_written_out(c
         await caller.client.get("/api/rag/entities", params={"q": LIGATURE * 12}), 422, "invalid_request", "q"
     )
     assert (await caller.client.get("/api/rag/entities", params={"q": LIGATURE * 11})).status_code == 200
-
-
-@pytest.mark.parametrize("limit", [0, -1, 51, 2**40, "5", 5.0, True])
-@pytest.mark.parametrize("path", ENDPOINTS)
-async def test_a_limit_out_of_bounds_or_of_another_type_is_refused(caller: Caller, path: str, limit: Any) -> None:
-    wanted = {"query": "lime"} if path.endswith("search") else {"chunk_id": str(uuid4())}
-    assert_problem(await caller.client.post(path, json={**wanted, "limit": limit}), 422, "invalid_request", "limit")
-
-
-@pytest.mark.parametrize("limit", [1, 50])
-async def test_the_bounds_themselves_are_fine(reader: Caller, limit: int) -> None:
-    assert len((await reader.search("lime", limit=limit))["results"]) == min(limit, 3)
 
 
 @pytest.mark.parametrize(
@@ -153,48 +117,6 @@ async def test_a_wrong_value_is_refused_and_named(caller: Caller, wrong: dict[st
     assert [e["field"] for e in response.json()["errors"]] == [field]
 
 
-async def test_a_thousand_ids_are_fine(reader: Caller) -> None:
-    ids = [str(uuid4()) for _ in range(1000)]
-    assert (await reader.search("lime", exclude_chunk_ids=ids))["results"]
-    answer = await reader.search("lime", filters={"document_ids": ids})
-    assert (answer["results"], answer["hints"]) == ([], [EXCLUDED])
-
-
-async def test_filters_detail_explain_and_thresholds_are_passed_to_the_search(reader: Caller) -> None:
-    async def found(**fields: Any) -> list[str]:
-        return [hit["uri"] for hit in (await reader.search("lime", **fields))["results"]]
-
-    assert await found(filters={"metadata": {"team": "masonry"}}) == ["lime"]
-    assert await found(filters={"metadata": {"year": {"gte": 2024, "lt": 2025}}}) == ["buoys"]
-    assert await found(filters={"created_before": "2021-01-01"}) == ["cafe"]
-    assert set(await found(filters={"created_after": "2021-01-01T00:00:00Z"})) == {"lime", "buoys"}
-    assert await found(min_confidence="very_high") == ["lime"]
-    compact = (await reader.search("lime", detail="compact"))["results"][0]
-    assert compact["snippet"]["text"] == "Below the third landing we use lime mortar."
-    explained = await reader.search("lime", explain=True)
-    assert explained["explain"]["terms"][0]["lexeme"] == "lime"
-    assert explained["results"][0]["explain"]["legs"].keys() == {"vector", "text"}
-
-
-@pytest.mark.parametrize(
-    "metadata",
-    [
-        {"'; DROP TABLE stepwell.chunks; --": 1},
-        {"$.x": {"gte": 1}},
-        {'a"b\\c': {"gte": 1}},
-        {"%s": "{0}"},
-        {"year": {"gte": "2024-01-01"}},
-        {"team": {"gte": "2024-01-01T00:00:00Z"}},
-        {"year": {"gte": 1e308}},
-    ],
-)
-async def test_a_metadata_filter_is_never_code(reader: Caller, metadata: dict[str, Any]) -> None:
-    response = await reader.client.post("/api/rag/search", json={"query": "lime", "filters": {"metadata": metadata}})
-    assert response.status_code in (200, 422), response.text
-    if response.status_code == 200:
-        assert response.json()["hints"][0] == EXCLUDED
-
-
 @pytest.mark.parametrize(
     "moment", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", "0001-01-01", "9999-12-31"]
 )
@@ -230,66 +152,6 @@ async def test_similar_accepts_vectors_of_every_length(reader: Caller, number: f
         return {hit["uri"]: hit["vector_score"] for hit in response.json()["results"]}
 
     assert await scores(number) == pytest.approx(await scores(0.05), abs=1e-4)
-
-
-async def test_stop_words_alone_are_answered_by_the_vector_leg(reader: Caller) -> None:
-    answer = await reader.search("the of and")
-    assert len(answer["results"]) == 3
-    assert answer["degraded"] == ["no_text_terms"]
-
-
-@pytest.mark.parametrize("soup", ['foo & | !( "unclosed <-> :*', "((((", "a:*b <2> c", "!!lime", "\\'", "lime' OR 1=1"])
-async def test_a_soup_of_operators_is_a_query_like_any_other(reader: Caller, soup: str) -> None:
-    assert len((await reader.search(soup))["results"]) == 3
-
-
-async def test_an_expression_binds_the_answer_and_a_broken_one_is_read_as_words(reader: Caller) -> None:
-    found = await reader.search("third AND (lime OR nothing) title:mor*", explain=True)
-    assert found["explain"]["condition_plan"] == "text_index"
-    assert [hit["uri"] for hit in found["results"]] == ["lime"]
-    broken = await reader.search("gannet AND (lime OR", explain=True)
-    assert (broken["degraded"], broken["explain"]["expression_error"]) == (["invalid_expression"], "missing_operand")
-    assert len(broken["results"]) == 3
-
-
-async def test_hundreds_of_distinct_words_and_one_endless_word_are_answered(reader: Caller) -> None:
-    words = " ".join(f"{a}{b}" for a in "abcdefghijklmnopqrstuvwxyz" for b in "bcdfghjklmnpqrstvwxyz")
-    assert len((await reader.search(words[:2000]))["results"]) == 3
-    assert len((await reader.search("x" * 2000))["results"]) == 3
-    assert_problem(
-        await reader.client.post("/api/rag/search", json={"query": "x " * 1001}), 422, "invalid_request", "query"
-    )
-
-
-@pytest.mark.parametrize(
-    "odd",
-    [
-        "\u202elime\u202c",
-        "l" + "\u0301" * 1900,
-        "\U000e006c\U000e0069 lime",
-        "liｍe",
-        "🧱🪨",
-        "\u05e9\u05dc\u05d5\u05dd",
-    ],
-)
-async def test_odd_characters_are_answered(reader: Caller, odd: str) -> None:
-    assert len((await reader.search(odd))["results"]) == 3
-
-
-async def test_composed_and_decomposed_letters_find_the_same(reader: Caller) -> None:
-    def shown(answer: dict[str, Any]) -> list[Any]:
-        return [(hit["chunk_id"], hit["score"], hit["explain"]["text_rank"]) for hit in answer["results"]]
-
-    composed = await reader.search("Café Zürich", explain=True)
-    assert composed["results"][0]["uri"] == "cafe"
-    assert composed["results"][0]["explain"]["text_rank"] == 1
-    assert shown(await reader.search("Cafe\u0301 Zu\u0308rich", explain=True)) == shown(composed)
-
-
-async def test_a_trailing_slash_redirects_nothing(reader: Caller) -> None:
-    response = await reader.client.post("/api/rag/search/", json={"query": "lime"})
-    assert_problem(response, 404, "not_found")
-    assert_problem(await reader.client.get("/api/rag/search"), 405, "method_not_allowed")
 
 
 GATED = [
@@ -340,22 +202,6 @@ async def test_a_search_that_is_refused_by_its_fields_needs_no_turn(
 async def test_an_answer_is_plain_json_without_nan(reader: Caller) -> None:
     response = await reader.client.post("/api/rag/search", json={"query": "lime", "explain": True})
     json.loads(response.text, parse_constant=lambda name: pytest.fail(name))
-
-
-async def test_newer_documents_are_raised_as_the_request_says(reader: Caller) -> None:
-    options = {"half_life_days": 7, "weight": 0.9, "field": "created_at"}
-    for path, request in (
-        ("search", {"query": "lime Zürich"}),
-        ("search/multihop", {"query": "lime Zürich", "hops": {"extractor": "none"}}),
-    ):
-        body = search_body(**{"text": request.pop("query"), **request}, recency=options, explain=True)
-        answer = (await reader.client.post(f"/api/rag/{path}", json=body)).json()
-        steps = {hit["uri"]: hit["explain"]["recency"] for hit in answer["results"]}
-        assert steps["cafe"]["factor"] == pytest.approx(0.1, abs=1e-6)
-        assert steps["lime"]["factor"] == pytest.approx(1.9, abs=1e-2)
-        assert answer["explain"]["recency"] == {**options, "only_if_asked": False}
-    asked = await reader.search("the newest café", recency="auto", explain=True)
-    assert asked["explain"]["recency"]["weight"] == 0.2
 
 
 @pytest.mark.parametrize(
