@@ -17,26 +17,6 @@ from benchmarks.fake_embedder import FakeEmbedder
 DOCUMENTS = "/api/rag/documents"
 
 
-async def test_a_title_alone_is_stored_read_found_and_sent_back(caller: Caller) -> None:
-    body = {"content": "", "title": "Lime mortar", "uri": "lime"}
-    stored = (await caller.client.post(DOCUMENTS, json=[body])).json()["documents"][0]
-    path = f"{DOCUMENTS}/{stored['document_id']}"
-    read = (await caller.client.get(path)).json()
-    assert (read["title"], read["content"], stored["chunk_count"]) == ("Lime mortar", "", 1)
-    sent = {name: read[name] for name in ("content", "title", "uri", "metadata")}
-    assert (await caller.client.put(path, json=sent)).json()["status"] == "unchanged"
-    for change in (sent | {"title": "Clay pipe"}, sent | {"title": "Lime mortar"}):
-        assert (await caller.client.put(path, json=change)).json()["status"] == "replaced"
-    (hit,) = (await caller.search("mortar", explain=True))["results"]
-    assert (hit["content"], hit["explain"]["start_offset"], hit["explain"]["end_offset"]) == ("Lime mortar", 0, 0)
-    (hit,) = (await caller.search("mortar", detail="compact"))["results"]
-    assert [hit["snippet"]["text"][start:end] for start, end in hit["snippet"]["matches"]] == ["mortar"]
-    assert_problem(await caller.client.put(path, json=sent | {"title": None}), 422, "blank_content", "content")
-    assert_problem(await caller.client.patch(path, json={"title": None}), 422, "invalid_request", "title")
-    why = (await caller.client.post("/api/rag/search/why", json={"query": "mortar", "uri": "lime"})).json()
-    assert why["found"]
-
-
 async def test_each_item_of_a_list_is_stored_or_refused_on_its_own(caller: Caller) -> None:
     wrong = [
         {"content": " \u200b"},
@@ -62,34 +42,6 @@ async def test_each_item_of_a_list_is_stored_or_refused_on_its_own(caller: Calle
         (7, "metadata.k", "invalid_text"),
     ]
     assert answer["failed"][1]["uri"] == "nul"
-
-
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ({}, "content"),
-        ({"content": "\u200b "}, "content"),
-        ({"content": 5}, "content"),
-        ({"content": "x", "titel": "y"}, "titel"),
-        ({"content": "x", "uri": ""}, "uri"),
-        ({"content": "x", "uri": "u" * 2049}, "uri"),
-        ({"content": "x", "created_at": "now"}, "created_at"),
-        ({"content": "x", "created_at": "0001-01-01T00:00:00+23:59"}, "created_at"),
-        ({"content": "x", "metadata": {"big": "x" * 70_000}}, "metadata"),
-        ({"content": "x", "metadata": []}, "metadata"),
-        ([], "body"),
-        ([{"content": "x"}] * 501, "body"),
-        ([{"content": ""}, {"content": "x", "titel": "y"}], "[0].content"),
-        ([5], "[0]"),
-        ("text", "body"),
-        (None, "body"),
-    ],
-)
-async def test_an_invalid_document_is_refused_with_its_field(caller: Caller, body: Any, field: str) -> None:
-    response = await caller.client.post(DOCUMENTS, json=body)
-    assert response.status_code == 422, response.text
-    assert [e["field"] for e in response.json()["errors"]] == [field]
-    assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []
 
 
 def _nested(depth: int) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from typing import Any
 
 import httpx
@@ -45,13 +44,6 @@ async def test_a_name_that_comes_twice_is_refused_as_a_duplicate(caller: Caller,
     answer = response.json()
     assert [document["title"] for document in answer["documents"]] == ["Lime", "Sand"]
     assert [(one["index"], one["uri"], one["code"]) for one in answer["failed"]] == [(1, "a.md", "duplicate_uri")]
-
-
-async def test_composed_and_decomposed_names_are_the_same_file(caller: Caller) -> None:
-    composed, decomposed = (unicodedata.normalize(form, "café.md") for form in ("NFC", "NFD"))
-    assert uploads.relative_path(decomposed) == composed
-    answer = (await _upload(caller, (composed, b"# Lime"), (decomposed, b"# Clay"))).json()
-    assert [one["code"] for one in answer["failed"]] == ["duplicate_uri"]
 
 
 async def test_a_file_that_leaves_its_folder_or_has_a_long_path_is_refused_alone(caller: Caller) -> None:
@@ -265,10 +257,3 @@ async def test_a_hit_from_a_pdf_has_its_page_and_offsets_into_the_cleaned_text(c
     )
     again = (await caller.client.get(f"{DOCUMENTS}/{stored['document_id']}/chunks")).json()["chunks"]
     assert {chunk["page"] for chunk in again} == {1, 2, 3}
-
-
-async def test_a_text_in_latin_1_is_read_with_a_warning(caller: Caller) -> None:
-    response = await _upload(caller, ("a.txt", "Kalkmörtel für Wände".encode("latin-1")))
-    (stored,) = await _stored(caller, response)
-    assert stored["content"] == "Kalkmörtel für Wände"
-    assert response.json()["documents"][0]["warnings"] == ["not UTF-8: read as Windows-1252"]

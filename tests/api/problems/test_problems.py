@@ -75,22 +75,6 @@ async def test_a_nul_in_the_url_is_rejected():
     assert_problem(await _get("/rag/documents/a%00"), 404, "not_found")
 
 
-async def test_a_discriminator_that_fits_no_kind_lists_the_kinds():
-    problem = assert_problem(
-        await example_app.post("/rag/sources", f'{{"kind": "{CANARY}"}}'), 422, "invalid_request", "kind"
-    )
-    assert problem["errors"][0]["message"] == "Must be one of: 'file', 'web'."
-
-
-async def test_a_missing_discriminator_is_named():
-    assert_problem(await example_app.post("/rag/sources", "{}"), 422, "invalid_request", "kind")
-
-
-async def test_a_field_inside_a_tagged_kind_is_named_without_the_tag():
-    problem = assert_problem(await example_app.post("/rag/sources", '{"kind": "web"}'), 422, "invalid_request", "url")
-    assert problem["errors"][0]["code"] == "missing"
-
-
 async def test_errors_of_a_union_are_those_of_the_matching_branch():
     assert_problem(await example_app.post("/rag/documents", '{"metadata": {}}'), 422, "invalid_request", "content")
     assert_problem(

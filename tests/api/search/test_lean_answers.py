@@ -8,7 +8,6 @@ from typing import Any
 import httpx
 import pytest
 from api_caller import Caller
-from example_app import assert_problem
 from pydantic import TypeAdapter
 
 from app.api.multihop.rerank_models import RerankAnswer
@@ -20,8 +19,6 @@ Newcomer = Callable[..., Awaitable[Caller]]
 
 SEARCH, SIMILAR = "/api/rag/search", "/api/rag/similar"
 MULTIHOP, TWO_PASS, WHY, RERANK = f"{SEARCH}/multihop", f"{SEARCH}/two-pass", f"{SEARCH}/why", "/api/rag/rerank"
-SMALLEST_HIT, SMALLEST_ANSWER = 450, 300
-"""Most bytes of a hit without what documents contain, and of an answer around its hits."""
 
 
 @pytest.fixture(scope="module")
@@ -79,26 +76,3 @@ def test_every_new_place_exists(model: Any, table: dict[str, str]) -> None:
     for told in table.values():
         if told.startswith("Moved"):
             assert told.removeprefix("Moved: use ").partition(":")[0].rstrip(".") in known
-
-
-@pytest.mark.parametrize(
-    ("path", "fields", "field"),
-    [
-        (SEARCH, {"ranking": {"hops": {}}}, "ranking.hops"),
-        (MULTIHOP, {"depth": "fast"}, "depth"),
-        (MULTIHOP, {"depth": "auto"}, "depth"),
-        (MULTIHOP, {"limit": 21}, "limit"),
-        (SEARCH, {"depth": "thorough", "limit": 21}, "limit"),
-        (MULTIHOP, {"vector": [0.1] * 384}, "vector"),
-        (MULTIHOP, {"ranking": {"min_confidence": "low"}}, "ranking.min_confidence"),
-        (MULTIHOP, {"ranking": {"hops": {"merge": "classic", "extractor": "none"}}}, "ranking.hops.extractor"),
-        (SEARCH, {"detail": "preview"}, "detail"),
-    ],
-)
-async def test_options_that_would_have_no_effect_are_refused(
-    reader: Caller, path: str, fields: dict[str, Any], field: str
-) -> None:
-    response = await reader.client.post(path, json={"query": "lime", **fields})
-    assert_problem(response, 422, "invalid_request", field)
-    allowed = {"query": "lime", "depth": "thorough", "ranking": {"hops": {"max_hops": 3}}}
-    assert (await sent(reader.client, MULTIHOP, **allowed))["hops"]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
 
 import harness
 import pytest
 from api_caller import Caller
-from example_app import assert_problem
 from fastapi import FastAPI
 
 from app.config import Settings
@@ -17,8 +15,6 @@ from app.store.connection.transactions import Database
 from benchmarks.fake_embedder import FakeEmbedder
 
 Newcomer = Callable[..., Awaitable[Caller]]
-
-SEARCH = "/api/rag/search"
 
 
 class CountingEmbedder(FakeEmbedder):
@@ -65,25 +61,3 @@ async def test_a_vector_replaces_that_of_the_text_and_is_not_embedded(
     assert (by_uri["buoys"]["explain"]["vector_rank"], by_uri["lime"]["explain"]["text_rank"]) == (1, 1)
     assert by_uri["buoys"]["vector_score"] <= 1
     assert both["explain"]["query_type"] == "keyword"
-
-
-@pytest.mark.parametrize(
-    ("body", "code", "field"),
-    [
-        ({}, "missing", "query"),
-        ({"query": None, "vector": None}, "missing", "query"),
-        ({"vector": [1.0]}, "invalid_vector", "vector"),
-        ({"vector": [0.0] * 384}, "invalid_vector", "vector"),
-        ({"vector": [0.1] * 384, "mode": "lexical"}, "no_words", "mode"),
-        ({"vector": [0.1] * 384, "ranking": {"rerank": "provider"}}, "no_words", "ranking.rerank"),
-        ({"vector": [0.1] * 384, "ranking": {"min_relevance": 0.5}}, "invalid_request", "ranking.min_relevance"),
-        ({"vector": [0.1] * 384, "query": "lime", "depth": "thorough"}, "invalid_request", "vector"),
-    ],
-)
-async def test_a_request_that_cannot_be_searched_names_the_field(
-    reader: Caller, body: dict[str, Any], code: str, field: str
-) -> None:
-    response = await reader.client.post(SEARCH, json=body)
-    problem = assert_problem(response, response.status_code, response.json()["code"], field)
-    assert response.status_code in (400, 422)
-    assert code in {problem["code"], *(error["code"] for error in problem["errors"])}

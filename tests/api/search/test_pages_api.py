@@ -68,28 +68,3 @@ async def test_a_cursor_of_another_request_is_422_and_of_other_documents_409(cal
         assert_problem(await reader.client.post(path, json=request | wrong), 422, "invalid_cursor", "cursor")
     await reader.add("Another note.", "another")
     assert_problem(await reader.client.post(path, json=request | {"cursor": cursor}), 409, "stale_cursor", "cursor")
-
-
-@pytest.mark.parametrize("detail", ["full", "compact", "ids"])
-@pytest.mark.parametrize("path", PATHS)
-async def test_results_are_grouped_by_document_on_request(reader: Caller, path: str, detail: str) -> None:
-    request = await request_of(reader, path, detail=detail, limit=3)
-    by_document = await answer_of(reader, path, request | grouped(path, {"size": 1}))
-    assert len(by_document["results"]) == 3
-    assert [len(hit["more"]) for hit in by_document["results"]] == [1, 1, 1]
-    for hit in by_document["results"]:
-        assert hit["more"][0].keys() == hit.keys() - {"more"}
-        assert hit["more"][0]["document_id"] == hit["document_id"]
-    flat = await answer_of(reader, path, request)
-    assert all("more" not in hit for hit in flat["results"])
-
-
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize(("wrong", "field"), [({"size": 0}, "size"), ({"size": 11}, "size"), ({"by": "source"}, "by")])
-async def test_wrong_pages_and_groups_are_refused(caller: Caller, path: str, wrong: dict[str, Any], field: str) -> None:
-    subject = {"vector": [0.1] * 384} if path == SIMILAR else {"query": "lime"}
-    place = "group" if path == SIMILAR else "ranking.group"
-    response = await caller.client.post(path, json=subject | grouped(path, wrong))
-    assert_problem(response, 422, "invalid_request", f"{place}.{field}")
-    response = await caller.client.post(path, json=subject | {"cursor": "A" * 65})
-    assert_problem(response, 422, "invalid_request", "cursor")
