@@ -7,7 +7,6 @@ import re
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import harness
 import pytest
@@ -18,19 +17,10 @@ from app.main import create_app
 from app.providers.caching import CachingEmbedder
 from benchmarks.fake_embedder import FakeEmbedder
 
+OWN_DATABASE = True
+"""A database of its own, whose only user is the local one."""
+
 QUERY = "zebracanary lighthouse"
-
-
-@pytest.fixture(scope="module")
-def address(own_address: Any) -> Any:
-    """A database of its own, whose only user is the local one."""
-    return own_address
-
-
-@pytest.fixture(scope="module")
-def database(own_database: Any) -> Any:
-    """A database of its own, whose only user is the local one."""
-    return own_database
 
 
 class Broken(FakeEmbedder):

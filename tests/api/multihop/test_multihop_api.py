@@ -5,6 +5,9 @@ from __future__ import annotations
 import httpx
 import pytest
 from api_caller import Caller
+from pydantic import TypeAdapter
+
+from app.api.multihop.rerank_models import RerankAnswer
 
 URL = "/api/rag/search/multihop"
 
@@ -45,3 +48,19 @@ async def test_classic_puts_the_earlier_hop_first(client: httpx.AsyncClient) -> 
     assert answer["results"][0]["combined_score"] == pytest.approx(1 / 61 + 0.0005 + 0.0002)
     assert answer["results"][1]["combined_score"] == pytest.approx(1 / 61 + 0.0002)
     assert answer["results"][0]["score"] == pytest.approx(1.0)
+
+
+async def test_a_merged_list_can_be_compact_or_ids(client: httpx.AsyncClient) -> None:
+    hits = [{"chunk_id": "a", "note": None}, {"chunk_id": "b"}]
+    request = {"lists": [{"name": "one", "hits": hits}, {"name": "two", "hits": hits[1:]}]}
+    full, compact, ids = [
+        (await client.post("/api/rag/rerank", json={**request, "detail": detail})).json()
+        for detail in ("full", "compact", "ids")
+    ]
+    order = [(hit["chunk_id"], round(hit["score"], 4)) for hit in full["results"]]
+    assert [(hit["chunk_id"], hit["score"]) for hit in ids["results"]] == order
+    assert [(hit["chunk_id"], hit["score"]) for hit in compact["results"]] == order
+    assert [chunk_id for chunk_id, _score in order] == ["b", "a"]
+    assert compact["results"][1]["hit"]["note"] is None
+    for answer in (full, compact, ids):
+        TypeAdapter(RerankAnswer).validate_python(answer)

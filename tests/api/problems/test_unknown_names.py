@@ -23,26 +23,15 @@ BODIES: dict[str, dict[str, Any]] = {
 }
 FIELDS = [
     (SEARCH, {"top_k": 3}, "top_k", "limit"),
-    (SEARCH, {"topK": 3}, "topK", "limit"),
-    (SEARCH, {"n_results": 3}, "n_results", "limit"),
     (SEARCH, {"lmit": 3}, "lmit", "limit"),
-    (SEARCH, {"minVectorScore": 0.5}, "minVectorScore", "ranking.min_vector_score"),
     (SEARCH, {"score_threshold": 0.5}, "score_threshold", "ranking.min_vector_score"),
-    (SEARCH, {"where": {}}, "where", "filters"),
     (SEARCH, {"metadata": {"team": "tide"}}, "metadata", "filters.metadata"),
-    (SEARCH, {"document_ids": []}, "document_ids", "filters.document_ids"),
     (SEARCH, {"filters": {"team": "tide"}}, "filters.team", "filters.metadata.team"),
-    (SEARCH, {"filters": {"should": []}}, "filters.should", "filters.any"),
     (SEARCH, {"filters": {"any": [{"year": 2024}]}}, "filters.any[0].year", "filters.any[0].metadata.year"),
     (SEARCH, {"ranking": {"weights": {"vectors": 1}}}, "ranking.weights.vectors", "ranking.weights.vector"),
-    (SEARCH, {"hierarchy_alpha": 0.7}, "hierarchy_alpha", "ranking.guidance.alpha"),
-    (SEARCH, {"path": "/srv/notes"}, "path", "filters.folder"),
-    (SEARCH, {"hierarchy_entity_threshold": 0.6}, "hierarchy_entity_threshold", "ranking.guidance.threshold"),
-    (SEARCH, {"hierarchy_max_entities": 3}, "hierarchy_max_entities", "ranking.guidance.max_entities"),
     (MULTIHOP, {"hops": 3}, "hops", "ranking.hops"),
     (SIMILAR, {"embedding": []}, "embedding", "vector"),
     (RERANK, {"lists": [{"name": "a", "documents": [], "hits": []}]}, "lists[0].documents", "lists[0].hits"),
-    (DOCUMENTS, {"text": "Lime."}, "text", "content"),
     (DOCUMENTS, {"path": "lime.md"}, "path", "uri"),
     (DOCUMENTS, {"author": "Ana"}, "author", "metadata.author"),
     (ENTITIES, {"synonyms": ["Anita"]}, "synonyms", "aliases"),
@@ -111,14 +100,9 @@ async def operator(new_caller: Callable[..., Awaitable[Caller]]) -> Caller:
 
 PARAMETERS = [
     (DOCUMENTS, "offset", "Did you mean cursor?"),
-    (DOCUMENTS, "limits", "Did you mean limit?"),
-    (DOCUMENTS, "source", "Did you mean uri?"),
     (DOCUMENTS, "xyzzy", "check its spelling"),
     (ENTITIES, "query", "Did you mean q?"),
-    (f"{API}/stats", "verbose", "check its spelling"),
     ("/healthz", "verbose", "check its spelling"),
-    ("/readyz", "verbose", "check its spelling"),
-    ("/metrics", "name", "check its spelling"),
 ]
 
 
