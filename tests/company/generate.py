@@ -14,16 +14,11 @@ from company import documents as company_documents
 from company import incidental, people, vocabulary
 from company import questions as company_questions
 
-DOCUMENTS, QUESTIONS = 2000, 50
-TYPES = ("person", "project", "team", "topic_person", "topic", "keyword", "date")
-ENTITY_TYPES = TYPES[:4]
-"""Question types that name a person, a project or a team."""
-
 
 def build(
     *,
-    documents: int = DOCUMENTS,
-    questions: int = QUESTIONS,
+    documents: int,
+    questions: int,
     seed: int = 0,
     incidental_names: bool = False,
 ) -> beir.EvaluationSet:

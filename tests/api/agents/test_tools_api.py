@@ -25,13 +25,6 @@ async def refused(caller: Caller, tool: str, **arguments: Any) -> tuple[int, Any
     return response.status_code, response.json()
 
 
-async def test_a_search_for_snippets_returns_the_best_sentences_only(caller: Caller) -> None:
-    await caller.add(f"# Mortar\n\nIt rained. {LIME.splitlines()[-1]} It was late.")
-    for tool in ("search_documents", "search_documents_by_entity"):
-        result = await call(caller, tool, query="cement below the landing", snippets=True)
-        assert [found["content"] for found in result["results"]] == [LIME.splitlines()[-1]]
-
-
 async def test_each_search_tool_returns_the_hits_of_its_endpoint(caller: Caller) -> None:
     for number in range(8):
         await caller.add(f"# Note {number}\n\nLime mortar of batch {number} hardened in {number + 2} days.")

@@ -71,13 +71,6 @@ async def test_a_patch_that_changes_nothing_leaves_the_document_unchanged(caller
     assert await _get(caller, stored["document_id"]) == before
 
 
-async def test_a_changed_document_is_unchanged_by_an_upload_of_the_same(caller: Caller) -> None:
-    stored = await caller.add("# Lime\n\nWe use lime.", "lime", metadata={"k": 1})
-    await _patch(caller, stored["document_id"], {"metadata": {"k": 2}, "title": "Mortar"})
-    again = await caller.add("# Lime\n\nWe use lime.", "lime", metadata={"k": 2}, title="Mortar")
-    assert (again["status"], again["document_id"]) == ("unchanged", stored["document_id"])
-
-
 @pytest.mark.parametrize(
     ("patch", "field"),
     [

@@ -10,7 +10,6 @@ import pytest
 from api_caller import Caller
 from example_app import assert_problem
 
-from app.api.documents import uploads
 from app.parsing.process import ParseLimits
 
 DOCUMENTS = "/api/rag/documents"
@@ -221,14 +220,6 @@ async def test_a_file_that_breaks_after_its_first_rows_is_refused_whole(caller: 
     response = await _upload(caller, ("a.jsonl", b'{"text": "Lime."}\n{'))
     assert_problem(response, 422, "damaged", "files[0]")
     assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []
-
-
-async def test_the_upload_route_takes_forms_only(caller: Caller) -> None:
-    files = [("files", ("a.md", b"# Lime", "text/plain"))]
-    assert (await caller.client.post(f"{DOCUMENTS}/upload", files=files)).status_code == 201
-    assert_problem(
-        await caller.client.post(f"{DOCUMENTS}/upload", json={"content": "Lime."}), 415, "unsupported_media_type"
-    )
 
 
 async def test_a_hit_from_a_pdf_has_its_page_and_offsets_into_the_cleaned_text(caller: Caller) -> None:

@@ -1,9 +1,7 @@
-"""Malformed, extreme and hostile requests get a documented answer from the whole service on real Postgres.
+"""Extreme and hostile requests get a documented answer from the whole service on real Postgres.
 
-A blank query is 400 `blank_query`; any other bad value is 422; bytes that are not UTF-8 are 400; punctuation alone is
-answered by the vector leg; the longest query has 2,000 characters. Most cases have one or two variants here and the
-others where a small application is enough: bodies, numbers and characters in test_bodies; queries, limits, ids and
-vectors in test_wire and test_search_api; cursors in test_documents_api; methods and paths in test_problems.
+What one field refuses is in test_refused_fields; bodies, numbers and characters are in test_bodies, cursors in
+test_documents_api, methods and paths in test_problems.
 """
 
 from __future__ import annotations
