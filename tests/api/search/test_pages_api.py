@@ -68,3 +68,17 @@ async def test_a_cursor_of_another_request_is_422_and_of_other_documents_409(cal
         assert_problem(await reader.client.post(path, json=request | wrong), 422, "invalid_cursor", "cursor")
     await reader.add("Another note.", "another")
     assert_problem(await reader.client.post(path, json=request | {"cursor": cursor}), 409, "stale_cursor", "cursor")
+
+
+@pytest.mark.parametrize("detail", ["full", "compact", "ids"])
+@pytest.mark.parametrize("path", PATHS)
+async def test_results_are_grouped_by_document_on_request(reader: Caller, path: str, detail: str) -> None:
+    request = await request_of(reader, path, detail=detail, limit=3)
+    by_document = await answer_of(reader, path, request | grouped(path, {"size": 1}))
+    assert len(by_document["results"]) == 3
+    assert [len(hit["more"]) for hit in by_document["results"]] == [1, 1, 1]
+    for hit in by_document["results"]:
+        assert hit["more"][0].keys() == hit.keys() - {"more"}
+        assert hit["more"][0]["document_id"] == hit["document_id"]
+    flat = await answer_of(reader, path, request)
+    assert all("more" not in hit for hit in flat["results"])
