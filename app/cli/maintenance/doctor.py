@@ -20,10 +20,11 @@ from app import errors, runtime
 from app.cli import options
 from app.config import Settings
 from app.pipelines.maintenance import doctor as pipeline
-from app.pipelines.maintenance import model_checks, standby_checks
+from app.pipelines.maintenance import model_checks
 from app.pipelines.maintenance.doctor import Finding
 from app.pipelines.maintenance.model_checks import ModelSettings
 from app.runtime import locations, models
+from app.store.connection import driver_errors
 from app.store.connection.transactions import TimeLimits
 from app.store.maintenance import health
 
@@ -102,14 +103,14 @@ async def _database(settings: Settings, users: tuple[str, ...], *, full: bool) -
                 with suppress(errors.StepwellError):
                     owner = await stack.enter_async_context(runtime.open_owner(settings))
             findings = await pipeline.database(database, expected, owner=owner)
-            findings += await standby_checks.writable(database)
-            standby = await stack.enter_async_context(runtime.open_standby(settings, database, 1))
-            return findings if standby is None else findings + await standby_checks.standing(standby)
+            findings += await pipeline.writable(database)
+            await runtime.open_reads(settings, database, 1, stack)
+            return findings + await pipeline.standby(database)
     except errors.SchemaMismatch as error:
         return [Finding("database", "error", error.message)]
     except Exception as error:
         fix = "Correct DATABASE_URL." if settings.database_url else "Check STEPWELL_DATA_DIR and its postgres.log."
-        return [Finding("database", "error", health.reason(error), fix)]
+        return [Finding("database", "error", driver_errors.reason(error), fix)]
 
 
 async def _models(settings: Settings) -> AsyncIterator[Finding]:

@@ -12,11 +12,15 @@ from app.pipelines.maintenance import keys, reindex, repair
 from app.pipelines.maintenance.repair import Checked
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.shapes import CacheUse
+from app.store.connection import driver_errors
+from app.store.connection.read_routes import Lag
 from app.store.connection.transactions import Database
 from app.store.maintenance import distribution, health, migration, reembedding
 
 Level = Literal["ok", "warning", "error"]
 MAX_USERS = 20
+LAG_S = 30.0
+"""Seconds behind the primary from which a standby is reported."""
 SCARCE_BYTES = 2_000_000_000
 POSTGRES = 15
 PGVECTOR, PGVECTOR_FIXED = (0, 8, 0), (0, 8, 4)
@@ -64,7 +68,7 @@ async def database(db: Database, expected: Expected, *, owner: Database | None =
     try:
         server = await health.server(db)
     except Exception as error:
-        return [Finding("database", "error", health.reason(error), "Start Postgres, or correct DATABASE_URL.")]
+        return [Finding("database", "error", driver_errors.reason(error), "Start Postgres, or correct DATABASE_URL.")]
     findings = [
         await _size(db, server),
         _postgres(server),
@@ -81,7 +85,7 @@ async def _size(db: Database, server: health.ServerFacts) -> Finding:
     try:
         nodes = await migration.nodes(db)
     except Exception as error:
-        return Finding("database", "error", f"The nodes give no answer: {health.reason(error)}", _NODES)
+        return Finding("database", "error", f"The nodes give no answer: {driver_errors.reason(error)}", _NODES)
     size = sum(node.bytes for node in nodes) or server.bytes
     message = f"reached as {server.role}; its size is {size / 1e6:.0f} MB"
     if not nodes:
@@ -106,13 +110,15 @@ async def _inside(db: Database, expected: Expected, owner: Database | None) -> A
             yield await check()
         except Exception as error:
             yield Finding(
-                name, "error", health.reason(error), "Run `stepwell db upgrade` as the owner, then try again."
+                name, "error", driver_errors.reason(error), "Run `stepwell db upgrade` as the owner, then try again."
             )
     try:
         async for finding in _rows(db, expected, owner):
             yield finding
     except Exception as error:
-        yield Finding("rows", "error", health.reason(error), "Run `stepwell db upgrade` as the owner, then try again.")
+        yield Finding(
+            "rows", "error", driver_errors.reason(error), "Run `stepwell db upgrade` as the owner, then try again."
+        )
 
 
 def _postgres(server: health.ServerFacts) -> Finding:
@@ -297,3 +303,48 @@ def disk(free: int, where: str) -> Finding:
         level: Level = "error" if free < health.KEPT_FREE_BYTES else "warning"
         return Finding("disk", level, message, "Free space, or set STEPWELL_DATA_DIR to a larger disk.")
     return Finding("disk", "ok", f"{free / 1e9:.0f} GB are free for {where}")
+
+
+async def writable(db: Database) -> list[Finding]:
+    """A finding on a database that accepts no writes; none otherwise, or if it cannot be reached."""
+    try:
+        read_only = await db.is_read_only()
+    except Exception:
+        return []
+    if not read_only:
+        return []
+    message = "The database is read-only (a standby, or default_transaction_read_only): searches work, writes get 503."
+    fix = (
+        "Nothing, if that is intended; otherwise set DATABASE_URL to the primary, and this server to DATABASE_READ_URL."
+    )
+    return [Finding("writes", "warning", message, fix)]
+
+
+async def standby(db: Database) -> list[Finding]:
+    """The findings on the standby in DATABASE_READ_URL; none without one."""
+    await db.reads.probe()
+    report = db.reads.standby
+    if report is None:
+        return []
+    if report.lag is None:
+        message = f"The server in DATABASE_READ_URL is not used, the primary serves all reads: {report.reason}"
+        fix = "Start it, or correct DATABASE_READ_URL: a streaming standby of DATABASE_URL, as the same role."
+        return [Finding("standby", "warning" if report.state == "unavailable" else "error", message, fix)]
+    return [_lag(report.lag), _feedback(on=report.feedback)]
+
+
+def _lag(lag: Lag) -> Finding:
+    message = f"the standby is {lag.seconds:.1f} s and {lag.bytes} bytes behind the primary"
+    if lag.seconds < LAG_S:
+        return Finding("standby", "ok", message)
+    fix = "See pg_stat_replication on the primary and pg_get_wal_replay_pause_state() on the standby."
+    return Finding("standby", "warning", f"{message}: users with newer changes are served by the primary", fix)
+
+
+def _feedback(*, on: bool) -> Finding:
+    if on:
+        return Finding("standby_feedback", "ok", "the primary keeps the rows that reads on the standby need")
+    message = (
+        "hot_standby_feedback is off: vacuum on the primary cancels long reads on the standby, which are repeated."
+    )
+    return Finding("standby_feedback", "warning", message, "On the standby: hot_standby_feedback = on, then reload it.")

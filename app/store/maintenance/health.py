@@ -6,17 +6,14 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-import asyncpg
 import sqlalchemy as sa
 
-from app import errors
-from app.store.connection import driver_errors, engines, sql, transactions
+from app.store.connection import engines, sql, transactions
 from app.store.maintenance import distribution
 from app.store.schema import catalogue, tables
 
 KEPT_FREE_BYTES = 200_000_000
 """Room that writes leave on the embedded server's disk: for the write-ahead log, a checkpoint and temporary files."""
-_WRONG_PASSWORD = (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,17 +109,3 @@ def address(dsn: str) -> str:
     url = sa.make_url(engines.asyncpg_url(dsn))
     host = url.host or str(url.query.get("host") or "localhost")
     return host if host.startswith("/") else f"{host}:{url.port or 5432}"
-
-
-def reason(error: BaseException) -> str:
-    """Why the database could not be used, without its address."""
-    cause = driver_errors.root(error)
-    if isinstance(cause, _WRONG_PASSWORD):
-        return "Postgres refuses the role or its password."
-    if isinstance(cause, asyncpg.InvalidCatalogNameError):
-        return "There is no database of this name."
-    if isinstance(cause, asyncpg.InsufficientPrivilegeError):
-        return "The role may not read what it should."
-    if isinstance(error, errors.StepwellError):
-        return error.message
-    return f"It failed with {type(cause).__name__}."
