@@ -90,7 +90,6 @@ async def _database(settings: Settings, users: tuple[str, ...], *, full: bool) -
         many_users=settings.auth == "api_key",
         users=tuple(dict.fromkeys(users)),
         chunking_options=runtime.chunking_options(settings),
-        cache_size=settings.embedding_cache_size,
         target=models.target(settings),
         full=full,
     )
@@ -102,10 +101,8 @@ async def _database(settings: Settings, users: tuple[str, ...], *, full: bool) -
             if settings.database_url is None or settings.migration_url is not None:
                 with suppress(errors.StepwellError):
                     owner = await stack.enter_async_context(runtime.open_owner(settings))
-            findings = await pipeline.database(database, expected, owner=owner)
-            findings += await pipeline.writable(database)
             await runtime.open_reads(settings, database, 1, stack)
-            return findings + await pipeline.standby(database)
+            return await pipeline.database(database, expected, owner=owner)
     except errors.SchemaMismatch as error:
         return [Finding("database", "error", error.message)]
     except Exception as error:

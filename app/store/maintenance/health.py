@@ -9,8 +9,8 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from app.store.connection import engines, sql, transactions
-from app.store.maintenance import distribution
-from app.store.schema import catalogue, tables
+from app.store.maintenance import migration
+from app.store.schema import tables
 
 KEPT_FREE_BYTES = 200_000_000
 """Room that writes leave on the embedded server's disk: for the write-ahead log, a checkpoint and temporary files."""
@@ -39,22 +39,22 @@ async def server(database: transactions.Database) -> ServerFacts:
         return ServerFacts(**row._mapping)
 
 
-_LEAKPROOF = sql.inline(
+_NOT_LEAKPROOF = sql.inline(
     """
-    SELECT CAST(CAST(p.oid AS regprocedure) AS text) AS name, p.proleakproof AS leakproof
+    SELECT CAST(CAST(p.oid AS regprocedure) AS text) AS name
     FROM pg_proc AS p
-    WHERE p.oid IN (CAST('pg_catalog.jsonb_contains(jsonb, jsonb)' AS regprocedure),
+    WHERE NOT p.proleakproof
+      AND p.oid IN (CAST('pg_catalog.jsonb_contains(jsonb, jsonb)' AS regprocedure),
                     CAST('pg_catalog.ts_match_vq(tsvector, tsquery)' AS regprocedure))
     ORDER BY name
     """,
 )
 
 
-async def leakproof(database: transactions.Database) -> dict[str, bool]:
-    """Whether each operator that needs it to use an index is leakproof, by the name that ALTER FUNCTION takes."""
+async def not_leakproof(database: transactions.Database) -> list[str]:
+    """The operators that need to be leakproof to use an index and are not, by the name that ALTER FUNCTION takes."""
     async with database.shared() as connection:
-        rows = await connection.execute(_LEAKPROOF)
-        return {row.name: row.leakproof for row in rows}
+        return list(await connection.scalars(_NOT_LEAKPROOF))
 
 
 async def revision(database: transactions.Database) -> str | None:
@@ -81,15 +81,9 @@ async def bits_of_vectors(database: transactions.Database) -> int:
 
 
 async def differences(database: transactions.Database, *, dimension: int) -> list[str]:
-    """Missing and additional columns and indexes, and invalid indexes, as a sentence each."""
+    """What of the schema differs from that of this version; see `migration.differences`."""
     async with database.shared() as connection:
-        return await connection.run_sync(catalogue.differences, dimension)
-
-
-async def undistributed(database: transactions.Database) -> list[str]:
-    """What of a distributed database is not distributed as it should be, as a sentence each."""
-    async with database.shared() as connection:
-        return await connection.run_sync(distribution.differences)
+        return await connection.run_sync(migration.differences, dimension)
 
 
 def free_bytes(folder: Path) -> int:

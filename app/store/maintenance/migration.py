@@ -160,10 +160,17 @@ async def check(
     async with database.shared() as connection:
         await connection.run_sync(_check_revision)
         found = await connection.run_sync(_compare_embedding, configured)
-        problems = await connection.run_sync(catalogue.differences, found)
-        problems += await connection.run_sync(distribution.differences)
+        problems = await connection.run_sync(differences, found)
     if problems:
         raise errors.SchemaMismatch(f"The database differs from this version: {'; '.join(problems[:5])}.")
+
+
+def differences(connection: Connection, dimension: int) -> list[str]:
+    """Missing and additional columns and indexes, invalid indexes, and tables that are not distributed as others are.
+
+    Each is a sentence.
+    """
+    return [*catalogue.differences(connection, dimension), *distribution.differences(connection)]
 
 
 async def check_nodes(database: transactions.Database) -> None:
@@ -175,8 +182,7 @@ async def check_nodes(database: transactions.Database) -> None:
 async def nodes(database: transactions.Database) -> list[distribution.Node]:
     """The nodes that the tables are distributed over, and the coordinator; none if they are not distributed."""
     async with database.shared() as connection:
-        is_distributed = await connection.run_sync(distribution.is_distributed)
-        return await connection.run_sync(distribution.nodes) if is_distributed else []
+        return await connection.run_sync(distribution.nodes)
 
 
 async def check_revision(database: transactions.Database) -> None:
