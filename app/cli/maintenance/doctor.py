@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -110,38 +110,42 @@ async def _database(settings: Settings, users: tuple[str, ...], *, full: bool) -
         return [Finding("database", "error", driver_errors.reason(error), fix)]
 
 
+CALLS: dict[str, tuple[Callable[[Settings], AbstractAsyncContextManager[Any]], Callable[[Any], Awaitable[str]]]] = {
+    "embedder": (models.open_embedder, model_checks.embed),
+    "llm": (models.open_llm, model_checks.propose),
+    "reranker": (models.open_reranker, model_checks.score),
+}
+"""How each model is opened, and the call with which it is tried."""
+
+
 async def _models(settings: Settings) -> AsyncIterator[Finding]:
     """Tries each configured model with one call."""
-    yield await _embedder(settings, _model_settings(settings, "embedder", settings.embedder_url))
-    if (following := settings.next()) is not None:
-        named = _model_settings(following, "embedder", following.embedder_url)
-        named = dataclasses.replace(named, name="next_embedder", prefix="STEPWELL_NEXT_EMBEDDER")
-        yield await _embedder(following, named)
-    llm = _model_settings(settings, "llm", settings.llm_url)
     if (unused := options.unused_llm_key(settings)) is not None:
         yield Finding("llm", "ok", *unused)
-    async with models.open_llm(settings) as language_model:
-        if language_model is not None:
-            yield await model_checks.llm(language_model, llm)
-    reranker = _model_settings(settings, "reranker", settings.reranker_url)
-    try:
-        async with models.open_reranker(settings) as cross_encoder:
-            if cross_encoder is not None:
-                yield await model_checks.reranker(cross_encoder, reranker)
-    except errors.ProviderError as error:
-        yield reranker.failed(error)
+    for name in CALLS:
+        if (finding := await _try(settings, name, _model_settings(settings, name))) is not None:
+            yield finding
+    if (following := settings.next()) is not None:
+        named = dataclasses.replace(
+            _model_settings(following, "embedder"), name="next_embedder", prefix="STEPWELL_NEXT_EMBEDDER"
+        )
+        if (finding := await _try(following, "embedder", named)) is not None:
+            yield finding
 
 
-async def _embedder(settings: Settings, named: ModelSettings) -> Finding:
+async def _try(settings: Settings, name: str, named: ModelSettings) -> Finding | None:
+    """The finding about one call of a model; None if none is configured."""
+    open_model, call = CALLS[name]
     try:
-        async with models.open_embedder(settings) as model:
-            return await model_checks.embedder(model, named)
+        async with open_model(settings) as model:
+            return None if model is None else Finding(named.name, "ok", await call(model))
     except errors.ProviderError as error:
         return named.failed(error)
 
 
-def _model_settings(settings: Settings, name: str, url: str | None) -> ModelSettings:
+def _model_settings(settings: Settings, name: str) -> ModelSettings:
     kind, prefix = getattr(settings, name), f"STEPWELL_{name.upper()}"
+    url = getattr(settings, f"{name}_url")
     own_key = getattr(settings, f"{name}_api_key") is not None
     key = "GEMINI_API_KEY" if kind == "gemini" and not own_key else f"{prefix}_API_KEY"
     return ModelSettings(name, prefix, urlsplit(url).netloc.rpartition("@")[2] if url else kind, key)
