@@ -176,10 +176,8 @@ async def check_sample(user_id: str, *, db: Database, keys: Sequence[str]) -> Ch
     counted = [one for one in REPAIRS if one.kind in COUNTED and chunks <= COUNTED_CHUNKS]
     damage = Damage(
         texts=len(texts),
-        postings=sampled.postings,
-        vectors=sampled.vectors,
-        dangling=sampled.mentions,
         mentions=len(mentions),
+        **sampled,
         **{one.kind: await _count(one, rows) for one in counted},
     )
     return Checked(damage, len(found), complete=False, linked=None if linked is None else len(linked))

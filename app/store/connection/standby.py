@@ -39,27 +39,6 @@ PROBE_S = 2.0
 PROBE_LIMIT_S = 5.0
 
 
-class SeenVersions:
-    """The newest version of each of the most recent users that a transaction of this process has read or written."""
-
-    def __init__(self) -> None:
-        self._versions: LRUCache[str, int] = LRUCache(MAX_USERS)
-
-    def of(self, user_id: str) -> int:
-        """The newest version; 0 if none is known."""
-        return self._versions.get(user_id, 0)
-
-    def note(self, user_id: str, version: int) -> None:
-        """Record that a transaction has seen this version."""
-        if version > self.of(user_id):
-            self._versions[user_id] = version
-
-    def correct(self, user_id: str, version: int, *, expected: int) -> None:
-        """Replace a version that the primary no longer has: the user was deleted, or a backup restored."""
-        if self.of(user_id) == expected:
-            self._versions[user_id] = version
-
-
 class StandbyRoute(ReadRoute):
     """A route that prefers the standby until a read went to the primary."""
 
@@ -76,7 +55,7 @@ class StandbyRoute(ReadRoute):
     def note(self, user_id: str, version: int) -> None:
         """Record the version that a transaction has read or written, also for later requests of the user."""
         super().note(user_id, version)
-        self._pair.seen.note(user_id, version)
+        self._pair.seen[user_id] = max(version, self._pair.seen.get(user_id, 0))
 
     @asynccontextmanager
     async def transaction(self, entry: Entry, user_id: str) -> AsyncIterator[Entered]:
@@ -95,7 +74,7 @@ class StandbyRoute(ReadRoute):
             raise failures.Rerouted(error.message) from error
 
     async def _opened(self, entry: Entry, user_id: str, stack: AsyncExitStack) -> tuple[Entered, Target]:
-        seen = self._pair.seen.of(user_id)
+        seen = self._pair.seen.get(user_id, 0)
         reason: Reason = "preferred"
         if self._prefers_standby:
             found = await self._on_standby(entry, user_id, max(seen, self._required), stack)
@@ -112,8 +91,9 @@ class StandbyRoute(ReadRoute):
             return await self._on_older_standby(entry, user_id, stack)
         self._check(entered)
         version = entered.version.data
-        if version < seen:
-            self._pair.seen.correct(user_id, version, expected=seen)
+        if version < seen and self._pair.seen.get(user_id) == seen:
+            # The primary has it no longer: the user was deleted, or a backup restored.
+            self._pair.seen[user_id] = version
         self.note(user_id, version)
         self._prefers_standby = False
         return self._chosen("primary", reason, entered)
@@ -173,15 +153,16 @@ async def _replication(database: Database) -> _Replication:
 
 
 class Standby(ReadRoutes):
-    """Routes to a primary and its standby `db`; `Database.reads` of the primary is set to it.
+    """Routes to a primary and its standby `db`; it becomes `Database.reads` of the primary.
 
-    `check` raises StepwellError unless a database is of this version and its role is restricted as it should be.
+    `seen` has the newest version of each of the most recent users that a transaction of this process has read or
+    written. `check` raises StepwellError unless a database is of this version and its role is restricted.
     """
 
     def __init__(self, db: Database, primary: Database, check: Callable[[Database], Awaitable[None]]) -> None:
         super().__init__(primary.pool)
         self.db = db
-        self.seen = SeenVersions()
+        self.seen: LRUCache[str, int] = LRUCache(MAX_USERS)
         self._primary = primary
         self._check_database = check
         self._caught_up_at: float | None = None

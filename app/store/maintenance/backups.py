@@ -27,7 +27,7 @@ from app import errors
 from app.store.connection import engines, transactions
 from app.store.embedded import embedded_programs
 from app.store.embedded.postgres import RESTRICTED_ROLE, SERVICE_RIGHTS, SERVICE_ROLE
-from app.store.maintenance import roles
+from app.store.maintenance import distribution, roles
 from app.store.schema import tables
 
 LOCK_WAIT_S = 30

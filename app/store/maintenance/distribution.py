@@ -30,7 +30,6 @@ FUNCTIONS = (
 SEQUENTIALLY = "SET LOCAL citus.multi_shard_modify_mode TO 'sequential'"
 LOCK_LOCALLY = "ALTER FUNCTION stepwell.vector_tables(boolean) SET citus.enable_ddl_propagation = off"
 """Only the coordinator's table is locked, which every transaction passes: the function's LOCK would go to all nodes."""
-
 SETTING = b'    SET "citus.'
 """How a dump begins such a line; only a superuser may set the parameter where Citus is not loaded."""
 

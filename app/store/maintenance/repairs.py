@@ -63,15 +63,6 @@ class Postings:
     since: int
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """Errors in a sample of chunks: wrong pairs of chunk and lexeme, chunks without a vector, dangling mentions."""
-
-    postings: int
-    vectors: int
-    mentions: int
-
-
 async def users(db: SharedTransaction) -> list[str]:
     """Every user who has ever stored anything. Requires the database's owner."""
     return list(await db.scalars(sa.select(_t.user_id).order_by(_t.user_id)))
@@ -246,10 +237,10 @@ async def stored_names(db: Reading, document_id: UUID) -> tuple[set[Mention], se
     return {Mention(*row) for row in mentioned}, {HeadingChunk(*row) for row in headed}
 
 
-async def sample(db: Reading, chunk_nos: Sequence[int]) -> Sample:
-    """Errors in the postings, vectors and mentions of a sample of chunks."""
+async def sample(db: Reading, chunk_nos: Sequence[int]) -> dict[str, int]:
+    """The damage in the `postings`, `vectors` and mentions (`dangling`) of a sample of chunks."""
     binds = {"user_id": db.user_id, "chunk_nos": list(chunk_nos)}
-    return Sample(**(await db.execute(sql.statement("health_sample"), binds)).one()._mapping)
+    return dict((await db.execute(sql.statement("repair_sample"), binds)).one()._mapping)
 
 
 def _texts(user_id: str) -> sa.Select[Any]:

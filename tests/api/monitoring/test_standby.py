@@ -205,7 +205,7 @@ async def _metrics(pair: replication.Pair, process: Process) -> str:
 
 
 async def test_a_version_that_the_primary_no_longer_has_is_forgotten(process: Process) -> None:
-    process.services.db.reads.seen.note("ada", 10**9)
+    process.services.db.reads.seen["ada"] = 10**9
     first, second = await process.search("mortar"), await process.search("mortar")
     assert first.headers[HEADER] == second.headers[HEADER]
     assert process.counts == {"primary/older": 1, "standby/preferred": 1}
@@ -265,7 +265,7 @@ async def test_searches_with_a_key_are_answered_while_the_primary_is_away(pair, 
         assert (await process.client.get("/api/rag/stats")).status_code == 200
         behind = await process.search("mortar", **{HEADER: str(version + 1)})
         assert (behind.status_code, behind.json()["code"]) == (503, "standby_behind")
-        process.services.db.reads.seen.note("ada", version + 1)
+        process.services.db.reads.seen["ada"] = version + 1
         assert "mortar.md" in await process.uris("mortar")
         write = await process.client.post("/api/rag/documents", json={"content": "Not stored."})
         assert (write.status_code, write.json()["code"]) == (503, "database_unavailable")
