@@ -12,7 +12,7 @@ from alembic.config import Config
 from alembic.util import CommandError
 from sqlalchemy.engine import Connection
 
-from app.store.maintenance import migration
+from app.store.maintenance import migration, revisions
 from app.store.schema import tables
 
 
@@ -39,6 +39,7 @@ def configure(connection: Connection) -> None:
 async def run_as_owner() -> None:
     """Run the command of the command line on a connection of the database's owner."""
     from app import config, runtime  # only in a checkout: the service, which is above this file, passes a connection
+    from app.cli import ownership
     from app.runtime import models
 
     settings = config.load()
@@ -59,8 +60,8 @@ async def run_as_owner() -> None:
         run_on(connection)
         return ""
 
-    async with runtime.open_owner_dsn(settings) as dsn:
-        if await migration.on_connection(dsn, run) == migration.head():
+    async with ownership.open_dsn(settings) as dsn:
+        if await migration.on_connection(dsn, run) == revisions.head():
             await runtime.queue_linking(settings, dsn)
 
 

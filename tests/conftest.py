@@ -22,9 +22,10 @@ from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
 from app.config import usable_cores
-from app.pipelines.documents import documents
+from app.pipelines.documents import documents, ingest
 from app.pipelines.running.services import Services
 from app.providers.base import Embedder
+from app.shapes import Upload
 from app.store.connection import transactions
 from app.store.embedded import postgres
 from app.store.maintenance import migration
@@ -183,12 +184,13 @@ async def demo_template(
     new_database: Callable[..., Awaitable[DatabaseAddress]], wide_template: str, offline_embedder: Embedder
 ) -> str:
     """The name of a database with what `stepwell demo` stores."""
-    from app.cli import options
     from app.cli.serving import demo  # imported here because it takes two seconds
 
     address = await new_database(wide_template)
     opened = transactions.connect(address.service_dsn, pool_size=4, pool_wait_s=30.0)
-    await demo.ingest_samples(Services(opened, offline_embedder), options.LOCAL)
+    uploads = [Upload(one["content"], uri=one["uri"], metadata=one["metadata"]) for one in demo.sample_documents()]
+    services = Services(opened, offline_embedder)
+    assert [outcome.error async for outcome in ingest.many(uploads, "local", services)] == [None] * len(uploads)
     await opened.close()
     return address.name
 

@@ -139,7 +139,6 @@ def test_private_modules_of_other_packages_are_imported_in_one_module_each() -> 
     assert importing == {
         "fastapi": {"app/api/bodies/received_requests.py"},
         "ftfy": {"app/text/words/cleaning.py"},
-        "typer": {"app/cli/query_command.py"},
         "uvicorn": {"app/api/edge/connections.py"},
     }
 

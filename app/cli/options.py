@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.cells import cell_len
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 from rich.text import Text
 
+from app.cli import terminal
 from app.errors import BadRequest, StepwellError
 
 if TYPE_CHECKING:  # a command by way of a service needs neither settings nor an event loop
@@ -46,7 +46,10 @@ Reranking = Annotated[
 ]
 Mmr = Annotated[bool, typer.Option("--mmr/--no-mmr", help="Diversify the top hits by maximal marginal relevance.")]
 Collapse = Annotated[
-    bool, typer.Option("--collapse/--no-collapse", help="Show one of several passages with nearly the same text.")
+    bool,
+    typer.Option(
+        "--collapse/--no-collapse", help="Show only the best one of several passages with nearly the same text."
+    ),
 ]
 Hierarchy = Annotated[bool, typer.Option("--hierarchy/--no-hierarchy", help="Use the entities that the query names.")]
 HierarchyAlpha = Annotated[
@@ -69,9 +72,6 @@ DataDir = Annotated[
     ),
 ]
 User = Annotated[str, typer.Option("--user", help="The user who owns the documents.")]
-Snippets = Annotated[
-    bool, typer.Option("--snippets", help="Show the sentences of each passage that match best, not its beginning.")
-]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 LOCAL = "local"
 USAGE = frozenset({400, 413, 422})
@@ -80,8 +80,7 @@ PADDING, NARROWEST = 3, 12
 """Characters that a table's column takes beside its values, and the narrowest column whose values may wrap."""
 Result = TypeVar("Result")
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+out, err = terminal.console(), terminal.console(stderr=True)
 
 
 def settings(data_dir: Path | None = None, **overrides: Any) -> Settings:
@@ -103,8 +102,13 @@ def run(work: Coroutine[Any, Any, Result], *, loop: Callable[[], asyncio.Abstrac
         with asyncio.Runner(loop_factory=loop) as runner:
             return runner.run(work)
     except KeyboardInterrupt:
-        err.print("Interrupted.")
-        raise typer.Exit(130) from None
+        raise interrupted() from None
+
+
+def interrupted() -> typer.Exit:
+    """Says that the command was interrupted; returns what ends it with status 130."""
+    err.print("Interrupted.")
+    return typer.Exit(130)
 
 
 def checked_user(user: str) -> str:
@@ -113,18 +117,6 @@ def checked_user(user: str) -> str:
 
     keys.check_user(user)
     return user
-
-
-def checked_query(query: str) -> str:
-    """Returns a query of at most MAX_QUERY characters unchanged. Raises BadRequest for a longer one."""
-    from app.shapes import limits
-    from app.text.queries import analysis
-
-    if analysis.length(query) > limits.MAX_QUERY:
-        raise BadRequest(
-            f"The query has more than {limits.MAX_QUERY:,} characters, with its ligatures written out.", field="query"
-        )
-    return query
 
 
 def check_target(path: Path | None, *, option: str) -> None:
@@ -151,12 +143,6 @@ def write_text(path: Path, text: str, *, option: str) -> None:
 def absolute_path(named: str) -> str:
     """The absolute path of a file that is named as in a shell: relative to the working folder, or with `~`."""
     return os.path.abspath(os.path.expanduser(named))
-
-
-def check_rerank(rerank: str | None, chosen: Settings) -> None:
-    """Raises BadRequest where reranking by a provider is requested and none is configured."""
-    if rerank == Rerank.provider and chosen.reranker == "cosine":
-        raise BadRequest("No reranker is configured: set STEPWELL_RERANKER to cohere, jina or tei.", field="rerank")
 
 
 def unused_llm_key(chosen: Settings) -> tuple[str, str] | None:

@@ -7,7 +7,6 @@ neither the database driver nor the model's runtime, which take seconds to impor
 from __future__ import annotations
 
 import importlib
-import json
 import sys
 from typing import Any, NamedTuple, NoReturn
 
@@ -15,7 +14,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from app import __version__, errors
-from app.cli import imports
 
 
 class LazyCommand(NamedTuple):
@@ -74,6 +72,20 @@ COMMANDS = {
     "worker": LazyCommand("serving.worker:worker", "Run background jobs in a process of their own."),
     "entities": LazyCommand("documents.entities:app", "Import, list and show entities."),
 }
+
+
+class QueryCommand(TyperCommand):
+    """A command with a query argument; the error for an unknown option shows how to send a query that begins with -."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parses as usual. Raises TyperException, with the hint where no option is similar to an unknown one."""
+        try:
+            return super().parse_args(ctx, args)
+        except typer.TyperException as error:
+            if getattr(error, "possibilities", ("none",)):
+                raise
+            error.message += f". A query that begins with - follows --: {ctx.command_path} -- '-word'"
+            raise
 
 
 class LazyGroup(TyperGroup):
@@ -139,9 +151,7 @@ def _options(arguments: list[str]) -> list[str]:
 
 def _failures(error: Exception) -> list[Failure] | None:
     """What is wrong with arguments or settings; None for other errors."""
-    from app.cli.query_command import ClickException
-
-    if isinstance(error, ClickException):
+    if isinstance(error, typer.TyperException):
         return [Failure("usage", error.format_message())]
     from pydantic import ValidationError
 
@@ -159,8 +169,10 @@ def _end(status: int, failures: list[Failure], *, as_json: bool) -> NoReturn:
     """Prints why a command failed, and ends it."""
     first = failures[0]
     if as_json:
+        from app.cli import terminal
+
         detail = " ".join(one.detail for one in failures)
-        typer.echo(json.dumps({"error": {"code": first.code, "detail": detail, "field": first.field}}))
+        terminal.write_json({"error": {"code": first.code, "detail": detail, "field": first.field}})
     elif first.code == "interrupted":
         typer.echo(first.detail, err=True)
     else:
@@ -170,12 +182,9 @@ def _end(status: int, failures: list[Failure], *, as_json: bool) -> NoReturn:
 
 
 def _imported(name: str) -> Any:
-    from app.cli.query_command import QueryCommand
-
     command = COMMANDS[name]
     module, _, attribute = command.place.partition(":")
-    with imports.without_collection():
-        found = getattr(importlib.import_module(f"app.cli.{module}"), attribute)
+    found = getattr(importlib.import_module(f"app.cli.{module}"), attribute)
     if isinstance(found, typer.Typer):
         return typer.main.get_group(found)
     alone = typer.Typer(add_completion=False)
@@ -184,9 +193,10 @@ def _imported(name: str) -> Any:
 
 
 def _print_error(failure: Failure) -> None:
-    from rich.console import Console
     from rich.markup import escape
+
+    from app.cli import terminal
 
     named = f"{failure.field}: {failure.detail}" if failure.code == "invalid_settings" else failure.detail
     field = f" ({failure.field})" if failure.field and failure.code != "invalid_settings" else ""
-    Console(stderr=True, highlight=False).print(f"[red]Error:[/] {escape(named + field)}")
+    terminal.console(stderr=True).print(f"[red]Error:[/] {escape(named + field)}")

@@ -337,11 +337,11 @@ async def _delete_others(uris: set[str], user_id: str, services: Services) -> No
 
 
 async def answer(
-    text: str, strategy: Strategy, user_id: str, services: Services, *, filters: Filters | None = None
+    text: str, strategy: Strategy, user_id: str, services: Services, *, filters: Filters | None = None, **changed: Any
 ) -> Answer:
-    """Asks one question with the strategy's pipeline."""
+    """Asks one question with the strategy's pipeline; `changed` are other values of fields of its request."""
     run = multihop.run if strategy.mode == "multihop" else search.run
-    return await run(strategy.query(text, filters or Filters()), user_id, services)
+    return await run(strategy.query(text, filters or Filters()).changed(**changed), user_id, services)
 
 
 def ranked(found: Answer) -> list[str]:

@@ -49,6 +49,7 @@ class ParseLimits:
         wall_s: Time for which the service waits for documents of the file.
         text_bytes: Size of all documents as JSON.
         request_s: Time for which the service waits for the documents of all files of a request.
+        documents: Documents that a file of a request may hold, such as rows of a table.
     """
 
     memory_bytes: int = 512_000_000
@@ -56,6 +57,7 @@ class ParseLimits:
     wall_s: float = 90.0
     text_bytes: int = 200_000_000
     request_s: float = 300.0
+    documents: int = 1_000
 
 
 @dataclass(slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import stamina
@@ -29,7 +29,7 @@ from app.store.connection import transactions
 from app.store.connection.standby import Standby
 from app.store.connection.transactions import Database, ServerHooks, TimeLimits
 from app.store.embedded import postgres
-from app.store.maintenance import health, migration, roles
+from app.store.maintenance import health, migration
 from app.text.words import languages
 
 PROVIDER_GRACE_S = 0.25
@@ -40,8 +40,6 @@ OVERLAP_SHARE = 0.15
 """Overlap of neighbouring chunks of a section, as a share of the target size of a chunk."""
 MOST_RECOGNITION_THREADS = 4
 """Threads beyond which recognising a page hardly gets faster."""
-OWNER_STATEMENT_MS = 3_600_000
-"""Statement timeout of administrative commands: deleting a large user takes minutes."""
 
 
 @asynccontextmanager
@@ -60,7 +58,7 @@ async def open_services(
     """
     async with AsyncExitStack() as stack:
         database, owner = await stack.enter_async_context(_open_databases(settings, pool_size))
-        with _naming_server(settings.database_url, "DATABASE_URL"):
+        with health.naming_server(_plain(settings.database_url), "DATABASE_URL"):
             await _checked(database, settings)
         users = await _to_link_again(owner) if owner is not None else []
         await open_reads(settings, database, pool_size, stack)
@@ -113,7 +111,7 @@ async def open_database(
 ) -> AsyncIterator[Database]:
     """Opens the database as the service's role; the embedded server is started, migrated and supervised."""
     async with _open_databases(settings, pool_size, limits) as (database, _owner):
-        with _naming_server(settings.database_url, "DATABASE_URL"):
+        with health.naming_server(_plain(settings.database_url), "DATABASE_URL"):
             yield database
 
 
@@ -129,7 +127,7 @@ async def _open_databases(
             dsn = settings.database_url.get_secret_value()
         else:
             server = await stack.enter_async_context(postgres.EmbeddedPostgres(locations.data_dir(settings)))
-            await _upgraded(settings, server.owner_dsn)
+            await upgrade(settings, server.owner_dsn)
             dsn = server.service_dsn
             hooks = ServerHooks(server.ensure_running, functools.partial(health.is_full, locations.data_dir(settings)))
             restart_only = ServerHooks(server.ensure_running)
@@ -159,40 +157,9 @@ def _connect(
     return transactions.connect(dsn, pool_size=pool_size or settings.pool_size, limits=limits, hooks=hooks)
 
 
-@asynccontextmanager
-async def open_owner(settings: Settings) -> AsyncIterator[Database]:
-    """Opens the database as its owner and checks its revision; the embedded server is started and migrated.
-
-    Raises BadRequest where the role is not the owner, SchemaMismatch, DatabaseUnavailable, EmbeddedServerError.
-    """
-    async with open_owner_dsn(settings) as dsn:
-        if settings.database_url is None and settings.migration_url is None:
-            await _upgraded(settings, dsn)
-        limits = TimeLimits(write_ms=OWNER_STATEMENT_MS)
-        owner = transactions.connect(dsn, pool_size=1, limits=limits)
-        try:
-            await roles.check_owner(owner)
-            await migration.check_revision(owner)
-            yield owner
-        finally:
-            await owner.close()
-
-
-@asynccontextmanager
-async def open_owner_dsn(settings: Settings) -> AsyncIterator[str]:
-    """Returns the owner's address: STEPWELL_MIGRATION_URL, else DATABASE_URL, else that of the embedded server."""
-    if settings.database_url is None and settings.migration_url is None:
-        async with postgres.EmbeddedPostgres(locations.data_dir(settings)) as server:
-            yield server.owner_dsn
-    else:
-        chosen = settings.migration_url or settings.database_url
-        with _naming_server(chosen, "STEPWELL_MIGRATION_URL" if settings.migration_url else "DATABASE_URL"):
-            yield chosen.get_secret_value() if chosen else ""
-
-
 async def migrate(settings: Settings, owner_dsn: str) -> str:
     """Upgrades the schema, queues jobs that link texts again, and returns the revision."""
-    revision = await _upgraded(settings, owner_dsn)
+    revision = await upgrade(settings, owner_dsn)
     await queue_linking(settings, owner_dsn)
     return revision
 
@@ -206,7 +173,8 @@ async def queue_linking(settings: Settings, owner_dsn: str) -> None:
         await owner.close()
 
 
-async def _upgraded(settings: Settings, owner_dsn: str) -> str:
+async def upgrade(settings: Settings, owner_dsn: str) -> str:
+    """Upgrades the schema and returns the revision. Raises what `migration.upgrade` raises, and ConnectionLost."""
     model, dimension = models.embedding(settings)
     try:
         return await migration.upgrade(owner_dsn, model=model, dimension=dimension)
@@ -214,16 +182,8 @@ async def _upgraded(settings: Settings, owner_dsn: str) -> str:
         raise errors.ConnectionLost("The database cannot be reached; try again shortly.") from error
 
 
-@contextmanager
-def _naming_server(url: SecretStr | None, variable: str) -> Iterator[None]:
-    """Adds the server's host and port, and the variable that sets them, to the message of DatabaseUnavailable."""
-    try:
-        yield
-    except errors.DatabaseUnavailable as error:
-        if url is None:
-            raise
-        server = health.address(url.get_secret_value())
-        raise type(error)(f"{error.message} {variable} names the server {server}.") from error
+def _plain(url: SecretStr | None) -> str | None:
+    return None if url is None else url.get_secret_value()
 
 
 def chunking_options(settings: Settings) -> ChunkingOptions:

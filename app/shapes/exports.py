@@ -28,6 +28,7 @@ from app.shapes.kinds import (
     JobStatus,
     Json,
     KeptOutBy,
+    LeftOutReason,
     MatchedBy,
     MatchKind,
     MentionKind,
@@ -41,7 +42,7 @@ from app.shapes.kinds import (
     Vector,
     VectorPlan,
 )
-from app.shapes.left_out import LeftOut, LeftOutReason
+from app.shapes.left_out import LeftOut
 from app.shapes.links import ChunkName, LinkedChunk, LinkScope, LinkSource, SourceIdentifier
 from app.shapes.matches import Boost, EntityMatch, HitGuidance, Link
 from app.shapes.reading import (

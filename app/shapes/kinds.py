@@ -156,6 +156,13 @@ KeptOutBy = TypeAliasType(
         ),
     ],
 )
+LeftOutReason = TypeAliasType(
+    "LeftOutReason",
+    Annotated[
+        Literal["hidden", "ignored", "vendored", "generated", "database", "link", "binary", "empty", "too_large"],
+        Meaning("Why a file of a folder or an archive, or a folder with all that it contains, is left out."),
+    ],
+)
 ListMerge = TypeAliasType(
     "ListMerge",
     Annotated[

@@ -1,16 +1,14 @@
-"""Defines why files of a folder are left out, and counts them by reason with examples."""
+"""Counts the files of a folder that are left out, by reason with examples."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any
 
-LeftOutReason = Literal[
-    "hidden", "ignored", "vendored", "generated", "database", "link", "binary", "empty", "too_large"
-]
-"""Why a file, or a folder with all that it contains, is left out (docs/documents.md)."""
-REASONS: tuple[LeftOutReason, ...] = get_args(LeftOutReason)
+from app.shapes.kinds import LeftOutReason, values
+
+REASONS: tuple[LeftOutReason, ...] = values(LeftOutReason)
 EXAMPLES = 3
 """Paths that are kept for each reason."""
 

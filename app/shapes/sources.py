@@ -105,10 +105,14 @@ class KnownFile:
 
 @dataclass(frozen=True, slots=True)
 class SourceRoots:
-    """Folders that sources may be added from; with `per_user` only from the subfolder with the name of the user."""
+    """Folders that sources may be added from; with `per_user` only from the subfolder with the name of the user.
+
+    `anywhere`: from any folder of the machine, for those who own it.
+    """
 
     folders: tuple[Path, ...] = ()
     per_user: bool = False
+    anywhere: bool = False
 
     def of(self, user_id: str) -> list[Path]:
         """The folders that a user may add sources from. Raises `folder_not_allowed` if there are none."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -88,8 +87,7 @@ async def ask(strategy: Strategy, given: Material, order: Order, services: Servi
     """Asks the stored documents with a strategy."""
 
     async def answer(question: str, _vector: list[float]) -> list[str]:
-        query = dataclasses.replace(strategy.query(question, USER, services), limit=order.limit)
-        return runner.ranked(await runner.answer(query, strategy, services))
+        return runner.ranked(await runner.answer(question, strategy, USER, services, limit=order.limit))
 
     asked = await measure.ask_all(answer, given.questions, given.question_vectors, order)
     size = await postgres.size(order.dsn)

@@ -93,8 +93,7 @@ def _asked(folder: Path, loaded: EvaluationSet, foreign: Sequence[str]) -> Itera
 async def _question(asked: Asked, strategy: Strategy, tenant: Tenant, services: Services) -> Question | None:
     """What a question finds; None if it finds nothing, or nothing is known of its hits."""
     kind, text, grades = asked
-    query = replace(strategy.query(text, tenant.user_id, services), explain=True)
-    answer = await runner.answer(query, strategy, services)
+    answer = await runner.answer(text, strategy, tenant.user_id, services, explain=True)
     known = (answer.explain or {}).get("relevance")
     hits = answer.hits[:ASSESSED_HITS]
     if not hits or known is None:

@@ -18,9 +18,10 @@ from app.evaluation import metrics
 from app.pipelines.documents import batches, file_reading
 from app.pipelines.documents.file_reading import NamedFile
 from app.pipelines.linking import mention_refresh
+from app.pipelines.requests.search_request import SearchRequest
 from app.pipelines.running.services import Services
 from app.pipelines.search import search
-from app.shapes import Hit, Query, Upload, limits
+from app.shapes import Hit, Upload, limits
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -28,6 +29,7 @@ USER = "repository"
 FOLDERS = (
     *("app/ranking", "app/text", "app/shapes", "app/parsing", "app/pipelines/search", "app/pipelines/multihop"),
     *(
+        "app/pipelines/requests",
         "app/pipelines/running",
         "app/pipelines/documents",
         "app/store/documents",
@@ -141,8 +143,8 @@ async def _uploads(corpus: Corpus, services: Services, *, as_prose: bool) -> lis
 
 
 async def _hits(asked: Asked, services: Services) -> tuple[Hit, ...]:
-    query = Query(USER, asked.text, limit=limits.MAX_HITS, candidates=services.candidates, guidance=services.guidance)
-    return (await search.run(query, services)).hits
+    query = SearchRequest(query=asked.text, limit=limits.MAX_HITS, collapse="off")
+    return (await search.run(query, USER, services)).hits
 
 
 def _figures(kind: str, hits: dict[Asked, tuple[Hit, ...]]) -> KindFigures:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from app import config, runtime
+from app.cli import ownership
 from app.pipelines.maintenance import keys
 from app.pipelines.running.services import Services
 from benchmarks.speed import benchmark, corpus, passages, vectors
@@ -27,7 +28,7 @@ async def run(order: dict[str, Any]) -> dict[str, Any]:
     """Builds the corpus; returns distinct questions, and keys of the user with the corpus and of another one."""
     chunks, data_dir, texts = order["chunks"], Path(order["data_dir"]), passages.load(None)
     settings = config.load(data_dir=data_dir, log_level="error")
-    async with runtime.open_services(settings) as services, runtime.open_owner_dsn(settings) as owner_dsn:
+    async with runtime.open_services(settings) as services, ownership.open_dsn(settings) as owner_dsn:
         async with owning(owner_dsn) as owner:
             await benchmark.ensure_corpus(Parameters(chunks, QUESTIONS, texts), owner, services, data_dir)
             nowhere = vectors.unit(np.ones((1, services.embedder.model.dimension)))

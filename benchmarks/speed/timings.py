@@ -15,10 +15,11 @@ import numpy as np
 import sqlalchemy as sa
 
 from app.evaluation import metrics
+from app.pipelines.requests.search_request import Ranking, SearchRequest
 from app.pipelines.running.services import Services
 from app.pipelines.search import search, understanding
 from app.providers.base import Embedder, EmbeddingModel
-from app.shapes import Filters, HybridRequest, HybridResult, Query, Vector, Weights
+from app.shapes import Filters, HybridRequest, HybridResult, Vector, Weights
 from app.store.connection.transactions import Database
 from app.store.search import recall
 from app.text.queries import analysis
@@ -132,8 +133,9 @@ class Target:
         text = " ".join(question.words)
         embedder = FixedEmbedder({analysis.parse(text).text: question.vector}, self.model)
         start = time.perf_counter()
-        query = Query(USER, text, limit=LIMIT, rerank="cosine" if ordered else "none", mmr=ordered)
-        await search.run(query, Services(self.db, embedder))
+        ranking = Ranking(rerank="cosine" if ordered else "none", mmr=ordered)
+        query = SearchRequest(query=text, limit=LIMIT, collapse="off", ranking=ranking)
+        await search.run(query, USER, Services(self.db, embedder))
         return _since(start)
 
 

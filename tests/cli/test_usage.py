@@ -91,12 +91,6 @@ def test_a_query_after_two_dashes_may_begin_with_a_minus(stepwell: Stepwell) -> 
     assert stepwell("search", "--", "-cement lime").code == 0
 
 
-def test_a_provider_that_is_not_configured_is_an_error_that_names_the_setting(stepwell: Stepwell) -> None:
-    ran = stepwell("search", "lime", "--rerank", "provider")
-    assert ran.code == 2
-    assert "STEPWELL_RERANKER" in ran.err
-
-
 @pytest.mark.parametrize("command", ["search", "multihop"])
 def test_a_wrong_filter_is_an_error_that_names_its_place_and_the_fix(stepwell: Stepwell, command: str) -> None:
     ran = stepwell(command, "lime", "--filters", '{"metadata": {"year": {"$gt": 3}}}')
@@ -106,7 +100,7 @@ def test_a_wrong_filter_is_an_error_that_names_its_place_and_the_fix(stepwell: S
     assert "is not valid JSON" in _plain(stepwell(command, "lime", "--filters", "team=tide").err)
     for recency in ('{"weight": 7}', "never"):
         ran = stepwell(command, "lime", "--recency", recency)
-        assert (ran.code, "(recency" in _plain(ran.err)) == (2, True)
+        assert (ran.code, "recency" in _plain(ran.err)) == (2, True)
 
 
 def test_an_unknown_variable_is_reported_with_the_nearest_setting(

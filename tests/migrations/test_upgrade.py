@@ -28,11 +28,11 @@ from app.shapes import (
 from app.store.connection import transactions
 from app.store.embedded import embedded_programs
 from app.store.filters import filters
-from app.store.maintenance import migration, reembedding
+from app.store.maintenance import migration, reembedding, revisions
 from app.store.search import recall
 
 MODEL, DIMENSION = "fake", 64
-REVISIONS = [script.revision for script in ScriptDirectory(str(migration.scripts())).walk_revisions()][::-1]
+REVISIONS = [script.revision for script in ScriptDirectory(str(revisions.scripts())).walk_revisions()][::-1]
 SIXTY = (0.6, 0.8, *[0.0] * (DIMENSION - 2))
 
 
@@ -60,7 +60,7 @@ def _schema(address: Any) -> str:
 
 async def test_the_baseline_equals_the_schema_that_the_revisions_before_it_made(new_database, populated) -> None:
     empty = await new_database()
-    assert await _upgrade(empty, migration.BASELINE) == migration.BASELINE == REVISIONS[0]
+    assert await _upgrade(empty, revisions.BASELINE) == revisions.BASELINE == REVISIONS[0]
     assert _schema(empty) == _schema(populated)
 
 
@@ -85,7 +85,7 @@ async def test_an_upgraded_database_is_accepted_and_searched(populated) -> None:
     try:
         matches = [tuple(row) for row in await owner.fetch(MATCHES)]
         assert {(user, kind) for user, kind, _ in matches} >= {("ana", "howto"), ("ana", "products"), ("bob", None)}
-        assert await _upgrade(populated) == migration.head()
+        assert await _upgrade(populated) == revisions.head()
         await migration.check(database, model=MODEL, dimension=DIMENSION)
         for user in ("ana", "bob"):
             assert await _found(database, user) == sum(count for of, _, count in matches if of == user)

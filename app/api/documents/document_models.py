@@ -13,7 +13,7 @@ from app import errors
 from app.api.contract.responses import Response, ShownUri
 from app.pipelines.requests import wire
 from app.shapes import Upload, limits
-from app.shapes.kinds import CalibrationBasis, StoreStatus
+from app.shapes.kinds import CalibrationBasis, LeftOutReason, StoreStatus
 from app.text.structure import plain_json
 
 MAX_DOCUMENTS = 500
@@ -110,8 +110,9 @@ class FileFields(wire.WireModel):
 class DocumentForm(FileFields):
     """The text fields of a form with files."""
 
-    uri: Uri | None = Field(
-        None, description="URI of the one file; by default its name, or its relative path if one is sent."
+    uri: list[Uri] | None = Field(
+        None,
+        description="URI of each file, in their order; by default its name, or its relative path if one is sent.",
     )
 
     @classmethod
@@ -143,10 +144,14 @@ class PageInput(FileFields):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RefusedItem:
-    """A document of a list or a form that cannot be stored, and its URI if it has one."""
+    """A document of a list or a form that cannot be stored, and its URI if it has one.
+
+    `left_out`: why a file of an archive is left out rather than refused.
+    """
 
     error: errors.StepwellError
     uri: str | None = None
+    left_out: LeftOutReason | None = None
 
 
 class DocumentResult(Response):
@@ -172,12 +177,17 @@ class DocumentFailure(BaseModel):
     field: str | None = Field(description="Path of the wrong field in the document; null if no field is wrong.")
     code: str = Field(description="Stable code of the error.")
     detail: str = Field(description="What is wrong and how to fix it.")
+    left_out: LeftOutReason | None = Field(
+        description="Why a file of an archive is left out, as in a folder; null if it is refused."
+    )
 
     @classmethod
     def of(cls, index: int, refused: RefusedItem) -> Self:
         """The response model of a refused item."""
-        error = refused.error
-        return cls(index=index, uri=refused.uri, field=error.field, code=error.code, detail=error.message)
+        error, left_out = refused.error, refused.left_out
+        return cls(
+            index=index, uri=refused.uri, field=error.field, code=error.code, detail=error.message, left_out=left_out
+        )
 
 
 class DocumentResultList(BaseModel):

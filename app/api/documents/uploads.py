@@ -32,10 +32,8 @@ from app.shapes import Upload
 from app.text.words import cleaning
 
 MAX_FILES = 100
-MAX_FIELDS = 16
+MAX_FIELDS = MAX_FILES + 16
 FORM = "multipart/form-data"
-MAX_FILE_DOCUMENTS = 1_000
-"""Documents that one file of a form may hold, such as rows of a table."""
 SCHEMA: dict[str, Any] = {
     "schema": {
         "type": "object",
@@ -112,8 +110,9 @@ async def _received(request: Request, stack: AsyncExitStack) -> FormData:
 
 
 async def _documents(files: Sequence[UploadFile], form: _Form) -> AsyncIterator[Item]:
-    for index, file in enumerate(files):
-        for item in await _items(file, form):
+    uris: Sequence[str | None] = form.fields.uri or [None] * len(files)
+    for index, (file, uri) in enumerate(zip(files, uris, strict=True)):
+        for item in await _items(file, uri, form):
             yield index, item
 
 
@@ -128,6 +127,7 @@ def _files(form: FormData) -> list[UploadFile]:
 def _fields(form: FormData, files: int) -> DocumentForm:
     """The form's text fields. Raises BadRequest, RequestValidationError."""
     values: dict[str, object] = {}
+    uris: list[object] = []
     for name, value in form.multi_items():
         if name == "files":
             continue
@@ -136,10 +136,16 @@ def _fields(form: FormData, files: int) -> DocumentForm:
             raise errors.BadRequest(f"Unknown form field. {_FIELDS}", field=field)
         if name in values or not isinstance(value, str):
             raise errors.BadRequest("Send this form field once, as text.", field=field)
-        values[name] = value
-    for name in ("uri", "title"):
-        if name in values and files > 1:
-            raise errors.BadRequest("Send this form field with one file only.", field=name)
+        if name == "uri":
+            uris.append(value)
+        else:
+            values[name] = value
+    if "title" in values and files > 1:
+        raise errors.BadRequest("Send this form field with one file only.", field="title")
+    if uris:
+        if len(uris) != files:
+            raise errors.BadRequest("Send this form field once for each file.", field="uri")
+        values["uri"] = uris
     return _validated(values)
 
 
@@ -163,15 +169,14 @@ def _metadata(text: str) -> object:
         raise RequestValidationError([{**e, "loc": ("body", "metadata", *e["loc"][1:])} for e in located]) from error
 
 
-async def _items(file: UploadFile, form: _Form) -> list[Upload | RefusedItem]:
+async def _items(file: UploadFile, uri: str | None, form: _Form) -> list[Upload | RefusedItem]:
     """The documents of a file, unless it cannot be read or an earlier file has its uri."""
-    uri = form.fields.uri
     try:
         path = relative_path(file.filename or "")
         uri = uri or path
         if uri in form.seen:
             raise errors.BadRequest(
-                "An earlier file of this form has this name: send relative paths as file names, or one file a request.",
+                "An earlier file of this form has this name: send relative paths as file names, or the field `uri`.",
                 code="duplicate_uri",
             )
         if uri is not None:
@@ -198,16 +203,20 @@ async def read(file: NamedFile, reader: FileReader) -> list[Upload | UnreadMembe
     async with aclosing(stage_times.waiting("parsing", reader.uploads(file))) as uploads:
         async for upload in uploads:
             found.append(upload)
-            if len(found) > MAX_FILE_DOCUMENTS:
+            if len(found) > reader.most_documents:
                 raise errors.BadRequest(
-                    f"The file holds more than {MAX_FILE_DOCUMENTS:,} documents: split it, or use `stepwell ingest`."
+                    f"The file holds more than {reader.most_documents:,} documents: split it, or use `stepwell ingest` "
+                    "beside the database."
                 )
     return found
 
 
 def applied(found: Sequence[Upload | UnreadMember], fields: FileFields) -> list[Upload | RefusedItem]:
     """The documents of a file with the fields of the request, and why files of an archive cannot be read."""
-    return [fields.applied_to(one) if isinstance(one, Upload) else RefusedItem(one.error, one.uri) for one in found]
+    return [
+        fields.applied_to(one) if isinstance(one, Upload) else RefusedItem(one.error, one.uri, one.left_out)
+        for one in found
+    ]
 
 
 def relative_path(filename: str) -> str | None:

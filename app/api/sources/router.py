@@ -67,7 +67,7 @@ async def add(
     The folder must be below one of `STEPWELL_SOURCE_ROOTS`, else the response is 403. A folder that is a source with
     the same patterns gets the other options of the request.
     """
-    added = await sources.add(source.shape(), user_id, use)
+    added = await sources.add(source.shape(), user_id, use, confined=not use.source_roots.anywhere)
     response.headers["Location"] = f"/api/rag/jobs/{added.job_id}"
     if added.status != "added":
         response.status_code = 200

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from typing import Annotated
+from uuid import UUID
 
 import typer
 from rich.markup import escape
 
 from app import errors
-from app.cli import options
-from app.cli.backends import connecting
-from app.cli.backends.backend import Answer, Backend
-from app.cli.search import json_option
+from app.cli import connecting, json_option, options, terminal
+from app.cli.client import Answer, Client
 from app.shapes import uris
 
 app = typer.Typer(help="Documents: list, show, delete.", no_args_is_help=True)
@@ -23,16 +22,16 @@ IdOrUri = Annotated[str, typer.Argument(metavar="ID_OR_URI", help="A document's 
 @app.command("list")
 @connecting.connected
 def listed(
-    backend: Backend,
+    client: Client,
     query: Annotated[str | None, typer.Option("--query", help="Only those with these words in title and uri.")] = None,
     filters: json_option.FiltersJson = None,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="Maximum number of documents.")] = 50,
     as_json: options.AsJson = False,
 ) -> None:
     """List documents without their text, newest first."""
-    found = backend.documents({"query": query, "filters": json_option.filters(filters)}, limit)
+    found = client.list("/documents", "documents", limit=limit, query=query, filters=json_option.filters(filters))
     if as_json:
-        typer.echo(json.dumps(found))
+        terminal.write_json(found)
         return
     table = options.table("document", "chunks", "updated", ids=("document",))
     for document in found:
@@ -43,24 +42,24 @@ def listed(
 
 @app.command()
 @connecting.connected
-def show(backend: Backend, id_or_uri: IdOrUri, as_json: options.AsJson = False) -> None:
+def show(client: Client, id_or_uri: IdOrUri, as_json: options.AsJson = False) -> None:
     """Show a document with its metadata and its cleaned text."""
-    found = backend.document(id_or_uri)
+    found = find(client, id_or_uri)
     if as_json:
-        typer.echo(json.dumps(found))
+        terminal.write_json(found)
         return
     fields = ("document_id", "uri", "title", "language", "chunk_count", "created_at", "updated_at", "metadata")
     for name in fields:
         value = "–" if found[name] in (None, "") else found[name]
         value = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         options.out.print(f"[bold]{name}[/]: {escape(uris.shown(value) if name == 'uri' else value)}", soft_wrap=True)
-    typer.echo(f"\n{found['content']}")
+    terminal.write(f"\n{found['content']}")
 
 
 @app.command()
 @connecting.connected
 def delete(
-    backend: Backend,
+    client: Client,
     id_or_uri: Annotated[
         str | None, typer.Argument(metavar="[ID_OR_URI]", help="A document's id, uri or path.", show_default=False)
     ] = None,
@@ -75,19 +74,31 @@ def delete(
         selected = {"all": True} if every else {"filters": json_option.filters(filters) or {}}
         if every and filters is not None:
             raise errors.BadRequest("Use either --filters or --all.", field="--all")
-        _delete_selected(backend, selected, Asked(dry_run=dry_run, yes=yes, as_json=as_json))
+        _delete_selected(client, selected, Asked(dry_run=dry_run, yes=yes, as_json=as_json))
         return
     if filters is not None or every or dry_run:
         raise errors.BadRequest("Name one document, or use --filters or --all.", field="ID_OR_URI")
-    found = backend.document(id_or_uri)
+    found = find(client, id_or_uri)
     if not yes:
         named = found["title"] or uris.shown(found["uri"] or "") or found["document_id"]
-        typer.confirm(f"Delete {named}?", abort=True, err=True)
-    deleted = backend.delete_document(found["document_id"])
+        terminal.confirm(f"Delete {named}?")
+    deleted = client.delete(f"/documents/{found['document_id']}")
     if as_json:
-        typer.echo(json.dumps(deleted))
+        terminal.write_json(deleted)
     else:
         options.out.print(f"Deleted a document with {options.counted(deleted['chunks_deleted'], 'chunk')}.")
+
+
+def find(client: Client, id_or_uri: str) -> Answer:
+    """The document with this id, URI or path, which may be relative to the working folder. Raises NotFound."""
+    try:
+        return client.get(f"/documents/{UUID(id_or_uri)}")
+    except ValueError:
+        pass
+    for named in (id_or_uri, options.absolute_path(id_or_uri)):
+        if found := client.get("/documents", uri=named, limit=1)["documents"]:
+            return client.get(f"/documents/{found[0]['document_id']}")
+    raise errors.NotFound("There is no document with this id or uri.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +110,19 @@ class Asked:
     as_json: bool
 
 
-def _delete_selected(backend: Backend, selected: Answer, asked: Asked) -> None:
+def _delete_selected(client: Client, selected: Answer, asked: Asked) -> None:
     if asked.dry_run or not asked.yes:
-        counted = backend.delete_documents({**selected, "dry_run": True})
+        counted = client.post("/documents/delete", {**selected, "dry_run": True})
         if asked.dry_run:
-            typer.echo(json.dumps(counted) if asked.as_json else f"{_numbers(counted['matched'])} would be deleted.")
+            if asked.as_json:
+                terminal.write_json(counted)
+            else:
+                terminal.write(f"{_numbers(counted['matched'])} would be deleted.")
             return
-        typer.confirm(f"Delete {_numbers(counted['matched'])}?", abort=True, err=True)
-    done = backend.delete_documents(selected)
+        terminal.confirm(f"Delete {_numbers(counted['matched'])}?")
+    done = client.post("/documents/delete", selected)
     if asked.as_json:
-        typer.echo(json.dumps(done))
+        terminal.write_json(done)
         return
     deleted = {"documents": done["documents_deleted"], "chunks": done["chunks_deleted"]}
     options.out.print(f"Deleted {_numbers(deleted)}.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,9 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from app import errors
-from app.cli import options
-from app.cli.backends import connecting
-from app.cli.backends.backend import Answer, Backend
+from app.cli import connecting, options, terminal
+from app.cli.client import PAGE, Answer, Client
 from app.shapes import limits, uris
 
 app = typer.Typer(help="Entities: import, list, search, show.", no_args_is_help=True)
@@ -25,14 +23,17 @@ MOST_SHOWN = 10
 @app.command("import")
 @connecting.connected
 def bring(
-    backend: Backend,
+    client: Client,
     file: Annotated[Path, typer.Argument(help="JSON lines, one entity per line; - reads standard input.")],
     as_json: options.AsJson = False,
 ) -> None:
     """Add or replace entities by id, or by type and name, and link stored documents to them."""
-    answer = backend.import_entities(_bytes(file))
+    answer = client.send(
+        "POST", "/entities/bulk", content=_bytes(file), headers={"Content-Type": "application/x-ndjson"}
+    )
+    client.finish_jobs()
     if as_json:
-        typer.echo(json.dumps(answer))
+        terminal.write_json(answer)
     else:
         counts = ", ".join(f"{answer[name]} {name}" for name in ("added", "updated", "unchanged", "refused"))
         options.out.print(f"{counts}.")
@@ -47,16 +48,16 @@ def bring(
 @app.command("list")
 @connecting.connected
 def listed(
-    backend: Backend,
+    client: Client,
     q: Annotated[str | None, typer.Option("--q", help="Only names similar to this.")] = None,
     type: Annotated[str | None, typer.Option("--type", help="Only this type.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of entities.")] = 50,
     as_json: options.AsJson = False,
 ) -> None:
     """List entities by name, or by similarity to --q."""
-    found = backend.entities({"q": q, "type": type}, limit)
+    found = _found(client, q, type, limit)
     if as_json:
-        typer.echo(json.dumps(found))
+        terminal.write_json(found)
         return
     table = options.table("entity", "type", "role", "origin", ids=("entity",))
     for one in found:
@@ -68,16 +69,16 @@ def listed(
 @app.command()
 @connecting.connected
 def search(
-    backend: Backend,
+    client: Client,
     query: Annotated[str, typer.Argument(help="A name in any spelling, a role, or what is known about the entity.")],
     type: Annotated[str | None, typer.Option("--type", help="Only this type.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=limits.MAX_HITS, help="Maximum number of entities.")] = 10,
     as_json: options.AsJson = False,
 ) -> None:
     """Find entities by names and meaning, with their scores and what matched."""
-    answer = backend.search_entities({"query": query, "limit": limit, **({} if type is None else {"type": type})})
+    answer = client.post("/entities/search", {"query": query, "limit": limit, "type": type})
     if as_json:
-        typer.echo(json.dumps(answer))
+        terminal.write_json(answer)
         return
     table = options.table("score", "entity", "type", "matched by", ids=("entity",))
     for one in answer["entities"]:
@@ -89,15 +90,15 @@ def search(
 @app.command()
 @connecting.connected
 def show(
-    backend: Backend,
+    client: Client,
     name_or_id: Annotated[str, typer.Argument(help="A name in any spelling, or an id.")],
     as_json: options.AsJson = False,
 ) -> None:
     """Show an entity with the documents that are linked to it most strongly."""
-    entity = _resolved(name_or_id, backend)
-    documents = backend.entity_documents(entity["entity_id"], MOST_SHOWN)
+    entity = _resolved(name_or_id, client)
+    documents = client.list(f"/entities/{entity['entity_id']}/documents", "documents", limit=MOST_SHOWN)
     if as_json:
-        typer.echo(json.dumps({**entity, "documents": documents}))
+        terminal.write_json({**entity, "documents": documents})
         return
     _show(entity, documents)
 
@@ -128,12 +129,20 @@ def _show(entity: Answer, documents: Sequence[Answer]) -> None:
     options.out.print(table)
 
 
-def _resolved(name_or_id: str, backend: Backend) -> Answer:
+def _found(client: Client, q: str | None, type: str | None, limit: int) -> list[Answer]:
+    """Entities by name; with `q` one page of those with similar names."""
+    if q is None:
+        return client.list("/entities", "entities", limit=limit, type=type)
+    found: list[Answer] = client.get("/entities", q=q, type=type, limit=min(limit, PAGE))["entities"]
+    return found
+
+
+def _resolved(name_or_id: str, client: Client) -> Answer:
     """The entity with this id, else the one with a name like this. Raises NotFound, Conflict."""
     try:
-        return backend.entity(str(UUID(name_or_id)))
+        return client.get(f"/entities/{UUID(name_or_id)}")
     except ValueError:
-        found = backend.entities({"q": name_or_id}, MOST_SHOWN)
+        found = _found(client, name_or_id, None, MOST_SHOWN)
     if not found:
         raise errors.NotFound("No entity has this name or a similar one.")
     first = found[0]

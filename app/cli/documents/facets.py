@@ -8,17 +8,15 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from app.cli import options
-from app.cli.backends import connecting
-from app.cli.backends.backend import Backend
-from app.cli.search import json_option
+from app.cli import connecting, json_option, options, terminal
+from app.cli.client import Client
 
 MOST_VALUES = 100
 
 
 @connecting.connected
 def facets(
-    backend: Backend,
+    client: Client,
     key: Annotated[str | None, typer.Argument(help="Only this key.", show_default=False)] = None,
     prefix: Annotated[
         str | None, typer.Option(help="Beginning of the keys, or with a key of its values, in any case.")
@@ -28,10 +26,9 @@ def facets(
     as_json: options.AsJson = False,
 ) -> None:
     """List the keys of the documents' metadata with their types, values and numbers of documents."""
-    given = {"key": key, "prefix": prefix, "limit": limit, "filters": json_option.filters(filters)}
-    answer = backend.facets({name: value for name, value in given.items() if value is not None})
+    answer = client.get("/facets", key=key, prefix=prefix, limit=limit, filters=json_option.filters(filters))
     if as_json:
-        typer.echo(json.dumps(answer))
+        terminal.write_json(answer)
         return
     table = options.table("key", "documents", "types", "values")
     for one in answer["facets"]:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
-import typer
-
 from app import runtime
-from app.cli import options
+from app.cli import options, terminal
 from app.parsing import formats as known
 from app.parsing.formats import FORMATS, FileFormat
 
@@ -19,7 +15,7 @@ def formats(as_json: options.AsJson = False) -> None:
     """
     pictures = runtime.reads_pictures(options.settings(None))
     if as_json:
-        typer.echo(json.dumps([_as_json(one, pictures=pictures) for one in FORMATS]))
+        terminal.write_json([_as_json(one, pictures=pictures) for one in FORMATS])
         return
     table = options.table("format", "files", "what is read")
     for one in FORMATS:

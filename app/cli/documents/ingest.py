@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,11 +12,10 @@ from typing import Annotated
 
 import typer
 
-from app.cli import options
-from app.cli.backends import connecting
-from app.cli.backends.backend import Backend
-from app.cli.backends.ingesting import Files, ListedFile, Summary
-from app.cli.documents import ingest_report
+from app.cli import connecting, options, terminal
+from app.cli.client import Client
+from app.cli.documents import ingest_report, uploading
+from app.cli.documents.ingesting import Files, ListedFile, Summary
 from app.pipelines.documents import file_reading
 from app.pipelines.sources import folders
 
@@ -30,7 +28,7 @@ _ADDRESS = re.compile(r"https?://", re.I)
 
 @connecting.connected
 def ingest(
-    backend: Backend,
+    client: Client,
     paths: Annotated[
         list[str], typer.Argument(help="Files, folders of files, and addresses of pages, such as https://example.com/.")
     ],
@@ -38,7 +36,7 @@ def ingest(
         str | None, typer.Option(help="Column of tables, or field of JSON lines, that holds the text.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Store nothing: count files, formats, estimated chunks and minutes.")
+        bool, typer.Option("--dry-run", help="Store nothing: count files, formats and estimated chunks.")
     ] = False,
     report: Annotated[
         Path | None, typer.Option("--report", help="Write what was stored, refused and left out to this JSON file.")
@@ -50,20 +48,18 @@ def ingest(
     Of folders, every file is read that is text or has a supported format. Left out and counted are hidden files, what
     .gitignore files exclude, installed packages, build outputs, lock files, minified files, and the files of a Postgres
     server, such as those of the data folder. A page is fetched again only if its site says that it has changed.
-    With --url the files are sent to the service, which reads them.
+    With --url the files are sent to the service, which reads them, with their pictures if it reads those.
     """
     options.check_target(report, option="--report")
     local = [options.named_path(path) for path in paths if not _is_address(path)]
-    for path in local:
-        backend.path_of(path)
     summary = Summary()
-    listed = find(local, summary, pictures=backend.reads_pictures)
+    listed = find(local, summary, pictures=client.local is None or client.local.reads_pictures)
     files = Files(listed, text_field, [path for path in paths if _is_address(path)])
     if dry_run:
-        plan = ingest_report.planned(summary, files, backend)
+        plan = ingest_report.planned(summary, files)
         _finish(summary, plan, report, partial(ingest_report.show_plan, summary, plan), as_json=as_json)
         return
-    backend.ingest(files, summary)
+    uploading.run(files, summary, client)
     show = partial(ingest_report.show, summary)
     _finish(summary, summary.as_json(), report, show, as_json=as_json, written=summary.report())
 
@@ -81,7 +77,7 @@ def _finish(
     if report is not None:
         ingest_report.write(report, written or result)
     if as_json:
-        typer.echo(json.dumps(result))
+        terminal.write_json(result)
     else:
         show()
     if summary.failures:

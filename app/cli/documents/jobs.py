@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 from uuid import UUID
 
 import typer
 from rich.markup import escape
 
-from app.cli import options
-from app.cli.backends import connecting
-from app.cli.backends.backend import Answer, Backend
+from app.cli import connecting, options, terminal
+from app.cli.client import Answer, Client
 
 app = typer.Typer(help="Background jobs: list, show, cancel.", no_args_is_help=True)
 
@@ -31,14 +29,14 @@ JobKey = Annotated[
 @app.command("list")
 @connecting.connected
 def listed(
-    backend: Backend,
+    client: Client,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of jobs.")] = 50,
     as_json: options.AsJson = False,
 ) -> None:
     """List jobs, newest first."""
-    found = backend.jobs(limit)
+    found = client.list("/jobs", "jobs", limit=limit)
     if as_json:
-        typer.echo(json.dumps(found))
+        terminal.write_json(found)
         return
     table = options.table("job", "status", "progress", "created", ids=("job",))
     for job in found:
@@ -49,16 +47,16 @@ def listed(
 
 @app.command()
 @connecting.connected
-def show(backend: Backend, job_id: JobKey, as_json: options.AsJson = False) -> None:
+def show(client: Client, job_id: JobKey, as_json: options.AsJson = False) -> None:
     """Show a job with its progress and result."""
-    _show(backend.job(job_id), as_json=as_json)
+    _show(client.get(f"/jobs/{job_id}"), as_json=as_json)
 
 
 @app.command()
 @connecting.connected
-def cancel(backend: Backend, job_id: JobKey, as_json: options.AsJson = False) -> None:
+def cancel(client: Client, job_id: JobKey, as_json: options.AsJson = False) -> None:
     """Cancel a job that waits or runs."""
-    job = backend.cancel_job(job_id)
+    job = client.post(f"/jobs/{job_id}/cancel")
     if job["status"] != "cancelled":
         options.err.print(f"The job has ended: its status is {job['status']}.")
     _show(job, as_json=as_json)
@@ -66,7 +64,7 @@ def cancel(backend: Backend, job_id: JobKey, as_json: options.AsJson = False) ->
 
 def _show(job: Answer, *, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(job))
+        terminal.write_json(job)
         return
     for name, value in job.items():
         if name != "progress":

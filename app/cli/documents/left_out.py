@@ -8,7 +8,7 @@ from typing import Any
 from rich.markup import escape
 
 from app.cli import options
-from app.shapes.left_out import LeftOutReason
+from app.shapes.kinds import LeftOutReason
 
 LABELS: Mapping[LeftOutReason, str] = {
     "hidden": "hidden",

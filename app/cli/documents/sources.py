@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
+from uuid import UUID
 
 import typer
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 
 from app import errors
-from app.cli import options
-from app.cli.backends import connecting
-from app.cli.backends.backend import Answer, Backend
+from app.cli import connecting, options, terminal
+from app.cli.client import Answer, Client
 from app.cli.documents import left_out
 from app.cli.progress import Progress
+from app.shapes import uris
 
 app = typer.Typer(help="Sources: add, list, sync, remove.", no_args_is_help=True)
 EVERYTHING = "**/*"
+MAX_SOURCES = 1_000
 SourceKey = Annotated[str, typer.Argument(metavar="SOURCE", help="A source's id, name or folder.")]
 COUNTS = ("added", "replaced", "renamed", "removed", "unchanged", "failed")
 
@@ -28,7 +29,7 @@ COUNTS = ("added", "replaced", "renamed", "removed", "unchanged", "failed")
 @app.command()
 @connecting.connected
 def add(
-    backend: Backend,
+    client: Client,
     path: Annotated[
         Path,
         typer.Argument(help="A folder, or a file; with --url one of the service's machine.", parser=options.named_path),
@@ -49,11 +50,12 @@ def add(
     With --watch a service or a worker that runs keeps the source in step afterwards.
     """
     given = {"globs": glob or None, "text_field": text_field, "name": name}
-    request = {"path": backend.path_of(path), "watch": watch}
+    request = {"path": str(path if client.local is None else path.expanduser().resolve()), "watch": watch}
     with _progress() as progress:
-        added = backend.add_source(request | {key: one for key, one in given.items() if one is not None}, progress)
+        added = client.post("/sources", request | {key: one for key, one in given.items() if one is not None})
+        added["job"] = _followed(client, added, progress)
     if as_json:
-        typer.echo(json.dumps(added))
+        terminal.write_json(added)
     else:
         line = f"Source {added['name']} ({added['source_id']}): {added['path']}"
         options.out.print(escape(line), soft_wrap=True)
@@ -63,11 +65,11 @@ def add(
 
 @app.command("list")
 @connecting.connected
-def listed(backend: Backend, as_json: options.AsJson = False) -> None:
+def listed(client: Client, as_json: options.AsJson = False) -> None:
     """List sources, newest first."""
-    found = backend.sources()
+    found = client.list("/sources", "sources", limit=MAX_SOURCES)
     if as_json:
-        typer.echo(json.dumps(found))
+        terminal.write_json(found)
         return
     table = options.table("source", "files", "documents", "synced", ids=("source",))
     for one in found:
@@ -81,12 +83,12 @@ def listed(backend: Backend, as_json: options.AsJson = False) -> None:
 
 @app.command()
 @connecting.connected
-def sync(backend: Backend, source: SourceKey, as_json: options.AsJson = False) -> None:
+def sync(client: Client, source: SourceKey, as_json: options.AsJson = False) -> None:
     """Store, rename and remove what has changed in the folder of a source; may be interrupted and repeated."""
     with _progress() as progress:
-        job = _by_key(source, lambda key: backend.sync_source(key, progress))
+        job = _followed(client, client.post(f"{_place(client, source)}/sync"), progress)
     if as_json:
-        typer.echo(json.dumps(job))
+        terminal.write_json(job)
     else:
         _show(job)
     _exit(job)
@@ -95,34 +97,54 @@ def sync(backend: Backend, source: SourceKey, as_json: options.AsJson = False) -
 @app.command()
 @connecting.connected
 def remove(
-    backend: Backend,
+    client: Client,
     source: SourceKey,
     yes: Annotated[bool, typer.Option("--yes", help="Remove without confirmation.")] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Remove a source with its documents; the files stay."""
     if not yes:
-        found = _by_key(source, backend.source)
+        found = client.get(_place(client, source))
         named = f"{found['name']} ({found['path']})"
         documents = options.counted(found["documents"], "document")
-        typer.confirm(f"Remove the source {named} with {documents}?", abort=True, err=True)
-    removed = _by_key(source, backend.delete_source)
+        terminal.confirm(f"Remove the source {named} with {documents}?")
+    removed = client.delete(_place(client, source))
     if as_json:
-        typer.echo(json.dumps(removed))
+        terminal.write_json(removed)
     else:
         numbers = (options.counted(removed[f"{noun}s_deleted"], noun) for noun in ("document", "chunk", "vector"))
         options.out.print("Removed the source, {}, {} and {}.".format(*numbers))
 
 
-def _by_key(source: str, work: Callable[[str], Answer]) -> Answer:
-    """The result for the source with this id, name or folder, which may be relative to the working folder."""
+def _place(client: Client, source: str) -> str:
+    """The path of the source with this id, name or folder, which may be relative to the working folder.
+
+    Raises NotFound.
+    """
     try:
-        return work(source)
-    except errors.StepwellError as error:
-        folder = options.absolute_path(source)
-        if error.status != errors.NotFound.status or folder == source:
-            raise
-    return work(folder)
+        return f"/sources/{UUID(source)}"
+    except ValueError:
+        listed = client.list("/sources", "sources", limit=MAX_SOURCES)
+    path, absolute = uris.shown(source).rstrip("/"), options.absolute_path(source)
+    same: tuple[Callable[[Answer], bool], ...] = (
+        lambda one: one["name"] == source,
+        lambda one: one["name"].casefold() == source.casefold(),
+        lambda one: one["path"] == path,
+        lambda one: one["path"] == absolute,
+    )
+    found = next((ids for is_same in same if (ids := [one["source_id"] for one in listed if is_same(one)])), [])
+    if len(found) > 1:
+        raise errors.Conflict("Several sources have this name or folder: use the id of one.")
+    if not found:
+        raise errors.NotFound(f"No such source: {source}.")
+    return f"/sources/{found[0]}"
+
+
+def _followed(client: Client, queued: Answer, progress: Callable[[Answer], object]) -> Answer:
+    """The job of a source once it has ended, with what follows from it."""
+    ended = client.wait_for_job(queued["job_id"], progress)
+    client.finish_jobs()
+    return ended
 
 
 @contextmanager

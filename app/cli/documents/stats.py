@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import typer
 from rich.markup import escape
 
-from app.cli import options
-from app.cli.backends import connecting
-from app.cli.backends.backend import Backend
+from app.cli import connecting, options, terminal
+from app.cli.client import Client
 from app.shapes import uris
 
 
 @connecting.connected
-def stats(backend: Backend, as_json: options.AsJson = False) -> None:
+def stats(client: Client, as_json: options.AsJson = False) -> None:
     """Print the numbers of documents and chunks, the embedding model, and documents with equal texts."""
-    found = backend.stats()
+    found = client.get("/stats")
     if as_json:
-        typer.echo(json.dumps(found))
+        terminal.write_json(found)
         return
     for name, value in found.items():
         if not isinstance(value, list | dict):

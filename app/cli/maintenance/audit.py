@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from app.cli import options, owning
+from app.cli import options, ownership, terminal
 from app.pipelines.maintenance import audit as log
 from app.pipelines.maintenance.audit import KeyUse, Recorded
 from app.store.connection.transactions import Database
@@ -30,14 +30,17 @@ def audit(
 ) -> None:
     """Show deletions, key management and the daily use of each key, newest first."""
     if prune is not None:
-        gone = owning.run(data_dir, lambda db: log.prune(prune, db=db))
-        typer.echo(json.dumps(gone) if as_json else f"Deleted {gone['audit_log']} events, {gone['key_uses']} key uses.")
+        gone = ownership.run(data_dir, lambda db: log.prune(prune, db=db))
+        if as_json:
+            terminal.write_json(gone)
+        else:
+            terminal.write(f"Deleted {gone['audit_log']} events, {gone['key_uses']} key uses.")
         return
-    events, uses = owning.run(data_dir, lambda db: _read(db, user, limit))
+    events, uses = ownership.run(data_dir, lambda db: _read(db, user, limit))
     shown = [{"at": found.at, **dataclasses.asdict(found.event)} for found in events]
     used = [dataclasses.asdict(use) for use in uses]
     if as_json:
-        typer.echo(json.dumps({"events": shown, "key_uses": used}, default=lambda at: at.isoformat()))
+        terminal.write_json({"events": shown, "key_uses": used})
         return
     table = options.table("at", "user", "event", ids=("event",))
     for row in shown:

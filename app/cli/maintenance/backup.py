@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from app import config, runtime
-from app.cli import options
+from app import config
+from app.cli import options, ownership, terminal
 from app.config import Settings
 from app.pipelines.maintenance import backups
 from app.pipelines.maintenance.backups import Restored
-from app.runtime import models
 from app.store.maintenance import backups as storage
 from app.store.maintenance.backups import Access, Archive
 
@@ -31,7 +29,7 @@ def backup(
     """Write a backup of the whole database to FILE (mode 0600); the service may run. A failed backup leaves no file."""
     archive = options.run(_backup(options.settings(data_dir), file.absolute(), replace=replace))
     if as_json:
-        typer.echo(json.dumps({"file": str(file), **_as_json(archive)}))
+        terminal.write_json({"file": str(file), **_as_json(archive)})
     else:
         options.out.print(f"Wrote {file}: {_shown(archive)}.", soft_wrap=True, markup=False)
 
@@ -51,7 +49,7 @@ def restore(
     needs_password = restored.role_created and settings.database_url is not None
     if as_json:
         done = {"file": str(file), **_as_json(restored.archive), "now_at": revision}
-        typer.echo(json.dumps({**done, "service_needs_password": needs_password}))
+        terminal.write_json({**done, "service_needs_password": needs_password})
         return
     shown = f"Restored {file}: {_shown(restored.archive)}; now at revision {revision}."
     options.out.print(shown, soft_wrap=True, markup=False)
@@ -60,12 +58,15 @@ def restore(
 
 
 async def _backup(settings: Settings, file: Path, *, replace: bool) -> Archive:
-    async with runtime.open_owner_dsn(settings) as dsn:
+    async with ownership.open_dsn(settings) as dsn:
         return await backups.create(file, access=Access(dsn, config.environment()), replace=replace)
 
 
 async def _restore(settings: Settings, file: Path, *, replace: bool) -> tuple[Restored, str]:
-    async with runtime.open_owner_dsn(settings) as dsn:
+    from app import runtime  # which imports the models, whose dimension the backup must have
+    from app.runtime import models
+
+    async with ownership.open_dsn(settings) as dsn:
         access = Access(dsn, config.environment())
         restored = await backups.restore(file, access=access, embedding=models.embedding(settings), replace=replace)
         revision = await runtime.migrate(settings, dsn)

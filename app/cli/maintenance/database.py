@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from app import errors, runtime
-from app.cli import options
+from app.cli import options, ownership, terminal
 from app.config import Settings
 from app.runtime import models
 from app.store.maintenance import migration, roles
@@ -30,7 +29,7 @@ def upgrade(
     settings = options.settings(data_dir)
     revision = options.run(_upgrade(settings, set_service_password=set_service_password))
     if as_json:
-        typer.echo(json.dumps({"revision": revision}))
+        terminal.write_json({"revision": revision})
     else:
         options.out.print(f"The database is at revision {revision}.")
 
@@ -51,7 +50,7 @@ def distribute(
     found, unmarked = options.run(_distribute(options.settings(data_dir), shards))
     if as_json:
         counts = {"distributed": list(found.added), "shards": found.shards, "nodes": found.nodes}
-        typer.echo(json.dumps({**counts, "not_leakproof": unmarked}))
+        terminal.write_json({**counts, "not_leakproof": unmarked})
         return
     done = f"{len(found.added)} tables were distributed" if found.added else "All tables were distributed already"
     options.out.print(f"{done}: {found.shards} shards on {found.nodes} nodes.")
@@ -64,7 +63,7 @@ def check(as_json: options.AsJson = False, data_dir: options.DataDir = None) -> 
     """Check that the database has this version's schema; report the first difference otherwise."""
     options.run(_check(options.settings(data_dir)))
     if as_json:
-        typer.echo(json.dumps({"up_to_date": True}))
+        terminal.write_json({"up_to_date": True})
     else:
         options.out.print("The database has the schema of this version.")
 
@@ -78,13 +77,13 @@ def show(
     options.check_target(write, option="--write")
     picture = options.run(_schema(options.settings(data_dir)))
     if write is None:
-        typer.echo(picture, nl=False)
+        terminal.write(picture, nl=False)
     else:
         options.write_text(write, picture, option="--write")
 
 
 async def _upgrade(settings: Settings, *, set_service_password: bool) -> str:
-    async with runtime.open_owner_dsn(settings) as dsn:
+    async with ownership.open_dsn(settings) as dsn:
         revision = await runtime.migrate(settings, dsn)
         if set_service_password:
             service_dsn = settings.database_url.get_secret_value() if settings.database_url else dsn
@@ -98,7 +97,7 @@ async def _distribute(settings: Settings, shards: int | None) -> tuple[Distribut
             "The embedded server has one node: set the owner's address of a Citus coordinator.",
             field="STEPWELL_MIGRATION_URL",
         )
-    async with runtime.open_owner_dsn(settings) as dsn:
+    async with ownership.open_dsn(settings) as dsn:
         return await migration.distribute(dsn, shards=shards)
 
 

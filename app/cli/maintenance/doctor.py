@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from pathlib import Path
@@ -17,7 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from app import errors, runtime
-from app.cli import options
+from app.cli import options, ownership, terminal
 from app.config import Settings
 from app.pipelines.maintenance import doctor as pipeline
 from app.pipelines.maintenance import model_checks
@@ -54,7 +53,7 @@ def doctor(
         shown = _settings(settings)
     if as_json:
         printed = [dataclasses.asdict(finding) for finding in findings]
-        typer.echo(json.dumps({"findings": printed, "settings": {name: value for name, (value, _) in shown.items()}}))
+        terminal.write_json({"findings": printed, "settings": {name: value for name, (value, _) in shown.items()}})
     else:
         _print(findings, {name: value for name, (value, changed) in shown.items() if changed})
     if any(finding.level == "error" for finding in findings):
@@ -100,7 +99,7 @@ async def _database(settings: Settings, users: tuple[str, ...], *, full: bool) -
             owner = None
             if settings.database_url is None or settings.migration_url is not None:
                 with suppress(errors.StepwellError):
-                    owner = await stack.enter_async_context(runtime.open_owner(settings))
+                    owner = await stack.enter_async_context(ownership.open_owner(settings))
             await runtime.open_reads(settings, database, 1, stack)
             return await pipeline.database(database, expected, owner=owner)
     except errors.SchemaMismatch as error:

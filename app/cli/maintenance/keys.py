@@ -10,8 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from app.cli import options, owning
-from app.cli.search import filter_option, json_option
+from app.cli import filter_option, json_option, options, ownership, terminal
 from app.pipelines.maintenance import keys
 
 app = typer.Typer(help="API keys: create, list, rotate, revoke.", no_args_is_help=True)
@@ -38,14 +37,14 @@ def create(
     scopes = tuple(scope or ("search", "write"))
     if filters is not None:
         keys.restriction(filter_option.read(filters), None, shows_entities=entities)
-    grant = keys.Grant(scopes, name, expires, filter_option.as_json(filters), entities)
-    key = owning.run(data_dir, lambda db: keys.create(user, grant, db=db, actor=owning.actor()))
+    grant = keys.Grant(scopes, name, expires, None if filters is None else filter_option.as_json(filters), entities)
+    key = ownership.run(data_dir, lambda db: keys.create(user, grant, db=db, actor=ownership.actor()))
     if as_json:
         restricted = {} if grant.filters is None else {"filters": grant.filters, "entities": entities}
-        typer.echo(json.dumps({"key": key, "user": user, "scopes": scopes, **restricted}))
+        terminal.write_json({"key": key, "user": user, "scopes": scopes, **restricted})
         return
     options.err.print(f"A key for {user} ({', '.join(scopes)}). It is not shown again:")
-    typer.echo(key)
+    terminal.write(key)
 
 
 @app.command("list")
@@ -55,7 +54,7 @@ def listed(
     data_dir: options.DataDir = None,
 ) -> None:
     """List the keys without their secrets."""
-    found = owning.run(data_dir, lambda db: keys.list_keys(db=db, user_id=user))
+    found = ownership.run(data_dir, lambda db: keys.list_keys(db=db, user_id=user))
     fields = ("key_id", "user_id", "scopes", "name", "created_at", "expires_at", "revoked_at", "filters")
     rows: list[dict[str, Any]] = [
         {
@@ -66,7 +65,7 @@ def listed(
         for key in found
     ]
     if as_json:
-        typer.echo(json.dumps(rows, default=lambda moment: moment.isoformat()))
+        terminal.write_json(rows)
         return
     table = options.table("key", "user", "scopes", "valid", "sees", ids=("key", "user"))
     for row in rows:
@@ -83,13 +82,14 @@ def rotate(
     data_dir: options.DataDir = None,
 ) -> None:
     """Replace a key by a new one with the same user, scopes and name. The new key is shown only once."""
-    key = owning.run(data_dir, lambda db: keys.rotate(key_id, db=db, grace=timedelta(days=grace), actor=owning.actor()))
+    days, actor = timedelta(days=grace), ownership.actor()
+    key = ownership.run(data_dir, lambda db: keys.rotate(key_id, db=db, grace=days, actor=actor))
     if as_json:
-        typer.echo(json.dumps({"key": key, "grace_days": grace}))
+        terminal.write_json({"key": key, "grace_days": grace})
         return
     left = f"works for {grace} more days" if grace else "works no longer"
     options.err.print(f"The old key {left}. The new one is not shown again:")
-    typer.echo(key)
+    terminal.write(key)
 
 
 @app.command()
@@ -99,9 +99,9 @@ def revoke(
     data_dir: options.DataDir = None,
 ) -> None:
     """Revoke a key at once."""
-    owning.run(data_dir, lambda db: keys.revoke(key_id, db=db, actor=owning.actor()))
+    ownership.run(data_dir, lambda db: keys.revoke(key_id, db=db, actor=ownership.actor()))
     if as_json:
-        typer.echo(json.dumps({"revoked": True}))
+        terminal.write_json({"revoked": True})
     else:
         options.err.print("Revoked.")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Annotated
@@ -12,7 +11,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
 from app import errors, runtime
-from app.cli import options
+from app.cli import options, ownership, terminal
 from app.cli.progress import Progress
 from app.config import Settings
 from app.pipelines.maintenance import reembed as pipeline
@@ -42,7 +41,7 @@ def reembed(
     if cancel:
         done = options.run(_cancel(settings))
         if as_json:
-            typer.echo(json.dumps({"cancelled": done}))
+            terminal.write_json({"cancelled": done})
             return
         _say("The vectors were dropped; the present model stays." if done else "No re-embedding is in progress.")
         return
@@ -51,7 +50,7 @@ def reembed(
         return
     model = options.run(_reembed(settings))
     if as_json:
-        typer.echo(json.dumps({"model": model.model, "dimension": model.dimension}))
+        terminal.write_json({"model": model.model, "dimension": model.dimension})
         return
     _say(
         f"The vectors are those of {model.model} ({model.dimension} dimensions). Replace the settings of "
@@ -60,13 +59,13 @@ def reembed(
 
 
 async def _cancel(settings: Settings) -> bool:
-    async with runtime.open_owner(settings) as owner:
+    async with ownership.open_owner(settings) as owner:
         return await pipeline.cancel(owner)
 
 
 async def _estimate(settings: Settings) -> Estimate:
     following = _next(settings)
-    async with runtime.open_owner(settings) as owner, models.open_embedder(following) as embedder:
+    async with ownership.open_owner(settings) as owner, models.open_embedder(following) as embedder:
         return await pipeline.estimate(owner, embedder)
 
 
@@ -90,7 +89,7 @@ async def _opened(settings: Settings) -> AsyncIterator[tuple[Services, Database]
     """The services that compute vectors, as the service's role, and the database as its owner."""
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(runtime.open_database(settings))
-        owner = await stack.enter_async_context(runtime.open_owner(settings))
+        owner = await stack.enter_async_context(ownership.open_owner(settings))
         opening = models.open_stored(settings, database, patience_s=models.COMMAND_PATIENCE_S)
         embedder = await stack.enter_async_context(opening)
         yield Services(database, embedder), owner
@@ -108,7 +107,7 @@ def _next(settings: Settings) -> Settings:
 
 def _show(found: Estimate, *, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps({**dataclasses.asdict(found.corpus), "seconds": found.seconds}))
+        terminal.write_json({**dataclasses.asdict(found.corpus), "seconds": found.seconds})
         return
     corpus = found.corpus
     size = f"{corpus.documents} documents in {corpus.chunks} chunks, {corpus.tokens} tokens"

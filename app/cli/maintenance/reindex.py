@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from typing import Annotated, Literal
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
 from app import runtime
-from app.cli import options
+from app.cli import filter_option, json_option, options, terminal
 from app.cli.maintenance.repair import owner_at_revision
 from app.cli.progress import Progress
-from app.cli.search import filter_option, json_option
 from app.config import Settings
 from app.errors import BadRequest
 from app.pipelines.documents import selections
@@ -52,12 +50,15 @@ def reindex(
         raise BadRequest("Use either --filters or --all.", field="--filters")
     if dry_run:
         counts = options.run(_count(settings, chosen, only))
-        typer.echo(json.dumps(counts) if as_json else f"{sum(counts.values())} documents would be compared.")
+        if as_json:
+            terminal.write_json(counts)
+        else:
+            terminal.write(f"{sum(counts.values())} documents would be compared.")
         return
     which: Filters | Literal["every"] | None = "every" if every or (detect_language and only is None) else only
     done = options.run(_reindex(settings, chosen, which, detect_language=detect_language))
     if as_json:
-        typer.echo(json.dumps({one: dataclasses.asdict(reindexed) for one, reindexed in done.items()}))
+        terminal.write_json({one: dataclasses.asdict(reindexed) for one, reindexed in done.items()})
         return
     total = [sum(values) for values in zip(*map(dataclasses.astuple, done.values()), strict=True)] or [0, 0, 0]
     options.out.print(f"{total[0]} documents compared, {total[1]} cut again, {total[2]} chunks embedded.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated
@@ -11,7 +10,7 @@ from typing import Annotated
 import typer
 
 from app import runtime
-from app.cli import options
+from app.cli import options, ownership, terminal
 from app.config import Settings
 from app.pipelines.maintenance import repair as pipeline
 from app.pipelines.maintenance.repair import Damage
@@ -45,7 +44,7 @@ def repair(
     chosen = [options.checked_user(one) for one in user or ()]
     found, waiting = options.run(_repair(options.settings(data_dir), chosen, dry_run=dry_run))
     if as_json:
-        typer.echo(json.dumps({one: dataclasses.asdict(damage) for one, damage in found.items()}))
+        terminal.write_json({one: dataclasses.asdict(damage) for one, damage in found.items()})
         return
     for one, damage in found.items():
         if damage:
@@ -74,7 +73,7 @@ async def _repair(settings: Settings, chosen: list[str], *, dry_run: bool) -> tu
 @asynccontextmanager
 async def owner_at_revision(settings: Settings) -> AsyncIterator[Database]:
     """The database as its owner, at this version's revision and model. Raises BadRequest, SchemaMismatch."""
-    async with runtime.open_owner_dsn(settings) as dsn:
+    async with ownership.open_dsn(settings) as dsn:
         owner = transactions.connect(dsn, pool_size=2, limits=LIMITS)
         try:
             await roles.check_owner(owner)

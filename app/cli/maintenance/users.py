@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from app.cli import options, owning
+from app.cli import options, ownership, terminal
 from app.pipelines.maintenance import users
 
 app = typer.Typer(help="Users: list, export, delete.", no_args_is_help=True)
@@ -20,9 +19,9 @@ UserName = Annotated[str, typer.Argument(help="The user's name.")]
 @app.command("list")
 def listed(as_json: options.AsJson = False, data_dir: options.DataDir = None) -> None:
     """List all users with their numbers of live keys, documents, chunks and entities."""
-    rows = [dataclasses.asdict(user) for user in owning.run(data_dir, lambda db: users.listed(db=db))]
+    rows = [dataclasses.asdict(user) for user in ownership.run(data_dir, lambda db: users.listed(db=db))]
     if as_json:
-        typer.echo(json.dumps(rows))
+        terminal.write_json(rows)
         return
     table = options.table("user_id", "keys", "documents", "chunks", "entities", ids=("user_id",))
     for row in rows:
@@ -39,9 +38,9 @@ def export(
 ) -> None:
     """Write a user's documents, entities, sources, feedback, keys (no secrets) and events to a ZIP of JSON lines."""
     options.checked_user(user)
-    written = owning.run(data_dir, lambda db: users.export(user, file.absolute(), db=db, actor=owning.actor()))
+    written = ownership.run(data_dir, lambda db: users.export(user, file.absolute(), db=db, actor=ownership.actor()))
     if as_json:
-        typer.echo(json.dumps(written))
+        terminal.write_json(written)
         return
     options.out.print(f"Wrote {file}: {_counted(written)}.", soft_wrap=True, markup=False)
 
@@ -56,13 +55,13 @@ def delete(
     """Delete a user's documents, entities and keys; the audit log records the deletion."""
     options.checked_user(user)
     if not yes:
-        held = owning.run(data_dir, lambda db: users.counts(user, db=db))
+        held = ownership.run(data_dir, lambda db: users.counts(user, db=db))
         if any(held.values()):
-            typer.confirm(f"Delete {_counted(held)} of {user}?", abort=True, err=True)
-    deleted, left = owning.run(data_dir, lambda db: users.delete(user, db=db, actor=owning.actor()))
+            terminal.confirm(f"Delete {_counted(held)} of {user}?")
+    deleted, left = ownership.run(data_dir, lambda db: users.delete(user, db=db, actor=ownership.actor()))
     remaining = sum(left.values())
     if as_json:
-        typer.echo(json.dumps({"deleted": deleted, "left": left}))
+        terminal.write_json({"deleted": deleted, "left": left})
     else:
         table = Table("table", "deleted", "left")
         for name, count in deleted.items():

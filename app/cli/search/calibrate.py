@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +10,7 @@ import typer
 from rich.table import Column, Table
 
 from app import errors, runtime
-from app.cli import options
+from app.cli import options, terminal
 from app.cli.progress import Progress
 from app.config import Settings
 from app.evaluation import beir, calibrating, feedback_sets
@@ -59,7 +58,7 @@ def calibrate(
     if reset:
         options.run(_reset(user_id, settings))
         if as_json:
-            typer.echo(json.dumps({"reset": True}))
+            terminal.write_json({"reset": True})
         else:
             options.out.print("The defaults are used again.")
         return
@@ -68,7 +67,7 @@ def calibrate(
     fitted = options.run(_fitted(given, user_id, settings, store=not dry_run))
     is_stored = fitted.helps and not dry_run
     if as_json:
-        typer.echo(json.dumps({**_as_json(fitted), "stored": is_stored}))
+        terminal.write_json({**_as_json(fitted), "stored": is_stored})
     else:
         _show(fitted, is_stored)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -14,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.table import Table
 
 from app import runtime
-from app.cli import options
+from app.cli import options, terminal
 from app.cli.progress import Progress
 from app.cli.search.multihop import Extractor, Merge
 from app.config import Settings
@@ -141,7 +140,7 @@ def evaluate(
     title = f"{folder.name}, {strategy.mode}" + (f", reranked: {rerank.value}" if strategy.rerank != "none" else "")
     _write_plot(plot, report, title)
     if as_json:
-        typer.echo(json.dumps(report.as_json()))
+        terminal.write_json(report.as_json())
         return
     _show(report, title)
     if calibration:

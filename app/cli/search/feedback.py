@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
@@ -11,9 +10,9 @@ import typer
 from rich.markup import escape
 
 from app import errors
-from app.cli import options
-from app.cli.backends import connecting
-from app.cli.backends.backend import Answer, Backend, Body
+from app.cli import connecting, options, terminal
+from app.cli.client import Answer, Body, Client
+from app.cli.documents import documents
 from app.shapes import uris
 from app.shapes.feedback import GivenFeedback
 
@@ -26,7 +25,7 @@ app = typer.Typer(help="Feedback: give, list, export.", no_args_is_help=True)
 @app.command()
 @connecting.connected
 def give(
-    backend: Backend,
+    client: Client,
     query: Annotated[str, typer.Argument(help="The query of the search.")],
     passage: Annotated[str, typer.Argument(help="Id of a chunk or document, or URI or path of a document.")],
     helpful: Annotated[
@@ -38,25 +37,25 @@ def give(
     """Say whether a passage, or a document as a whole, helped with a query; a later judgement replaces it."""
     if (helpful is None) != withdraw:
         raise errors.BadRequest("Use one of --helpful, --not-helpful and --withdraw.", field="--helpful")
-    answer = _given(backend, {"query": query, "helpful": helpful}, passage)
+    answer = _given(client, {"query": query, "helpful": helpful}, passage)
     if as_json:
-        typer.echo(json.dumps(answer))
+        terminal.write_json(answer)
     else:
         options.out.print("Withdrawn." if withdraw else f"Stored: {'helpful' if helpful else 'not helpful'}.")
 
 
-def _given(backend: Backend, judgement: Body, passage: str) -> Answer:
+def _given(client: Client, judgement: Body, passage: str) -> Answer:
     """What is stored of a judgement of the chunk or document with this id, else of the document with this URI."""
     try:
         found = str(UUID(passage))
     except ValueError:
-        return backend.give_feedback({**judgement, "document_id": backend.document(passage)["document_id"]})
+        return client.post("/feedback", {**judgement, "document_id": documents.find(client, passage)["document_id"]})
     try:
-        return backend.give_feedback({**judgement, "chunk_id": found})
+        return client.post("/feedback", {**judgement, "chunk_id": found})
     except errors.StepwellError as error:
         if error.status != errors.NotFound.status:
             raise
-    return backend.give_feedback({**judgement, "document_id": found})
+    return client.post("/feedback", {**judgement, "document_id": found})
 
 
 @app.command("list")
@@ -66,7 +65,7 @@ def listed(
     """List judgements of hits, newest first."""
     found = options.run(_listed(options.checked_user(user), options.settings(data_dir)))
     if as_json:
-        typer.echo(json.dumps([_row(one) for one in found], ensure_ascii=False))
+        terminal.write_json([_row(one) for one in found])
         return
     table = options.table("at", "helpful", "query", "document")
     for one in found:
@@ -88,7 +87,7 @@ def export(
     _make(folder)
     questions, documents = options.run(_export(options.checked_user(user), folder, options.settings(data_dir)))
     if as_json:
-        typer.echo(json.dumps({"questions": questions, "documents": documents}))
+        terminal.write_json({"questions": questions, "documents": documents})
     else:
         options.out.print(f"Wrote {folder}: {questions} questions, {documents} documents.", markup=False)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from typing import Annotated
 
@@ -12,14 +11,11 @@ from rich.markup import escape
 from rich.text import Text
 from rich.tree import Tree
 
-from app.cli import options
-from app.cli.backends import connecting
-from app.cli.backends.backend import Answer, Backend
-from app.cli.search import json_option, passage_text, recency_option
-from app.cli.search.search import NO_ANSWER, request_of
-from app.shapes import answerability, limits, signals
-
-SNIPPET = 160
+from app.cli import connecting, json_option, options, terminal
+from app.cli.client import Answer, Client
+from app.cli.search import passage_text, recency_option, requests
+from app.cli.search import search as plain
+from app.shapes import limits, signals
 
 
 class Extractor(StrEnum):
@@ -41,7 +37,7 @@ class Merge(StrEnum):
 
 @connecting.connected
 def multihop(
-    backend: Backend,
+    client: Client,
     query: Annotated[str, typer.Argument(help="The question.")],
     limit: Annotated[int, typer.Option(min=1, max=limits.MAX_MULTIHOP_HITS, help="Maximum number of hits.")] = 5,
     max_hops: Annotated[
@@ -49,10 +45,10 @@ def multihop(
     ] = 2,
     extractor: Annotated[Extractor, typer.Option(help="Source of the terms for a further hop.")] = Extractor.auto,
     merge: Annotated[Merge, typer.Option(help="Strategy for merging the hits of several hops.")] = Merge.linked,
-    snippets: options.Snippets = False,
     rerank: options.Reranking = options.Rerank.none,
     mmr: options.Mmr = False,
     recency: recency_option.RecencyText = None,
+    collapse: options.Collapse = True,
     hierarchy: Annotated[
         bool, typer.Option("--hierarchy/--no-hierarchy", help="Use the entities that the question names, in hop 1.")
     ] = False,
@@ -60,34 +56,31 @@ def multihop(
     as_json: options.AsJson = False,
 ) -> None:
     """Search over several hops and show the terms of each hop and the name through which each hit was found."""
-    request = request_of(
-        query, limit=limit, hops={"max_hops": max_hops, "extractor": extractor.value, "merge": merge.value},
-        rerank=rerank.value, mmr=mmr, recency=recency, hierarchy="auto" if hierarchy else "off", filters=filters,
+    hops = {"max_hops": max_hops, "extractor": extractor.value, "merge": merge.value}
+    request = requests.build(
+        query, limit=limit, filters=filters, collapse=collapse, recency=recency, rerank=rerank.value, mmr=mmr,
+        hierarchy="auto" if hierarchy else None, hops=hops,
     )  # fmt: skip
-    answer = backend.search_multihop({**request, "detail": "compact" if snippets else "full"})
+    answer = client.post("/search/multihop", {**request, "detail": "full" if as_json else "compact"})
     if as_json:
-        typer.echo(json.dumps(answer))
+        terminal.write_json(answer)
     else:
         options.out.print(chain(answer))
 
 
 def chain(answer: Answer) -> Tree:
-    """Returns the hops of an answer as a tree, each with its terms and its hits in the final order."""
-    first, *later = answer["hops"] or [{"hop": 1, "query": "", "result_count": 0}]
+    """Returns the hops of a compact answer as a tree, each with its terms and its hits in the final order."""
+    first = answer["hops"][0]
     tree = Tree(f"[bold]{escape(first['query'])}[/]")
-    for hop in (first, *later):
+    for hop in answer["hops"]:
         branch = tree.add(_headline(hop))
         for place, hit in enumerate(answer["results"], 1):
             if hit["hop"] == hop["hop"]:
-                branch.add(_line(place, hit, first["query"]))
-    if not answer["results"]:
-        tree.add(" ".join(("Nothing found.", *map(escape, answer.get("hints", ())))))
-    if answer["results"] and answerability.is_unlikely(answer["answerable"]):
-        tree.add(f"[yellow]{NO_ANSWER}[/] ({answer['answerable']:.0%}): the passages are the nearest ones.")
-    notes = [f"degraded: {code}" for code in answer.get("degraded", ())]
-    notes += [f"relaxed: {name}" for name in answer.get("relaxed", ())]
-    for note in notes:
-        tree.add(f"[yellow]{note}[/]")
+                branch.add(_line(place, hit))
+    for line in () if answer["results"] else plain.nothing(answer):
+        tree.add(escape(line))
+    for warning in plain.warnings(answer):
+        tree.add(warning)
     return tree
 
 
@@ -100,19 +93,17 @@ def _headline(hop: Answer) -> str:
     return headline + (f" [yellow]({error})[/]" if (error := hop.get("error")) else "")
 
 
-def _line(place: int, hit: Answer, query: str) -> Group:
+def _line(place: int, hit: Answer) -> Group:
     via = hit.get("via")
     through = f" [cyan]via {escape(via['name'])} ({_label(via)})[/]" if via else ""
     title, *_ = (*passage_text.headings(hit), "")
     headline = Text.from_markup(f"{place}. [bold]{escape(title)}[/] {hit['score']:.3f}, hop {hit['hop']}{through}")
     if (uri := passage_text.uri(hit)) and uri != title:
         headline.append(f"\n{uri}", style="dim")
-    passage = passage_text.shown(hit, query, length=SNIPPET)
-    return Group(headline, passage)
+    return Group(headline, passage_text.sentences(hit))
 
 
 def _label(via: Answer) -> str:
     """What the name of a link is, for people."""
-    if (signal := signals.LINKS.get(via["kind"])) is None:
-        return str(via["kind"])
-    return signal.label
+    signal = signals.LINKS.get(via["kind"])
+    return str(via["kind"]) if signal is None else signal.label

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.search import json_option
+from app.cli import json_option
 
 RecencyText = Annotated[
     str | None,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Group
@@ -11,19 +10,15 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from app.cli import options
-from app.cli.backends import connecting
-from app.cli.backends.backend import Answer, Backend
-from app.cli.search import json_option, passage_text, recency_option, score_tree
+from app.cli import connecting, json_option, options, terminal
+from app.cli.client import Answer, Client
+from app.cli.search import passage_text, recency_option, requests, score_tree
 from app.shapes import answerability, limits
-
-SNIPPET = 320
-NO_ANSWER = "No answer likely"
 
 
 @connecting.connected
 def search(
-    backend: Backend,
+    client: Client,
     query: Annotated[
         str,
         typer.Argument(
@@ -33,87 +28,79 @@ def search(
     limit: Annotated[int, typer.Option(min=1, max=limits.MAX_HITS, help="Maximum number of hits.")] = 5,
     mode: options.Legs = options.Mode.auto,
     explain: Annotated[bool, typer.Option("--explain", help="Show how each score was made, as a tree.")] = False,
-    snippets: options.Snippets = False,
     rerank: options.Reranking = options.Rerank.none,
     mmr: options.Mmr = False,
     recency: recency_option.RecencyText = None,
+    collapse: options.Collapse = True,
     hierarchy: options.Hierarchy = True,
     hierarchy_alpha: options.HierarchyAlpha = None,
     filters: json_option.FiltersJson = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Search the documents and show the passages with their scores.
+    """Search the documents and show of each passage the sentences that match best, with its scores.
 
-    A query that begins with - follows --: stepwell search -- '-cement lime'.
+    With --json the passages are whole. A query that begins with - follows --: stepwell search -- '-cement lime'.
     """
-    request = request_of(
-        query, limit=limit, mode=mode.value, rerank=rerank.value, mmr=mmr, recency=recency,
-        hierarchy="auto" if hierarchy else "off", alpha=hierarchy_alpha, filters=filters,
+    request = requests.build(
+        query, limit=limit, mode=mode.value, filters=filters, collapse=collapse, recency=recency, rerank=rerank.value,
+        mmr=mmr, hierarchy=None if hierarchy else "off", alpha=hierarchy_alpha,
     )  # fmt: skip
-    answer = backend.search({**request, "explain": explain or not as_json, "detail": _detail(snippets)})
+    answer = client.post("/search", {**request, "explain": explain, "detail": "full" if as_json else "compact"})
     if as_json:
-        typer.echo(json.dumps(answer))
+        terminal.write_json(answer)
     else:
-        show(answer, query, explain=explain)
+        show(answer, query)
 
 
-def _detail(snippets: bool) -> str:
-    return "compact" if snippets else "full"
-
-
-def request_of(query: str, *, limit: int, filters: str | None, mode: str = "auto", **tuning: Any) -> Answer:
-    """The request of a search with the options of a command, without those that are not given."""
-    tuning["recency"] = recency_option.read(tuning.get("recency"))
-    ranking = {name: value for name, value in tuning.items() if value is not None}
-    given = {"limit": limit, "mode": mode, "filters": json_option.filters(filters), "ranking": ranking}
-    return {"query": query, **{name: value for name, value in given.items() if value is not None}}
-
-
-def show(answer: Answer, query: str, *, explain: bool = False) -> None:
-    """Prints an answer as a table with the words of the query highlighted."""
+def show(answer: Answer, query: str) -> None:
+    """Prints a compact answer as a table with what matches highlighted."""
     if not answer["results"]:
-        options.out.print("Nothing found.")
-        for hint in answer.get("hints", ()):
-            options.out.print(escape(hint), soft_wrap=True)
+        for line in nothing(answer):
+            options.out.print(escape(line), soft_wrap=True)
         return
     table = Table(title=escape(query), title_justify="left", expand=True, show_lines=True)
     table.add_column("#", justify="right", no_wrap=True)
     table.add_column("score", justify="right", no_wrap=True)
     table.add_column("passage", ratio=1, overflow="fold")
     for place, hit in enumerate(answer["results"], 1):
-        table.add_row(str(place), _scores(hit), _passage(hit, query, explain=explain))
+        table.add_row(str(place), _scores(hit), _passage(hit))
     options.out.print(table)
-    if answerability.is_unlikely(answer["answerable"]):
-        options.out.print(f"[yellow]{NO_ANSWER}[/] ({answer['answerable']:.0%}): the passages are the nearest ones.")
+    for warning in warnings(answer):
+        options.out.print(warning)
     options.out.print(f"[dim]{escape(', '.join(_notes(answer)))}[/]")
 
 
+def nothing(answer: Answer) -> list[str]:
+    """What to print of an answer without results."""
+    return ["Nothing found.", *answer.get("hints", ())]
+
+
+def warnings(answer: Answer) -> list[str]:
+    """What to print, as markup, of an answer whose passages may not be what was asked for."""
+    said = [f"[yellow]{name}: {escape(code)}[/]" for name in ("degraded", "relaxed") for code in answer.get(name, ())]
+    if answer["results"] and answerability.is_unlikely(answer["answerable"]):
+        share = f"{answer['answerable']:.0%}"
+        said.insert(0, f"[yellow]No answer likely[/] ({share}): the passages are the nearest ones.")
+    return said
+
+
 def _notes(answer: Answer) -> list[str]:
-    """What is worth knowing of an answer as a whole."""
-    read = answer["explain"]
-    notes = [f"{read['query_type']} query", f"{read['fusion']} fusion", f"{answer['took_ms']:.0f} ms"]
-    notes += [f"degraded: {code}" for code in answer.get("degraded", ())]
-    notes += [f"relaxed: {name}" for name in answer.get("relaxed", ())]
-    if entities := read.get("entities", {}).get("pass1"):
-        named = ", ".join(f"{match['name']} ({match['type']}, {match['score']:.2f})" for match in entities)
-        notes.append(f"{read['search_mode'].replace('_', '-')} search; entities: {named}")
-    return notes
+    read = answer.get("explain")
+    how = [f"{read['query_type']} query", f"{read['fusion']} fusion"] if read else []
+    return [*how, f"{answer['took_ms']:.0f} ms"]
 
 
 def _scores(hit: Answer) -> Text:
-    made = hit["explain"]
     lines = [f"{hit['score']:.3f}", hit["confidence"].replace("_", " ")]
-    vector_rank = "" if made["vector_rank"] is None else f" (#{made['vector_rank']})"
-    lines += [f"vector {hit['vector_score']:.2f}{vector_rank}"] if hit["vector_score"] is not None else []
-    lines += [f"text {hit['text_score']:.1f} (#{made['text_rank']})"] if hit["text_score"] is not None else []
-    parent = made.get("parent", {}).get("parent_entity_score")
-    lines += [f"entity {parent:.2f}"] if parent else []
-    lines += [f"boost ×{made['boost']['factor']:.1f}"] if "boost" in made else []
+    lines += [f"vector {hit['vector_score']:.2f}"] if hit["vector_score"] is not None else []
+    lines += [f"text {hit['text_score']:.1f}"] if hit["text_score"] is not None else []
     return Text("\n".join(lines))
 
 
-def _passage(hit: Answer, query: str, *, explain: bool) -> Text | Group:
+def _passage(hit: Answer) -> Text | Group:
     shown = passage_text.place(hit)
-    shown.append_text(passage_text.shown(hit, query, length=SNIPPET))
+    shown.append_text(passage_text.sentences(hit))
+    if "explain" not in hit:
+        return shown
     shown.append_text(passage_text.duplicates(hit["explain"]))
-    return Group(shown, score_tree.of(hit["explain"])) if explain else shown
+    return Group(shown, score_tree.of(hit["explain"]))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from app import errors
-from app.cli import options
-from app.cli.backends import connecting
-from app.cli.backends.backend import Backend
+from app.cli import connecting, options, terminal
+from app.cli.client import Client
 from app.shapes import limits
 from app.shapes.synonyms import SynonymGroup
 from app.text.queries import synonyms as lines
@@ -21,20 +19,20 @@ app = typer.Typer(help="Synonyms: list, set, clear.", no_args_is_help=True)
 
 @app.command("list")
 @connecting.connected
-def listed(backend: Backend, as_json: options.AsJson = False) -> None:
+def listed(client: Client, as_json: options.AsJson = False) -> None:
     """Print the groups in the form that `set` reads."""
-    answer = backend.synonyms()
+    answer = client.get("/synonyms")
     if as_json:
-        typer.echo(json.dumps(answer))
+        terminal.write_json(answer)
     else:
         groups = [SynonymGroup(tuple(one["terms"]), tuple(one["expand_to"])) for one in answer["groups"]]
-        typer.echo(lines.written(groups), nl=False)
+        terminal.write(lines.written(groups), nl=False)
 
 
 @app.command("set")
 @connecting.connected
 def replace(
-    backend: Backend,
+    client: Client,
     file: Annotated[
         Path, typer.Argument(help="One group per line, `boiler, furnace` or `vehicle => car, lorry`; - reads stdin.")
     ],
@@ -46,7 +44,7 @@ def replace(
         raise errors.BadRequest(f"Must have at most {limits.MAX_SYNONYM_GROUPS} groups.", field="file")
     groups = [{"terms": list(one.terms), "expand_to": list(one.expand_to) or None} for _line, one in numbered]
     try:
-        _put(backend, groups, as_json=as_json)
+        _put(client, groups, as_json=as_json)
     except errors.StepwellError as error:
         if (place := _place(error.field)) is None:
             raise
@@ -55,15 +53,15 @@ def replace(
 
 @app.command()
 @connecting.connected
-def clear(backend: Backend, as_json: options.AsJson = False) -> None:
+def clear(client: Client, as_json: options.AsJson = False) -> None:
     """Remove all groups."""
-    _put(backend, [], as_json=as_json)
+    _put(client, [], as_json=as_json)
 
 
-def _put(backend: Backend, groups: list[dict[str, Any]], *, as_json: bool) -> None:
-    counts = backend.set_synonyms({"groups": groups})
+def _put(client: Client, groups: list[dict[str, Any]], *, as_json: bool) -> None:
+    counts = client.send("PUT", "/synonyms", json={"groups": groups})
     if as_json:
-        typer.echo(json.dumps(counts))
+        terminal.write_json(counts)
     else:
         options.out.print(f"{counts['groups']} groups, {counts['terms']} words and phrases.")
 

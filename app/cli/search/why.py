@@ -11,17 +11,15 @@ import typer
 from rich.markup import escape
 
 from app import errors
-from app.cli import options
-from app.cli.backends import connecting
-from app.cli.backends.backend import Answer, Backend, Body
-from app.cli.search import json_option, recency_option
-from app.cli.search.search import request_of
+from app.cli import connecting, json_option, options, terminal
+from app.cli.client import Answer, Body, Client
+from app.cli.search import recency_option, requests
 from app.shapes import limits
 
 
 @connecting.connected
 def why(
-    backend: Backend,
+    client: Client,
     query: Annotated[str, typer.Argument(help="The query of the search.")],
     passage: Annotated[str, typer.Argument(help="URI or path of a document, or the id of a document or chunk.")],
     limit: Annotated[int, typer.Option(min=1, max=limits.MAX_HITS, help="Maximum number of hits.")] = 5,
@@ -29,6 +27,7 @@ def why(
     rerank: options.Reranking = options.Rerank.none,
     mmr: options.Mmr = False,
     recency: recency_option.RecencyText = None,
+    collapse: options.Collapse = True,
     hierarchy: options.Hierarchy = True,
     hierarchy_alpha: options.HierarchyAlpha = None,
     filters: json_option.FiltersJson = None,
@@ -38,20 +37,20 @@ def why(
 
     A query that begins with - follows --: stepwell why -- '-cement lime' notes/lime.md.
     """
-    request = request_of(
-        query, limit=limit, mode=mode.value, rerank=rerank.value, mmr=mmr, recency=recency,
-        hierarchy="auto" if hierarchy else "off", alpha=hierarchy_alpha, filters=filters,
+    request = requests.build(
+        query, limit=limit, mode=mode.value, filters=filters, collapse=collapse, recency=recency, rerank=rerank.value,
+        mmr=mmr, hierarchy=None if hierarchy else "off", alpha=hierarchy_alpha,
     )  # fmt: skip
-    answer = _explain(request, passage, backend)
+    answer = _explain(request, passage, client)
     if as_json:
-        typer.echo(json.dumps(answer))
+        terminal.write_json(answer)
     else:
         for name, value in answer.items():
             shown = value if isinstance(value, str) else json.dumps(value)
             options.out.print(f"[bold]{name.replace('_', ' ')}[/]: {escape(shown)}", soft_wrap=True)
 
 
-def _explain(request: Body, passage: str, backend: Backend) -> Answer:
+def _explain(request: Body, passage: str, client: Client) -> Answer:
     """The explanation of the document with this URI or path, else of the chunk or document with this id.
 
     Raises NotFound.
@@ -60,10 +59,10 @@ def _explain(request: Body, passage: str, backend: Backend) -> Answer:
     with suppress(ValueError):
         found = str(UUID(passage))
         keys = [{"chunk_id": found}, {"document_id": found}, {"uri": passage}]
-    for key in keys[:-1]:
+    for key in keys:
         try:
-            return backend.why({**request, **key})
+            return client.post("/search/why", {**request, **key})
         except errors.StepwellError as error:
             if error.status != errors.NotFound.status:
                 raise
-    return backend.why({**request, **keys[-1]})
+    raise errors.NotFound(f"No such passage: {passage}.")

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
-from contextlib import AsyncExitStack
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from app import config, errors, runtime, samples, telemetry
-from app.cli import options
-from app.cli.backends import local_ingest, local_search
-from app.cli.backends.ingesting import Summary
+from app import config, errors, samples, telemetry
+from app.cli import in_process, options
+from app.cli.client import Answer, Client
 from app.cli.search import multihop, search
 from app.cli.serving import listening, serving
 from app.config import Settings
-from app.pipelines.running.services import Services
-from app.shapes import Upload
 
 SHOWN = ("hybrid", "technical")
 """Kinds of sample questions for `search`; the demo runs the first of each."""
@@ -34,8 +28,13 @@ def demo(
 ) -> None:
     """Ingest the sample notes, run three searches and start the service."""
     settings = with_sample_folder(config.load(data_dir=data_dir, port=port, workers=1))
-    telemetry.configure("error", settings.log_json)
-    options.run(_demo(settings, options.checked_user(user), serve_after=serve_after))
+    with in_process.client(user, data_dir) as client:
+        options.err.print("Starting Postgres and loading the model …")
+        _ingest(client)
+        _search(client)
+    if serve_after:
+        telemetry.configure(settings.log_level, settings.log_json)
+        serving.run(_with_free_port(settings))
 
 
 def with_sample_folder(settings: Settings) -> Settings:
@@ -43,38 +42,31 @@ def with_sample_folder(settings: Settings) -> Settings:
     return settings.model_copy(update={"source_roots": (*settings.source_roots, str(samples.NOTES.parent))})
 
 
-async def _demo(settings: Settings, user: str, *, serve_after: bool) -> None:
-    stack = AsyncExitStack()
-    async with stack:
-        options.err.print("Starting Postgres and loading the model …")
-        services = await stack.enter_async_context(runtime.open_services(settings, runs_jobs=True))
-        await ingest_samples(services, user)
-        for kind in SHOWN:
-            question = next(q for q in samples.QUESTIONS if q.kind == kind)
-            asked = {"query": question.text, "limit": 3, "explain": True}
-            answer = await local_search.search(asked, user, services)
-            search.show(answer, question.text)
-        linked = next(q for q in samples.QUESTIONS if q.kind == "multihop")
-        answer = await local_search.search_multihop({"query": linked.text, "limit": 5}, user, services)
-        options.out.print(multihop.chain(answer))
-        if serve_after:
-            telemetry.configure(settings.log_level, settings.log_json)
-            await serving.listen(_with_free_port(settings), services, stack.pop_all())
+def sample_documents() -> list[Answer]:
+    """The sample notes under their path, as `sample/people/cliff-clarke.md`."""
+    return [
+        {
+            "content": path.read_text(encoding="utf-8"),
+            "uri": f"sample/{path.relative_to(samples.NOTES).as_posix()}",
+            "metadata": {"filename": path.name},
+        }
+        for path in sorted(samples.NOTES.rglob("*.md"))
+    ]
 
 
-async def ingest_samples(services: Services, user: str) -> None:
-    """Stores the sample notes under their path, as `sample/people/cliff-clarke.md`."""
-    paths = sorted(samples.NOTES.rglob("*.md"))
-    summary = Summary()
-    total_bytes = sum(path.stat().st_size for path in paths)
-    await local_ingest.store(_notes(paths), total_bytes, summary, user, services)
-    options.err.print(f"{len(paths)} sample notes of a small company: {summary.chunks} chunks.")
+def _ingest(client: Client) -> None:
+    stored = client.send("POST", "/documents", json=sample_documents())["documents"]
+    client.finish_jobs()
+    chunks = sum(one["chunk_count"] for one in stored)
+    options.err.print(f"{len(stored)} sample notes of a small company: {chunks} chunks.")
 
 
-def _notes(paths: list[Path]) -> Iterator[Upload]:
-    for path in paths:
-        uri = f"sample/{path.relative_to(samples.NOTES).as_posix()}"
-        yield Upload(path.read_text(encoding="utf-8"), uri=uri, metadata={"filename": path.name})
+def _search(client: Client) -> None:
+    for kind in SHOWN:
+        query = next(question.text for question in samples.QUESTIONS if question.kind == kind)
+        search.show(client.post("/search", {"query": query, "limit": 3, "detail": "compact"}), query)
+    query = next(question.text for question in samples.QUESTIONS if question.kind == "multihop")
+    options.out.print(multihop.chain(client.post("/search/multihop", {"query": query, "detail": "compact"})))
 
 
 def _with_free_port(settings: Settings) -> Settings:

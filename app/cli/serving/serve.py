@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from app import config, telemetry
-from app.cli import imports, options
+from app.cli import options
 from app.cli.serving import listening
 from app.config import Settings
 from app.errors import StepwellError
@@ -47,8 +47,7 @@ def _run(settings: Settings) -> None:
 
         options.run(supervisor.run(settings))
     else:
-        with imports.without_collection():
-            from app.cli.serving import serving
+        from app.cli.serving import serving
 
         serving.run(settings)
 

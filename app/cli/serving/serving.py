@@ -39,11 +39,6 @@ _LOOP = uvicorn.Config("", loop="auto", log_config=None).get_loop_factory()
 async def _alone(settings: Settings) -> None:
     stack = AsyncExitStack()
     services = await stack.enter_async_context(runtime.open_services(settings, runs_jobs=True))
-    await listen(settings, services, stack)
-
-
-async def listen(settings: Settings, services: Services, stack: AsyncExitStack) -> None:
-    """Serves with open services; `stack` is closed when the server stops."""
     listening.announce(settings, token=services.local_token)
     app = create_app(settings, opened=(services, stack))
     await _prepare(settings, services)

@@ -133,6 +133,11 @@ class FileReader:
         self._recognise = recognise
 
     @property
+    def most_documents(self) -> int:
+        """Documents that a file of a request may hold."""
+        return self._limits.documents
+
+    @property
     def reads_pictures(self) -> bool:
         """Whether text in pictures is read."""
         return self._recognise is not None

@@ -123,7 +123,7 @@ async def _refresh(run: Run) -> int:
 async def _finish(run: Run, read: int) -> None:
     """End the job, and queue another one for what was recorded since. Writes hold the same lock until they commit."""
     async with run.db.writing(run.user_id) as writing:
-        await writing.lock()
+        await writing.hold()
         await run.finish(writing)
         await name_changes.pause(writing, read / READ_PER_S)
         if await is_pending(writing):
@@ -212,7 +212,7 @@ async def _link_slice(run: Run, batch: _Batch, chunk_nos: Sequence[int]) -> None
 
 async def _mark_followed(run: Run, changes: Sequence[NameChange]) -> None:
     async with run.db.writing(run.user_id) as writing:
-        await writing.lock()
+        await writing.hold()
         await name_changes.mark_followed(writing, changes)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from app import errors
 from app.store.connection import transactions
 from app.store.connection.transactions import Database
-from app.store.maintenance import backups, health, migration
+from app.store.maintenance import backups, health, migration, revisions
 from app.store.maintenance.backups import Access, Archive
 
 
@@ -63,15 +63,15 @@ async def restore(file: Path, *, access: Access, embedding: tuple[str, int], rep
 
 
 def _refuse_unusable(archive: Archive, embedding: tuple[str, int]) -> None:
-    if migration.is_earlier(archive.revision):
+    if revisions.is_earlier(archive.revision):
         raise errors.SchemaMismatch(
-            f"The backup is at revision {archive.revision}, this version restores from {migration.BASELINE} on: "
-            f"restore it with commit {migration.LAST_FOR_EARLIER}, and upgrade the database with this version."
+            f"The backup is at revision {archive.revision}, this version restores from {revisions.BASELINE} on: "
+            f"restore it with commit {revisions.LAST_FOR_EARLIER}, and upgrade the database with this version."
         )
-    if not migration.is_known(archive.revision):
+    if not revisions.is_known(archive.revision):
         raise errors.SchemaMismatch(
             f"The backup is at revision {archive.revision}, which this version does not support (its newest is "
-            f"{migration.head()}): restore it with the version of Stepwell that wrote it, or a newer one."
+            f"{revisions.head()}): restore it with the version of Stepwell that wrote it, or a newer one."
         )
     found = (archive.model, archive.dimension)
     if archive.model is not None and found != embedding:

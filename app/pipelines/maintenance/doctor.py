@@ -13,7 +13,7 @@ from app.pipelines.running.chunking_options import ChunkingOptions
 from app.store.connection import driver_errors
 from app.store.connection.read_routes import Lag
 from app.store.connection.transactions import Database
-from app.store.maintenance import distribution, health, migration, reembedding
+from app.store.maintenance import distribution, health, migration, reembedding, revisions
 
 Level = Literal["ok", "warning", "error"]
 MAX_USERS = 20
@@ -155,9 +155,9 @@ def _unmigrated(server: health.ServerFacts) -> Finding:
 
 
 async def _revision(examined: Examined) -> list[Finding]:
-    found, head = await health.revision(examined.db), migration.head()
+    found, head = await health.revision(examined.db), revisions.head()
     if found != head:
-        message, fix = migration.mismatch(found)
+        message, fix = revisions.mismatch(found)
         return [Finding("revision", "error", f"{message}.", f"{fix[0].upper()}{fix[1:]}.")]
     return [Finding("revision", "ok", f"at revision {head}")]
 

@@ -70,6 +70,7 @@ _ENTER_WRITING = sa.text(
 )
 _ENTER_SHARED = sa.text(f"SELECT {_STATEMENT_TIMEOUT}, {_LOCK_TIMEOUT}, {_READ_ONLY}")
 _UNRESTRICTED = "A Citus cluster has no keys and tokens with filters: send a key without filters."
+_HOLD = sql.inline("SELECT t.version FROM stepwell.tenants AS t WHERE t.user_id = :user_id FOR UPDATE", user_id="text")
 _USE_CUSTOM_PLANS = sa.text("SELECT stepwell.plan_each()")
 _PLAN_WRITES = sa.text("SELECT stepwell.plan_writes()")
 PLANNED_ABOVE = 6_000
@@ -281,6 +282,10 @@ class Writing(Reading):
             self.first_chunk = int(row.first_no)
         self._locked_version = row.version
         return int(row.first_no)
+
+    async def hold(self) -> None:
+        """Take the user's lock for a change that no search sees, so that the user's version stays."""
+        await self.execute(_HOLD, {"user_id": self.user_id})
 
     @asynccontextmanager
     async def custom_plans(self) -> AsyncIterator[None]:

@@ -118,17 +118,14 @@ async def pause(db: Writing, seconds: float) -> None:
 _ENQUEUE_ALL = sql.inline(
     """
     INSERT INTO stepwell.jobs (job_id, user_id, kind)
-    SELECT gen_random_uuid(), p.user_id, :kind
-    FROM (
-        SELECT d.user_id FROM stepwell.documents AS d WHERE d.names_version < :rules
-        UNION SELECT c.user_id FROM stepwell.entity_changes AS c WHERE c.pending_since IS NOT NULL
-    ) AS p
-    WHERE p.user_id NOT IN (
+    SELECT gen_random_uuid(), u.user_id, :kind
+    FROM unnest(:users) AS u (user_id)
+    WHERE u.user_id NOT IN (
         SELECT j.user_id FROM stepwell.jobs AS j WHERE j.kind = :kind AND j.status IN ('queued', 'running'))
     RETURNING user_id
     """,
     kind="text",
-    rules="integer",
+    users="text[]",
 )
 
 
@@ -137,7 +134,13 @@ async def enqueue_all(db: SharedTransaction, *, rules: int) -> list[str]:
 
     Returns these users. Requires the database's owner.
     """
-    return list(await db.scalars(_ENQUEUE_ALL, {"kind": JOB, "rules": rules}))
+    documents, changes = tables.documents.c, tables.entity_changes.c
+    waiting = sa.union(
+        sa.select(documents.user_id).where(documents.names_version < rules),
+        sa.select(changes.user_id).where(changes.pending_since.is_not(None)),
+    )
+    users = list(await db.scalars(waiting))
+    return list(await db.scalars(_ENQUEUE_ALL, {"kind": JOB, "users": users})) if users else []
 
 
 async def entries(db: Reading) -> list[tuple[str, UUID]]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import sqlalchemy as sa
 
+from app import errors
 from app.store.connection import engines, sql, transactions
-from app.store.maintenance import migration
-from app.store.schema import tables
+from app.store.maintenance import distribution
+from app.store.schema import catalogue, tables
 
 KEPT_FREE_BYTES = 200_000_000
 """Room that writes leave on the embedded server's disk: for the write-ahead log, a checkpoint and temporary files."""
@@ -81,9 +84,17 @@ async def bits_of_vectors(database: transactions.Database) -> int:
 
 
 async def differences(database: transactions.Database, *, dimension: int) -> list[str]:
-    """What of the schema differs from that of this version; see `migration.differences`."""
+    """What of the schema differs from that of this version, as a sentence each."""
     async with database.shared() as connection:
-        return await connection.run_sync(migration.differences, dimension)
+        return await connection.run_sync(find_differences, dimension)
+
+
+def find_differences(connection: sa.Connection, dimension: int) -> list[str]:
+    """Missing and additional columns and indexes, invalid indexes, and tables that are not distributed as others are.
+
+    Each is a sentence.
+    """
+    return [*catalogue.differences(connection, dimension), *distribution.differences(connection)]
 
 
 def free_bytes(folder: Path) -> int:
@@ -103,3 +114,14 @@ def address(dsn: str) -> str:
     url = sa.make_url(engines.asyncpg_url(dsn))
     host = url.host or str(url.query.get("host") or "localhost")
     return host if host.startswith("/") else f"{host}:{url.port or 5432}"
+
+
+@contextmanager
+def naming_server(url: str | None, variable: str) -> Iterator[None]:
+    """Adds the server's host and port, and the variable that sets them, to the message of DatabaseUnavailable."""
+    try:
+        yield
+    except errors.DatabaseUnavailable as error:
+        if url is None:
+            raise
+        raise type(error)(f"{error.message} {variable} names the server {address(url)}.") from error

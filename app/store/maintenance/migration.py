@@ -4,51 +4,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from pathlib import Path
 from typing import TypeVar
 
 import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
-from alembic.script import ScriptDirectory
 from sqlalchemy.engine import Connection
 
-from app import __version__, errors
+from app import errors
 from app.store.connection import engines, failures, sql, transactions
-from app.store.maintenance import distribution, reembedding, roles
+from app.store.maintenance import distribution, health, reembedding, revisions, roles
 from app.store.schema import catalogue, tables, vector_ddl
 
 log = logging.getLogger(__name__)
 _Returned = TypeVar("_Returned")
 _LOCK = 7_236_411_902
-BASELINE = "0040"
-"""The revision from which on this version upgrades a database."""
-LAST_FOR_EARLIER = "b8c21b15"
-"""The last commit of Stepwell that upgrades a database of an earlier revision, to the baseline."""
-
-
-def scripts() -> Path:
-    """The folder of the revisions: beside this file in an installed package, at the top of a checkout."""
-    packaged = Path(__file__).parents[1] / "migrations"
-    return packaged if packaged.is_dir() else Path(__file__).parents[3] / "migrations"
-
-
-def head() -> str:
-    """The newest revision that this version knows."""
-    revision = ScriptDirectory(str(scripts())).get_current_head()
-    if revision is None:
-        raise errors.SchemaMismatch("No migrations were found beside the package.")
-    return revision
-
-
-def is_known(revision: str) -> bool:
-    """Whether this version can upgrade a database from `revision`."""
-    return revision in {script.revision for script in ScriptDirectory(str(scripts())).walk_revisions()}
-
-
-def is_earlier(revision: str) -> bool:
-    """Whether a revision comes before those that this version knows."""
-    return revision.isdecimal() and revision < BASELINE
 
 
 async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head") -> str:
@@ -86,11 +56,11 @@ def upgrade_by(connection: Connection, migrate: Callable[[Config], None], *, mod
     _check_dimension(dimension)
     connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
     _prepare(connection)
-    found = _revision(connection)
-    if found is not None and not is_known(found):
-        raise errors.SchemaMismatch(f"{': '.join(mismatch(found))}.", is_shown=True)
+    found = revisions.read(connection)
+    if found is not None and not revisions.is_known(found):
+        raise errors.SchemaMismatch(f"{': '.join(revisions.mismatch(found))}.", is_shown=True)
     migrate(configuration(connection, model=model, dimension=dimension))
-    reached = _revision(connection) or ""
+    reached = revisions.read(connection) or ""
     roles.restrict(connection)
     distribution.extend(connection)
     return reached
@@ -111,7 +81,7 @@ async def distribute(dsn: str, *, shards: int | None = None) -> tuple[distributi
     try:
         async with engine.begin() as connection:
             await connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-            await connection.run_sync(_check_revision)
+            await connection.run_sync(revisions.check_on)
             found = await connection.run_sync(distribution.distribute, shards=shards)
         async with engine.begin() as connection:
             return found, await connection.run_sync(distribution.mark_leakproof)
@@ -122,7 +92,7 @@ async def distribute(dsn: str, *, shards: int | None = None) -> tuple[distributi
 def configuration(connection: Connection, *, model: str, dimension: int) -> Config:
     """Alembic's configuration on an open connection."""
     config = Config()
-    config.set_main_option("script_location", str(scripts()))
+    config.set_main_option("script_location", str(revisions.scripts()))
     config.set_main_option("path_separator", "os")
     config.attributes.update(connection=connection, model=model, dimension=dimension)
     return config
@@ -144,11 +114,6 @@ def _prepare(connection: Connection) -> None:
         ) from error
 
 
-def _revision(connection: Connection) -> str | None:
-    exists = connection.scalar(sa.text("SELECT to_regclass('stepwell.alembic_version')"))
-    return connection.scalar(sa.text("SELECT version_num FROM stepwell.alembic_version")) if exists else None
-
-
 async def check(
     database: transactions.Database, *, model: str, dimension: int, target: tuple[str, int] | None = None
 ) -> None:
@@ -158,19 +123,11 @@ async def check(
     """
     configured = [(model, dimension)] if target is None else [(model, dimension), target]
     async with database.shared() as connection:
-        await connection.run_sync(_check_revision)
+        await connection.run_sync(revisions.check_on)
         found = await connection.run_sync(_compare_embedding, configured)
-        problems = await connection.run_sync(differences, found)
+        problems = await connection.run_sync(health.find_differences, found)
     if problems:
         raise errors.SchemaMismatch(f"The database differs from this version: {'; '.join(problems[:5])}.")
-
-
-def differences(connection: Connection, dimension: int) -> list[str]:
-    """Missing and additional columns and indexes, invalid indexes, and tables that are not distributed as others are.
-
-    Each is a sentence.
-    """
-    return [*catalogue.differences(connection, dimension), *distribution.differences(connection)]
 
 
 async def check_nodes(database: transactions.Database) -> None:
@@ -183,35 +140,6 @@ async def nodes(database: transactions.Database) -> list[distribution.Node]:
     """The nodes that the tables are distributed over, and the coordinator; none if they are not distributed."""
     async with database.shared() as connection:
         return await connection.run_sync(distribution.nodes)
-
-
-async def check_revision(database: transactions.Database) -> None:
-    """Raises SchemaMismatch unless the database is at this version's revision."""
-    async with database.shared() as connection:
-        await connection.run_sync(_check_revision)
-
-
-def _check_revision(connection: Connection) -> None:
-    found = _revision(connection)
-    if found != head():
-        raise errors.SchemaMismatch(f"{': '.join(mismatch(found))}.", is_shown=True)
-
-
-def mismatch(found: str | None) -> tuple[str, str]:
-    """What a revision other than this version's means, and what to do about it."""
-    known = head()
-    if found is None or is_known(found):
-        return f"The database is at revision {found or 'none'}, this version needs {known}", "run `stepwell db upgrade`"
-    if is_earlier(found):
-        return (
-            f"The database is at revision {found}, this version upgrades from {BASELINE} on",
-            f"run `stepwell db upgrade` of commit {LAST_FOR_EARLIER} first",
-        )
-    version = f"this version ({__version__}, revision {known})"
-    return (
-        f"A newer version of Stepwell has upgraded the database to revision {found}, which {version} does not know",
-        "install the newer version, or restore a backup of an earlier revision",
-    )
 
 
 async def picture(database: transactions.Database) -> str:

@@ -13,6 +13,7 @@ from api_caller import Caller
 from example_app import assert_problem
 
 from app.api.documents import uploads
+from app.parsing.process import ParseLimits
 
 DOCUMENTS = "/api/rag/documents"
 
@@ -99,9 +100,9 @@ async def test_form_fields_describe_the_file(caller: Caller) -> None:
 @pytest.mark.parametrize(
     ("data", "field"),
     [
-        ({"uri": ""}, "uri"),
-        ({"uri": "a\x00b"}, "uri"),
-        ({"uri": "u" * 2049}, "uri"),
+        ({"uri": ""}, "uri[0]"),
+        ({"uri": "a\x00b"}, "uri[0]"),
+        ({"uri": "u" * 2049}, "uri[0]"),
         ({"uri": ["one", "two"]}, "uri"),
         ({"title": "t" * 501}, "title"),
         ({"metadata": "team=masonry"}, "metadata"),
@@ -120,6 +121,12 @@ async def test_an_invalid_form_field_is_named_and_nothing_is_stored(
     assert response.status_code == 422, response.text
     assert [error["field"] for error in response.json()["errors"]] == [field]
     assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []
+
+
+async def test_each_file_of_a_form_may_have_a_uri(caller: Caller) -> None:
+    files = (("one.md", b"# Lime"), ("one.md", b"# Clay"))
+    stored = await _stored(caller, await _upload(caller, *files, data={"uri": ["a/one.md", "b/one.md"]}))
+    assert {document["uri"]: document["title"] for document in stored} == {"a/one.md": "Lime", "b/one.md": "Clay"}
 
 
 @pytest.mark.parametrize("field", ["uri", "title"])
@@ -179,7 +186,7 @@ async def test_several_of_which_none_can_be_stored_are_refused_by_the_first(call
 async def test_a_form_with_something_else_or_too_much_is_refused(caller: Caller) -> None:
     assert (await _upload(caller, ("a.txt", b"Lime."), field="file")).status_code == 422
     many = await _upload(caller, *((f"{n}.txt", b"Lime.") for n in range(101)))
-    fields = await _upload(caller, ("a.txt", b"Lime."), data={f"field{n}": "x" for n in range(100)})
+    fields = await _upload(caller, ("a.txt", b"Lime."), data={f"field{n}": "x" for n in range(200)})
     text = await caller.client.post(DOCUMENTS, files={"other": ("a.txt", b"Lime.")}, data={"files": "x"})
     for response in (many, fields, text):
         assert_problem(response, 422, "invalid_request", "files")
@@ -273,7 +280,7 @@ async def test_rows_and_lines_of_files_are_documents_with_filterable_metadata(ca
 
 
 async def test_a_file_of_too_many_rows_is_refused_whole(caller: Caller) -> None:
-    rows = "\n".join(["text", *(f"Note {number}." for number in range(uploads.MAX_FILE_DOCUMENTS + 1))])
+    rows = "\n".join(["text", *(f"Note {number}." for number in range(ParseLimits().documents + 1))])
     response = await _upload(caller, ("a.csv", rows.encode()))
     assert_problem(response, 422, "invalid_request", "files[0]")
     assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []
@@ -302,10 +309,11 @@ async def test_a_hit_from_a_pdf_has_its_page_and_offsets_into_the_cleaned_text(c
     (stored,) = await _stored(caller, await _upload(caller, ("a.pdf", made_files.pdf(pages))))
     assert stored["content"].count("Harbour office") == 1
     assert "Page" not in stored["content"]
-    answer = (await caller.client.post("/api/rag/search", json={"query": "mortar in winter"})).json()
+    answer = (await caller.client.post("/api/rag/search", json={"query": "mortar in winter", "explain": True})).json()
     hit = answer["results"][0]
     assert hit["page"] == 3
-    assert stored["content"][hit["start_offset"] : hit["end_offset"]] == hit["content"]
+    place = hit["explain"]
+    assert stored["content"][place["start_offset"] : place["end_offset"]] == hit["content"]
     compact = await caller.client.post("/api/rag/search", json={"query": "outer basin", "detail": "compact"})
     assert compact.json()["results"][0]["page"] == 2
     chunks = (await caller.client.get(f"{DOCUMENTS}/{stored['document_id']}/chunks")).json()["chunks"]

@@ -15,7 +15,7 @@ from app.config import Settings
 from app.runtime import models
 from app.store.connection import transactions
 from app.store.connection.transactions import Database
-from app.store.maintenance import migration
+from app.store.maintenance import revisions
 
 NOWHERE = "postgresql://stepwell@/stepwell?host=/nonexistent/socket/folder"
 
@@ -95,5 +95,5 @@ async def test_a_database_that_a_newer_version_has_upgraded_is_not_ready(new_dat
         problem = assert_problem(await client.get("/readyz"), 500, "schema_mismatch")
     await database.close()
     assert "to revision 0099" in problem["detail"]
-    assert f"this version ({__version__}, revision {migration.head()})" in problem["detail"]
+    assert f"this version ({__version__}, revision {revisions.head()})" in problem["detail"]
     assert "install the newer version" in problem["detail"]

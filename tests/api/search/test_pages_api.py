@@ -10,6 +10,8 @@ from api_caller import Caller
 from example_app import assert_problem
 from fastapi import FastAPI
 
+from app.pipelines.linking import mention_refresh
+
 Newcomer = Callable[..., Awaitable[Caller]]
 
 SEARCH, SIMILAR, MULTIHOP = "/api/rag/search", "/api/rag/similar", "/api/rag/search/multihop"
@@ -21,8 +23,6 @@ NOTES = [
     }
     for number in range(7)
 ]
-
-from app.pipelines.linking import mention_refresh
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import stat
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -22,10 +24,26 @@ from app.store.embedded.postgres import EmbeddedPostgres
 from app.store.schema import tables
 
 Stepwell = Callable[..., Any]
+ROOT = Path(__file__).parents[3]
 SESSIONS = """
 SELECT usename::text, count(*) FROM pg_stat_activity
 WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() GROUP BY usename
 """
+
+
+def test_commands_of_the_owner_import_neither_the_web_framework_nor_the_models() -> None:
+    commands = ", ".join(("audit", "backup", "database", "doctor", "keys", "reembed", "reindex", "repair", "users"))
+    report = "import sys; from app.cli.maintenance import {}; print(*sys.modules)"
+
+    def imported(names: str) -> set[str]:
+        ran = subprocess.run(
+            [sys.executable, "-c", report.format(names)], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+        return set(ran.stdout.split())
+
+    assert not imported(commands) & {"fastapi", "starlette", "mcp", "uvicorn"}
+    light = imported("audit, backup, keys, users")
+    assert not light & {"onnxruntime", "tokenizers", "numpy", "httpx", "app.runtime", "app.providers"}
 
 
 @pytest.mark.parametrize("auth", ["none", "api_key"])

@@ -59,8 +59,8 @@ def test_a_search_is_reranked_by_cosine(stepwell: Stepwell, user: str) -> None:
     assert "rerank" not in plain["results"][0]["explain"]
     for hit in again["results"]:
         told = hit["explain"]["rerank"]
-        assert (told["by"], told["value"]) == ("cosine", pytest.approx(hit["vector_score"], abs=1e-5))
-        assert hit["score"] == pytest.approx(0.5 * told["score_before"] + 0.5 * told["value"], abs=1e-5)
+        assert (told["by"], told["value"]) == ("cosine", pytest.approx(hit["vector_score"], abs=1e-4))
+        assert hit["score"] == pytest.approx(0.5 * told["score_before"] + 0.5 * told["value"], abs=1e-4)
 
 
 async def test_a_search_is_reranked_by_the_configured_provider(
@@ -69,7 +69,7 @@ async def test_a_search_is_reranked_by_the_configured_provider(
     asked = ("search", "lime mortar", "--user", user, "--json", "--rerank", "provider")
     told = (await asyncio.to_thread(stepwell, *asked)).json
     assert (told["results"][0]["content"], told["results"][0]["score"]) == (NOTES["buoys"], 0.9)
-    assert (told["degraded"], len(provider.requests)) == ([], 1)
+    assert ("degraded" in told, len(provider.requests)) == (False, 1)
 
 
 async def test_a_search_whose_reranking_failed_reports_it_and_keeps_its_order(

@@ -20,7 +20,7 @@ from app.store.connection import transactions
 from app.store.embedded import postgres
 from app.store.filters import filters
 from app.store.maintenance import backups as storage
-from app.store.maintenance import migration
+from app.store.maintenance import migration, revisions
 from app.store.maintenance.backups import Access
 from app.store.schema import tables
 
@@ -65,7 +65,7 @@ async def test_a_restored_database_has_the_same_rows_and_gives_the_same_answers(
     before = await tenant.ask("lime mortar")
     file, empty = tmp_path / "a.dump", await new_database()
     archive = await backups.create(file, access=access(address))
-    assert (archive.revision, archive.model, archive.dimension) == (migration.head(), *EMBEDDING)
+    assert (archive.revision, archive.model, archive.dimension) == (revisions.head(), *EMBEDDING)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert os.listdir(tmp_path) == ["a.dump"]
     await restored(file, empty)
@@ -140,10 +140,10 @@ async def test_a_restore_replaces_data_only_on_request_and_only_as_a_whole(
 
 async def test_a_backup_of_an_older_schema_is_upgraded(new_database, tmp_path):
     old, older, empty = await new_database(), tmp_path / "older.dump", await new_database()
-    await migration.upgrade(old.owner_dsn, model=MODEL.name, dimension=MODEL.dimension, revision=migration.BASELINE)
+    await migration.upgrade(old.owner_dsn, model=MODEL.name, dimension=MODEL.dimension, revision=revisions.BASELINE)
     await backups.create(older, access=access(old))
-    assert (await restored(older, empty)).archive.revision == migration.BASELINE
-    assert await migration.upgrade(empty.owner_dsn, model=MODEL.name, dimension=MODEL.dimension) == migration.head()
+    assert (await restored(older, empty)).archive.revision == revisions.BASELINE
+    assert await migration.upgrade(empty.owner_dsn, model=MODEL.name, dimension=MODEL.dimension) == revisions.head()
 
 
 @pytest.mark.parametrize(("revision", "named"), [("0039", "0039.*from 0040 on.*commit b8c21b15"), ("9999", "9999")])

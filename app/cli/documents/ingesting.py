@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from app.errors import UnreadableFile
-from app.pipelines.documents.file_reading import PICTURE
 from app.shapes import LeftOut
 
 CHUNK_BYTES = 600
@@ -104,13 +102,6 @@ class Summary:
         self.failures.append((str(path), reason))
         if (count := self._count_of(str(path))) is not None:
             count.failed += 1
-
-    def refuse_file(self, file: ListedFile, error: UnreadableFile) -> None:
-        """Records a file that cannot be read; a picture without text in a folder, such as a photo, is left out."""
-        if file.is_found and file.format == PICTURE and error.code == "no_text":
-            self.left_out.add("empty", file.path.name)
-        else:
-            self.fail(file.path, error.message)
 
     def unreadable(self, path: Path, error: OSError) -> None:
         """Records a file or folder that the system does not let read."""

@@ -1,18 +1,17 @@
-"""Gives commands their backend: a database, or the service that `--url` or STEPWELL_URL names."""
+"""Gives commands their client: of a database, or of the service that `--url` or STEPWELL_URL names."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from app.cli import imports, options
-from app.cli.backends.backend import Backend
+from app.cli import client, options
+from app.cli.client import Client
 from app.errors import BadRequest
 
 Command = Callable[..., None]
@@ -42,16 +41,19 @@ OPTIONS: dict[str, Any] = {"user": User, "url": Url, "api_key": ApiKey, "data_di
 
 
 def connected(command: Command) -> Command:
-    """A command with the options that choose its backend, which it gets as its first argument."""
+    """A command with the options that choose its client, which it gets as its first argument."""
 
     @functools.wraps(command)
     def run(context: typer.Context, **given: Any) -> None:
         url, user = _url(context, given.pop("url")), given.pop("user")
-        with opened(url, given.pop("api_key"), user, given.pop("data_dir")) as backend:
-            command(backend, **given)
+        try:
+            with opened(url, given.pop("api_key"), user, given.pop("data_dir")) as found:
+                command(found, **given)
+        except KeyboardInterrupt:
+            raise options.interrupted() from None
 
     hints = get_type_hints(command, include_extras=True)
-    _backend, *own = inspect.signature(command).parameters.values()
+    _client, *own = inspect.signature(command).parameters.values()
     named = inspect.Parameter.KEYWORD_ONLY
     parameters = [
         inspect.Parameter("context", named, annotation=typer.Context),
@@ -63,22 +65,17 @@ def connected(command: Command) -> Command:
     return run
 
 
-def opened(
-    url: str | None, api_key: str | None, user: str | None, data_dir: Path | None
-) -> AbstractContextManager[Backend]:
-    """The backend of these options. Raises BadRequest where they contradict each other."""
+def opened(url: str | None, api_key: str | None, user: str | None, data_dir: Path | None) -> Client:
+    """The client of these options. Raises BadRequest where they contradict each other."""
     if url is None:
-        from app.cli.backends.local import LocalBackend
+        from app.cli import in_process
 
-        return LocalBackend(user, data_dir)
+        return in_process.client(options.LOCAL if user is None else user, data_dir)
     if user is not None:
         raise BadRequest("The service at --url knows its user by the key.", field="--user")
     if data_dir is not None:
         raise BadRequest("Give either --url or --data-dir.", field="--data-dir")
-    imports.leave_out_program_of_httpx()
-    from app.cli.backends.remote import RemoteBackend
-
-    return RemoteBackend(url, api_key)
+    return client.connect(url, api_key)
 
 
 def _url(context: typer.Context, url: str | None) -> str | None:

@@ -1,0 +1,211 @@
+"""Sends the requests of commands to a service, or to the application in this process."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, Protocol, Self
+from urllib.parse import urlsplit
+
+import httpx
+
+from app import __version__, errors
+
+Body = Mapping[str, Any]
+Answer = dict[str, Any]
+Progress = Callable[[Answer], object]
+"""Called with the states of a job."""
+
+API = "/api/rag"
+TIMEOUT = httpx.Timeout(600.0, connect=5.0)
+PAGE = 200
+PATIENCE_S = 30.0
+"""How long a request is sent again while the service has no room for it."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
+
+
+class Local(Protocol):
+    """The application in this process, beside its requests."""
+
+    @property
+    def reads_pictures(self) -> bool:
+        """Whether text in pictures is read."""
+        ...
+
+    def start_jobs(self) -> None:
+        """Runs the user's jobs from now on."""
+        ...
+
+    def finish_jobs(self) -> None:
+        """Runs the user's jobs that can run now."""
+        ...
+
+    def cancel_requests(self) -> None:
+        """Cancels the requests that run in other threads."""
+        ...
+
+
+class ServiceError(errors.StepwellError):
+    """A request was refused or has failed; status, code and message are those of the response."""
+
+    def __init__(self, status: int, code: str, message: str, *, field: str | None = None) -> None:
+        super().__init__(message, field=field)
+        self.status = status
+        self.code = code
+
+
+def connect(url: str, api_key: str | None) -> Client:
+    """A client of the service at an address. Raises BadRequest for an address or a key that cannot be one."""
+    address = checked_address(url)
+    headers = {"User-Agent": f"stepwell/{__version__}"}
+    if api_key:
+        if not api_key.isascii() or not api_key.isprintable():
+            raise errors.BadRequest("A key has printable ASCII characters only.", field="--api-key")
+        headers["Authorization"] = f"Bearer {api_key}"
+    return Client(httpx.Client(base_url=address + API, headers=headers, timeout=TIMEOUT, verify=_verify(address)))
+
+
+def checked_address(url: str) -> str:
+    """The address without a slash at its end. Raises BadRequest for one that is no HTTP address."""
+    try:
+        parts = urlsplit(url.strip())
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        usable = False
+    if not usable or not url.isprintable() or parts.query or parts.fragment:
+        raise errors.BadRequest("Give the address of a service, such as http://127.0.0.1:8000.", field="--url")
+    return url.strip().rstrip("/")
+
+
+def _verify(url: str) -> ssl.SSLContext | bool:
+    """The certificates of authorities, which take longer to load than a request, only where an address needs them."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if url.startswith("http://") else True
+
+
+class Client:
+    """Sends requests of one user. Methods return the JSON of the API and raise ServiceError and Unavailable.
+
+    `local` is the application in this process, if there is no service.
+    """
+
+    def __init__(self, http: httpx.Client, local: Local | None = None) -> None:
+        self._http = http
+        self.local = local
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._http.close()
+
+    def get(self, path: str, **parameters: Any) -> Answer:
+        """Reads; parameters that are None are left out, and objects are sent as JSON."""
+        return self.send("GET", path, params=_encoded(parameters))
+
+    def post(self, path: str, body: Body | None = None) -> Answer:
+        """Sends an object."""
+        return self.send("POST", path, json=body)
+
+    def delete(self, path: str) -> Answer:
+        """Deletes what a path names."""
+        return self.send("DELETE", path)
+
+    def list(self, path: str, name: str, *, limit: int, **parameters: Any) -> list[Answer]:
+        """Up to `limit` items of a listing, read page by page."""
+        items: list[Answer] = []
+        cursor: str | None = None
+        while True:
+            page = self.get(path, **parameters, limit=min(PAGE, limit - len(items)), cursor=cursor)
+            items += page[name]
+            cursor = page["next_cursor"]
+            if cursor is None or len(items) >= limit:
+                return items
+
+    def wait_for_job(self, job_id: str, progress: Progress) -> Answer:
+        """A job once it is done, failed or cancelled, or has failed and waits to be tried again."""
+        if self.local is not None:
+            self.local.start_jobs()
+        pause_s = FIRST_PAUSE_S
+        while True:
+            job = self.get(f"/jobs/{job_id}")
+            progress(job)
+            is_postponed = job["status"] == "queued" and job["error"]
+            if is_postponed or job["status"] not in ("queued", "running"):
+                return job
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+    def cancel_requests(self) -> None:
+        """Ends the requests that run in other threads, which a service finishes instead."""
+        if self.local is not None:
+            self.local.cancel_requests()
+
+    def finish_jobs(self) -> None:
+        """Runs the jobs that writing has queued, which a service does itself."""
+        if self.local is not None:
+            self.local.finish_jobs()
+
+    def send(self, method: str, path: str, *, patience_s: float = PATIENCE_S, **request: Any) -> Answer:
+        """Sends a request, and again for `patience_s` seconds while there is no room for it."""
+        return self.respond(method, path, patience_s=patience_s, **request)[0]
+
+    def respond(
+        self, method: str, path: str, *, patience_s: float = PATIENCE_S, **request: Any
+    ) -> tuple[Answer, httpx.Headers]:
+        """The answer to a request as `send` returns it, and the header fields of the response."""
+        response = self._repeated(method, path, patience_s, request)
+        answer = _object(response)
+        if response.is_success and answer is not None:
+            return answer, response.headers
+        raise _error(response, answer or {})
+
+    def _repeated(self, method: str, path: str, patience_s: float, request: Mapping[str, Any]) -> httpx.Response:
+        began, pause_s = time.monotonic(), FIRST_PAUSE_S
+        while True:
+            response = self._sent(method, path, request)
+            asked = response.headers.get("Retry-After", "")
+            if response.status_code not in (429, 503) or not asked.isdigit():
+                return response
+            wait_s = max(pause_s, float(asked))
+            if time.monotonic() - began + wait_s > patience_s:
+                return response
+            time.sleep(wait_s)
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+    def _sent(self, method: str, path: str, request: Mapping[str, Any]) -> httpx.Response:
+        try:
+            return self._http.request(method, path, **request)
+        except httpx.HTTPError as error:
+            place, reason = self._http.base_url.copy_with(path="/"), type(error).__name__
+            message = f"The service at {str(place).rstrip('/')} did not answer ({reason}): is it running?"
+            raise errors.Unavailable(message) from error
+        except ValueError as error:  # infinite numbers, and bytes of an argument that are not UTF-8
+            raise errors.BadRequest("A text or number in it cannot be sent: use UTF-8.") from error
+
+
+def _encoded(parameters: Body) -> dict[str, Any]:
+    given = {name: value for name, value in parameters.items() if value is not None}
+    return {name: json.dumps(value) if isinstance(value, dict) else value for name, value in given.items()}
+
+
+def _object(response: httpx.Response) -> Answer | None:
+    try:
+        answer = response.json()
+    except ValueError:
+        return None
+    return answer if isinstance(answer, dict) else None
+
+
+def _error(response: httpx.Response, problem: Body) -> ServiceError:
+    """The error of a response, also if a proxy has sent it."""
+    if "code" not in problem:
+        message = f"The answer with status {response.status_code} is not one of Stepwell: is the address right?"
+        return ServiceError(502 if response.is_success else response.status_code, "http_error", message)
+    wrong = (problem.get("errors") or [{}])[0]
+    message = str(wrong.get("message") or problem.get("detail") or response.reason_phrase)
+    return ServiceError(response.status_code, str(problem["code"]), message, field=wrong.get("field"))

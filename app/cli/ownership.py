@@ -1,0 +1,79 @@
+"""Opens the database as its owner, and names the actor for the audit log."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from app import config
+from app.cli import options
+from app.config import Settings
+from app.store.connection import transactions
+from app.store.connection.transactions import Database, TimeLimits
+from app.store.embedded import postgres
+from app.store.maintenance import health, revisions, roles
+
+Result = TypeVar("Result")
+STATEMENT_MS = 3_600_000
+"""Statement timeout: deleting a large user takes minutes."""
+
+
+def run(data_dir: Path | None, work: Callable[[Database], Awaitable[Result]]) -> Result:
+    """Runs work as the database's owner and returns its result. Raises BadRequest where the role is not the owner."""
+
+    async def opened() -> Result:
+        async with open_owner(options.settings(data_dir)) as database:
+            return await work(database)
+
+    return options.run(opened())
+
+
+@asynccontextmanager
+async def open_owner(settings: Settings) -> AsyncIterator[Database]:
+    """Opens the database as its owner and checks its revision; the embedded server is started and migrated.
+
+    Raises BadRequest where the role is not the owner, SchemaMismatch, DatabaseUnavailable, EmbeddedServerError.
+    """
+    async with open_dsn(settings) as dsn:
+        limits = TimeLimits(write_ms=STATEMENT_MS)
+        owner = transactions.connect(dsn, pool_size=1, limits=limits)
+        try:
+            if _is_embedded(settings) and await revisions.of(owner) != revisions.head():
+                from app import runtime  # which imports the models, whose dimension a new database needs
+
+                await runtime.upgrade(settings, dsn)
+            await roles.check_owner(owner)
+            await revisions.check(owner)
+            yield owner
+        finally:
+            await owner.close()
+
+
+@asynccontextmanager
+async def open_dsn(settings: Settings) -> AsyncIterator[str]:
+    """Returns the owner's address: STEPWELL_MIGRATION_URL, else DATABASE_URL, else that of the embedded server."""
+    if _is_embedded(settings):
+        folder = settings.data_dir or postgres.default_data_dir(config.environment(), config.is_root())
+        async with postgres.EmbeddedPostgres(folder) as server:
+            yield server.owner_dsn
+        return
+    chosen = settings.migration_url or settings.database_url
+    url = chosen.get_secret_value() if chosen else ""
+    with health.naming_server(url, "STEPWELL_MIGRATION_URL" if settings.migration_url else "DATABASE_URL"):
+        yield url
+
+
+def actor() -> str:
+    """Returns the account that runs the command, as `cli:name`."""
+    try:
+        return f"cli:{getpass.getuser()}"
+    except (KeyError, OSError):
+        return f"cli:{os.getuid()}"
+
+
+def _is_embedded(settings: Settings) -> bool:
+    return settings.database_url is None and settings.migration_url is None

@@ -1,0 +1,113 @@
+"""No control character of stored text reaches the terminal, whatever command shows it."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import harness
+import pytest
+
+from app.cli import root, terminal
+from app.store.embedded import postgres
+from app.store.embedded.postgres import EmbeddedPostgres
+
+Stepwell = Callable[..., Any]
+HOSTILE = "\x1b]0;owned\x07\x1b[2Jred\x9b31m\x7f\x08\r\u202egnp"
+"""Text that sets the title of a terminal, clears it, colours it, overwrites a line and turns the reading order."""
+WITHOUT_STORED_TEXT = {"serve", "serve-process", "worker", "mcp", "demo", "formats", "openapi", "doctor", "db", "keys"}
+WITHOUT_STORED_TEXT |= {"backup", "restore", "repair", "reindex", "reembed", "calibrate"}
+"""Commands that print counts, names of settings and what the caller has named, or that print no result."""
+
+
+@pytest.fixture(scope="module")
+def user(data_dir: Path) -> str:
+    return harness.new_user()
+
+
+@pytest.fixture
+def hostile(stepwell: Stepwell, data_dir: Path, user: str, tmp_path: Path) -> dict[str, Any]:
+    """A user whose stored texts have control characters in every place that a command shows."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    note = "---\nteam: masons\n---\n# Lime\n\nAna Silva says that lime sets."
+    (folder / "lime.md").write_text(note, encoding="utf-8")
+    assert stepwell("sources", "add", folder, "--user", user).code == 0
+    entity = tmp_path / "people.jsonl"
+    entity.write_text(json.dumps({"type": "person", "name": "Ana Silva", "role": "mason", "facts": ["Old."]}))
+    assert stepwell("entities", "import", entity, "--user", user).code == 0
+    synonyms = tmp_path / "synonyms.txt"
+    synonyms.write_text("lime, mortar\n", encoding="utf-8")
+    assert stepwell("synonyms", "set", synonyms, "--user", user).code == 0
+    hit = stepwell("search", "lime", "--user", user, "--json").json["results"][0]
+    assert stepwell("feedback", "give", "lime", hit["chunk_id"], "--helpful", "--user", user).code == 0
+    asyncio.run(_corrupt(data_dir, user))
+    return hit
+
+
+async def _corrupt(data_dir: Path, user: str) -> None:
+    """Appends HOSTILE to the stored texts, as a version without checks, or another program, would have stored them."""
+    owner = await asyncpg.connect(EmbeddedPostgres(data_dir).dsn(user=postgres.OWNER, driver="postgresql"))
+    columns = {
+        "documents": ("title", "content"),
+        "chunks": ("content",),
+        "entities": ("role", "description"),
+        "sources": ("name",),
+        "feedback": ("query",),
+    }
+    for table, names in columns.items():
+        for name in names:
+            statement = f"UPDATE stepwell.{table} SET {name} = coalesce({name}, '') || $2 WHERE user_id = $1"
+            await owner.execute(statement, user, HOSTILE)
+    await owner.execute(
+        "UPDATE stepwell.jobs SET status = 'failed', error = $2, finished_at = now() WHERE user_id = $1", user, HOSTILE
+    )
+    await owner.close()
+
+
+def test_no_command_prints_a_control_character_of_stored_text(
+    stepwell: Stepwell, hostile: dict[str, Any], user: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n" * 99))  # answers to questions whether to delete
+    uri = hostile["uri"]
+    shown: dict[str, list[tuple[object, ...]]] = {
+        "search": [("lime",), ("lime", "--explain")],
+        "multihop": [("Who says that lime sets?",)],
+        "why": [("lime", hostile["chunk_id"])],
+        "documents": [("list",), ("show", uri), ("delete", uri)],
+        "entities": [("list",), ("search", "Ana Silva"), ("show", "Ana Silva")],
+        "facets": [(), ("team",)],
+        "stats": [()],
+        "sources": [("list",), ("remove", "notes"), ("sync", tmp_path / "notes")],
+        "jobs": [("list",), ("show", "newest"), ("cancel", "newest")],
+        "synonyms": [("list",)],
+        "feedback": [("list",)],
+        "ingest": [(tmp_path / "notes",)],
+        "eval": [(tmp_path / HOSTILE.replace("/", ""),)],
+    }
+    of_owner: dict[str, list[tuple[object, ...]]] = {"audit": [()], "users": [("list",)]}
+    assert shown.keys() | of_owner.keys() | WITHOUT_STORED_TEXT == root.COMMANDS.keys()
+    for name, each in (shown | of_owner).items():
+        for arguments in each:
+            whose = () if name in of_owner or name == "eval" else ("--user", user)
+            for form in ((), ("--json",)):
+                ran = stepwell(name, *arguments, *whose, *form)
+                said = ran.out + ran.err
+                assert "Traceback" not in said, (name, said)
+                assert not _controls(said), (name, arguments, form, said)
+
+
+def _controls(said: str) -> set[str]:
+    """The control characters of a text besides ends of lines, and those that turn the reading order."""
+    return {one for one in said if unicodedata.category(one) == "Cc" and one != "\n"} | (set(said) & {"\u202e"})
+
+
+def test_printable_text_stays_as_it_is() -> None:
+    assert terminal.printable("Käse – ʻOkina\t日本\n👩‍🚀") == "Käse – ʻOkina\t日本\n👩‍🚀"
+    assert terminal.printable(HOSTILE) == "]0;owned[2Jred31mgnp"
