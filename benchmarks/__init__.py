@@ -10,6 +10,7 @@ benchmarks/
 ├── repository/      questions about the repository's own files
 ├── attacks/         measured effects of attacks on a running service, at this revision and an earlier one
 ├── soak/            mixed load with kills over minutes to hours; verifies every acknowledged write
+├── ablation.py      a search over several hops without each signal and method of terms
 ├── service.py       starts `stepwell serve` in a process of its own
 ├── folders.py       temporary data folders
 ├── pairs.py         runs in turns, and the ratios of their rounds

@@ -6,6 +6,7 @@ import typer
 
 from app.cli import root
 from benchmarks.cli import (
+    ablation,
     attacks,
     bench,
     ingest,
@@ -32,6 +33,7 @@ app.command("load")(load.load)
 app.command("peers")(peers.peers)
 app.command("providers")(providers.providers)
 app.command("relevance")(relevance.relevance)
+app.command("ablation")(ablation.ablation)
 app.command("repository")(repository.repository)
 
 

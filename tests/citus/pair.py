@@ -56,6 +56,7 @@ class Pair:
     async def send(self, kind: str, method: str, path: str, **request: Any) -> Any:
         """Sends a request to both and counts whether the answers are identical; returns the single node's."""
         first = await self.single.request(method, path, **request)
+        assert first.is_success, f"{method} {path} {request}: {first.text}"
         second = await self.cluster.request(method, path, **request)
         self.compare(kind, f"{method} {path} {request}", _comparable(first), _comparable(second))
         return first.json() if first.content else None

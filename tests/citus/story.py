@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from requests_of import search_body
+
 from app.shapes import Json, Upload
 from citus.pair import Pair
 
@@ -23,7 +25,7 @@ MODES: dict[str, tuple[str, dict[str, Any]]] = {
     "lexical": (SEARCH, {"mode": "lexical"}),
     "convex": (SEARCH, {"fusion": "convex", "weights": {"vector": 0.3, "text": 0.7}}),
     "diverse": (SEARCH, {"mmr": True, "limit": 8}),
-    "grouped": (SEARCH, {"group_by": "document", "group_size": 2}),
+    "grouped": (SEARCH, {"group_size": 2}),
     "filtered": (SEARCH, {"filters": {"metadata": {"category": "beta", "number": {"gte": 3}}}}),
     "dated": (SEARCH, {"filters": {"created_after": "2024-03-01T00:00:00Z"}}),
     "any filter": (SEARCH, {"filters": {"any": [{"metadata": {"category": "alpha"}}, {"metadata": {"number": 5}}]}}),
@@ -62,7 +64,7 @@ async def read(pair: Pair, questions: Sequence[str]) -> None:
     hits: list[Any] = []
     for number, question in enumerate(questions):
         for kind, (path, options) in MODES.items():
-            answer = await pair.send(kind, "POST", path, json={"query": question, **options})
+            answer = await pair.send(kind, "POST", path, json=search_body(question, **options))
             hits = answer.get("results") or hits
         words = question.split()
         strict = f'{question} "{" ".join(words[1:3])}" -{words[-1]}'
@@ -116,7 +118,7 @@ async def change(pair: Pair) -> None:
     for dry_run in (True, False):
         body = {**chosen, "dry_run": dry_run}
         await pair.send("deletion by filter", "POST", f"{DOCUMENTS}/delete", json=body)
-    found = (await pair.send("list of entities", "GET", ENTITIES, params={"limit": "5"}))["entities"]
+    found = (await pair.send("list of entities", "GET", ENTITIES, params={"origin": "user", "limit": "5"}))["entities"]
     for number, one in enumerate(found):
         path = f"{ENTITIES}/{one['entity_id']}"
         if number % 2:

@@ -1,13 +1,12 @@
-"""Calibration figures follow their definitions, and the diagram shows them."""
+"""Calibration figures follow their definitions."""
 
 from __future__ import annotations
 
 import random
-from xml.etree import ElementTree
 
 import pytest
 
-from app.evaluation import calibration, plots
+from app.evaluation import calibration
 
 
 def test_the_figures_of_four_predictions() -> None:
@@ -45,13 +44,3 @@ def test_auroc_is_the_share_of_pairs_in_the_right_order() -> None:
 
 def test_predictions_of_0_and_1_are_in_the_outer_bins() -> None:
     assert [each.mean for each in calibration.of([(0.0, False), (1.0, True)]).bins] == [0.0, 1.0]
-
-
-def test_the_diagram_is_xml_with_a_point_for_each_bin_and_the_figures() -> None:
-    found = calibration.of([(0.1, False), (0.2, True), (0.25, False), (0.9, True)])
-    drawn = ElementTree.fromstring(plots.reliability(found, "a < b & c"))
-    names = [element.tag.rpartition("}")[2] for element in drawn.iter()]
-    assert names.count("circle") == 3
-    texts = " ".join(text for text in drawn.itertext() if text.strip())
-    assert "a < b & c" in texts
-    assert "ECE 0.188" in texts

@@ -1,7 +1,6 @@
 """Two instances that start at once on an empty data folder share one database and its schema.
 
-tests/store/embedded does the same with processes that only start the server, tests/migrations upgrades a database
-twice at once, and `make faults` starts four whole services.
+tests/migrations upgrades a database twice at once, and `make faults` starts four whole services.
 """
 
 from __future__ import annotations

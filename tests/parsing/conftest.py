@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
+from reading import Read
 
 from app.parsing import formats, worker
 from app.parsing.files import InputFile
 from app.shapes import ExtractedDocument
-
-Read = Callable[..., list[ExtractedDocument]]
 
 
 @pytest.fixture(scope="session")

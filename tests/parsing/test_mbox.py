@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
+from reading import Read, refusal
 
-from app.errors import UnreadableFile
-from app.shapes import ExtractedDocument
-
-Read = Callable[..., list[ExtractedDocument]]
 FROM = "From ana@example.org Fri Jul  8 12:08:34 2011\n"
 MAILBOX = f"""{FROM}Message-ID: <1@example.org>
 From: Ana <ana@example.org>
@@ -50,6 +45,4 @@ def test_a_mailbox_has_its_messages(read: Read, end: str) -> None:
 
 @pytest.mark.parametrize(("text", "code"), [("Subject: a\n\nb", "damaged"), (f"{FROM}Subject:\n\n", "no_text")])
 def test_what_is_no_mailbox_or_has_no_text_is_refused(read: Read, text: str, code: str) -> None:
-    with pytest.raises(UnreadableFile) as refused:
-        read(text.encode(), "a.mbox")
-    assert refused.value.code == code
+    assert refusal(read, text.encode(), "a.mbox") == code

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import made_files
 import pytest
+from reading import Read, refusal
 
-from app.errors import UnreadableFile
-from app.shapes import ExtractedDocument
-
-Read = Callable[..., list[ExtractedDocument]]
 PICTURE = "iVBORw0KGgo" * 1_000
 
 
@@ -69,6 +65,4 @@ def test_a_notebook_of_version_3_has_its_worksheets(read: Read) -> None:
     ids=["truncated", "nested", "another object", "other types", "other types in cells", "pictures"],
 )
 def test_what_is_no_notebook_is_refused(read: Read, raw: bytes, code: str) -> None:
-    with pytest.raises(UnreadableFile) as refused:
-        read(raw, "a.ipynb")
-    assert refused.value.code == code
+    assert refusal(read, raw, "a.ipynb") == code

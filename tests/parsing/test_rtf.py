@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
+from reading import Read, refusal
 
-from app.errors import UnreadableFile
-from app.shapes import ExtractedDocument
-
-Read = Callable[..., list[ExtractedDocument]]
 HEAD = rb"""{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0\fswiss Arial;}{\f1\fcharset204 Arial Cyr;}{\f2\fcharset128 MS;}}
 {\stylesheet{\s0 Normal;}{\s1\outlinelevel0 Titel;}{\s2 heading 2;}}{\*\generator Writer;}
 {\info{\title Mortar {\b notes}}{\author Ana M\'fcller}{\creatim\yr2021\mo5\dy6\hr7\min8}}{\header Page\par}"""
@@ -67,6 +63,4 @@ def test_characters_and_what_is_no_text(read: Read, body: bytes, text: str) -> N
     ids=["truncated", "nested", "too long", "picture"],
 )
 def test_a_damaged_or_empty_document_is_refused(read: Read, raw: bytes, code: str) -> None:
-    with pytest.raises(UnreadableFile) as refused:
-        read(raw, "a.rtf")
-    assert refused.value.code == code
+    assert refusal(read, raw, "a.rtf") == code

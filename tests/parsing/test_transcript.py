@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
+from reading import Read, refusal
 
-from app.errors import UnreadableFile
-from app.shapes import ExtractedDocument
-
-Read = Callable[..., list[ExtractedDocument]]
 VTT = """WEBVTT - Harbour meeting
 Kind: captions
 
@@ -73,6 +68,4 @@ def test_a_paragraph_without_the_end_of_a_sentence_has_at_most_a_minute(read: Re
     ("text", "code"), [("WEBVTT\n\nNo times.", "damaged"), ("WEBVTT\n\n00:01.000 --> 00:02.000\n<i></i>\n", "no_text")]
 )
 def test_a_transcript_without_times_or_text_is_refused(read: Read, text: str, code: str) -> None:
-    with pytest.raises(UnreadableFile) as refused:
-        read(text.encode(), "a.vtt")
-    assert refused.value.code == code
+    assert refusal(read, text.encode(), "a.vtt") == code

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import made_files
-import pytest
-
-from app.errors import UnreadableFile
-from app.shapes import ExtractedDocument
-
-Read = Callable[..., list[ExtractedDocument]]
+from reading import Read, refusal
 
 
 def test_structure_and_properties_are_kept(read: Read) -> None:
@@ -39,6 +32,4 @@ def test_the_title_of_a_document_is_its_first_heading(read: Read) -> None:
 
 
 def test_a_document_without_text_is_refused(read: Read) -> None:
-    with pytest.raises(UnreadableFile) as refused:
-        read(made_files.word(), "a.docx")
-    assert refused.value.code == "no_text"
+    assert refusal(read, made_files.word(), "a.docx") == "no_text"

@@ -158,20 +158,6 @@ def test_retry_after_may_be_a_date() -> None:
     assert 15 < (error.pause_s or 0) <= 20
 
 
-async def test_a_hanging_model_is_called_at_most_five_times_and_then_not_at_all(provider: FakeProvider) -> None:
-    provider.silent = True
-    llm = ChatLlm(kind="openai", url=provider.url, model="tiny", times=CallTimes(0.05))
-    for _ in range(breaker.FAILURES):
-        with pytest.raises(ProviderError):
-            await llm.propose("Who?", PASSAGES)
-    assert 1 <= len(provider.requests) <= breaker.FAILURES
-    assert llm.calls.breaker.state == "open"
-    for _ in range(2):
-        with pytest.raises(NotCalled):
-            await llm.propose("Who?", PASSAGES)
-    await llm.aclose()
-
-
 async def test_a_slow_stream_is_cut_off_at_the_limit_of_the_whole_call(provider: FakeProvider) -> None:
     provider.openai(GOOD)
     provider.trickle = True

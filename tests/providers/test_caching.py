@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest_asyncio
-
-from app.errors import ProviderError
 from app.providers import base, caching
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -35,15 +32,6 @@ class GatedEmbedder:
 
     async def embed_documents(self, texts):
         return await self.inner.embed_documents(texts)
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def unhandled():
-    """Exceptions that reached the event loop's own handler."""
-    loop, seen = asyncio.get_running_loop(), []
-    loop.set_exception_handler(lambda _, context: seen.append(context))
-    yield seen
-    loop.set_exception_handler(None)
 
 
 async def settled():
@@ -88,84 +76,6 @@ async def test_callers_get_copies_of_the_cached_vector():
     assert await cached.embed_query("well") == expected
 
 
-async def test_callers_with_the_same_text_share_one_computation():
-    inner = GatedEmbedder()
-    cached = caching.CachingEmbedder(inner).for_user("ana")
-    calls = [asyncio.create_task(cached.embed_query("well")) for _ in range(5)]
-    await settled()
-    inner.gate.set()
-    answers = await asyncio.gather(*calls)
-    assert inner.started == 1
-    assert all(answer == answers[0] for answer in answers)
-
-
-async def test_callers_with_different_texts_do_not_wait_for_each_other():
-    inner = GatedEmbedder()
-    cached = caching.CachingEmbedder(inner).for_user("ana")
-    calls = [asyncio.create_task(cached.embed_query(text)) for text in ("well", "step")]
-    await settled()
-    assert inner.started == 2
-    inner.gate.set()
-    first, second = await asyncio.gather(*calls)
-    assert first != second
-
-
-async def test_a_cancelled_caller_does_not_cancel_the_computation_of_the_others():
-    inner = GatedEmbedder()
-    cached = caching.CachingEmbedder(inner).for_user("ana")
-    first, second = (asyncio.create_task(cached.embed_query("well")) for _ in range(2))
-    await settled()
-    first.cancel()
-    await settled()
-    inner.gate.set()
-    assert await second == await inner.inner.embed_query("well")
-    assert first.cancelled()
-    assert (inner.started, inner.cancelled) == (1, 0)
-
-
-async def test_the_computation_is_cancelled_with_its_last_caller():
-    inner = GatedEmbedder()
-    cached = caching.CachingEmbedder(inner).for_user("ana")
-    calls = [asyncio.create_task(cached.embed_query("well")) for _ in range(2)]
-    await settled()
-    for call in calls:
-        assert inner.cancelled == 0
-        call.cancel()
-        await settled()
-    assert (inner.started, inner.cancelled) == (1, 1)
-
-
-async def test_a_caller_after_the_last_cancellation_starts_a_new_computation_that_others_join(unhandled):
-    inner = GatedEmbedder()
-    cached = caching.CachingEmbedder(inner).for_user("ana")
-    hasty = asyncio.create_task(cached.embed_query("well"))
-    await settled()
-    hasty.cancel()
-    late = asyncio.create_task(cached.embed_query("well"))
-    await settled()
-    later = asyncio.create_task(cached.embed_query("well"))
-    await settled()
-    assert (inner.started, inner.cancelled) == (2, 1)
-    inner.gate.set()
-    assert await late == await later == await inner.inner.embed_query("well")
-    assert unhandled == []
-
-
-async def test_a_failure_reaches_every_waiter_and_is_not_cached(unhandled):
-    inner = GatedEmbedder()
-    inner.inner.failing = True
-    cached = caching.CachingEmbedder(inner).for_user("ana")
-    calls = [asyncio.create_task(cached.embed_query("well")) for _ in range(3)]
-    await settled()
-    inner.gate.set()
-    outcomes = await asyncio.gather(*calls, return_exceptions=True)
-    assert [type(outcome) for outcome in outcomes] == [ProviderError] * 3
-    inner.inner.failing = False
-    assert len(await cached.embed_query("well")) == 8
-    assert inner.started == 2
-    assert unhandled == []
-
-
 async def test_a_cached_or_running_query_is_not_shared_with_other_users():
     inner = GatedEmbedder()
     inner.gate.set()
@@ -199,8 +109,3 @@ async def test_documents_are_not_cached():
     await cached.embed_query("a")
     assert inner.documents == ["a", "b", "a", "b"]
     assert inner.queries == ["a"]
-
-
-def test_the_cache_has_the_model_of_its_embedder():
-    inner = FakeEmbedder(dimension=12, name="twelve")
-    assert caching.CachingEmbedder(inner).model == inner.model

@@ -94,16 +94,6 @@ async def test_a_call_in_bulk_gives_up_when_its_time_is_over(monkeypatch: pytest
     assert refused.value.retry_after_s == breaker.PAUSE_S
 
 
-async def test_a_provider_that_fails_every_other_call_is_not_called_for_a_while() -> None:
-    calls = _calls(query_s=1.0)
-    for _ in range(breaker.FAILURES):
-        assert calls.breaker.state == "closed"
-        assert await calls.query(Failing()) == "answer"
-        with pytest.raises(ProviderDown):
-            await calls.query(Failing(ProviderDown("401", fault="key")))
-    assert calls.breaker.state == "open"
-
-
 async def test_calls_in_bulk_have_connections_of_their_own(
     provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:

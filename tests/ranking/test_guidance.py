@@ -111,12 +111,6 @@ def test_alpha_1_is_the_passages_own_order_and_alpha_0_the_entities(alpha: float
     assert [h.candidate.chunk_id for h in blended] == order
 
 
-def test_equal_final_scores_are_ordered_by_the_stronger_link() -> None:
-    links = {A: Link(A, C, 1.0, 2.0), B: Link(B, C, 1.0, 9.0)}
-    blended = blending.blended([hit(A, 0.5, A), hit(B, 0.5, B)], links, weight=0.5)
-    assert [h.candidate.chunk_id for h in blended] == [B, A]
-
-
 @pytest.mark.parametrize(("mentions", "factor"), [(0, 1.0), (1, 1.1), (5, 1.5), (40, 1.5)])
 def test_a_mention_boosts_by_a_tenth_and_many_by_half(mentions: int, factor: float) -> None:
     assert blending.boost_factor([Lift(mentions)]) == pytest.approx(factor)
@@ -171,11 +165,6 @@ def test_hits_boosted_above_1_keep_their_order_when_blended_with_one_entity() ->
     lifted = blending.boosted([hit(A, 0.95), hit(B, 0.9)], {A: 1, B: 5}, {A: 1.1, B: 1.5})
     blended = blending.blended(lifted, dict.fromkeys((A, B), Link(A, C, 1.0, 2.0)), weight=0.5)
     assert [h.candidate.chunk_id for h in blended] == [B, A]
-
-
-def test_without_mentions_nothing_changes() -> None:
-    hits = [hit(A, 0.95), hit(B, 0.9)]
-    assert blending.boosted(hits, {}, {}) == hits
 
 
 def test_a_better_passage_never_ends_up_lower_for_being_shuffled() -> None:

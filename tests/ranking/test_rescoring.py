@@ -10,11 +10,6 @@ from app.ranking import mmr, rescoring
 from app.ranking.rescoring import Rescored
 
 
-@pytest.mark.parametrize(("limit", "room"), [(1, 25), (6, 25), (7, 28), (20, 80), (25, 100), (50, 100), (200, 100)])
-def test_four_times_the_limit_are_scored_again_within_25_and_100(limit: int, room: int) -> None:
-    assert rescoring.pool_size(limit) == room
-
-
 def test_a_cosine_is_blended_half_and_half() -> None:
     assert rescoring.blended(0.8, 0.4, weight=0.5) == pytest.approx(0.5 * 0.4 + 0.5 * 0.8)
     assert rescoring.blended(0.8, 0.4, weight=0.25) == pytest.approx(0.25 * 0.4 + 0.75 * 0.8)
@@ -50,11 +45,6 @@ def test_jaccard_is_shared_words_over_all_words() -> None:
     assert mmr.jaccard(abc, bcd) == pytest.approx(2 / 4)
     assert mmr.jaccard(abc, none) == mmr.jaccard(none, none) == 0
     assert mmr.words("Red boat, RED tree") == {"red", "boat", "tree"}
-
-
-def test_only_the_first_500_words_of_a_text_are_compared() -> None:
-    text = " ".join(map(str, range(2_000)))
-    assert mmr.words(text) == set(map(str, range(500)))
 
 
 def test_mmr_prefers_what_is_new_and_shows_its_arithmetic() -> None:

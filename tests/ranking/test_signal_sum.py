@@ -82,19 +82,3 @@ def test_coverage_is_a_greedy_choice_whose_scores_fall_with_rank() -> None:
             del left[best]
         covered = signal_sum.with_coverage(scores, held, idf, {})
         assert [(one, covered[one].score) for one in merge.order(covered, {})] == chosen
-
-
-def test_coverage_is_zero_without_known_words() -> None:
-    scores = {A: Scored(1.0, {}), B: Scored(2.0, {})}
-    assert (
-        signal_sum.with_coverage(scores, {A: set()}, {}, {})
-        == signal_sum.with_coverage(scores, {}, {"tide": 1.0}, {})
-        == scores
-    )
-
-
-@pytest.mark.parametrize("signal", ["fused", "cos", "expanded", "named", "linked", "shared"])
-def test_more_of_a_signal_never_lowers_a_score(signal: str) -> None:
-    base = {"fused": 0.5, "cos": 0.2, "linked": 0.1}
-    values = [signal_sum.of({**base, signal: value / 10}).score for value in range(11)]
-    assert values == sorted(values)

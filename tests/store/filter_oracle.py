@@ -54,17 +54,9 @@ URIS = [
 ]
 FILE_NAMES = ["plan.PDF", "ü.md", "b.csv#row=5", "md", ["a.md"], 7, None]
 URI_PARTS = [
-    "notes",
-    "notes/2026/",
-    "notes/",
-    "https://wiki",
-    "/srv/Meine Dokumente ü",
-    "file:///srv/Meine%20Dok",
-    "/srv/",
-    "notes/grün",
-    "https://wiki.example/lime",
-    "h",
-]
+    "notes", "notes/2026/", "notes/", "https://wiki", "/srv/Meine Dokumente ü", "file:///srv/Meine%20Dok", "/srv/",
+    "notes/grün", "https://wiki.example/lime", "h",
+]  # fmt: skip
 START = datetime(2024, 3, 1, tzinfo=UTC)
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "gte": lambda value, bound: value >= bound,

@@ -8,19 +8,9 @@ from uuid import UUID
 from app.shapes import Candidate, HybridResult, Vector
 
 WORDS = [
-    "harbour",
-    "lantern",
-    "river",
-    "castle",
-    "violin",
-    "copper",
-    "meadow",
-    "thunder",
-    "pepper",
-    "saddle",
-    "marble",
+    "harbour", "lantern", "river", "castle", "violin", "copper", "meadow", "thunder", "pepper", "saddle", "marble",
     "orchid",
-]
+]  # fmt: skip
 
 
 def at(*first: float) -> Vector:

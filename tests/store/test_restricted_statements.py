@@ -30,7 +30,6 @@ EXEMPT = {
     "differing_facets": "checks the database for its owner",
     "repair_sample": "checks the database for its owner",
     "named_chunks._DOTTED_NUMBERS": JOBS,
-    "reembedding._CORPUS": JOBS,
     "repair_drift": "repairs the database for its owner",
     "repair_wrong_postings": "repairs the database for its owner",
     "signed_words": "reads the texts of chunks, of which row-level security shows the visible ones",

@@ -68,22 +68,10 @@ CELLS = ("![](data:", "![", "](", ")", "\\r", "\\u001b[0", "\\n", "```", "`", " 
 MESSAGES = ("From a 12:30 b\n", "From ", "\n", ">", "Subject: a\n", "a\n", "--b\n", "=?utf-8?q?a?= ")
 ELEMENTS = ("<text:p>a</text:p>", "<text:list>a</text:list>", "<text:s/>", "<!---->", "a", "\n", "&amp;")
 SOURCE = (
-    *(
-        "def a(b):\n",
-        "  class A {\n",
-        "a b(",
-        "@a(\n",
-        "# a\n",
-        "(",
-        "){\n",
-        "}\n",
-        "static a *",
-        "<a",
-        "a AS (\n",
-        "  a\n",
-    ),
-    *("const a = ", "(a) =>", "export ", "CREATE TABLE ", "a(b)\n{\n", "    ", "\n\n", "[a", ":a,", "func (a) "),
-)
+    "def a(b):\n", "  class A {\n", "a b(", "@a(\n", "# a\n", "(", "){\n", "}\n", "static a *", "<a", "a AS (\n",
+    "  a\n", "const a = ", "(a) =>", "export ", "CREATE TABLE ", "a(b)\n{\n", "    ", "\n\n", "[a", ":a,",
+    "func (a) ",
+)  # fmt: skip
 TOKENS = (*MARKDOWN, *RESTRUCTURED, *MARKUP, *WORDS)
 OPENINGS = ("", "a::\n\n", ".. code::\n", "```\n", "---\n", "|a|\n|", "# ", "- ", "> ", "a\n", "Ã", "<!--", ".")
 ENDINGS = ("", "x", "\n   x\n", "`", "é", "|")

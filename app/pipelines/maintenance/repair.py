@@ -9,22 +9,19 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from array import array
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from uuid import UUID
 
-from app.pipelines.documents import document_drafts
+from app.pipelines.documents import chunk_vectors, document_drafts
 from app.pipelines.linking import mention_extraction, mention_refresh
 from app.pipelines.running import model_switch
 from app.pipelines.running.services import Services
-from app.providers import base
-from app.providers.base import Embedder
-from app.store.connection import vectors
 from app.store.connection.transactions import Database, Reading, Writing
 from app.store.documents import documents
+from app.store.documents.document_rows import VectorValue
 from app.store.facets import facet_counts
 from app.store.maintenance import repairs
 from app.store.maintenance.repairs import Drift, Postings, Text
@@ -116,7 +113,6 @@ async def users(*, db: Database) -> list[str]:
         return await repairs.users(shared)
 
 
-@model_switch.repeated
 async def run(user_id: str, services: Services) -> Damage:
     """Rebuild the damaged rows of one user; returns the damage. The database is opened as its owner or by the service.
 
@@ -241,25 +237,29 @@ async def _find_missing_vectors(rows: Rows) -> AsyncIterator[Sequence[Text]]:
         after = found[-1].chunk_no
 
 
+def embedded_texts(found: Iterable[Text]) -> dict[int, str]:
+    """The texts that are embedded for chunks, by number."""
+    return {
+        one.chunk_no: document_drafts.embedded_text(one.title, one.filename, one.heading_path, one.content)
+        for one in found
+    }
+
+
 async def _add_vectors(wrong: Sequence[Text], user_id: str, services: Services) -> None:
     """Store the vectors of chunks: those of equal texts that are stored, otherwise new ones."""
-    async with services.db.reading(user_id) as reading:
-        known = await documents.known_vectors(reading, keys=[text.embedding_key for text in wrong])
-    new = {text.chunk_no: known[text.embedding_key] for text in wrong if text.embedding_key in known}
-    new |= await _embed([text for text in wrong if text.chunk_no not in new], services.embedder)
-    async with services.db.writing(user_id) as writing:
-        await writing.lock()
-        await repairs.add_vectors(writing, new)
+    db, embedder = services.db, services.embedder
 
+    async def add() -> None:
+        async with db.reading(user_id) as reading:
+            known = await documents.known_vectors(reading, keys=[text.embedding_key for text in wrong])
+        stored = {one.chunk_no: known[one.embedding_key] for one in wrong if one.embedding_key in known}
+        missing = embedded_texts(one for one in wrong if one.embedding_key not in known)
+        new: dict[int, VectorValue] = {**stored, **await chunk_vectors.computed(missing, embedder)}
+        async with db.writing(user_id) as writing:
+            await writing.lock()
+            await repairs.add_vectors(writing, new)
 
-async def _embed(texts: Sequence[Text], embedder: Embedder) -> dict[int, str]:
-    if not texts:
-        return {}
-    whole = [document_drafts.embedded_text(one.title, one.filename, one.heading_path, one.content) for one in texts]
-    computed = await embedder.embed_documents(whole)
-    usable = base.unit_vectors(computed, count=len(texts), dimension=embedder.model.dimension)
-    # Rounded to 32 bits first, as at ingest.
-    return {text.chunk_no: vectors.as_text(array("f", one)) for text, one in zip(texts, usable, strict=True)}
+    await model_switch.run(embedder, db, add)
 
 
 async def _find_dangling(rows: Rows) -> AsyncIterator[Sequence[tuple[str, UUID, int]]]:

@@ -34,10 +34,9 @@ STOP_BELOW = 0.5
 """A hop whose best similarity to the question is under this share of hop 1's best is the last."""
 
 
-@model_switch.repeated
 async def run(query: SearchRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> Answer:
     """Answer one question with the model whose vectors are stored; see `answer`."""
-    return await answer(query, user_id, services, turn)
+    return await model_switch.run(services.embedder, services.db, lambda: answer(query, user_id, services, turn))
 
 
 def unsupported(query: SearchRequest) -> str | None:

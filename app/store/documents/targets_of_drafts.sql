@@ -5,7 +5,9 @@
 -- :identities bytea[]  hashes of their URIs, or of their texts
 -- :new_ids uuid[]  the id of each if it is new
 SELECT g.identity, d.document_id, d.content_hash, d.attributes_hash, d.chunk_count,
-       EXISTS (SELECT FROM stepwell.documents AS o WHERE o.user_id = :user_id AND o.document_id = g.new_id) AS is_used,
+       -- An EXISTS may be answered from a hash of all documents of the user.
+       (SELECT count(*) > 0 FROM stepwell.documents AS o WHERE o.user_id = :user_id AND o.document_id = g.new_id)
+           AS is_used,
        EXISTS (SELECT FROM stepwell.staged_documents AS s WHERE s.user_id = :user_id AND s.identity = g.identity)
        OR EXISTS (SELECT FROM stepwell.staged_documents AS s WHERE s.user_id = :user_id AND s.document_id = d.document_id)
            AS is_staged

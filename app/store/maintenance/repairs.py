@@ -9,21 +9,21 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 from uuid import UUID
 
 import sqlalchemy as sa
 
-from app.store.connection import sql
+from app.store.connection import sql, vectors
 from app.store.connection.transactions import Reading, SharedTransaction, Writing
 from app.store.documents import hidden_chunks
+from app.store.documents.document_rows import VectorValue
 from app.store.entities.headings import HeadingChunk
 from app.store.entities.mentions import Mention
 from app.store.schema import tables
 
 _c = tables.chunks.c
 _d = tables.documents.c
-_e = tables.embeddings.c
 _h = tables.headings.c
 _m = tables.mentions.c
 _t = tables.tenants.c
@@ -81,15 +81,16 @@ async def count_chunks(db: Reading, *, most: int) -> int:
 
 async def texts(db: Reading, *, after: int, limit: int) -> list[Text]:
     """Chunks with numbers above `after`, in ascending order."""
-    query = _texts(db.user_id).where(_c.chunk_no > after).order_by(_c.chunk_no).limit(limit)
-    return [_text(row) for row in await db.execute(query)]
+    return await _texts(db, _c.chunk_no > after, limit)
 
 
-async def texts_without_vector(db: Reading, *, after: int, limit: int) -> list[Text]:
-    """Chunks without a vector and with numbers above `after`, in ascending order."""
-    vector = sa.select(_e.chunk_no).where(_e.user_id == db.user_id, _e.chunk_no == _c.chunk_no)
-    query = _texts(db.user_id).where(_c.chunk_no > after, ~vector.exists()).order_by(_c.chunk_no).limit(limit)
-    return [_text(row) for row in await db.execute(query)]
+async def texts_without_vector(
+    db: Reading, *, after: int, limit: int, table: Literal["embeddings", "embeddings_next"] = "embeddings"
+) -> list[Text]:
+    """Chunks without a vector in a table and with numbers above `after`, in ascending order."""
+    e = sa.table(table, sa.column("user_id"), sa.column("chunk_no"), schema="stepwell").c
+    vector = sa.select(e.chunk_no).where(e.user_id == db.user_id, e.chunk_no == _c.chunk_no)
+    return await _texts(db, sa.and_(_c.chunk_no > after, ~vector.exists()), limit)
 
 
 _WRONG_TEXTS = sql.inline(
@@ -194,12 +195,22 @@ async def add_drift(db: Writing, found: Sequence[Drift]) -> None:
 
 
 _ADD_VECTORS = sql.inline("{{insert_vectors stepwell.embeddings}}")
+_ADD_NEXT_VECTORS = sql.inline("{{insert_vectors stepwell.embeddings_next}}")
 
 
-async def add_vectors(db: Writing, vectors: Mapping[int, str]) -> None:
-    """Store the vectors (as Postgres text) of chunks that have none. Under the user's lock."""
-    binds = {"user_id": db.user_id, "chunk_nos": list(vectors), "vectors": list(vectors.values())}
-    await db.execute(_ADD_VECTORS, binds)
+async def add_vectors(db: Writing, by_chunk: Mapping[int, VectorValue]) -> None:
+    """Store the vectors of chunks that have none. Under the user's lock."""
+    await _add_vectors(db, _ADD_VECTORS, by_chunk)
+
+
+async def add_next_vectors(db: Writing, by_chunk: Mapping[int, VectorValue]) -> None:
+    """Store vectors of the model that is to replace the one in use. Under the user's lock."""
+    await _add_vectors(db, _ADD_NEXT_VECTORS, by_chunk)
+
+
+async def _add_vectors(db: Writing, statement: sa.TextClause, by_chunk: Mapping[int, VectorValue]) -> None:
+    binds = {"user_id": db.user_id, "chunk_nos": list(by_chunk), "vectors": vectors.as_texts(by_chunk.values())}
+    await db.execute(statement, binds)
 
 
 async def dangling(db: Reading) -> list[tuple[str, UUID, int]]:
@@ -243,14 +254,14 @@ async def sample(db: Reading, chunk_nos: Sequence[int]) -> dict[str, int]:
     return dict((await db.execute(sql.statement("repair_sample"), binds)).one()._mapping)
 
 
-def _texts(user_id: str) -> sa.Select[Any]:
-    document = sa.and_(_d.user_id == user_id, _d.document_id == _c.document_id)
+async def _texts(db: Reading, condition: sa.ColumnElement[bool], limit: int) -> list[Text]:
+    some = sa.select(tables.chunks).where(_c.user_id == db.user_id, condition).order_by(_c.chunk_no).limit(limit)
+    chunk = some.subquery().c
+    content = sa.case((chunk.end_offset == 0, ""), else_=chunk.content).label("content")
     filename = _d.metadata["filename"].as_string().label("filename")
-    content = sa.case((_c.end_offset == 0, ""), else_=_c.content).label("content")
-    columns = (_c.chunk_no, _c.embedding_key, _c.config, _d.title, filename, _c.heading_path, content)
-    return sa.select(*columns).join_from(tables.chunks, tables.documents, document).where(_c.user_id == user_id)
-
-
-def _text(row: sa.Row[Any]) -> Text:
-    heading_path = tuple(row.heading_path)
-    return Text(row.chunk_no, row.embedding_key, row.config, row.title, row.filename, heading_path, row.content)
+    columns = (chunk.chunk_no, chunk.embedding_key, chunk.config, _d.title, filename)
+    query = sa.select(*columns, chunk.heading_path, content).where(
+        _d.user_id == db.user_id, _d.document_id == chunk.document_id
+    )
+    rows = await db.execute(query.order_by(chunk.chunk_no))
+    return [Text(**{**row._mapping, "heading_path": tuple(row.heading_path)}) for row in rows]

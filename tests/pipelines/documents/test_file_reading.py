@@ -38,9 +38,3 @@ async def test_reading_the_files_of_an_archive_has_the_time_of_a_request() -> No
     with pytest.raises(UnreadableFile, match="Reading the files of the archive took 0 seconds") as refused:
         await _uris(ParseLimits(request_s=0.0), NOTES)
     assert refused.value.code == "parse_limit"
-
-
-def test_a_workbook_of_office_before_2007_is_counted_as_a_spreadsheet() -> None:
-    head = made_files.compound(["Workbook"])[: file_reading.HEAD]
-    names = [file_reading.format_name(head, name) for name in ("a.xls", "a.doc")]
-    assert names == ["sheets", "old_office"]

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from harness import Tenant, uris
 
 from app import errors
-from app.pipelines.documents import document_changes, documents, ingest
-from app.pipelines.entities import entities
+from app.pipelines.documents import document_changes, documents
 from app.pipelines.maintenance import reindex, repair
 from app.pipelines.maintenance.repair import Damage
-from app.shapes import Chunk, Document, EntityDraft, EntityFilter, IngestResult, Upload
-from app.store.maintenance import repairs
+from app.shapes import Chunk, Document, IngestResult, Upload
 from app.text.names import tags
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -62,17 +59,6 @@ async def test_without_a_uri_the_title_identifies_it(tenant: Tenant) -> None:
     ]
 
 
-async def test_it_may_be_the_title_of_the_front_matter_but_not_the_name_of_a_file(tenant: Tenant) -> None:
-    front = await tenant.add("---\ntitle: Only this\nteam: masonry\n---\n")
-    assert (front.title, front.chunk_count) == ("Only this", 1)
-    named = Upload(" ", default_title="a.txt", metadata={"filename": "a.txt"})
-    with pytest.raises(errors.BadRequest, match="visible text"):
-        await ingest.run(named, tenant.user_id, tenant.services())
-    given = await ingest.run(replace(named, title="a.txt"), tenant.user_id, tenant.services())
-    assert isinstance(tenant.embedder, FakeEmbedder)
-    assert (given.chunk_count, tenant.embedder.documents[-1]) == (1, "a.txt")
-
-
 async def test_text_and_title_are_changed_into_each_other(tenant: Tenant) -> None:
     added = await tenant.add("We use lime.", "lime", title="Lime")
     assert (await _change(tenant, added.document_id, content="")).status == "changed"
@@ -88,16 +74,6 @@ async def test_text_and_title_are_changed_into_each_other(tenant: Tenant) -> Non
     assert (document.title, chunk.content, chunk.end_offset) == ("", "We use cement.", 14)
     with pytest.raises(errors.BadRequest, match="visible text"):
         await _change(tenant, added.document_id, content=" ")
-
-
-async def test_the_names_in_it_are_mentions(tenant: Tenant) -> None:
-    draft = EntityDraft(type="place", name="Kestrel House")
-    await entities.add([draft], tenant.user_id, db=tenant.db, embedder=tenant.embedder)
-    added = await tenant.add("", "lime", title=TITLE)
-    async with tenant.db.reading(tenant.user_id) as reading:
-        named = {(one.entity_id, one.kind) for one in (await repairs.stored_names(reading, added.document_id))[0]}
-    own = (await entities.page(tenant.user_id, db=tenant.db, limit=10, after=None, only=EntityFilter("place", None)))[0]
-    assert {(own.entity_id, "text"), (own.entity_id, "title")} <= named
 
 
 async def test_neither_a_check_nor_a_reindex_finds_anything_wrong_with_it(tenant: Tenant) -> None:

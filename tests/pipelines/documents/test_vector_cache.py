@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 from typing import Any
 
 import asyncpg
 import pytest
 import sqlalchemy as sa
-from harness import Tenant, as_owner, new_user, posing_as
+from harness import Tenant, new_user, posing_as
 
 from app.pipelines.documents import documents, large_documents
-from app.pipelines.maintenance import users
 from app.pipelines.running.services import Services, VectorCache
-from app.shapes import CacheUse, Upload
+from app.shapes import CacheUse
 from app.store.connection import transactions
 from app.store.connection.transactions import Database, TimeLimits
 from app.store.documents import embedding_cache
@@ -93,36 +91,6 @@ async def test_the_least_recently_used_entries_beyond_the_size_are_evicted(tenan
     assert await tenant.store_again("Stone 1.") == 1
 
 
-async def test_a_smaller_size_evicts_in_batches(tenant: CachingTenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    await tenant.many([Upload(f"Stone {n}.") for n in range(9)])
-    monkeypatch.setattr(embedding_cache, "EVICTED", 4)
-    tenant.cache.size = 2
-    await tenant.add("Slate.")
-    assert (await tenant.use()).entries == 6
-    await tenant.add("Chalk.")
-    assert (await tenant.use()).entries == 3
-
-
-async def test_without_a_size_nothing_is_cached_or_looked_up(tenant: CachingTenant) -> None:
-    await tenant.store_again("Lime mortar.")
-    tenant.cache.size = 0
-    assert await tenant.store_again("Lime mortar.") == 1
-    assert (await tenant.use()) == CacheUse(entries=1, hits=0)
-
-
-async def test_concurrent_writers_of_the_same_texts_share_the_cache(database: Database) -> None:
-    user_id = new_user()
-    tenants = [CachingTenant(database, user_id=user_id) for _ in range(2)]
-    uploads = [Upload(f"Stone {n} in lime.", uri=None) for n in range(16)]
-    for _ in range(2):
-        found = await asyncio.gather(tenants[0].many(uploads), tenants[1].many(uploads[::-1]))
-        assert all(outcome.error is None for outcomes in found for outcome in outcomes)
-        for document in await documents.page(user_id, db=database, limit=100, after=None):
-            await documents.delete(document.document_id, user_id, db=database)
-    assert (await tenants[0].use()).entries == 16
-    assert [outcome.stored.embedded for outcome in await tenants[0].many(uploads) if outcome.stored] == [0] * 16
-
-
 async def test_large_documents_use_the_cache(tenant: CachingTenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large_documents, "LARGE", 50)
     text = "# Lime\n\n" + "\n\n".join(f"## Part {n}\n\n" + f"Stone {n} lies in lime mortar. " * 20 for n in range(9))
@@ -130,13 +98,6 @@ async def test_large_documents_use_the_cache(tenant: CachingTenant, monkeypatch:
     assert first > 1
     assert await tenant.store_again(text) == 0
     assert (await tenant.use()) == CacheUse(entries=first, hits=first)
-
-
-async def test_deleting_a_user_deletes_the_entries(tenant: CachingTenant) -> None:
-    await tenant.add("Lime mortar.")
-    async with as_owner(tenant.db) as owner:
-        deleted, left = await users.delete(tenant.user_id, db=owner, actor="test")
-    assert (deleted["embedding_cache"], left["embedding_cache"]) == (1, 0)
 
 
 async def test_a_cache_that_cannot_be_written_does_not_fail_the_ingest(

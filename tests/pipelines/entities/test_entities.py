@@ -10,7 +10,6 @@ import linking
 import pytest
 from harness import Tenant
 
-from app import errors
 from app.pipelines.entities import entities
 from app.pipelines.linking import mention_refresh
 from app.pipelines.running import workers
@@ -40,14 +39,6 @@ async def _filled(database: Database, name: str) -> Tenant:
 async def _names(tenant: Tenant) -> list[str]:
     listed = await entities.page(tenant.user_id, db=tenant.db, limit=50, only=EntityFilter(origin="user"))
     return [entity.name for entity in listed]
-
-
-async def test_a_failed_change_leaves_no_user_on_its_connection(alone: Database) -> None:
-    one, two = await _filled(alone, "Ana"), await _filled(alone, "Ben")
-    with pytest.raises(errors.Conflict):
-        await linking.add_entity(one, "ANA")
-    assert await _names(two) == ["Ben", "Choir"]
-    assert await _names(one) == ["Ana", "Choir"]
 
 
 async def test_a_job_leaves_no_user_on_its_connection(alone: Database, owner: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -48,7 +48,7 @@ def small_batches() -> Iterator[None]:
         yield
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @example(steps=[[Upload(TEXTS[text], uri=uri) for uri, text in [("a", 0), ("a", 1), ("a", 1), ("b", 0), ("a", 2)]]])
 @given(steps=STEPS)
 async def test_a_list_of_documents_equals_its_documents_one_by_one(
@@ -78,19 +78,6 @@ class WaitingFake(FakeEmbedder):
         """The fake embedder's vectors."""
         await asyncio.wait_for(self.happened.wait(), 20)
         return await super().embed_documents(texts)
-
-
-async def test_the_next_documents_are_read_while_the_first_are_embedded(database: Database) -> None:
-    embedder = WaitingFake()
-    tenant = Tenant(database, embedder)
-
-    async def uploads() -> AsyncIterator[Upload]:
-        for number in range(6):
-            yield Upload(f"Note {number} on ropes.", uri=f"{number}")
-        embedder.happened.set()
-
-    outcomes = [outcome async for outcome in batches.store(uploads(), tenant.user_id, tenant.services())]
-    assert [outcome.stored and outcome.stored.status for outcome in outcomes] == ["added"] * 6
 
 
 class OverlappingFake(WaitingFake):
@@ -169,15 +156,6 @@ async def _stored(tenant: Tenant, owner: Any) -> Any:
     )
 
 
-async def test_a_list_that_ends_in_the_stored_version_stores_it_again(tenant: Tenant) -> None:
-    await tenant.add("Stored.", "a")
-    outcomes = await tenant.many([Upload("Other.", uri="a"), Upload("Stored.", uri="a")])
-    assert [outcome.stored and outcome.stored.status for outcome in outcomes] == ["replaced", "replaced"]
-    (document,) = await documents.page(tenant.user_id, db=tenant.db, limit=2, after=None, only=DocumentFilter("a"))
-    stored = await documents.get(document.document_id, tenant.user_id, db=tenant.db)
-    assert stored.content == "Stored."
-
-
 async def test_a_document_that_is_deleted_while_a_list_is_stored_is_stored_again(tenant: Tenant) -> None:
     """The list was compared with the stored documents before the deletion."""
     await tenant.add_all({"a": "First.", "b": "Second."})
@@ -241,7 +219,7 @@ LINES = st.lists(
 """Entities, each with the present name of the stored entity that it replaces by id, if any."""
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(first=LINES, second=LINES)
 async def test_a_list_of_entities_equals_its_entities_one_by_one(
     database: Database, owner: Any, first: Any, second: Any

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import linking
 import pytest
 from harness import Tenant, uris
@@ -98,31 +96,6 @@ async def test_no_linked_hit_without_the_required_words_precedes_one_with_them(a
     assert uris(await asked(accidents, text, mode="force"))[0] == "jonas-3"
 
 
-async def test_alpha_1_gives_the_unguided_order(accidents: Tenant) -> None:
-    for text in ("What has Ines Calder done?", "tanks of Ana Kovac"):
-        flat = await asked(accidents, text, limit=20, mode="off", boost=False)
-        guided = await asked(accidents, text, limit=20, alpha=1.0, boost=False)
-        assert uris(guided) == uris(flat)
-
-
-async def test_five_people_in_one_query_guide_it(tenant: Tenant) -> None:
-    people = ("Ana Kovac", "Jonas Weber", "Ines Calder", "Ben Okafor", "Mira Sand")
-    await tenant.add_all({name: f"{name} was at sea." for name in people} | {"other": "The sea was rough that day."})
-    await linking.add_entities(tenant, *map(linking.person, people))
-    answer = await asked(tenant, f"What did {', '.join(people[:-1])} and {people[-1]} do?")
-    assert (answer.search_mode, len(answer.entities)) == ("two_pass", 5)
-    assert set(uris(answer)) == set(people)
-
-
-async def test_mentions_of_several_entities_add_up(tenant: Tenant) -> None:
-    await tenant.add_all({"both": "Ana Kovac met Ines Calder.", "ana": "Ana Kovac was alone."})
-    await linking.add_entities(tenant, linking.person("Ana Kovac"), linking.person("Ines Calder"))
-    answer = await asked(tenant, "Ana Kovac and Ines Calder", mode="off")
-    factors = {hit.candidate.uri: hit.boost.factor for hit in answer.hits if hit.boost}
-    assert factors["both"] == pytest.approx(1.2, rel=0.01)
-    assert factors["ana"] == pytest.approx(1.1, rel=0.01)
-
-
 async def test_an_author_who_is_called_like_the_subject_of_other_texts_does_not_guide(tenant: Tenant) -> None:
     await tenant.add("Toad Hall is a residential hall of a university in Canberra.", "hall", title="Toad Hall")
     await tenant.add("Canberra is a city with several universities and residential halls.", "city", title="Canberra")
@@ -161,12 +134,3 @@ async def test_an_ordinary_word_that_is_a_teams_name_does_not_guide_inside_a_phr
         assert uris(default) == uris(flat), text
         assert {*uris(default)[:2]} == {"monday", "friday"}, text
     assert (await asked(tenant, "what does ledger own")).fallback_reason is None
-
-
-async def test_a_short_name_is_found_with_its_symbols_only(tenant: Tenant, owner: Any) -> None:
-    await tenant.add("class LruCache<K, V> in C++ and C, sold by K&V", "code")
-    for name, *aliases in (("C++",), ("C#",), ("Kestrel & Vane", "K&V")):
-        await linking.add_entity(tenant, name, *aliases, type="vendor")
-    await linking.refresh(tenant)
-    mentioned = {(m[3], m[6]) for m in await linking.of_tenant(owner, tenant) if m[4] == "user"}
-    assert mentioned == {("C++", 1), ("Kestrel & Vane", 1)}

@@ -14,7 +14,6 @@ from linking import asked, explained, found
 from requests_of import search_request
 
 from app.pipelines.entities import entities
-from app.pipelines.requests.search_request import GuidanceOptions
 from app.pipelines.running.entity_cache import EntityCache
 from app.ranking import blending
 from app.shapes import EntityDraft, Filters
@@ -50,16 +49,6 @@ async def test_a_query_about_a_person_is_answered_from_that_persons_documents(no
     assert [hit.guidance.score for hit in answer.hits if hit.guidance] == pytest.approx([one_mention] * 3 + [0.0] * 2)
 
 
-async def test_the_final_score_is_the_blend_of_the_passages_and_its_entitys(notes: Tenant, ana: UUID) -> None:
-    for alpha in (0.2, 0.5, 1.0):
-        answer = await asked(notes, "what did Ana Torres do with the buoy batteries?", alpha=alpha)
-        for hit in answer.hits:
-            assert hit.guidance is not None
-            weight = (1 - alpha) * explained(answer)["pass1"][0]["aboutness"]
-            final = (1 - weight) * hit.guidance.doc_score + weight * hit.guidance.score
-            assert hit.candidate.score == pytest.approx(min(1.0, final), abs=1e-5)
-
-
 async def test_an_alias_and_a_misspelt_name_match_the_entity(notes: Tenant, ana: UUID) -> None:
     assert set(uris(await asked(notes, "anita"))[:3]) == {"ana-1", "ana-2", "ana-3"}
     misspelt = await asked(notes, "what has Ana Torrez done")
@@ -71,22 +60,6 @@ async def test_a_word_of_the_documents_is_not_a_misspelt_name(notes: Tenant) -> 
     await linking.add_entities(notes, linking.person("Harbor"))
     answer = await asked(notes, "harbour paint")
     assert (answer.search_mode, answer.entities) == ("flat", ())
-
-
-async def test_a_query_without_entities_is_not_guided_and_has_a_fallback_reason(notes: Tenant, ana: UUID) -> None:
-    answer = await asked(notes, "lime mortar")
-    assert (answer.search_mode, answer.fallback_reason) == ("flat", "not_entity_centric")
-    assert uris(answer)[0] == "nobody"
-
-
-@pytest.mark.parametrize(
-    ("fields", "reason"),
-    [({"guidance": GuidanceOptions(mode="off")}, "hierarchy_off"), ({"mode": "lexical"}, "mode_lexical")],
-)
-async def test_guidance_can_be_switched_off(notes: Tenant, ana: UUID, fields: Any, reason: str) -> None:
-    answer = await found(notes, search_request("Ana Torres batteries", **fields))
-    assert (answer.search_mode, answer.fallback_reason) == ("flat", reason)
-    assert "ben-1" in uris(answer)
 
 
 async def test_a_full_list_of_equal_scores_is_too_broad_unless_forced(notes: Tenant) -> None:
@@ -105,11 +78,6 @@ async def test_five_people_named_in_one_query_guide_it(notes: Tenant, ana: UUID)
     answer = await asked(notes, f"what did Ana Torres, {', '.join(others[:3])} and {others[3]} do?")
     assert (answer.search_mode, len(answer.entities)) == ("two_pass", 5)
     assert set(uris(answer)[:4]) <= {"ana-1", "ana-2", "ben-1", "ben-2"}
-
-
-async def test_a_forced_search_without_entities_is_flat_with_a_reason(notes: Tenant) -> None:
-    answer = await asked(notes, "lime mortar", mode="force")
-    assert (answer.search_mode, answer.fallback_reason, uris(answer)[0]) == ("flat", "no_entities", "nobody")
 
 
 async def test_an_entity_without_documents_does_not_guide(notes: Tenant) -> None:
@@ -143,14 +111,6 @@ async def test_a_team_that_is_not_named_adds_no_members(notes: Tenant, ana: UUID
     assert (answer.search_mode, answer.entities) == ("flat", ())
 
 
-async def test_hits_below_the_minimum_confidence_are_replaced_by_others(notes: Tenant, ana: UUID) -> None:
-    query = search_request("buoy batteries of Ana Torres", limit=3, min_confidence="medium_high")
-    flat = await found(notes, query.changed(limit=50).guided(mode="off", boost=False))
-    guided = await found(notes, query)
-    assert guided.search_mode == "two_pass"
-    assert len(guided.hits) >= min(3, len(flat.hits))
-
-
 async def test_a_role_matches_the_person_who_has_it(notes: Tenant) -> None:
     await linking.add_entities(notes, linking.person("Ben Okafor", role="Head of Charging"))
     answer = await asked(notes, "what did the head of charging buy?")
@@ -167,25 +127,6 @@ async def test_facts_that_cover_the_question_match_their_entity(notes: Tenant) -
     assert answer.search_mode == "two_pass"
 
 
-async def test_a_description_similar_to_the_question_matches_its_entity(minilm_tenant: Tenant) -> None:
-    await minilm_tenant.add_all(NOTES)
-    project = EntityDraft("project", "Okafor", description="The engineer who looks after electric charging of buoys.")
-    await linking.add_entities(minilm_tenant, project)
-    answer = await asked(minilm_tenant, "engineer for charging electric buoys")
-    match = answer.entities[0]
-    assert (match.name, match.matched_by) == ("Okafor", "description")
-    assert match.score <= 0.8
-
-
-async def test_a_document_of_two_entities_has_the_better_score_and_not_the_sum(notes: Tenant, ana: UUID) -> None:
-    await notes.add("Ana Torres and Ben Okafor swapped their radios.", "both")
-    await linking.add_entities(notes, linking.person("Ben Okafor", role="Radio officer"))
-    answer = await asked(notes, "did Ana Torres meet the radio officer?")
-    parents = {hit.candidate.uri: hit.guidance.score for hit in answer.hits if hit.guidance}
-    assert 0 < parents["ben-1"] < 0.7 * parents["both"]
-    assert parents["both"] == parents["ana-1"]
-
-
 async def test_filters_and_exclusions_apply_inside_the_linked_documents(notes: Tenant, ana: UUID) -> None:
     everything = await asked(notes, "Ana Torres", limit=50)
     by_uri = {hit.candidate.uri: hit.candidate for hit in everything.hits}
@@ -200,16 +141,6 @@ async def test_filters_and_exclusions_apply_inside_the_linked_documents(notes: T
 async def test_an_answer_is_filled_up_to_the_limit_without_a_chunk_twice(notes: Tenant, ana: UUID, limit: int) -> None:
     answer = await asked(notes, "Ana Torres", limit=limit)
     assert len(answer.hits) == min(limit, len(NOTES)) == len({hit.candidate.chunk_id for hit in answer.hits})
-
-
-async def test_chunks_that_mention_a_named_entity_are_boosted_in_a_flat_search(notes: Tenant, ana: UUID) -> None:
-    plain = await asked(notes, "calibrated buoy batteries Ana Torres", mode="off", boost=False)
-    lifted = await asked(notes, "calibrated buoy batteries Ana Torres", mode="off")
-    assert not [hit for hit in plain.hits if hit.boost]
-    lift = {hit.candidate.uri: hit.boost for hit in lifted.hits}
-    assert lift["ana-1"] is not None
-    assert (lift["ana-1"].mentions, lift["ana-1"].factor) == (1, pytest.approx(1.1, rel=0.01))
-    assert lift["ben-1"] is None
 
 
 async def test_a_vendor_from_metadata_guides_in_lower_case_and_each_mention_boosts_by_a_tenth_at_most_by_half(
@@ -269,21 +200,6 @@ async def test_scores_are_on_the_scale_of_the_unguided_search_however_many_docum
         assert hit.guidance is not None
         assert hit.guidance.doc_score == pytest.approx(before[hit.candidate.chunk_id])
     assert len(guided.hits) == 50
-
-
-async def test_explain_contains_the_matches_and_the_linked_documents(notes: Tenant, ana: UUID) -> None:
-    answer = await asked(notes, "Ana Torres batteries")
-    assert answer.explain is not None
-    told = answer.explain["entities"]
-    assert told["pass1"][0] == {
-        "entity_id": str(ana),
-        "name": "Ana Torres",
-        "type": "person",
-        "score": 1.0,
-        "matched_by": "name",
-        "aboutness": pytest.approx(0.999, abs=1e-3),
-    }
-    assert told["pass2"] == {"linked_documents": 3, "added": 0, "weight": pytest.approx(0.4995, abs=1e-3)}
 
 
 async def test_a_role_and_facts_are_found_by_meaning_and_not_by_questions_about_other_things(

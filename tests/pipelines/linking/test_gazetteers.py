@@ -34,35 +34,6 @@ async def test_a_change_by_another_process_takes_effect_at_once(tenant: Tenant, 
     assert _found(await _current(elsewhere, tenant), "Ana and Ben") == ["ben"]
 
 
-async def test_unchanged_names_stay_cached_and_changes_are_applied_one_by_one(
-    tenant: Tenant, elsewhere: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await linking.add_entity(tenant, "Ana Silva")
-    before = await _current(elsewhere, tenant)
-    assert await _current(elsewhere, tenant) is before
-
-    async def never(*_given: Any) -> None:
-        raise AssertionError("all names were read again")
-
-    monkeypatch.setattr(name_changes, "entries", never)
-    alike = await before.fuzzy_index()
-    await linking.add_entity(tenant, "Otto Falk")
-    after = await _current(elsewhere, tenant)
-    assert _found(after, "Otto Falk met Ana Silva") == ["otto falk", "ana silva"]
-    assert (await after.fuzzy_index()).similar("Oto Falk")[0][0] == "otto falk"
-    assert alike.similar("Oto Falk") == []
-
-
-async def test_after_very_many_changes_all_names_are_read_again(
-    tenant: Tenant, elsewhere: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(gazetteers, "MAX_CHANGES", 2)
-    await _current(elsewhere, tenant)
-    for n in range(4):
-        await linking.add_entity(tenant, f"Person {n}")
-    assert len((await _current(elsewhere, tenant)).gazetteer) == 4
-
-
 async def test_names_of_a_failed_transaction_are_not_cached(tenant: Tenant) -> None:
     await linking.add_entity(tenant, "Ana")
     await _current(tenant.db, tenant)

@@ -6,7 +6,6 @@ import itertools
 from typing import Any
 
 import linking
-import pytest
 from harness import Tenant
 
 from app.pipelines.documents import documents
@@ -71,14 +70,6 @@ async def test_headings_are_stored_separately_and_match_in_any_case_if_they_have
     assert ("c", "Lantern Quay", "text", "text", 2) in found
 
 
-async def test_a_section_that_is_gone_leaves_no_name_that_nothing_mentions(tenant: Tenant, owner: Any) -> None:
-    await _add(tenant, "d")
-    await tenant.add("Told of nobody.", "d", title="Almanac")
-    assert {row[1] for row in await _mentions(owner, tenant)} == {"Almanac"}
-    names = await owner.fetch("SELECT name FROM stepwell.entities WHERE user_id = $1", tenant.user_id)
-    assert {row["name"] for row in names} == {"Almanac"}
-
-
 async def test_a_heading_of_one_word_is_matched_in_any_case_once_it_is_a_title(tenant: Tenant, owner: Any) -> None:
     await tenant.add("They went to lundby.", "trip")
     await tenant.add("# Almanac\n\n## Lundby\n\nA port.", "almanac")
@@ -100,34 +91,6 @@ async def test_the_order_of_arrival_changes_nothing(database: Any, owner: Any) -
     assert all(found == seen[0] for found in seen)
 
 
-async def test_a_replaced_document_has_the_mentions_of_its_new_text(tenant: Tenant, owner: Any) -> None:
-    await _add(tenant, "a")
-    await tenant.add("Otto Falk keeps it.", "a", title="Harbour Light")
-    assert {row[1] for row in await _mentions(owner, tenant)} == {"Harbour Light", "Otto Falk"}
-    names = await owner.fetch("SELECT name FROM stepwell.entities WHERE user_id = $1", tenant.user_id)
-    assert {row["name"] for row in names} == {"Harbour Light", "Otto Falk"}
-
-
-async def test_deleting_everything_leaves_no_name(tenant: Tenant, owner: Any) -> None:
-    for uri in "abcd":
-        await _add(tenant, uri)
-    before = await _mentions(owner, tenant)
-    deleted = 0
-    for document in await documents.page(tenant.user_id, db=tenant.db, limit=9, after=None):
-        gone = await documents.delete(document.document_id, tenant.user_id, db=tenant.db)
-        deleted += gone.mentions
-    assert deleted == len([row for row in before if row[3] != "heading"])
-    for table in ("entities", "entity_names", "mentions", "headings"):
-        assert await owner.fetchval(f"SELECT count(*) FROM stepwell.{table} WHERE user_id = $1", tenant.user_id) == 0
-
-
-async def test_a_name_whose_document_is_gone_is_a_name_from_a_text_again(tenant: Tenant, owner: Any) -> None:
-    stored = {uri: await tenant.add(text, uri, title=title) for uri, (title, text) in DOCUMENTS.items()}
-    await documents.delete(stored["b"].document_id, tenant.user_id, db=tenant.db)
-    origins = await owner.fetch("SELECT name, origin FROM stepwell.entities WHERE user_id = $1", tenant.user_id)
-    assert dict(map(tuple, origins))["Ilse Brandt"] == "text"
-
-
 async def test_documents_of_an_older_version_are_linked_once_by_a_job(tenant: Tenant, owner: Any, address: Any) -> None:
     for uri in "abcd":
         await _add(tenant, uri)
@@ -146,25 +109,10 @@ async def test_documents_of_an_older_version_are_linked_once_by_a_job(tenant: Te
     assert await linking.refresh(tenant) == 0
 
 
-@pytest.mark.parametrize("text", ["ﷺ" * 400 + " Name Here", "Aa" * 3_000, "A. " * 3_000, "x\ty " * 2_000])
-async def test_odd_texts_and_titles_are_stored_all_the_same(tenant: Tenant, text: str) -> None:
-    assert (await tenant.add(text, "odd", title=text[:400])).status == "added"
-
-
 async def test_texts_name_a_users_entities_by_name_and_alias_with_their_count(tenant: Tenant, owner: Any) -> None:
     await linking.add_entity(tenant, "Cliff Clarke", "CC-Boss")
     await tenant.add("cliffclarke met CLIFF CLARKE; the cc boss paid. Cliff alone is not meant.", "a")
     assert await linking.of_name(owner, tenant, "Cliff Clarke") == {("a", 0, "text", 3)}
-
-
-async def test_the_longest_name_hides_a_shorter_one_and_a_shared_alias_matches_both(tenant: Tenant, owner: Any) -> None:
-    await linking.add_entity(tenant, "New York", type="place")
-    await linking.add_entity(tenant, "York", "the boss", type="place")
-    await linking.add_entity(tenant, "Ana", "the boss")
-    await tenant.add("New York is not York, says the boss.", "a")
-    assert await linking.of_name(owner, tenant, "New York") == {("a", 0, "text", 1)}
-    assert await linking.of_name(owner, tenant, "York") == {("a", 0, "text", 2)}
-    assert await linking.of_name(owner, tenant, "Ana") == {("a", 0, "text", 1)}
 
 
 async def test_a_title_is_a_mention_of_its_own_and_none_of_the_text(tenant: Tenant, owner: Any) -> None:
@@ -206,12 +154,6 @@ async def test_metadata_names_people_and_things_and_users_entities_of_those_name
     }
 
 
-async def test_the_metadata_keys_are_configurable(tenant: Tenant, owner: Any) -> None:
-    tenant.chunking_options = ChunkingOptions(entity_keys=("vendor",))
-    await tenant.add("We met.", "a", metadata={"attendees": ["Ana Silva"], "Vendor": "Lundby"})
-    assert {m[2:6] for m in await linking.of_tenant(owner, tenant)} == {("vendor", "Lundby", "metadata", "metadata")}
-
-
 async def test_names_from_metadata_match_in_any_case_in_later_texts(tenant: Tenant, owner: Any) -> None:
     await tenant.add("We met.", "a", metadata={"people": ["Ana Silva"], "tags": ["IT"]})
     await tenant.add("So ana silva said, and it was IT that said it.", "b")
@@ -251,22 +193,3 @@ async def test_a_person_outranks_another_use_of_the_name_whichever_came_first(da
         for n, key in enumerate(order):
             await tenant.add(f"Note {n}.", metadata={key: "Ana Silva"})
         assert {m[2] for m in await linking.of_tenant(owner, tenant) if m[3] == "Ana Silva"} == {"person"}
-
-
-async def test_a_replaced_document_is_linked_to_what_it_names_now(tenant: Tenant, owner: Any) -> None:
-    await linking.add_entity(tenant, "Ana")
-    await tenant.add("Ana and stone.", "a", metadata={"project": "North stair"})
-    await tenant.add("Only stone.", "a", metadata={"project": "South stair"})
-    assert {m[3] for m in await linking.of_tenant(owner, tenant)} == {"South stair"}
-    names = await owner.fetch("SELECT name FROM stepwell.entities WHERE user_id = $1", tenant.user_id)
-    assert {row["name"] for row in names} == {"South stair", "Ana"}
-
-
-async def test_deleting_documents_leaves_a_users_entities_without_links(tenant: Tenant, owner: Any) -> None:
-    await linking.add_entity(tenant, "Ana")
-    stored = await tenant.add("Ana.", "a", metadata={"people": ["Ana"]})
-    gone = await documents.delete(stored.document_id, tenant.user_id, db=tenant.db)
-    assert gone.mentions == 4, "by the text and as an attendee, of her and of the name"
-    assert await linking.of_tenant(owner, tenant) == set()
-    rows = await owner.fetch("SELECT name, origin FROM stepwell.entities WHERE user_id = $1", tenant.user_id)
-    assert [tuple(row) for row in rows] == [("Ana", "user")]

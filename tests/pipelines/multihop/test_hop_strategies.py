@@ -14,7 +14,7 @@ from app.pipelines.documents import documents
 from app.pipelines.entities import entities
 from app.pipelines.multihop import multihop
 from app.pipelines.running.chunking_options import ChunkingOptions
-from app.shapes import Answer, Filters, LinkedChunk, LinkScope, LinkSource
+from app.shapes import Answer, LinkedChunk, LinkScope, LinkSource
 from app.store.multihop import links
 from app.text.names import headings, names
 
@@ -109,32 +109,6 @@ async def test_a_section_links_to_others_of_its_document_but_not_to_itself(shelf
     assert (town.name, town.heading, town.steps) == ("Lundby", True, 2)
 
 
-async def test_a_chunk_that_a_question_names_twice_is_returned_once(shelf: Shelf, owner: Any) -> None:
-    await shelf.add(ALMANAC.replace("Trained", "### Young Ilse Brandt\n\nTrained"), "almanac")
-    async with shelf.db.reading(shelf.user_id) as reading:
-        keys = headings.question_keys("who was young ilse brandt?")
-        found = await links.follow(reading, LinkScope(names=keys, headings=keys))
-    named = [led.chunk_id for led in found if led.link and led.link.signal == "named"]
-    assert named
-    assert len(named) == len(set(named))
-
-
-async def test_a_section_contains_its_subsections(shelf: Shelf, owner: Any) -> None:
-    await shelf.add(FILM, "film")
-    await shelf.add(ALMANAC.replace("Trained", "### Youth\n\nTrained"), "almanac")
-    assert "almanac/Youth" in await shelf.led(owner, "film")
-
-
-async def test_a_chunk_of_several_sections_is_linked_by_each_of_their_names(shelf: Shelf, owner: Any) -> None:
-    shelf.chunking_options = ChunkingOptions()
-    await shelf.add(FILM, "film")
-    await shelf.add("He knew Otto Falk.", "friend")
-    await shelf.add(ALMANAC, "almanac")
-    for source, name in (("film", "Ilse Brandt"), ("friend", "Otto Falk")):
-        (found,) = (await shelf.led(owner, source)).values()
-        assert (found["linked"].link.name, found["linked"].link.heading) == (name, True)
-
-
 async def test_a_section_named_in_the_question_is_a_source_of_links(shelf: Shelf, owner: Any) -> None:
     await shelf.add(ALMANAC, "almanac")
     led = await shelf.led(owner, "", "what became of ilse brandt?")
@@ -195,15 +169,6 @@ async def test_one_long_document_whose_chapters_all_end_alike_is_no_exception(sh
     await shelf.add(f"# Course{chapters}", "course")
     await shelf.add("See Further Reading and the chapter of bb.", "note")
     assert set(await shelf.led(owner, "note")) == {"course/Chapter of bb"}
-
-
-async def test_filters_and_exclusions_apply_to_sections(shelf: Shelf, owner: Any) -> None:
-    film = await shelf.add(FILM, "film")
-    await shelf.add(ALMANAC, "almanac")
-    assert await shelf.led(owner, "film", filters=Filters(document_ids=(film.document_id,))) == {}
-    excluded = [row["chunk_id"] for row in await owner.fetch(_CHUNKS, shelf.user_id) if "Ilse" in row["place"]]
-    assert excluded
-    assert "almanac/Ilse Brandt" not in await shelf.led(owner, "film", exclude_chunk_ids=excluded)
 
 
 async def test_sections_of_another_user_are_not_linked(shelf: Shelf, owner: Any) -> None:

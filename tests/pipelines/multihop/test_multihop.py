@@ -11,12 +11,11 @@ from harness import Tenant, uris
 from requests_of import search_request
 
 from app import errors
-from app.pipelines.documents import documents
 from app.pipelines.multihop import multihop
-from app.pipelines.requests.search_request import GuidanceOptions, LegWeights
+from app.pipelines.requests.search_request import GuidanceOptions
 from app.pipelines.running.budget import Budget
 from app.providers.base import Proposal
-from app.shapes import Answer, Filters, Upload, Vector
+from app.shapes import Answer, Upload, Vector
 from app.store.connection import transactions
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -88,45 +87,6 @@ async def _ask(tenant: Tenant, text: str = QUESTION, *, llm: Any = None, budget:
     return await multihop.run(search_request(text, **given), tenant.user_id, services)
 
 
-async def test_a_title_mentioned_in_a_chunk_links_to_its_document(library: Tenant) -> None:
-    flat = await library.ask(QUESTION, guidance=FLAT)
-    assert "director" not in uris(flat)
-    answer = await _ask(library)
-    assert {"film", "director"} <= set(uris(answer))
-    film, director = (next(h for h in answer.hits if h.candidate.uri == uri) for uri in ("film", "director"))
-    assert (film.hop, film.via, director.hop) == (1, None, 2)
-    assert director.via is not None
-    assert (director.via.name, director.via.signal) == ("Ilse Brandt", "linked")
-    assert director.via.source_chunk_id == film.candidate.chunk_id
-    assert answer.search_mode == "multihop"
-
-
-async def test_hops_report_queries_terms_and_numbers_of_new_chunks(library: Tenant) -> None:
-    answer = await _ask(library, extractor="entities")
-    first, second = answer.hops or ()
-    assert (first.hop, first.query, first.result_count) == (1, QUESTION, 5)
-    assert (second.hop, second.term_method) == (2, "entities")
-    assert "Ilse Brandt" in second.terms
-    assert second.query == " ".join((QUESTION, *second.terms))
-    assert second.result_count >= 1
-    assert answer.total_results == first.result_count + second.result_count
-
-
-@pytest.mark.parametrize("merge", ["linked", "classic"])
-async def test_hits_are_ordered_by_their_score_without_repetition_and_cut_to_the_limit(
-    library: Tenant, merge: str
-) -> None:
-    for limit in (1, 3, 12):
-        answer = await _ask(library, merge=merge, limit=limit, explain=True)
-        scores = [hit.combined_score or 0 for hit in answer.hits]
-        assert scores == sorted(scores, reverse=True)
-        assert len(answer.hits) == len({hit.candidate.chunk_id for hit in answer.hits}) <= limit
-        assert all(0 <= hit.candidate.score <= 1 for hit in answer.hits)
-        for hit in answer.hits:
-            assert hit.explain is not None
-            assert sum(hit.explain["parts"].values()) == pytest.approx(hit.combined_score)
-
-
 async def test_a_hit_that_no_search_found_has_the_cosine_that_is_known_and_no_other_score(library: Tenant) -> None:
     answer = await _ask(library, candidates=10, limit=5)
     director = next(hit.candidate for hit in answer.hits if hit.candidate.uri == "director")
@@ -135,17 +95,6 @@ async def test_a_hit_that_no_search_found_has_the_cosine_that_is_known_and_no_ot
     assert director.vector_score == pytest.approx(cosine, abs=1e-3)
     others = ("rrf_score", "convex_score", "text_score", "vector_rank", "text_rank")
     assert [getattr(director, name) for name in others] == [None] * 5
-
-
-@pytest.mark.parametrize("how", [{"weights": LegWeights(vector=0.3, text=0.7)}, {"mode": "lexical"}])
-async def test_classic_adds_its_bonuses_to_the_sum_of_the_given_weights_over_ranks(library: Tenant, how: Any) -> None:
-    answer = await _ask(library, merge="classic", limit=5, explain=True, **how)
-    weights = (0.3, 0.7) if "weights" in how else (0.0, 1.0)
-    first = next(hit for hit in answer.hits if hit.hop == 1 and hit.explain)
-    ranks = first.candidate.vector_rank, first.candidate.text_rank
-    expected = sum(weight / (60 + rank) for weight, rank in zip(weights, ranks, strict=True) if rank)
-    assert first.explain is not None
-    assert first.explain["parts"]["rrf"] == pytest.approx(expected)
 
 
 async def test_classic_never_returns_a_chunk_of_hop_1_again(library: Tenant) -> None:
@@ -171,21 +120,9 @@ async def test_hops_continue_while_they_find_new_chunks(tenant: Tenant) -> None:
         assert all(hop.result_count for hop in hops[1:-1])
 
 
-async def test_filters_and_exclusions_apply_to_every_hop(library: Tenant) -> None:
-    answer = await _ask(library, limit=20)
-    director = next(h for h in answer.hits if h.candidate.uri == "director").candidate
-    assert "director" not in uris(await _ask(library, limit=20, exclude_chunk_ids=(director.chunk_id,)))
-    stored = await documents.page(library.user_id, db=library.db, limit=100, after=None)
-    allowed = tuple(document.document_id for document in stored if document.uri != "director")
-    for merge in ("linked", "classic"):
-        filtered = await _ask(library, limit=20, filters=Filters(document_ids=allowed), merge=merge)
-        assert "director" not in uris(filtered)
-        assert "film" in uris(filtered)
-
-
 async def test_an_excluded_word_keeps_a_linked_chunk_out(library: Tenant) -> None:
     assert "director" in uris(await _ask(library, limit=12))
-    assert "director" not in uris(await _ask(library, f"{QUESTION} -painter", limit=12))
+    assert "director" not in uris(await _ask(library, f'{QUESTION} -"painter"', limit=12))
 
 
 @pytest.mark.parametrize("merge", ["linked", "classic"])
@@ -196,39 +133,6 @@ async def test_every_hit_of_every_hop_has_the_required_words(library: Tenant, me
     grouped = await _ask(library, f"{QUESTION} (director OR lighthouse*)", limit=12, merge=merge)
     assert grouped.relaxed == ()
     assert set(uris(grouped)) == {*uris(answer), "town"}
-
-
-async def test_an_excluded_stop_word_removes_nothing(library: Tenant) -> None:
-    title, text = LIBRARY["director"]
-    await library.add(f"Once {text}", "director", title=title)
-    assert "director" in uris(await _ask(library, f"{QUESTION} -once"))
-
-
-async def test_an_empty_first_hop_gives_an_empty_answer_without_a_model_call(tenant: Tenant) -> None:
-    llm = Proposing(["x"])
-    answer = await _ask(tenant, llm=llm)
-    assert (answer.hits, answer.fallback_reason, answer.total_results) == ((), "no_documents", 0)
-    assert [(hop.hop, hop.result_count) for hop in answer.hops or ()] == [(1, 0)]
-    assert llm.asked == []
-
-
-async def test_without_any_term_hop_1_is_left(tenant: Tenant) -> None:
-    await tenant.add("plain words and nothing else", "plain")
-    answer = await _ask(tenant, "plain words")
-    assert [(hit.candidate.uri, hit.hop) for hit in answer.hits] == [("plain", 1)]
-    assert len(answer.hops or ()) == 1
-    assert answer.degraded == ()
-
-
-async def test_a_configured_model_finds_the_terms(library: Tenant) -> None:
-    llm = Proposing(["Ilse Brandt"])
-    answer = await _ask(library, llm=llm)
-    assert answer.hops is not None
-    assert (answer.hops[1].term_method, answer.hops[1].terms) == ("llm", ("Ilse Brandt",))
-    (asked,) = llm.asked
-    assert asked[0] == QUESTION
-    assert len(asked[1]) == 3
-    assert "director" in uris(answer)
 
 
 @pytest.mark.parametrize(("merge", "limit"), [("linked", 9), ("classic", 5)])
@@ -293,28 +197,6 @@ async def test_a_failing_model_is_replaced_by_stored_names_and_reported(library:
     assert answer.degraded == ("llm_failed",)
 
 
-async def test_statistics_find_terms(library: Tenant) -> None:
-    answer = await _ask(library, extractor="statistical")
-    assert answer.hops is not None
-    assert (answer.hops[1].term_method, answer.hops[1].terms[0]) == ("statistical", "Ilse Brandt")
-
-
-async def test_without_terms_a_hop_follows_links_and_searches_for_nothing_else(library: Tenant) -> None:
-    library.embedder = FailingLater()
-    answer = await _ask(library, extractor="none")
-    director = next(hit for hit in answer.hits if hit.candidate.uri == "director")
-    assert (director.hop, director.via and director.via.signal) == (2, "linked")
-    hop = (answer.hops or ())[1]
-    assert (hop.term_method, hop.terms, hop.query) == (None, (), QUESTION)
-    assert answer.degraded == ()
-
-
-async def test_the_classic_merge_refuses_to_do_without_terms(library: Tenant) -> None:
-    with pytest.raises(errors.BadRequest) as refused:
-        await _ask(library, extractor="none", merge="classic")
-    assert refused.value.field == "ranking.hops.extractor"
-
-
 async def test_a_failing_second_embedding_leaves_hop_1_and_is_reported(library: Tenant) -> None:
     library.embedder = FailingLater()
     answer = await _ask(library)
@@ -346,28 +228,3 @@ async def test_a_database_failure_in_hop_2_leaves_hop_1_and_is_reported(
     assert answer.degraded == ("hop2_failed",)
     assert answer.hops is not None
     assert (answer.hops[1].result_count, answer.hops[1].error) == (0, "search_timeout")
-
-
-async def test_names_of_another_user_are_not_linked(library: Tenant) -> None:
-    stranger = Tenant(library.db)
-    await stranger.add("Silent Harbour is a film whose director is Ilse Brandt.", "film", title="Silent Harbour")
-    answer = await _ask(stranger)
-    assert uris(answer) == ["film"]
-
-
-async def test_a_passage_on_the_other_part_of_a_question_comes_before_more_of_the_same(tenant: Tenant) -> None:
-    for place in range(6):
-        await tenant.add(
-            f"Herring prices in Lundby rose again in week {place}, and herring prices fell.", f"price{place}"
-        )
-    await tenant.add("The lighthouse keeper repaired a lamp.", "keeper")
-    asked = "How did herring prices in Lundby rise and what did the keeper do?"
-    answer = await _ask(tenant, asked, explain=True)
-    assert "keeper" in uris(answer)[:2]
-    alone = {h.candidate.uri: sum(v for k, v in h.explain["parts"].items() if k != "covers") for h in answer.hits}
-    assert sum(value > alone["keeper"] for value in alone.values()) >= 2, "by its own signals it would come later"
-    scores = [hit.combined_score for hit in answer.hits]
-    assert scores == sorted(scores, reverse=True)
-    assert [h.combined_score for h in answer.hits] == [
-        pytest.approx(sum(h.explain["parts"].values())) for h in answer.hits
-    ]

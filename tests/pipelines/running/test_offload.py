@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import gc
-import threading
 import time
 from collections.abc import Awaitable
 
-import pytest
 from harness import Tenant
 
 from app.pipelines.entities import entity_lines
 from app.pipelines.entities.entity_lines import Line
-from app.pipelines.running import offload
 from app.pipelines.running.services import Services
 from app.pipelines.search import merge_lists
 from app.pipelines.search.merge_lists import HitList, InputHit, MergeRequest
@@ -32,16 +29,6 @@ async def loop_share(work: Awaitable[object]) -> float:
         return (time.thread_time() - own) / (time.process_time() - whole)
     finally:
         gc.enable()
-
-
-async def test_small_work_is_done_at_once_and_large_work_in_a_thread() -> None:
-    assert await offload.run(offload.INLINE, threading.get_ident) == threading.get_ident()
-    assert await offload.run(offload.INLINE + 1, threading.get_ident) != threading.get_ident()
-
-
-async def test_an_error_of_large_work_reaches_the_caller() -> None:
-    with pytest.raises(ValueError, match="invalid literal"):
-        await offload.run(offload.INLINE + 1, int, "x")
 
 
 async def test_selecting_among_long_texts_leaves_the_event_loop_free(tenant: Tenant) -> None:
@@ -78,15 +65,3 @@ async def test_refusing_a_chain_of_lines_takes_linear_time_outside_the_event_loo
         assert len(outcomes) == count
     assert used[4_000] < 8 * used[1_000]
     assert share < 0.8
-
-
-async def test_lines_that_contain_each_other_are_stored_whatever_their_order(tenant: Tenant) -> None:
-    count = 600
-    lines = [
-        Line(number, EntityDraft("team", f"Ring {number}"), members=(f"Ring {(number + 1) % count}",))
-        for number in range(count)
-    ]
-    outcomes = await entity_lines.run(lines, tenant.user_id, db=tenant.db, embedder=tenant.embedder)
-    assert {outcome.status for outcome in outcomes} == {"added"}
-    again = await entity_lines.run(lines, tenant.user_id, db=tenant.db, embedder=tenant.embedder)
-    assert {outcome.status for outcome in again} == {"unchanged"}

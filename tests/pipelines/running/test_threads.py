@@ -25,22 +25,6 @@ def _begun(threads: Threads, user: str, work: Callable[[], object]) -> asyncio.T
     return asyncio.create_task(run())
 
 
-async def test_users_take_turns_and_none_has_all_threads() -> None:
-    threads, release, order = Threads(2, of_user=1), threading.Event(), list[str]()
-
-    def work(name: str) -> None:
-        order.append(name)
-        release.wait()
-
-    greedy = [_begun(threads, "greedy", lambda n=n: work(f"greedy {n}")) for n in range(4)]
-    modest = [_begun(threads, "modest", lambda: order.append("modest")) for _ in range(2)]
-    await asyncio.gather(*modest)
-    assert order == ["greedy 0", "modest", "modest"]
-    release.set()
-    await asyncio.gather(*greedy)
-    assert order[3:] == ["greedy 1", "greedy 2", "greedy 3"]
-
-
 async def test_cancelled_work_is_left_out_and_what_has_begun_keeps_its_thread_to_its_end() -> None:
     threads, release, order = Threads(1, of_user=1), threading.Event(), list[str]()
     began = threading.Event()

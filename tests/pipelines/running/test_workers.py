@@ -162,18 +162,6 @@ async def test_a_failure_is_repeated_later_with_a_growing_pause(tenant: Tenant, 
     assert (await _state(tenant, job_id)).error is None
 
 
-async def test_a_refused_job_fails_at_once(tenant: Tenant) -> None:
-    job_id = await _queue(tenant)
-
-    async def refused(_run: Run) -> int:
-        raise errors.BadRequest("The document contains no text.", field="content")
-
-    with pytest.raises(errors.BadRequest):
-        await _run(tenant, refused)
-    state = await _state(tenant, job_id)
-    assert (state.status, state.error, state.finished_at is not None) == ("failed", "invalid_request", True)
-
-
 async def test_a_cancelled_job_is_stopped_at_its_next_renewal(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "RENEW_S", 0.01)
     job_id = await _queue(tenant)
@@ -209,28 +197,3 @@ async def test_progress_of_a_job_that_was_claimed_again_is_refused(tenant: Tenan
         raise AssertionError
 
     assert await _run(tenant, overtaken) == (KIND, 0)
-
-
-async def test_another_users_job_is_not_found(tenant: Tenant, database: Database) -> None:
-    job_id = await _queue(tenant)
-    other = Tenant(database)
-    for call in (
-        followed_jobs.get(job_id, other.user_id, db=database),
-        followed_jobs.cancel(job_id, other.user_id, db=database),
-    ):
-        with pytest.raises(errors.NotFound):
-            await call
-    assert await followed_jobs.page(other.user_id, db=database, limit=9) == []
-
-
-async def test_a_job_is_followed_to_its_end(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(followed_jobs, "POLL_S", 0.01)
-    monkeypatch.setattr(followed_jobs, "KEEP_ALIVE_S", 0.05)
-    job_id = await _queue(tenant)
-    seen = []
-    async for state in followed_jobs.follow(job_id, tenant.user_id, db=tenant.db):
-        seen.append(state.status if state else None)
-        if seen[-1] is None and seen.count(None) == 2:
-            await _run(tenant, _finish)
-    assert [status for status in seen if status] == ["queued", "done"]
-    assert seen[1:3] == [None, None], "a keep-alive while nothing changes"

@@ -26,7 +26,7 @@ from app.store.connection.transactions import Database
 
 LEVELS = ("low", "medium", "medium_high", "high", "very_high")
 SCALES = RelevanceCalibration(LogitScale(0.7, 0.8), LogitScale(-0.4, 1.3), LogitScale(0.1, 0.9))
-STORED = StoredCalibration(SCALES, "feedback", 31, 290, datetime(2026, 5, 1, tzinfo=UTC))
+STORED = StoredCalibration(SCALES, 31, 290, datetime(2026, 5, 1, tzinfo=UTC))
 QUESTIONS = ("Who leads the team that looks after the Gannet buoys?", "lime mortar", "What is the capital of France?")
 
 
@@ -54,18 +54,6 @@ async def test_a_question_that_the_notes_answer_is_answerable_in_every_mode(note
     assert best > 0.3
     assert answer.answerable is not None
     assert answer.answerable > 0.5
-
-
-async def test_hits_below_the_minimum_relevance_are_left_out(notes: Tenant) -> None:
-    question = "How did we fix the sync interval of the buoys?"
-    every = await notes.ask(question, limit=20)
-    known = sorted((hit.relevance or 0.0 for hit in every.hits), reverse=True)
-    least = (known[2] + known[3]) / 2
-    kept = await notes.ask(question, limit=20, min_relevance=least)
-    assert {hit.candidate.chunk_id for hit in kept.hits} == {
-        hit.candidate.chunk_id for hit in every.hits if (hit.relevance or 0.0) >= least
-    }
-    assert (await notes.ask(question, min_relevance=1.0)).hits == ()
 
 
 async def test_relevance_does_not_depend_on_the_number_of_hits(notes: Tenant) -> None:

@@ -143,57 +143,10 @@ async def shelf(database: Database) -> Tenant:
     return tenant
 
 
-@pytest.mark.parametrize("mode", ["auto", "hybrid", "semantic", "lexical"])
-@pytest.mark.parametrize(
-    ("query", "found"),
-    [
-        ('lime AND (cement OR putty) NOT "fast drying"', {"putty"}),
-        ("ferry AND NOT (Brisa OR Charged)", {"settings"}),
-        ("conf* ferry", {"settings", "brisa"}),
-        ("title:brisa", {"brisa"}),
-        ("title:(lime OR mortar) cement", {"putty", "mix"}),
-        ("the* AND lime", {"putty"}),
-    ],
-)
-async def test_a_condition_binds_every_mode(shelf: Tenant, query: str, found: set[str], mode: Any) -> None:
-    answer = await shelf.ask(query, mode=mode, limit=20)
-    hits = set(uris(answer))
-    assert answer.relaxed == ()
-    assert hits == found or (mode == "lexical" and hits and hits < found)
-
-
-@pytest.mark.parametrize("mode", ["auto", "hybrid", "semantic", "lexical"])
-@pytest.mark.parametrize("query", ["lime AND (nothing OR nowhere)", "title:nowhere lime", "zzz* lime"])
-async def test_a_condition_that_nothing_meets_is_dropped_and_reported(shelf: Tenant, query: str, mode: Any) -> None:
-    answer = await shelf.ask(query, mode=mode)
-    assert answer.relaxed == ("constraints_dropped",)
-    assert set(uris(answer)[:2]) == {"putty", "mix"} or mode == "semantic"
-
-
 async def test_what_an_expression_excludes_stays_excluded_when_its_conditions_are_dropped(shelf: Tenant) -> None:
     answer = await shelf.ask("lime AND (nothing OR nowhere) NOT title:mor*", limit=20)
     assert answer.relaxed == ("constraints_dropped",)
     assert "mix" not in uris(answer)
-
-
-async def test_the_explanation_of_a_query_has_its_conditions_and_how_they_were_found(shelf: Tenant) -> None:
-    async def explained(query: str) -> tuple[Any, Any, Any]:
-        explain = (await shelf.ask(query, explain=True)).explain or {}
-        return explain["groups"], explain["condition_plan"], explain["expression_error"]
-
-    assert await explained("lime AND (cement OR putty)") == (["(cement OR putty)"], "text_index", None)
-    assert await explained("+lime") == ([], "postings", None)
-    assert await explained("lime -cement") == ([], "rows", None)
-    assert await explained("lime NOT conf*") == (["NOT conf*"], "rows", None)
-    assert await explained("lime") == ([], "none", None)
-    assert await explained("lime AND (cement") == ([], "none", "unclosed_group")
-
-
-@pytest.mark.parametrize("query", ["lime AND (cement OR", "lime AND (", "title:( lime", "(lime OR cement)) AND sand"])
-async def test_a_broken_expression_is_searched_as_words_and_the_answer_says_so(shelf: Tenant, query: str) -> None:
-    answer = await shelf.ask(query)
-    assert answer.degraded == ("invalid_expression",)
-    assert {"putty", "mix"} <= set(uris(answer))
 
 
 async def test_words_that_begin_with_a_prefix_are_scored_and_highlighted(shelf: Tenant) -> None:

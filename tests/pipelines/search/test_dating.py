@@ -71,15 +71,6 @@ async def test_without_the_option_ages_are_not_read(shelf: Tenant) -> None:
         assert not any("recency" in (hit.explain or {}) for hit in one.hits)
 
 
-async def test_a_question_for_the_newest_weighs_ages_where_the_caller_allows_it(shelf: Tenant) -> None:
-    answer = await shelf.ask(
-        "the latest decision on lime mortar", explain=True, collapse="off", recency=Recency(only_if_asked=True)
-    )
-    assert answer.explain
-    assert answer.explain["recency"]["weight"] == 0.2
-    assert uris(answer)[-1] == "year"
-
-
 async def test_a_new_document_beyond_the_limit_is_raised_into_it(tenant: Tenant) -> None:
     old = datetime.now(UTC) - timedelta(days=900)
     for number in range(12):

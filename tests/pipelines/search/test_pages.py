@@ -15,7 +15,7 @@ from requests_of import search_request
 
 from app import errors
 from app.pipelines.multihop import depth
-from app.pipelines.requests.search_request import Group, GuidanceOptions
+from app.pipelines.requests.search_request import GuidanceOptions
 from app.pipelines.requests.similar_request import SimilarRequest
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.search import similar
@@ -123,20 +123,6 @@ async def test_small_pages_are_in_the_order_of_large_ones(archive: Tenant) -> No
     assert found == chunk_ids(large.hits)
 
 
-@pytest.mark.parametrize("limit", [3, 5, 50])
-async def test_an_answer_with_all_chunks_has_no_next_page(tenant: Tenant, limit: int) -> None:
-    await tenant.add_all({"one": "lime mortar", "two": "lime plaster", "three": "a lime tree"})
-    answer = await tenant.ask("lime", limit=limit)
-    assert (len(answer.hits), answer.next_cursor) == (3, None)
-
-
-@pytest.mark.parametrize("mmr", [False, True])
-async def test_the_pages_of_a_small_corpus_have_every_chunk(tenant: Tenant, mmr: bool) -> None:
-    await tenant.add_all({"one": "lime mortar", "two": "lime plaster", "three": "a lime tree"})
-    hits = await hits_of_pages(tenant, search_request("lime", limit=2, mmr=mmr))
-    assert len(hits) == len(set(chunk_ids(hits))) == 3
-
-
 async def test_another_request_cannot_use_a_cursor(archive: Tenant) -> None:
     options: dict[str, Any] = {"text": "lime mortar", "limit": 10}
     cursor = (await page_of(archive, search_request(**options), None)).next_cursor
@@ -157,22 +143,6 @@ async def test_another_request_cannot_use_a_cursor(archive: Tenant) -> None:
         await page_of(Tenant(archive.db), search_request(**options), cursor)
     for change in ({"detail": "compact"}, {"detail": "ids"}, {"explain": True}):
         assert (await page_of(archive, search_request(**{**options, **change}), cursor)).hits
-
-
-@pytest.mark.parametrize("cursor", ["", "x", "é", "=" * 36, "A" * 35, "A" * 5_000])
-async def test_a_malformed_cursor_is_rejected(archive: Tenant, cursor: str) -> None:
-    with pytest.raises(errors.BadRequest):
-        await page_of(archive, search_request("lime mortar"), cursor)
-
-
-async def test_a_cursor_is_stale_once_the_documents_change(tenant: Tenant) -> None:
-    await tenant.add_all({f"note-{number}": f"lime mortar {number}" for number in range(12)})
-    query = search_request("lime mortar", limit=5)
-    cursor = (await page_of(tenant, query, None)).next_cursor
-    assert len((await page_of(tenant, query, cursor)).hits) == 5
-    await tenant.add("about something else", "another")
-    with pytest.raises(errors.Conflict):
-        await page_of(tenant, query, cursor)
 
 
 async def test_a_cursor_is_stale_if_the_results_before_the_page_differ(archive: Tenant) -> None:
@@ -202,14 +172,6 @@ async def test_pages_of_similar_chunks_have_every_chunk_once(archive: Tenant) ->
     )
 
 
-async def test_pages_of_a_multihop_search_have_every_chunk_once(archive: Tenant) -> None:
-    question = search_request("what did Ana Torres write about lime?", limit=4, depth="thorough")
-    answers = [answer async for answer in all_pages(archive, question)]
-    found = [hit for answer in answers for hit in chunk_ids(answer.hits)]
-    assert len(found) == len(set(found)) > 3 * 4
-    assert {answer.search_mode for answer in answers} == {"multihop"}
-
-
 async def test_grouped_results_are_documents_with_their_best_chunks(archive: Tenant) -> None:
     query = search_request("lime mortar", limit=5, group_size=2)
     flat = chunk_ids((await archive.ask("lime mortar", limit=50)).hits)
@@ -231,13 +193,3 @@ async def test_pages_of_groups_have_every_document_once(archive: Tenant, fields:
     assert len(found) == len(set(found)) == DOCUMENTS
     chunks = [chunk for hit in hits for chunk in chunk_ids((hit, *hit.more))]
     assert len(chunks) == len(set(chunks))
-
-
-async def test_similar_chunks_and_hops_can_be_grouped(archive: Tenant) -> None:
-    chunk = (await archive.ask("lime", limit=1)).hits[0].candidate.chunk_id
-    near = await page_of(archive, SimilarRequest(chunk_id=chunk, limit=6, group=Group(size=1)), None)
-    question = search_request("what did Ana Torres write about lime?", limit=3, group_size=1, depth="thorough")
-    for answer in (near, await page_of(archive, question, None)):
-        documents = [hit.candidate.document_id for hit in answer.hits]
-        assert len(documents) == len(set(documents)) > 1
-        assert max(len(hit.more) for hit in answer.hits) == 1

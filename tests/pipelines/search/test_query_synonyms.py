@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import harness
@@ -10,10 +9,10 @@ import pytest
 from harness import Tenant, uris
 from requests_of import search_request
 
-from app.pipelines.maintenance import calibrations, users
+from app.pipelines.maintenance import users
 from app.pipelines.multihop import depth
-from app.pipelines.search import search, synonyms
-from app.shapes import Filters, RelevanceCalibration, StoredCalibration, SynonymGroup
+from app.pipelines.search import synonyms
+from app.shapes import Filters, SynonymGroup
 from app.store.connection.transactions import Database
 
 GROUPS = [
@@ -110,34 +109,14 @@ async def test_an_unknown_word_with_synonyms_is_no_typing_error(house: Tenant) -
     assert (uris(answer), answer.relaxed) == (["near"], ())
 
 
-async def test_synonyms_cost_nobody_else_a_statement_and_end_with_their_user(database: Database) -> None:
+async def test_synonyms_belong_to_one_user_and_end_with_that_user(database: Database) -> None:
     one, other = Tenant(database), Tenant(database)
     for tenant in (one, other):
         await tenant.add("The furnace burns.", "furnace")
-    numbers, services = [], one.services()
-    await search.run(search_request("boiler", mode="lexical"), one.user_id, services)  # fills the other caches
-    for groups, changed in (([], True), (GROUPS, True), (GROUPS, False), ([], True)):
-        if changed:
-            await synonyms.put(one.user_id, groups, db=database)
-        with harness.counted_statements(one) as statements:
-            answer = await search.run(search_request("boiler", mode="lexical"), one.user_id, services)
-        numbers.append(len(statements))
-        assert (uris(answer), answer.relaxed) == (["furnace"], () if groups else ("nearest_vectors",))
-        assert await synonyms.get(one.user_id, db=database) == groups
-        assert await synonyms.get(other.user_id, db=database) == []
-    without, first, cached, removed = numbers
-    assert (first - cached, removed) == (3, without), "the groups, their lexemes and the query's entities are cached"
-    with harness.counted_statements(other) as statements:
-        await search.run(search_request("boiler", mode="lexical"), other.user_id, services)
-    assert not [statement for statement in statements if "s.config, t.lexeme, t.positions" in statement]
-    fitted = StoredCalibration(RelevanceCalibration(), "feedback", 31, 290, datetime(2026, 5, 1, tzinfo=UTC))
-    for calibration, groups in ((fitted, []), (fitted, GROUPS), (None, GROUPS)):
-        await calibrations.put(one.user_id, calibration, db=database)
-        await synonyms.put(one.user_id, groups, db=database)
-        async with database.reading(one.user_id) as reading:
-            assert reading.calibration == (calibration and calibration.calibration)
-            assert reading.synonyms_version == (reading.version.data if groups else 0)
+    await synonyms.put(one.user_id, GROUPS, db=database)
+    relaxed = [(await tenant.ask("boiler", mode="lexical")).relaxed for tenant in (one, other)]
+    assert relaxed == [(), ("nearest_vectors",)]
+    assert await synonyms.get(other.user_id, db=database) == []
     async with harness.as_owner(database) as owner:
-        await synonyms.put(one.user_id, GROUPS, db=database)
         await users.delete(one.user_id, db=owner, actor="test")
     assert await synonyms.get(one.user_id, db=database) == []

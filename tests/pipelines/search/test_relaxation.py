@@ -51,12 +51,6 @@ async def test_the_nearest_vectors_are_the_last_relaxation(words: Tenant) -> Non
     assert {hit.confidence for hit in answer.hits} == {"low"}
 
 
-async def test_stop_words_alone_in_lexical_mode_end_with_the_nearest_vectors(words: Tenant) -> None:
-    answer = await words.ask("the of and", mode="lexical")
-    assert len(answer.hits) == 3
-    assert (answer.relaxed, answer.degraded) == (("nearest_vectors",), ("no_text_terms",))
-
-
 async def test_without_words_and_vector_the_answer_is_empty_with_a_reason(words: Tenant) -> None:
     answer = await _deaf(words).ask("quazzlewick")
     assert (answer.hits, answer.fallback_reason) == ((), "nothing_found")
@@ -158,22 +152,6 @@ async def test_a_relative_of_an_inflected_word_is_no_correction_of_it(bakery: Te
     assert (await bakery.ask("accoun croissant")).relaxed == ("similar_words",), "the last letter may be missing"
 
 
-async def test_a_query_of_known_words_runs_no_further_statement(bakery: Tenant) -> None:
-    counts = []
-    for query in ("croissant delivery contract", "price of the boiler", "croissnat contract"):
-        with counted_statements(bakery) as statements:
-            await bakery.ask(query)
-        counts.append(len(statements))
-    assert counts[0] == counts[1] == counts[2] - 2
-
-
-async def test_a_word_that_one_of_the_languages_knows_is_not_corrected(bakery: Tenant) -> None:
-    await bakery.add("Die Preise der Boote.", "de", language="de")
-    with counted_statements(bakery) as statements:
-        assert (await bakery.ask("contracts for deliveries of prices")).relaxed == ()
-    assert not any("edits_folded" in statement for statement in statements), "and not looked up either"
-
-
 async def test_a_relaxation_keeps_filters_and_exclusions(words: Tenant) -> None:
     boat = await words.ask("ferry", mode="lexical")
     only_boat = Filters(document_ids=(boat.hits[0].candidate.document_id,))
@@ -195,15 +173,6 @@ async def test_the_longest_unknown_words_are_replaced_and_their_number_is_limite
     assert (uris(answer), answer.relaxed) == (["boat"], ("similar_words",))
     many = " ".join([*(f"quite{number:03d}unheard" for number in range(110)), "harb"])
     assert uris(await _deaf(words).ask(many, mode="lexical")) == []
-
-
-async def test_several_unknown_words_take_no_more_statements_than_one(words: Tenant) -> None:
-    counts = []
-    for query in ("harbuor", "harbuor gannett colnoy timetabel"):
-        with counted_statements(words) as statements:
-            assert (await words.ask(query, mode="lexical")).relaxed == ("similar_words",)
-        counts.append(len(statements))
-    assert counts[0] == counts[1]
 
 
 @pytest.mark.parametrize("mode", ["lexical", "semantic", "hybrid", "auto"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -62,30 +61,6 @@ def cosine(one: Vector, other: Vector) -> float:
     return sum(a * b for a, b in zip(one, other, strict=True))
 
 
-async def test_a_search_without_reranking_reports_none(shelf: Tenant) -> None:
-    answer = await asked(shelf, explain=True)
-    assert answer.explain is not None
-    assert (answer.explain["rerank"], answer.explain["mmr"], "rerank" in answer.timings) == ("none", False, False)
-    assert answer.hits[0].explain is not None
-    assert not {"rerank", "mmr"} & answer.hits[0].explain.keys()
-
-
-async def test_by_cosine_every_score_is_half_the_cosine_and_half_the_score_before(shelf: Tenant) -> None:
-    before = {hit.candidate.chunk_id: (n, hit.candidate.score) for n, hit in enumerate((await asked(shelf)).hits, 1)}
-    answer = await asked(shelf, rerank="cosine", explain=True)
-    assert (len(answer.hits), answer.degraded, "rerank" in answer.timings) == (5, (), True)
-    for hit in answer.hits:
-        assert hit.explain is not None
-        explained = hit.explain["rerank"]
-        assert hit.candidate.vector_score is not None
-        assert (explained["place_before"], explained["score_before"]) == before[hit.candidate.chunk_id]
-        assert (explained["by"], explained["value"]) == ("cosine", hit.candidate.vector_score)
-        blended = 0.5 * max(0, hit.candidate.vector_score) + 0.5 * explained["score_before"]
-        assert hit.candidate.score == pytest.approx(blended)
-    scores = [hit.candidate.score for hit in answer.hits]
-    assert scores == sorted(scores, reverse=True)
-
-
 async def test_by_cosine_a_hit_of_the_text_leg_is_scored_by_its_stored_vector(shelf: Tenant) -> None:
     answer = await asked(shelf, rerank="cosine", mode="lexical", explain=True)
     assert set(uris(answer)) == {"lime", "lime-again", "cement"}
@@ -103,21 +78,6 @@ async def test_by_cosine_without_a_query_vector_the_order_is_unchanged_and_degra
     plain, answer = await asked(shelf), await asked(shelf, rerank="cosine", explain=True)
     assert uris(answer) == uris(plain)
     assert set(answer.degraded) == {"embedding_failed", "no_query_vector", "reranker_failed"}
-
-
-async def test_a_provider_scores_the_best_hits(shelf: Tenant, provider: FakeProvider, reranker: HttpReranker) -> None:
-    provider.respond = scored_by("Gannet")
-    await asked(shelf, text=f"+mortar {QUERY} -sand", rerank="provider", reranker=reranker)
-    answer = await asked(shelf, rerank="provider", reranker=reranker, limit=2, explain=True)
-    assert uris(answer)[0] == "buoys"
-    first = answer.hits[0]
-    assert first.candidate.score == 0.9
-    assert first.explain is not None
-    assert (first.explain["rerank"]["by"], first.explain["rerank"]["value"]) == ("provider", 0.9)
-    assert first.explain["rerank"]["place_before"] > 2
-    operators, plain = (question for _path, question in provider.requests)
-    assert (operators["query"], plain["query"]) == (f"mortar {QUERY}", QUERY)
-    assert any(SHELF["buoys"] in text for text in plain["documents"])
 
 
 async def test_only_the_best_hits_are_sent_and_the_others_follow(
@@ -155,15 +115,6 @@ async def test_a_failing_provider_leaves_the_fused_order(
         assert len(provider.requests) <= {"busy": 1, "missing": 0}.get(trouble, 2)
 
 
-async def test_nothing_found_is_nothing_to_rerank(
-    tenant: Tenant, provider: FakeProvider, reranker: HttpReranker
-) -> None:
-    answer = await asked(tenant, rerank="provider", mmr=True, reranker=reranker)
-    assert (answer.hits, answer.fallback_reason) == ((), "no_documents")
-    assert "reranker_failed" not in answer.degraded
-    assert provider.requests == []
-
-
 async def test_mmr_ranks_a_different_passage_before_a_repetition(shelf: Tenant) -> None:
     plain = await asked(shelf, mode="semantic", fusion="rrf")
     answer = await asked(shelf, mode="semantic", fusion="rrf", mmr=True, explain=True)
@@ -184,40 +135,11 @@ async def test_mmr_ranks_a_different_passage_before_a_repetition(shelf: Tenant) 
     assert first.candidate.score == plain.hits[0].candidate.score
 
 
-async def test_mmr_after_a_provider_works_on_the_providers_scores(
-    shelf: Tenant, provider: FakeProvider, reranker: HttpReranker
-) -> None:
-    provider.respond = scored_by("Gannet")
-    answer = await asked(shelf, rerank="provider", mmr=True, reranker=reranker, explain=True, limit=3)
-    assert uris(answer)[0] == "buoys"
-    explained = answer.hits[0].explain
-    assert explained is not None
-    step = {"value": pytest.approx(0.7 * 0.9), "lambda": 0.7, "nearest": 0.0, "place_before": 1}
-    assert explained["mmr"] == {**step, "score_before": 0.9, "score": 0.9}
-    assert explained["rerank"]["place_before"] > 1
-
-
 async def test_other_users_vectors_are_never_compared(shelf: Tenant) -> None:
     stranger = Tenant(shelf.db)
     await stranger.add("Lime mortar landing, lime mortar landing.", "secret")
     answer = await asked(shelf, rerank="cosine", mmr=True, limit=50)
     assert set(uris(answer)) == set(SHELF)
-
-
-async def test_mmr_on_real_vectors_ranks_another_subject_before_a_paraphrase(minilm_tenant: Tenant) -> None:
-    await minilm_tenant.add_all(
-        {
-            "dogs": "Dogs need to be walked twice a day.",
-            "hounds": "Canines require two daily strolls.",
-            "cats": "Cats prefer to stay indoors on their own.",
-        }
-    )
-    plain = await asked(minilm_tenant, text="how often do dogs go for a walk", limit=3)
-    explained = await asked(minilm_tenant, text="how often do dogs go for a walk", limit=3, mmr=True, explain=True)
-    assert set(uris(plain)) == set(uris(explained)) == {"dogs", "hounds", "cats"}
-    nearest = {hit.candidate.uri: hit.explain["mmr"]["nearest"] for hit in explained.hits if hit.explain}
-    assert nearest["hounds"] > 0.4
-    assert all(math.isfinite(value) for value in nearest.values())
 
 
 async def test_reranked_hits_keep_their_entity_links(tenant: Tenant) -> None:

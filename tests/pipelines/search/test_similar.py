@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from uuid import uuid4
-
-import harness
 import pytest
 from harness import Tenant, uris
 
-from app import errors
 from app.pipelines.documents import documents
 from app.pipelines.requests.similar_request import SimilarRequest
 from app.pipelines.search import similar
-from app.shapes import Answer, Chunk, DocumentFilter, Filters, Vector
+from app.shapes import Answer, Chunk, DocumentFilter, Vector
 from benchmarks.fake_embedder import FakeEmbedder
 
 NOTES = {
@@ -71,26 +67,3 @@ async def test_vectors_of_a_model_with_very_short_ones_are_compared_like_unit_ve
     assert uris(answer) == uris(expected)
     scores = [[hit.candidate.vector_score for hit in one.hits] for one in (answer, expected)]
     assert scores[0] == pytest.approx(scores[1], abs=1e-6)
-
-
-async def test_filters_and_exclusions_apply(tenant: Tenant) -> None:
-    stored = dict(zip(NOTES, await tenant.add_all(NOTES), strict=True))
-    cat, kitten = await _chunk(tenant, "cat"), await _chunk(tenant, "kitten")
-    answer = await _like(tenant, chunk_id=cat.chunk_id, exclude_chunk_ids=(kitten.chunk_id,), limit=50)
-    assert set(uris(answer)) == {"tax", "levy"}
-    only = Filters(document_ids=(stored["levy"].document_id,))
-    assert uris(await _like(tenant, chunk_id=cat.chunk_id, filters=only)) == ["levy"]
-    itself = Filters(document_ids=(stored["cat"].document_id,))
-    answer = await _like(tenant, chunk_id=cat.chunk_id, filters=itself)
-    assert (answer.hits, answer.fallback_reason) == ((), "filters_exclude_all")
-
-
-async def test_an_unknown_chunk_and_one_of_another_user_give_the_same_error(tenant: Tenant) -> None:
-    other = harness.Tenant(tenant.db)
-    await other.add_all(NOTES)
-    problems = []
-    for chunk_id in (uuid4(), (await _chunk(other, "cat")).chunk_id):
-        with pytest.raises(errors.NotFound) as caught:
-            await _like(tenant, chunk_id=chunk_id)
-        problems.append((caught.value.message, caught.value.field))
-    assert problems[0] == problems[1]

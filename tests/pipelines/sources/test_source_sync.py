@@ -13,7 +13,7 @@ from harness import Tenant
 from source_folder import CountingFake
 
 from app import errors
-from app.pipelines.documents import documents, large_documents
+from app.pipelines.documents import documents
 from app.pipelines.jobs import followed_jobs
 from app.pipelines.maintenance import repair
 from app.pipelines.maintenance.repair import Damage
@@ -97,17 +97,6 @@ async def test_a_renamed_file_of_any_kind_keeps_its_documents_and_embeds_nothing
     assert before.keys().isdisjoint(after)
     titles = {uri.rpartition("/")[2]: stored[0] for uri, stored in (await source_folder.stored(tenant)).items()}
     assert (titles["other%200.md"], titles["other%201.txt"]) == ("Note 0", "other 1.txt")
-    await _assert_as_fresh(tenant, folder)
-
-
-async def test_a_rename_that_changes_the_format_keeps_the_document(tenant: Tenant, folder: Path) -> None:
-    source_folder.write(folder, "a.txt", b"# Heading\n\nLime.\n")
-    added = await source_folder.add(tenant, folder)
-    await source_folder.work(tenant)
-    before = await source_folder.ids(tenant)
-    (folder / "a.txt").rename(folder / "a.md")
-    assert source_folder.counts(await source_folder.synced(tenant, added)) == {"renamed": 1}
-    assert list((await source_folder.ids(tenant)).values()) == list(before.values())
     await _assert_as_fresh(tenant, folder)
 
 
@@ -210,64 +199,6 @@ async def test_documents_that_were_ingested_before_belong_to_the_source_that_is_
     assert removed.deleted.documents == 1
     with pytest.raises(errors.NotFound):
         await sources.get(added.source.source_id, tenant.user_id, db=tenant.db)
-
-
-async def test_a_job_that_is_interrupted_anywhere_counts_every_file_once(
-    counting: Tenant, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Interrupted in a transaction and between two, which leaves what a killed worker leaves."""
-    tenant, chance = counting, random.Random(1)
-    monkeypatch.setattr("app.pipelines.sources.source_sync.GROUP", 3)
-    paths = source_folder.fill(folder, 16, kinds=("md", "csv"))
-    added = await source_folder.add(tenant, folder)
-    await source_folder.work(tenant)
-    changed = source_folder.disturb(folder, paths, chance)
-    job_id = await sources.sync(added.source.source_id, tenant.user_id, db=tenant.db)
-    real = jobs.advance
-
-    async def interrupted(*args: Any, **kwargs: Any) -> bool:
-        if chance.random() < 0.3:
-            raise KeyError("killed")
-        done = await real(*args, **kwargs)
-        if chance.random() < 0.2:
-            raise KeyError("killed")
-        return done
-
-    with monkeypatch.context() as patch:
-        patch.setattr("app.store.jobs.jobs.advance", interrupted)
-        interruptions = 0
-        while not (await followed_jobs.get(job_id, tenant.user_id, db=tenant.db)).is_final:
-            try:
-                await source_folder.work(tenant)
-            except KeyError:
-                interruptions += 1
-            async with tenant.db.shared() as shared:
-                waiting = "UPDATE stepwell.jobs SET run_at = now(), failures = 0 WHERE job_id = '{}'"
-                await shared.exec_driver_sql(waiting.format(job_id))
-    assert interruptions > 2
-    assert source_folder.counts(await followed_jobs.get(job_id, tenant.user_id, db=tenant.db)) == dict(changed.counts)
-    await _assert_as_fresh(tenant, folder)
-
-
-async def test_a_large_file_is_stored_and_removed_with_its_source(
-    tenant: Tenant, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(large_documents, "LARGE", 2_000)
-    text = "# Stair\n\n" + "\n\n".join(f"Ilse Brandt laid stone {n} in lime mortar." for n in range(120))
-    source_folder.write(folder, "long.md", text.encode())
-    added = await source_folder.add(tenant, folder)
-    await source_folder.work(tenant)
-    assert source_folder.counts(await followed_jobs.get(added.job_id, tenant.user_id, db=tenant.db)) == {"added": 1}
-    before = await source_folder.ids(tenant)
-    (folder / "long.md").rename(folder / "longer.md")
-    state = await source_folder.synced(tenant, added)
-    assert (source_folder.counts(state), state.result["embedded"]) == ({"renamed": 1}, 0)
-    assert list((await source_folder.ids(tenant)).values()) == list(before.values())
-    source_folder.write(folder, "longer.md", f"{text}\n\nThe end.".encode())
-    assert source_folder.counts(await source_folder.synced(tenant, added)) == {"replaced": 1}
-    assert list((await source_folder.ids(tenant)).values()) == list(before.values())
-    removed = await sources.delete(added.source.source_id, tenant.user_id, tenant.services(), actor="test")
-    assert removed.deleted.documents == 1
 
 
 async def test_a_cancelled_job_stops_and_the_next_one_does_the_rest(

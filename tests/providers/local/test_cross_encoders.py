@@ -7,11 +7,10 @@ import math
 from typing import Any
 
 import pytest
-from fake_provider import FakeProvider, serve
+from fake_provider import FakeProvider
 
 from app.config import Settings
 from app.errors import ProviderError
-from app.providers.calls import CallTimes
 from app.providers.remote import endpoint, rerankers
 from app.providers.remote.rerankers import HttpReranker, Kind
 from app.runtime import models
@@ -98,44 +97,6 @@ async def test_an_answer_that_does_not_follow_the_api_is_a_provider_error(provid
     provider.body = body
     with pytest.raises(ProviderError):
         await _scores(_reranker(provider))
-
-
-async def test_retry_after_is_honoured_on_429(provider: FakeProvider) -> None:
-    provider.rerank([0.5] * 3)
-    provider.status, provider.headers = 429, {"Retry-After": "30"}
-    reranker = _reranker(provider)
-    for _ in range(3):
-        with pytest.raises(ProviderError):
-            await reranker.scores("mortar?", PASSAGES)
-    await reranker.aclose()
-    assert len(provider.requests) == 1
-
-
-async def test_a_retry_after_of_zero_allows_the_next_call(provider: FakeProvider) -> None:
-    provider.rerank([0.5] * 3)
-    provider.status, provider.headers = 503, {"Retry-After": "0"}
-    reranker = _reranker(provider)
-    with pytest.raises(ProviderError):
-        await reranker.scores("mortar?", PASSAGES)
-    provider.status = 200
-    assert await _scores(reranker) == [0.5] * 3
-
-
-async def test_a_timeout_a_closed_connection_a_redirect_and_an_error_status_are_provider_errors(
-    provider: FakeProvider,
-) -> None:
-    for silent, hang_up, status in ((True, False, 200), (False, True, 200), (False, False, 307), (False, False, 500)):
-        provider.rerank([0.5] * 3)
-        provider.silent, provider.hang_up, provider.status = silent, hang_up, status
-        with pytest.raises(ProviderError):
-            await _scores(_reranker(provider, times=CallTimes(0.2)))
-
-
-async def test_a_refused_connection_is_a_provider_error() -> None:
-    async with serve() as gone:
-        pass
-    with pytest.raises(ProviderError):
-        await _scores(_reranker(gone))
 
 
 async def test_the_settings_choose_the_reranker(provider: FakeProvider) -> None:

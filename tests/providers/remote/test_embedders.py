@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any, get_args
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +12,6 @@ from fake_provider import FAULTS, FakeProvider
 
 from app import errors
 from app.config import Settings
-from app.config.providers import EmbedderKind
 from app.providers.base import Embedder
 from app.providers.remote import embedders
 from app.runtime import models
@@ -21,7 +20,6 @@ from benchmarks.fake_embedder import FakeEmbedder
 DIMENSION = 64
 KINDS = sorted({*embedders.APIS, "gemini"})
 KEY = "sk-canary-0123456789"
-Opener = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +43,7 @@ def _settings(kind: Any, provider: FakeProvider, **given: Any) -> Settings:
 @pytest.fixture(params=KINDS)
 async def embedder(request: pytest.FixtureRequest, remote: FakeProvider) -> AsyncIterator[Embedder]:
     """The embedder of each API on the server."""
-    async with models.open_embedder(_settings(request.param, remote, model_timeout_s=2.0)) as opened:
+    async with models.open_embedder(_settings(request.param, remote, model_timeout_s=1.0)) as opened:
         yield opened
 
 
@@ -83,21 +81,6 @@ async def test_every_fault_is_a_provider_error_and_the_next_good_answer_is_used(
     remote.misbehave(None)
     if fault != "busy":
         assert len(await embedder.embed_query("water")) == DIMENSION
-
-
-@pytest.mark.parametrize(
-    ("fault", "message"),
-    [
-        ("wrong_count", "2 vectors for 1 texts"),
-        ("wrong_dimension", "63 dimensions instead of 64"),
-        ("nan", "not finite or all zeros"),
-        ("zero", "not finite or all zeros"),
-    ],
-)
-async def test_an_unusable_vector_is_named(embedder: Embedder, remote: FakeProvider, fault: str, message: str) -> None:
-    remote.misbehave(fault)
-    with pytest.raises(errors.BadEmbedding, match=message):
-        await embedder.embed_query("water")
 
 
 @pytest.mark.parametrize(
@@ -184,15 +167,3 @@ def test_an_incomplete_setting_is_rejected_at_start(fields: dict[str, Any], need
 def test_the_dimension_of_an_unknown_model_is_needed(fields: dict[str, Any]) -> None:
     with pytest.raises(errors.ProviderError, match="STEPWELL_EMBEDDER_DIM"):
         models.embedding(Settings(embedder_model="x", **fields))
-
-
-def test_every_kind_of_remote_embedder_has_its_api() -> None:
-    assert set(get_args(EmbedderKind)) == {"minilm", "onnx", "gemini", *embedders.APIS}
-
-
-@pytest.mark.parametrize("name", embedders.MODELS)
-async def test_a_known_model_needs_its_name_only(remote: FakeProvider, name: str) -> None:
-    settings = Settings(embedder="openai", embedder_url=remote.url, embedder_model=name)
-    async with models.open_embedder(settings) as opened:
-        assert opened.model.dimension >= 768
-        assert opened.model.max_tokens >= 2_048

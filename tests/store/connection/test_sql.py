@@ -43,21 +43,6 @@ def test_an_undeclared_part_is_refused_when_it_is_requested():
         sql.statement("hybrid", "vectro")
 
 
-def test_a_fragment_adds_its_binds_and_replaces_its_arguments():
-    source = "-- A.\n-- :user_id text\nSELECT :user_id, {{document_passes e}}"
-    compiled = str(sql.compiled(source, "matching"))
-    assert "d.document_id = e.document_id" in compiled
-    assert "CAST(:matching AS jsonpath)" in compiled
-    assert "CAST(:matching AS jsonpath)" not in str(sql.compiled(source))
-    assert "$" not in compiled
-    assert "{{" not in compiled
-
-
-def test_a_bind_of_another_type_than_in_the_fragment_is_refused():
-    with pytest.raises(ValueError, match="the bind user_id is declared as bigint and as text"):
-        sql.compiled("-- A.\n-- :user_id bigint\nSELECT :user_id, {{document_passes e}}")
-
-
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     """Writes files of a store of their own."""
@@ -74,42 +59,6 @@ def files(tmp_path, monkeypatch):
     yield write
     for remembered in (sql.files, sql.load, sql.statement):
         remembered.cache_clear()
-
-
-def test_a_statement_is_composed_of_the_ctes_that_have_text_with_the_parts_asked_for(files):
-    files(
-        ctes__a="-- A.\n-- part some\n-- if some\na AS (SELECT 1)\n-- end",
-        ctes__b="-- B.\n-- part some\n-- :n bigint\n-- if some\nb AS (SELECT 2),\n-- end\nc AS (SELECT :n)",
-        own="-- Own.\n-- :x text\nSELECT :x",
-    )
-    found = sql.load(("a", "b", "own"))
-    assert (found.binds, found.parts) == ({"n": "bigint", "x": "text"}, {"some"})
-    composed = {parts: " ".join(str(sql.statement(("a", "b", "own"), *parts)).split()) for parts in ((), ("some",))}
-    last = "c AS (SELECT CAST(:n AS bigint)) SELECT CAST(:x AS text)"
-    assert composed[()] == f"WITH {last}"
-    assert composed["some",] == f"WITH a AS (SELECT 1), b AS (SELECT 2), {last}"
-    assert str(sql.statement(("a", "own"))) == "SELECT CAST(:x AS text)"
-
-
-def test_a_statement_in_a_module_declares_its_binds_beside_it():
-    inline = sql.inline("\n SELECT :a, {{document_passes e}}\n ", a="text::vector", user_id="text")
-    assert str(inline).startswith("SELECT CAST(CAST(:a AS text) AS vector), (SELECT (true")
-    for binds in ({}, {"a": "text", "b": "text"}):
-        with pytest.raises(ValueError, match="binds differ"):
-            sql.inline("SELECT :a", **binds)
-    with pytest.raises(ValueError, match="the bind user_id is declared as bigint and as text"):
-        sql.inline("SELECT {{document_passes e}}", user_id="bigint")
-
-
-def test_each_file_of_a_composed_statement_is_checked_and_no_bind_has_two_types(files):
-    own = "-- Own.\n-- :x text\nSELECT :x"
-    files(ctes__a="-- A.\na AS (SELECT :x)", ctes__b="-- B.\n-- :x uuid\nb AS (SELECT :x)", own=own)
-    with pytest.raises(ValueError, match="binds differ"):
-        sql.load(("a", "own"))
-    with pytest.raises(ValueError, match="the bind x is declared as uuid and as text"):
-        sql.load(("b", "own"))
-    with pytest.raises(ValueError, match="unknown parts"):
-        sql.statement("own", "some")
 
 
 @pytest.mark.parametrize("path", sorted(sql.files("fragments").values()), ids=lambda path: path.stem)

@@ -117,17 +117,6 @@ def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-async def test_sqlalchemy_reaches_the_database_as_owner_and_as_service(
-    server: postgres.EmbeddedPostgres,
-) -> None:
-    for dsn, user in [(server.owner_dsn, "postgres"), (server.service_dsn, "stepwell_service")]:
-        engine = create_async_engine(dsn)
-        async with engine.connect() as connection:
-            row = (await connection.execute(text("SELECT current_user, current_database()"))).one()
-        await engine.dispose()
-        assert tuple(row) == (user, "stepwell")
-
-
 async def test_pg_environment_variables_do_not_change_the_address(
     server: postgres.EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,16 +226,6 @@ async def test_the_server_of_a_killed_client_serves_the_next_client_and_the_dead
     async with _served(data_dir) as survivor:
         assert survivor.postmaster_pid == pid
     assert not _runs(pid)
-
-
-async def test_of_two_processes_that_start_at_once_one_initialises_and_both_serve_silently(empty_dir: Path) -> None:
-    async with _client_process(empty_dir) as one, _client_process(empty_dir) as two:
-        pids = await asyncio.gather(_served_pid(one), _served_pid(two))
-        said = await asyncio.gather(one.communicate(b"\n"), two.communicate(b"\n"))
-    assert pids[0] == pids[1]
-    assert said == [(b"", b""), (b"", b"")]
-    assert (one.returncode, two.returncode) == (0, 0)
-    assert not _runs(pids[0])
 
 
 async def test_a_killed_server_restarts_with_all_commits_even_while_a_child_process_is_busy(data_dir: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.errors import EmbeddedServerError
-from app.store.embedded import embedded_files, embedded_settings, postgres
+from app.store.embedded import embedded_files, postgres
 
 
 def _mode(path: Path) -> int:
@@ -67,9 +67,3 @@ def test_the_default_data_dir_follows_the_user(env: dict[str, str], is_root: boo
     usual = mac if sys.platform == "darwin" else Path("/home/ada/.local/share/stepwell")
     found = postgres.default_data_dir(env, is_root)
     assert found == (mac if sys.platform == "darwin" and not is_root else expected or usual)
-
-
-def test_the_tuning_grows_with_the_memory_between_bounds() -> None:
-    sizes = [embedded_settings.for_memory(gigabytes << 30) for gigabytes in (0, 4, 64)]
-    assert [tuning.shared_buffers for tuning in sizes] == [128, 512, 1024]
-    assert [tuning.maintenance_work_mem for tuning in sizes] == [64, 128, 512]

@@ -7,16 +7,17 @@ and names also with statistics of other users only.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
 import asyncpg
 import hybrid
+import plans
 import pytest
 import sqlalchemy as sa
 import statements
+from plans import Plan
 
 from app.pipelines.entities import entities
 from app.shapes import EntityDraft, LinkScope, LinkSource
@@ -189,18 +190,10 @@ async def _assert_reads_little(
         assert read.get(table, 0) <= ENTITIES / 2, (table, read)
 
 
-async def _ran(reading: Reading, name: str, parts: Sequence[str], binds: Binds) -> list[dict[str, Any]]:
+async def _ran(reading: Reading, name: str, parts: Sequence[str], binds: Binds) -> list[Plan]:
     """The nodes of a statement's plan with what they read."""
-    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {statements.SOURCES[name].compiled(*parts).text}")
-    explained = (await reading.execute(statement, binds)).scalar_one()
-    (plan,) = json.loads(explained) if isinstance(explained, str) else explained
-    return list(_nodes(plan["Plan"]))
-
-
-def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    yield plan
-    for child in plan.get("Plans", ()):
-        yield from _nodes(child)
+    plan = await plans.explained(reading, statements.SOURCES[name].compiled(*parts).text, binds)
+    return list(plans.nodes(plan["Plan"]))
 
 
 SEVERAL_WAYS = """

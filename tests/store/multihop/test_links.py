@@ -149,28 +149,10 @@ async def test_names_link_chunks_without_a_query_vector(titled: TitledDocuments)
     assert chunks["Corvane"]["shared"].weight == pytest.approx(0.5 * 0.5 / (1 + log(2)))
 
 
-async def test_chunks_that_are_only_compared_have_only_a_similarity(titled: TitledDocuments) -> None:
-    vector = await titled.embedder.embed_query("a port of the north")
-    chunks = await titled.follow({}, vector=vector, compared=[titled.chunks["Lundby"]])
-    assert {title: set(found) for title, found in chunks.items()} == {"Lundby": {None}}
-    assert chunks["Lundby"][None].similarity == pytest.approx(1.0, abs=1e-4)
-
-
 async def test_names_of_another_user_link_nothing(titled: TitledDocuments, owner: Any) -> None:
     stranger = TitledDocuments(titled.db, f"{titled.user}-other", titled.embedder)
     await stranger.put("Silent Harbour", TEXTS["Silent Harbour"], owner)
     assert await stranger.follow({"Silent Harbour": 1.0}, "Ilse Brandt in Lundby") == {}
-
-
-async def test_names_are_returned_with_the_chunks_that_contain_them(titled: TitledDocuments) -> None:
-    async with titled.db.reading(titled.user) as reading:
-        found = await links.names(reading, [titled.chunks["Silent Harbour"]])
-    assert {name.name: name.chunks for name in found} == {
-        "Silent Harbour": 1,
-        "Ilse Brandt": 3,
-        "Corvane Studio": 2,
-        "Corvane": 2,
-    }
 
 
 WORDS = {"pump": 4.0, "sell": 9.0, "price": 3.0}

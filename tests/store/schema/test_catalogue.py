@@ -260,7 +260,7 @@ async def test_the_text_and_containment_operators_keep_their_index_under_row_lev
 STATEMENTS = sorted(statements.SOURCES)
 OF_THE_OWNER = (
     *("catalogue", "distribution", "users_", "repair_postings", "migration", "roles", "restrictions"),
-    *("reembed_gaps", "reembedding._CORPUS", "health._NOT_LEAKPROOF", "health_server", "keys._CAN_RESTRICT"),
+    *("reembed_gaps", "health._NOT_LEAKPROOF", "health_server", "keys._CAN_RESTRICT"),
 )
 """Prefixes of statements on the server, the schema or whole users, which no request runs."""
 ABOUT_TENANTS = [name for name in STATEMENTS if not name.startswith(OF_THE_OWNER)]
@@ -321,12 +321,6 @@ def test_a_statement_casts_each_of_its_binds(name) -> None:
     assert all(re.search(rf"CAST\(:{bind} AS ", every) for bind in source.binds)
 
 
-@pytest.mark.parametrize("name", sorted(sql.files()))
-def test_a_statement_begins_with_its_purpose(name) -> None:
-    first = sql.files()[name].read_text(encoding="utf-8").splitlines()[0]
-    assert re.match(r"-- [A-Z].{10,}", first)
-
-
 @pytest.mark.parametrize("name", ABOUT_TENANTS)
 def test_a_statement_could_run_on_one_shard(name) -> None:
     assert _objections(statements.text(statements.SOURCES[name])) == set()
@@ -378,11 +372,6 @@ def test_negative_control_each_rule_detects_a_violation(statement, objection) ->
 def test_binds_that_are_not_declared_or_not_used_are_refused(source) -> None:
     with pytest.raises(ValueError, match="binds differ"):
         sql.compiled(source)
-
-
-def test_a_double_cast_goes_through_text() -> None:
-    compiled = str(sql.compiled("-- A.\n-- :v text::vector\nSELECT :v, CAST(1 AS text)"))
-    assert compiled == "SELECT CAST(CAST(:v AS text) AS vector), CAST(1 AS text)"
 
 
 def test_a_section_is_left_out_unless_one_of_its_parts_is_requested() -> None:

@@ -70,11 +70,6 @@ async def test_words_of_several_characters_score_as_over_pairs_alone(put, find, 
             assert candidate.text_score == pytest.approx(expected[candidate.content], abs=1e-4)
 
 
-async def test_phrases_are_those_of_the_pairs(put, find) -> None:
-    await put("日本語 grammar", "日本語の grammar", "日本語 no grammar")
-    assert hybrid.contents(await find("grammar", strict=["日本語 grammar"])) == ["日本語 grammar"]
-
-
 def _runs_of(units: list[str], dice: random.Random) -> str:
     return " ".join("".join(dice.choices(units, k=dice.randint(1, 5))) for _ in range(dice.randint(1, 6)))
 

@@ -34,11 +34,6 @@ async def test_weights_and_k_of_the_request_are_used_scaled_to_the_sum_two(put, 
     assert hybrid.contents(found) == ["copper copper", "copper river"]
 
 
-async def test_first_in_both_legs_scores_one(put, find) -> None:
-    await put("copper", "river", embedded=[angled(0.9), angled(0.1)])
-    assert (await find("copper", at(1))).candidates[0].score == pytest.approx(1.0, abs=1e-12)
-
-
 async def test_ties_are_ordered_by_the_better_single_rank(put, find) -> None:
     # At k = 1: 1/(1+1) + 1/(1+5) = 2/3 = 1/(1+2) + 1/(1+2) holds of first-and-fifth and of second-in-both.
     texts = [f"copper {'river ' * n}".strip() for n in range(6)]
@@ -98,20 +93,6 @@ async def test_a_zero_range_counts_as_one_in_convex(put, find) -> None:
         assert candidate.convex_score == pytest.approx(0.3 * 1 + 0.7 * (candidate.text_score or 0) / best, abs=1e-6)
 
 
-async def test_vector_score_is_the_cosine_and_ranks_by_it(put, find, owner, user, embedder) -> None:
-    await put(*(f"{first} {second}" for first in WORDS for second in WORDS))
-    corpus = await oracle.corpus(owner, user)
-    query = [3.0 * number for number in await embedder.embed_query("castle thunder")]
-    expected = corpus.leg(corpus.cosine(query))
-    found = await find(None, query, limit=50, candidates=100)
-    assert found.vector_found == 100
-    for candidate in found.candidates:
-        assert candidate.vector_score == pytest.approx(expected.scores[candidate.chunk_id], abs=1e-6)
-    scores = [candidate.vector_score for candidate in found.candidates]
-    assert scores == sorted(scores, reverse=True)
-    assert [candidate.vector_rank for candidate in found.candidates] == list(range(1, 51))
-
-
 @pytest.mark.parametrize("graph", [False, True], ids=["exact", "graph"])
 async def test_all_results_equal_those_computed_in_python(request, put, find, owner, user, embedder, graph) -> None:
     if graph:
@@ -149,14 +130,6 @@ async def test_all_results_equal_those_computed_in_python(request, put, find, ow
         assert {c.chunk_id: c.rrf_score for c in found.candidates} == pytest.approx(scores, rel=1e-9)
 
 
-async def test_without_a_vector_the_text_leg_answers_alone(put, find) -> None:
-    await put("copper", "river")
-    found = await find("copper", None)
-    assert (found.vector_plan, found.vector_found, found.text_found) == ("none", 0, 1)
-    assert (found.candidates[0].vector_rank, found.candidates[0].vector_score) == (None, None)
-    assert not found.approximate
-
-
 async def test_a_leg_of_weight_zero_is_not_run(put, find) -> None:
     await put("copper", "river", embedded=[angled(0.1), angled(0.9)])
     lexical = await find("copper", at(1), weights=(0.0, 1.0))
@@ -178,23 +151,3 @@ async def test_thresholds_apply_after_the_fusion(put, find) -> None:
     above = await find("copper", at(1), min_rrf_score=floor)
     assert hybrid.contents(above) == [c.content for c in everything.candidates if (c.rrf_score or 0) >= floor]
     assert 0 < len(above.candidates) < 3
-
-
-async def test_a_hit_without_a_vector_score_fails_min_vector_score(put, find) -> None:
-    await put("copper", "river", embedded=[angled(0.2), angled(0.9)])
-    found = await find("copper", at(1), candidates=1, min_vector_score=-1.0)
-    assert hybrid.contents(found) == ["river"]
-    assert (await find("copper", None, min_vector_score=0.0)).candidates == ()
-
-
-async def test_a_user_without_documents_gets_an_empty_report(find) -> None:
-    for options in ({}, {"filters": Filters(metadata={"a": 1})}, {"strict": ["river"]}, {"excluded": ["river"]}):
-        found = await find("copper", at(1), **options)
-        assert found.candidates == ()
-        assert (found.corpus_chunks, found.scope_chunks, found.vector_found, found.text_found) == (0, 0, 0, 0)
-
-
-async def test_content_is_left_out_on_request(put, find) -> None:
-    await put("copper", title="Metals", uri="metals.md", metadata={"a": 1})
-    bare = (await find("copper", at(1), with_content=False)).candidates[0]
-    assert (bare.content, bare.title, bare.uri, bare.metadata) == ("", "Metals", "metals.md", {"a": 1})

@@ -3,42 +3,14 @@
 from __future__ import annotations
 
 import random
-from decimal import Decimal
 
 import hybrid
 import oracle
 import pytest
-from query_vectors import WORDS, ids, one
+from query_vectors import ids, one
 
-from app.shapes import Filters, bm25
+from app.shapes import Filters
 from app.store.search import recall
-
-
-async def test_text_score_is_bm25_over_the_users_stored_lexemes(put, find, owner, user) -> None:
-    dice = random.Random(7)
-    for _ in range(12):
-        await put(*(" ".join(dice.choices(WORDS, k=dice.randint(1, 40))) for _ in range(dice.randint(1, 5))))
-    corpus = await oracle.corpus(owner, user)
-    for lexemes in (["lantern"], ["lantern", "castl", "orchid"], ["copper", "copper", "river"]):
-        words = " ".join({"castl": "castle"}.get(lexeme, lexeme) for lexeme in lexemes)
-        expected = corpus.bm25(lexemes)
-        found = await find(words, limit=50)
-        assert found.text_found == len(expected)
-        assert {c.chunk_id: c.text_score for c in found.candidates} == pytest.approx(expected, rel=1e-5)
-        assert [c.text_rank for c in found.candidates] == list(range(1, len(expected) + 1))
-        assert {t.lexeme: t.idf for t in found.terms} == pytest.approx({x: corpus.idf(x) for x in lexemes}, rel=1e-9)
-
-
-async def test_k1_and_b_are_parameters_of_the_score(monkeypatch, put, find, owner, user) -> None:
-    await put("copper river", "copper copper copper", "meadow", "river meadow copper castle lantern")
-    for k1, b in ((0.9, 0.4), (2.0, 0.0), (1.2, 1.0)):
-        monkeypatch.setattr(bm25, "K1", Decimal(str(k1)))
-        monkeypatch.setattr(bm25, "B", Decimal(str(b)))
-        monkeypatch.setattr(oracle, "K1", k1)
-        monkeypatch.setattr(oracle, "B", b)
-        expected = (await oracle.corpus(owner, user)).bm25(["copper", "river"])
-        found = await find("copper river")
-        assert {c.chunk_id: c.text_score for c in found.candidates} == pytest.approx(expected, rel=1e-5)
 
 
 async def test_bm25_stays_that_of_the_whole_corpus_under_filters_and_exclusions(put, find, owner, user) -> None:

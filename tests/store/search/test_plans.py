@@ -5,17 +5,17 @@ The statements run as the service's role under row-level security, with real bin
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 import asyncpg
 import hybrid
+import plans
 import pytest
 import sqlalchemy as sa
+from plans import Plan
 
 from app.shapes import (
     Filters,
@@ -38,12 +38,9 @@ from benchmarks.fake_embedder import FakeEmbedder
 
 CHUNKS, OTHERS = 4_000, 500
 GRAPH = "ix_embeddings_embedding"
-EXPLAIN = "EXPLAIN (ANALYZE, FORMAT JSON)"
 TENANT = {table.name for table in tables.TENANT_TABLES}
 SMALL_TABLES = {"tenants", "sources", "text_statistics"}
 """A row or a handful a user: how they are scanned does not matter."""
-
-Plan = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
@@ -70,26 +67,14 @@ async def _explain(database: Database, asked: HybridRequest, *settings: str) -> 
     async with database.reading(asked.user_id) as reading:
         for setting in settings:
             await reading.execute(sa.text(f"SET LOCAL {setting}"))
-        explained = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement.text}")
-        found = (await reading.execute(explained, binds)).scalar_one()
-    return (json.loads(found) if isinstance(found, str) else found)[0]
-
-
-def _nodes(plan: Plan) -> Iterator[Plan]:
-    yield plan
-    for child in plan.get("Plans", ()):
-        yield from _nodes(child)
-
-
-def _ran(plan: Plan) -> list[Plan]:
-    return [node for node in _nodes(plan["Plan"]) if node["Actual Loops"] > 0]
+        return await plans.explained(reading, statement.text, binds)
 
 
 def _cte(plan: Plan, name: str) -> list[Plan]:
     """The nodes that ran inside one CTE."""
-    for node in _nodes(plan["Plan"]):
+    for node in plans.nodes(plan["Plan"]):
         if node.get("Subplan Name") == f"CTE {name}":
-            return [inner for inner in _nodes(node) if inner["Actual Loops"] > 0]
+            return [inner for inner in plans.nodes(node) if inner["Actual Loops"] > 0]
     return []
 
 
@@ -135,7 +120,9 @@ async def test_the_vector_leg_uses_the_graph_and_no_exact_scan(by_graph, databas
     assert GRAPH in _indexes(nearest)
     assert "Sort" not in {node["Node Type"] for node in nearest}
     ran = {
-        node.get("Index Name"): node["Actual Loops"] for node in _ran(plan) if node.get("Relation Name") == "embeddings"
+        node.get("Index Name"): node["Actual Loops"]
+        for node in plans.ran(plan)
+        if node.get("Relation Name") == "embeddings"
     }
     assert ran.pop(GRAPH) == 1
     # the vectors of hits that only the text leg found
@@ -146,15 +133,15 @@ async def test_the_vector_leg_uses_the_graph_and_no_exact_scan(by_graph, databas
 async def test_the_exact_scan_does_not_use_the_graph(database, asked, monkeypatch) -> None:
     monkeypatch.setattr(recall, "EXACT_FLOOR", CHUNKS)
     plan = await _explain(database, asked)
-    assert GRAPH not in _indexes(_ran(plan))
-    assert _scanned(_ran(plan), "embeddings")
+    assert GRAPH not in _indexes(plans.ran(plan))
+    assert _scanned(plans.ran(plan), "embeddings")
 
 
 @pytest.mark.parametrize("graph", [True, False], ids=["graph", "exact"])
 async def test_postings_and_lexemes_are_read_through_their_keys(request, database, asked, graph) -> None:
     if graph:
         request.getfixturevalue("by_graph")
-    ran = _ran(await _explain(database, asked))
+    ran = plans.ran(await _explain(database, asked))
     assert {"pk_postings", "pk_lexemes"} <= _indexes(ran)
     for table in ("postings", "lexemes"):
         assert all("Index" in kind or "Bitmap" in kind for kind in _scanned(ran, table))
@@ -164,7 +151,7 @@ async def test_postings_and_lexemes_are_read_through_their_keys(request, databas
 async def test_no_more_chunks_are_fetched_than_the_legs_and_the_answer_need(request, database, asked, graph) -> None:
     if graph:
         request.getfixturevalue("by_graph")
-    ran = [node for node in _ran(await _explain(database, asked)) if node.get("Relation Name") == "chunks"]
+    ran = [node for node in plans.ran(await _explain(database, asked)) if node.get("Relation Name") == "chunks"]
     assert "Seq Scan" not in {node["Node Type"] for node in ran}
     fetched = sum(node["Actual Rows"] * node["Actual Loops"] for node in ran if node["Node Type"] != "Index Only Scan")
     few_pass = asked.filters.metadata == {"kind": "rare"}  # a leg that never fills looks at all it found
@@ -176,7 +163,7 @@ async def test_every_scan_of_a_tenant_table_has_the_user_as_a_constant(request, 
     if graph:
         request.getfixturevalue("by_graph")
     plan = await _explain(database, asked)
-    scans = [node for node in _nodes(plan["Plan"]) if node.get("Relation Name") in TENANT]
+    scans = [node for node in plans.nodes(plan["Plan"]) if node.get("Relation Name") in TENANT]
     assert len(scans) > 5
     for node in scans:
         assert f"(user_id = '{asked.user_id}'::text)" in _conditions(node), node
@@ -228,9 +215,8 @@ async def test_links_by_words_read_few_rows_by_their_keys(database, big, embedde
     binds = links.binds(big, LinkScope(sources, words={"kax": 4.0}, corpus_chunks=CHUNKS, vector=vector))
     often = CHUNKS // 10
     binds |= {"commonest": often, "commonest_word": often, "most_compared": most, "most_chunks": 10}
-    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement(name).text}")
     async with database.searching(big) if generic else database.reading(big) as reading:
-        ran = _ran((await reading.execute(statement, binds)).scalar_one()[0])
+        ran = plans.ran(await plans.explained(reading, sql.statement(name).text, binds))
     assert {"pk_postings", "pk_lexemes", "pk_embeddings"} <= _indexes(ran)
     assert not [node for node in ran if node["Node Type"] == "Seq Scan"]
     read = {name: sum(node["Actual Loops"] for node in ran if node.get("Index Name") == name) for name in _indexes(ran)}
@@ -248,7 +234,7 @@ async def _explain_restricted(database: Database, user: str, shown: Filters, *re
     async with seen.reading(user) as reading:
         asked = await recall.visible(reading, hybrid.request(user, *request, **more))
         statement, binds = recall.prepared(asked, "restricted")
-        return _ran((await reading.execute(sa.text(f"{EXPLAIN} {statement.text}"), binds)).scalar_one()[0])
+        return plans.ran(await plans.explained(reading, statement.text, binds))
 
 
 def _fetched(nodes: list[Plan], table: str) -> int:
@@ -292,7 +278,7 @@ async def test_a_list_of_documents_spares_the_look_up_of_each_row_and_is_of_one_
         async with seen.reading(big) as reading:
             shown = await recall.visible(reading, asked) if is_listed else replace(asked, filters=KEYS["one document"])
             statement, binds = recall.prepared(shown, "restricted")
-            ran = _ran((await reading.execute(sa.text(f"{EXPLAIN} {statement.text}"), binds)).scalar_one()[0])
+            ran = plans.ran(await plans.explained(reading, statement.text, binds))
         looked_up.append(sum(n["Actual Loops"] for n in ran if n.get("Index Name") == "pk_documents"))
     assert looked_up[1] + 50 < looked_up[0]
     async with seen.reading(big) as reading:
@@ -330,9 +316,8 @@ async def test_words_are_compared_with_the_few_chunks_that_a_caller_sees(databas
             monkeypatch.setattr(visible_chunks, "MOST_VISIBLE", most)
             async with seen.reading(big) as reading:
                 parts, own = await visible_chunks.wanted(reading)
-                statement = sa.text(f"{EXPLAIN} {sql.statement(name, *parts).text}")
                 values = {"user_id": big, **binds, **own}
-                ran = _ran((await reading.execute(statement, values)).scalar_one()[0])
+                ran = plans.ran(await plans.explained(reading, sql.statement(name, *parts).text, values))
             looked_up.append(sum(n["Actual Loops"] for n in ran if n.get("Relation Name") == "chunks"))
             assert "Seq Scan" not in _scanned(ran, "chunks")
         few, control = looked_up
@@ -350,8 +335,8 @@ async def test_a_small_scope_is_tested_for_an_expression_without_reading_the_ind
         async with database.reading(big) as reading:
             compiled = await recall.compiled_conditions(reading, asked.lexical)
             statement, binds = recall.prepared(asked, compiled=compiled)
-            found = (await reading.execute(sa.text(f"{EXPLAIN} {statement.text}"), binds)).scalar_one()
-        nodes = [node for node in _ran(found[0]) if node.get("Relation Name") == "chunks"]
+            ran = plans.ran(await plans.explained(reading, statement.text, binds))
+        nodes = [node for node in ran if node.get("Relation Name") == "chunks"]
         read.append(
             sum((node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"] for node in nodes)
         )
@@ -361,9 +346,9 @@ async def test_a_small_scope_is_tested_for_an_expression_without_reading_the_ind
 
 async def test_parts_that_were_not_requested_never_run(by_graph, database, big, embedder) -> None:
     query = await embedder.embed_query("balt")
-    lexical = _ran(await _explain(database, hybrid.request(big, "balt", query, weights=(0.0, 1.0))))
+    lexical = plans.ran(await _explain(database, hybrid.request(big, "balt", query, weights=(0.0, 1.0))))
     assert _scanned(lexical, "embeddings") == []
-    semantic = _ran(await _explain(database, hybrid.request(big, "balt", query, weights=(1.0, 0.0))))
+    semantic = plans.ran(await _explain(database, hybrid.request(big, "balt", query, weights=(1.0, 0.0))))
     assert _scanned(semantic, "postings") == []
     both = await _explain(database, hybrid.request(big, "balt", query))
     for name in ("filtered_documents", "excluded_chunks", "rarest_chunks", "excluded_queries", "strict_queries"):
@@ -373,7 +358,7 @@ async def test_parts_that_were_not_requested_never_run(by_graph, database, big, 
 async def test_nothing_is_compiled_or_run_in_parallel(database, asked) -> None:
     plan = await _explain(database, asked)
     assert "JIT" not in plan
-    assert not [node for node in _nodes(plan["Plan"]) if node["Node Type"].startswith("Gather")]
+    assert not [node for node in plans.nodes(plan["Plan"]) if node["Node Type"].startswith("Gather")]
 
 
 SETTINGS = {
@@ -429,36 +414,33 @@ async def test_negative_control_a_cached_plan_would_be_generic_after_five_runs(a
 
 async def test_a_stored_vector_is_found_by_key(database, big, owner) -> None:
     chunk_id = await owner.fetchval("SELECT chunk_id FROM stepwell.chunks WHERE user_id = $1 LIMIT 1", big)
-    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {recall.VECTOR_OF_CHUNK.text}")
+    binds = {"user_id": big, "chunk_id": chunk_id}
     async with database.reading(big) as reading:
-        found = (await reading.execute(statement, {"user_id": big, "chunk_id": chunk_id})).scalar_one()
-    plan = (json.loads(found) if isinstance(found, str) else found)[0]
-    assert _indexes(_ran(plan)) == {"pk_chunks", "pk_embeddings"}
+        plan = await plans.explained(reading, recall.VECTOR_OF_CHUNK.text, binds)
+    assert _indexes(plans.ran(plan)) == {"pk_chunks", "pk_embeddings"}
 
 
 async def test_chunks_are_compared_by_their_keys_alone(database, big, embedder, owner) -> None:
     rows = await owner.fetch("SELECT chunk_id FROM stepwell.chunks WHERE user_id = $1 LIMIT 100", big)
-    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement('similarity_matrix', 'matrix').text}")
     vector = await embedder.embed_query("balt")
     binds = {"user_id": big, "chunk_ids": [row["chunk_id"] for row in rows], "embedding": vector}
     async with database.reading(big) as reading:
-        found = (await reading.execute(statement, binds)).scalar_one()
-    plan = (json.loads(found) if isinstance(found, str) else found)[0]
-    assert _indexes(_ran(plan)) == {"pk_chunks", "pk_embeddings"}
+        plan = await plans.explained(reading, sql.statement("similarity_matrix", "matrix").text, binds)
+    assert _indexes(plans.ran(plan)) == {"pk_chunks", "pk_embeddings"}
 
 
 async def test_planned_once_a_connection_both_legs_still_use_their_indexes(database, big, embedder) -> None:
     ask = hybrid.request(big, "balt kax common", await embedder.embed_query("balt kax"))
     statement, binds = recall.prepared(ask)
     async with database.searching(big) as reading:
-        explained = sa.text(f"EXPLAIN (GENERIC_PLAN, FORMAT JSON) {statement.text}")
-        found = (await reading.execute(explained, binds)).scalar_one()
-    plan = (json.loads(found) if isinstance(found, str) else found)[0]
-    planned = {node["Subplan Name"]: list(_nodes(node)) for node in _nodes(plan["Plan"]) if "Subplan Name" in node}
+        plan = await plans.explained(reading, statement.text, binds, "GENERIC_PLAN, ")
+    planned = {
+        node["Subplan Name"]: list(plans.nodes(node)) for node in plans.nodes(plan["Plan"]) if "Subplan Name" in node
+    }
     assert GRAPH in _indexes(planned["CTE nearest_by_index"])
     assert "Sort" not in {node["Node Type"] for node in planned["CTE nearest_by_index"]}
     assert "pk_postings" in _indexes(planned["CTE generated"])
-    every = list(_nodes(plan["Plan"]))
+    every = list(plans.nodes(plan["Plan"]))
     assert not [n for n in every if n["Node Type"] == "Seq Scan" and n["Relation Name"] not in SMALL_TABLES]
 
 
@@ -478,10 +460,9 @@ async def test_a_filtered_search_is_planned_for_its_binds_if_the_user_has_many_c
 
 async def test_removing_a_document_reads_blocks_of_postings_by_their_whole_key(database, big, owner) -> None:
     document = await owner.fetchval("SELECT document_id FROM stepwell.documents WHERE user_id = $1 LIMIT 1", big)
-    statement = sa.text(f"EXPLAIN (FORMAT JSON) {sql.statement('unindex_document').text}")
     async with database.writing(big) as writing:
-        found = (await writing.execute(statement, {"user_id": big, "document_id": document})).scalar_one()
-    plan = (json.loads(found) if isinstance(found, str) else found)[0]
-    reads = [n for n in _nodes(plan["Plan"]) if n.get("Relation Name") == "postings" and "Index Name" in n]
+        binds = {"user_id": big, "document_ids": [document]}
+        plan = await plans.explained(writing, sql.statement("unindex_documents").text, binds, "")
+    reads = [n for n in plans.nodes(plan["Plan"]) if n.get("Relation Name") == "postings" and "Index Name" in n]
     assert len(reads) >= 4
     assert not [n for n in reads if "(first_no " not in n["Index Cond"]]

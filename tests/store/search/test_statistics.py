@@ -14,7 +14,7 @@ import pytest
 
 from app import errors
 from app.shapes import DocumentDraft
-from app.store.connection import transactions, vectors
+from app.store.connection import transactions
 from app.store.connection.transactions import Database
 from app.store.documents import document_puts, document_rows, documents, hidden_chunks
 from app.store.schema import tables
@@ -112,27 +112,6 @@ async def test_blocks_hold_up_to_128_postings_and_miss_none(put, owner, user, si
     assert [len(items) for _, items in blocks[:-1]] == [BLOCK] * (len(blocks) - 1)
 
 
-@pytest.mark.parametrize("gone", range(4))
-async def test_deleting_any_of_documents_that_share_blocks_leaves_the_others(put, delete, owner, user, gone) -> None:
-    sizes = [100, 60, 140, 20]
-    stored = [await put(hybrid.draft(*(f"copper doc{n} {m}" for m in range(size)))) for n, size in enumerate(sizes)]
-    removed = await delete(stored[gone])
-    assert (removed.chunks, removed.vectors) == (sizes[gone], sizes[gone])
-    await assert_exact(owner, user)
-    await put(hybrid.draft(*(f"copper again {m}" for m in range(150))))
-    await assert_exact(owner, user)
-
-
-async def test_replacing_moves_every_count_to_the_new_text(put, owner, user) -> None:
-    first = await put(hybrid.draft("copper river", "copper copper", uri="a"))
-    await put(hybrid.draft("meadow copper", uri="b"))
-    again = await put(hybrid.draft("violin", "meadow violin", "meadow", uri="a"))
-    assert again == first
-    await assert_exact(owner, user)
-    found = dict(await owner.fetch("SELECT lexeme, df FROM stepwell.lexemes WHERE user_id = $1", user))
-    assert found == {"copper": 1, "meadow": 3, "violin": 2}
-
-
 @pytest.mark.parametrize("by_job", [False, True], ids=["at once", "by the job"])
 async def test_blocks_that_replacing_thins_are_merged(monkeypatch, database, put, owner, user, by_job) -> None:
     """Documents that stay are stored between the versions of one that fills blocks."""
@@ -160,46 +139,6 @@ async def _remove_hidden(database: Database, user: str) -> None:
             last = await hidden_chunks.unindex(writing, job_id, after=last, limit=3)
     async with database.writing(user) as writing:
         await hidden_chunks.forget(writing, job_id)
-
-
-async def test_a_new_language_moves_the_counts(put, owner, user) -> None:
-    await put(hybrid.draft("Häuser am Fluss", uri="a", config="english"))
-    await put(hybrid.draft("Häuser am Fluss", uri="a", config="german"))
-    await assert_exact(owner, user)
-    rows = await owner.fetch("SELECT config, chunks FROM stepwell.text_statistics WHERE user_id = $1", user)
-    assert {config: count for config, count in rows if count} == {"german": 1}
-
-
-async def test_storing_the_same_again_changes_nothing(database, put, owner, user) -> None:
-    draft = hybrid.draft("copper river", uri="a")
-    await put(draft)
-    before = await owner.fetch("SELECT * FROM stepwell.chunks WHERE user_id = $1", user)
-    await put(draft)
-    assert await owner.fetch("SELECT * FROM stepwell.chunks WHERE user_id = $1", user) == before
-    await assert_exact(owner, user)
-
-
-async def test_replacing_by_id_counts_like_replacing_by_uri_and_refuses_a_taken_uri(
-    database, put, owner, user, embedder
-) -> None:
-    first = await put(hybrid.draft("copper river", uri="a"))
-    await put(hybrid.draft("meadow", uri="b"))
-    for uri, status in (("a", "replaced"), ("a", "unchanged"), ("c", "replaced")):
-        assert await _replace(database, user, first, hybrid.draft("violin lantern", uri=uri), embedder) == status
-        await assert_exact(owner, user)
-    with pytest.raises(errors.Conflict):
-        await _replace(database, user, first, hybrid.draft("violin", uri="b"), embedder)
-    await assert_exact(owner, user)
-
-
-async def _replace(
-    database: Database, user: str, document_id: UUID, draft: DocumentDraft, embedder: FakeEmbedder
-) -> str:
-    embedded = await embedder.embed_documents([chunk.embedded for chunk in draft.chunks])
-    by_key = {chunk.embedding_key: vectors.as_text(v) for chunk, v in zip(draft.chunks, embedded, strict=True)}
-    async with database.writing(user) as writing:
-        replaced = await documents.replace(writing, document_id, draft, vectors_by_key=by_key)
-    return "unchanged" if replaced is None else "replaced"
 
 
 async def test_a_write_that_fails_half_way_leaves_no_count_behind(database, put, owner, user) -> None:
@@ -300,14 +239,3 @@ async def test_deleting_everything_leaves_only_the_row_of_the_user(put, delete, 
     assert await owner.fetchval("SELECT chunks + tokens FROM stepwell.text_statistics WHERE user_id = $1", user) == 0
     with pytest.raises(errors.NotFound):
         await delete(stored)
-
-
-async def test_stats_count_what_is_stored(database, put, delete, user) -> None:
-    gone = await put(hybrid.draft("copper", config="simple"))
-    await put(hybrid.draft("copper river", "meadow"))
-    await put(hybrid.draft("der Fluss", config="german"))
-    await delete(gone)
-    async with database.reading(user) as reading:
-        found = await documents.stats(reading)
-    assert (found.documents, found.chunks, found.vectors, found.tokens, found.lexemes) == (2, 3, 3, 4, 4)
-    assert (dict(found.languages), found.embedding_model) == ({"english": 2, "german": 1}, "fake")

@@ -6,16 +6,14 @@ The statement runs as the service's role under row-level security, with and with
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 import asyncpg
 import hybrid
+import plans
 import pytest
-import sqlalchemy as sa
 
 from app.shapes import Combination, Condition, IndexText, Negation, TextCondition
 from app.store.connection import transactions
@@ -61,15 +59,8 @@ async def leakproof(request: pytest.FixtureRequest, owner: asyncpg.Connection):
 async def _scans(database: Database, user: str, statement: str, binds: dict[str, Any]) -> list[dict[str, Any]]:
     """The scans that ran."""
     async with database.reading(user) as reading:
-        found = (await reading.execute(sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}"), binds)).scalar_one()
-    plan = (json.loads(found) if isinstance(found, str) else found)[0]["Plan"]
-    return [node for node in _nodes(plan) if "Scan" in node["Node Type"] and node["Actual Loops"] > 0]
-
-
-def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    yield node
-    for child in node.get("Plans", ()):
-        yield from _nodes(child)
+        plan = await plans.explained(reading, statement, binds)
+    return [node for node in plans.ran(plan) if "Scan" in node["Node Type"]]
 
 
 def _rows(scan: dict[str, Any]) -> float:
@@ -140,11 +131,9 @@ async def _conditions_scan(
     async with (owner or database).reading(user) as reading:
         compiled = await recall.compiled_conditions(reading, ask.lexical)
         statement, binds = recall.prepared(ask, compiled=compiled)
-        explained = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement.text}")
-        found = (await reading.execute(explained, binds)).scalar_one()
-    plan = (json.loads(found) if isinstance(found, str) else found)[0]["Plan"]
-    (cte,) = [node for node in _nodes(plan) if node.get("Subplan Name") == "CTE strict_chunks"]
-    return [node for node in _nodes(cte) if "Scan" in node["Node Type"]], cte["Actual Rows"]
+        plan = await plans.explained(reading, statement.text, binds)
+    (cte,) = [node for node in plans.nodes(plan["Plan"]) if node.get("Subplan Name") == "CTE strict_chunks"]
+    return [node for node in plans.nodes(cte) if "Scan" in node["Node Type"]], cte["Actual Rows"]
 
 
 @pytest.mark.parametrize("as_owner", [False, True], ids=["service", "owner"])

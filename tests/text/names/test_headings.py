@@ -18,10 +18,6 @@ def test_a_chunk_belongs_to_every_section_of_its_path_and_to_those_that_it_conta
     ]
 
 
-def test_what_looks_like_a_heading_inside_code_is_none() -> None:
-    assert headings.sections((), "```\n# Silent Harbour\n```\n\nText.") == []
-
-
 @pytest.mark.parametrize(
     ("heading", "key"),
     [

@@ -6,7 +6,7 @@ from uuid import UUID, uuid5
 
 import pytest
 
-from app.text.names import gazetteer, symbols
+from app.text.names import gazetteer
 from app.text.names.gazetteer import Gazetteer
 
 HERE = UUID(int=7)
@@ -59,15 +59,3 @@ def test_the_key_of_a_short_name_has_its_symbols(name: str, key: str) -> None:
 )
 def test_a_short_name_is_found_with_its_symbols(text: str, keys: list[str]) -> None:
     assert found(text) == keys
-
-
-def test_a_name_with_symbols_is_removed_and_another_with_the_same_words_stays() -> None:
-    old = Gazetteer.build([("C++", uuid5(HERE, "a")), ("C#", uuid5(HERE, "b"))])
-    new = old.patched({"c++": []})
-    assert [match.key for match in new.find("C++ and C#")] == ["c#"]
-    assert new.named("C#") == (uuid5(HERE, "b"),)
-    assert [match.key for match in old.find("C++")] == ["c++"]
-
-
-def test_a_long_name_has_no_symbols() -> None:
-    assert symbols.key("A+" * symbols.MAX_LENGTH) is None

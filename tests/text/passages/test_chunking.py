@@ -12,41 +12,13 @@ from hypothesis import strategies as st
 from app.text.passages import chunking, tokens
 from app.text.structure import structure
 
-MARKDOWN = st.lists(
-    st.sampled_from(
-        [
-            "# Top",
-            "## Sub",
-            "### Deep",
-            "## Sub ##",
-            "Setext",
-            "======",
-            "---",
-            "",
-            "",
-            "- item one",
-            "  more",
-            "1. first",
-            "| a | b |",
-            "|---|---|",
-            "| 1 | 2 |",
-            "```",
-            "~~~",
-            "# not a heading in code",
-            "Bob: hi there",
-            "12:30",
-            "A sentence. Another one! A third?",
-            "word " * 60,
-            "x" * 700,
-            "日本語の文。" * 30,
-            "#",
-            "# ",
-            "    code",
-            "\t",
-        ]
-    ),
-    max_size=60,
-).map("\n".join)
+LINES = (
+    "# Top", "## Sub", "### Deep", "## Sub ##", "Setext", "======", "---", "", "", "- item one", "  more",
+    "1. first", "| a | b |", "|---|---|", "| 1 | 2 |", "```", "~~~", "# not a heading in code", "Bob: hi there",
+    "12:30", "A sentence. Another one! A third?", "word " * 60, "x" * 700, "日本語の文。" * 30, "#", "# ", "    code",
+    "\t",
+)  # fmt: skip
+MARKDOWN = st.lists(st.sampled_from(LINES), max_size=60).map("\n".join)
 ANY_TEXT = st.one_of(MARKDOWN, st.text(max_size=400), st.text(alphabet=" \n\t.#-|`ab", max_size=400))
 
 
@@ -147,11 +119,6 @@ def test_hostile_texts_are_cut_into_passages_that_can_be_indexed(hostile):
     assert all(tokens.count(passage.content) <= 230 for passage in passages)
 
 
-def test_nothing_visible_gives_no_passage():
-    assert chunking.split("") == []
-    assert chunking.split(" \n\t\n ") == []
-
-
 def prose(words: int) -> str:
     """Sentences of ten words each."""
     return " ".join(["One two three four five six seven eight nine ten."] * (words // 10))
@@ -181,13 +148,6 @@ def test_neighbours_of_a_cut_section_share_whole_sentences_within_the_overlap():
     assert all(before.end <= after.start for before, after in itertools.pairwise(apart))
 
 
-def test_sections_that_were_not_cut_do_not_overlap():
-    text = "\n\n".join(f"# Part {name}\n\n{prose(120)}" for name in "ABC")
-    passages = chunking.split(text)
-    assert [passage.heading_path for passage in passages] == [("Part A",), ("Part B",), ("Part C",)]
-    assert all(before.end <= after.start for before, after in itertools.pairwise(passages))
-
-
 def test_headings_are_carried_by_the_path_and_not_repeated_in_content():
     text = f"# Guide\n\n{prose(100)}\n\n## Install\n\n{prose(100)}\n\n### Linux\n\n{prose(100)}"
     passages = chunking.split(text)
@@ -205,22 +165,6 @@ def test_tiny_sections_join_under_their_common_ancestor_and_keep_their_headings(
     assert 2 < len(passages) < 20
     assert {passage.heading_path for passage in passages} == {("Guide",)}
     assert "## Step 0\n\nDo 0 things.\n\n## Step 1" in passages[0].content
-
-
-def test_a_lone_heading_is_still_found():
-    assert [(passage.content, passage.heading_path) for passage in chunking.split("# Only a title")] == [
-        ("# Only a title", ())
-    ]
-
-
-def test_a_hash_inside_a_fence_is_no_heading():
-    passages = chunking.split("# Real\n\n```sh\n# comment\nls\n```")
-    assert [passage.heading_path for passage in passages] == [("Real",)]
-    assert "# comment" in passages[0].content
-
-
-def test_plain_text_has_no_headings():
-    assert chunking.split("# 1 fan\n\ntext", kind="plain")[0].heading_path == ()
 
 
 def test_a_table_that_fits_is_kept_whole():

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.shapes import ParsedQuery
 from app.text.queries import analysis
 
 
@@ -108,32 +107,6 @@ def test_the_type_of_a_query_follows_from_its_form(query, kind):
     assert analysis.parse(query).query_type == kind
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        'foo & | !( "unclosed <-> :*',
-        "the of and",
-        "...",
-        "x" * 2000,
-        " ".join(f"w{n}" for n in range(2000)),
-        "\u202eabc",
-        "á" * 500,
-        "",
-        " ",
-        "�",
-        "\x00",
-        '"' * 1000,
-        "- " * 1000,
-        "+" * 1000,
-        "NOT " * 500,
-        "a AND " * 500,
-        "-a " * 600,
-    ],
-)
-def test_odd_queries_are_parsed_as_plain_text(query):
-    assert isinstance(analysis.parse(query), ParsedQuery)
-
-
 QUERY = st.lists(st.sampled_from([*list('ab AB"“”+-()|&!:*\n\u200b5'), " AND ", " OR ", " NOT "])).map("".join)
 
 
@@ -145,12 +118,6 @@ def test_any_query_parses_into_parts_of_itself(query):
     assert all(part and part in seen for part in parts)
     assert bool(parsed.text) == bool(seen)
     assert analysis.parse(query) == parsed
-
-
-@given(st.text(alphabet=st.characters(categories=["Ll", "Nd"], max_codepoint=0x24F), min_size=1))
-def test_a_plain_word_is_only_a_word(word):
-    parsed = analysis.parse(word)
-    assert (parsed.text, parsed.words, parsed.required, parsed.excluded) == (analysis.normalise(word),) * 2 + ((), ())
 
 
 @pytest.mark.parametrize(

@@ -53,18 +53,8 @@ def test_headings_literal_blocks_and_fields_are_converted() -> None:
 
 
 LINES = [
-    "Lime",
-    "====",
-    "----",
-    "~~~~~~~~",
-    "",
-    "",
-    "  indented",
-    "   # no heading",
-    "text::",
-    ".. code:: x",
-    "```",
-]
+    "Lime", "====", "----", "~~~~~~~~", "", "", "  indented", "   # no heading", "text::", ".. code:: x", "```",
+]  # fmt: skip
 
 
 @given(st.lists(st.sampled_from(LINES), max_size=30))
@@ -72,8 +62,3 @@ def test_no_word_is_lost(lines: list[str]) -> None:
     text, _fields = restructured.to_markdown("\n".join(lines))
     for word in ("Lime", "indented", "no heading", "text::", ".. code:: x"):
         assert text.count(word) == "\n".join(lines).count(word)
-
-
-def test_a_hash_in_indented_text_is_no_heading() -> None:
-    text, _fields = restructured.to_markdown("Text.\n\n  # not a heading\n")
-    assert [block.kind for block in structure.blocks(text)] == ["paragraph", "paragraph"]

@@ -26,10 +26,6 @@ def test_each_kind_of_block_is_recognised():
     ]
 
 
-def test_an_unclosed_fence_runs_to_the_end():
-    assert kinds("~~~\n# a\n```\n# b") == [("fence", "~~~\n# a\n```\n# b")]
-
-
 @pytest.mark.parametrize("line", ["#hashtag", "####### seven", "#", "# #", "    # code", "# " + "x" * 400])
 def test_what_only_looks_like_a_heading_is_text(line):
     assert all(kind != "heading" for kind, _ in kinds(line))
@@ -78,13 +74,3 @@ def test_sentences_end_where_a_reader_pauses(text, expected):
 )
 def test_word_pieces_are_estimated_from_the_shape_of_words(text, pieces):
     assert tokens.count(text) == pieces
-
-
-@given(st.text(max_size=200))
-def test_every_visible_character_belongs_to_a_piece(text):
-    starts = tokens.starts(text)
-    assert len(starts) == tokens.count(text)
-    for begin, following in zip(starts, [*starts[1:], len(text)], strict=False):
-        piece = text[begin:following].rstrip()
-        assert 0 < len(piece) <= tokens.MAX_PIECE_LENGTH
-        assert not any(character.isspace() for character in piece)
