@@ -21,7 +21,6 @@ from app.ranking import logit_scales, relevance
 from app.ranking.logit_scales import Judged, Prior
 from app.shapes import (
     Answer,
-    CalibrationBasis,
     LogitScale,
     RelevanceCalibration,
     StoredCalibration,
@@ -43,7 +42,6 @@ class Judgements:
     questions: Sequence[JudgedQuestion]
     unanswerable: Sequence[JudgedQuestion] = ()
     only_judged: bool = False
-    source: CalibrationBasis = "judgements"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +100,7 @@ async def run(
     for index, (text, grades) in enumerate(every):
         asked.append(await asking.of(text, grades))
         progress(index + 1, len(every))
-    return fitted(asked[: len(judgements.questions)], asked[len(judgements.questions) :], judgements.source)
+    return fitted(asked[: len(judgements.questions)], asked[len(judgements.questions) :])
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +135,7 @@ class _Asking:
         return pairs
 
 
-def fitted(
-    questions: Sequence[AskedQuestion], unanswerable: Sequence[AskedQuestion], source: CalibrationBasis
-) -> Fitted:
+def fitted(questions: Sequence[AskedQuestion], unanswerable: Sequence[AskedQuestion]) -> Fitted:
     """The calibration that fits best, and its effect. Raises BadRequest for too few questions with judged hits."""
     judged = [one for one in questions if one.every_hit]
     if len(judged) < LEAST_QUESTIONS:
@@ -155,7 +151,7 @@ def fitted(
         _fit([one.hops for one in judged], relevance.PRIOR),
     )
     now = datetime.now(UTC).replace(microsecond=0)
-    stored = StoredCalibration(scales, source, len(judged), sum(len(one.every_hit) for one in judged), now)
+    stored = StoredCalibration(scales, len(judged), sum(len(one.every_hit) for one in judged), now)
     of_hits = [_folded([one.relevance for one in judged], relevance.PRIOR)]
     of_hits.append(_folded([one.hops for one in judged], relevance.PRIOR))
     measured = _effect([_folded(answers, relevance.ANSWERABLE_PRIOR)]) if has_both else None

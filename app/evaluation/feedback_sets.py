@@ -1,4 +1,4 @@
-"""Turns feedback into judged questions, and writes it as an evaluation set with the user's documents."""
+"""Writes feedback as an evaluation set with the user's documents."""
 
 from __future__ import annotations
 
@@ -16,14 +16,11 @@ from app.shapes import GivenFeedback, Upload
 PAGE = 200
 
 
-async def questions(user_id: str, services: Services) -> list[JudgedQuestion]:
-    """What was said, by query, oldest first: a document has grade 1 if it or a passage of it helped, else 0."""
-    given = [one async for one in feedback.listed(user_id, services)]
-    return grouped(reversed(given))
-
-
 def grouped(given: Iterable[GivenFeedback]) -> list[JudgedQuestion]:
-    """The judgements as questions, in the order of the first on each; documents are named by URI, else by id."""
+    """The judgements as questions, in the order of the first on each.
+
+    A document, named by URI or else by id, has grade 1 if it or a passage of it helped, else 0.
+    """
     found: dict[str, dict[str, int]] = {}
     for one in given:
         grades = found.setdefault(one.query, {})
@@ -42,7 +39,7 @@ async def export(user_id: str, folder: Path, services: Services) -> tuple[int, i
 
     Returns the numbers of questions and documents.
     """
-    judged = await questions(user_id, services)
+    judged = grouped(reversed([one async for one in feedback.listed(user_id, services)]))
     count = await beir.write(folder, judged, _uploads(user_id, services))
     return len(judged), count
 

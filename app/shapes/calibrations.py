@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from app.shapes.kinds import CalibrationBasis
-
 _MILLION = 1_000_000
 
 
@@ -45,7 +43,6 @@ class StoredCalibration:
     """A calibration with the numbers of judged questions and hits that it was fitted from, and when."""
 
     calibration: RelevanceCalibration
-    source: CalibrationBasis
     questions: int
     hits: int
     fitted_at: datetime

@@ -9,7 +9,6 @@ from app.shapes.filters import BOUNDS, OPERANDS, OPERATORS, ORDERED_CHARACTERS, 
 from app.shapes.hosts import ANY_HOST, AllowedHosts
 from app.shapes.jobs import JobState
 from app.shapes.kinds import (
-    CalibrationBasis,
     Confidence,
     ConfidenceBasis,
     Degraded,
@@ -93,7 +92,6 @@ __all__ = [
     "Answer",
     "Boost",
     "CacheUse",
-    "CalibrationBasis",
     "Candidate",
     "Chunk",
     "ChunkDraft",

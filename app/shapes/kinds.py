@@ -38,13 +38,6 @@ BreakerState = TypeAliasType(
         Meaning("State of a circuit breaker: while it is `open`, the model is not called."),
     ],
 )
-CalibrationBasis = TypeAliasType(
-    "CalibrationBasis",
-    Annotated[
-        Literal["judgements", "feedback"],
-        Meaning("What a calibration was fitted to: judged questions of a folder, or stored feedback."),
-    ],
-)
 Collapse = TypeAliasType(
     "Collapse",
     Annotated[

@@ -50,7 +50,7 @@ def test_short_values_leave_room_for_an_id_and_three_other_columns(printed: Cons
 
 def test_the_measures_of_a_calibration_have_their_names_in_full(printed: Console) -> None:
     measured = Calibration(12_345, 0.25, 0.0123, 0.1234, 0.1875, 0.9, ())
-    stored = StoredCalibration(RelevanceCalibration(), "feedback", 99, 990, datetime(2026, 1, 2, tzinfo=UTC))
+    stored = StoredCalibration(RelevanceCalibration(), 99, 990, datetime(2026, 1, 2, tzinfo=UTC))
     calibrate._show(Fitted(stored, Effect(measured, measured), Effect(measured, measured)), is_stored=False)
     shown = printed.export_text()
     assert all(f"│ {name}" in shown for name in ("relevance ", "answerable ", "12345 ")), shown

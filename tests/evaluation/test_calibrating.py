@@ -28,18 +28,18 @@ def questions(count: int, *, rate: float, answered: bool = True) -> list[AskedQu
 
 
 def test_thirty_questions_correct_what_is_predicted_for_others() -> None:
-    found = calibrating.fitted(questions(30, rate=0.75), [], "judgements")
+    found = calibrating.fitted(questions(30, rate=0.75), [])
     assert found.helps
     assert found.relevance.before.brier > 0.3
     assert found.relevance.after.brier < 0.21
     assert found.relevance.after.ece < found.relevance.before.ece / 2
-    assert (found.stored.questions, found.stored.hits, found.stored.source) == (30, 300, "judgements")
+    assert (found.stored.questions, found.stored.hits) == (30, 300)
 
 
 def test_hits_over_several_hops_are_fitted_alone() -> None:
     own = [replace(one, hops=[(value, True) for value, _ in one.relevance]) for one in questions(30, rate=0.3)]
-    found = calibrating.fitted(own, [], "judgements")
-    alone = calibrating.fitted([replace(one, hops=()) for one in own], [], "judgements")
+    found = calibrating.fitted(own, [])
+    alone = calibrating.fitted([replace(one, hops=()) for one in own], [])
     assert found.stored.calibration.relevance == alone.stored.calibration.relevance
     assert found.stored.calibration.hops.intercept > 1 + found.stored.calibration.relevance.intercept
     assert found.stored.hits == 2 * alone.stored.hits == found.relevance.after.count
@@ -47,9 +47,9 @@ def test_hits_over_several_hops_are_fitted_alone() -> None:
 
 def test_answerable_is_fitted_only_to_questions_with_and_without_an_answer() -> None:
     own = questions(20, rate=0.5)
-    alone = calibrating.fitted(own, [], "judgements")
+    alone = calibrating.fitted(own, [])
     assert (alone.stored.calibration.answerable, alone.answerable) == (LogitScale(), None)
-    both = calibrating.fitted(own, questions(20, rate=0, answered=False), "judgements")
+    both = calibrating.fitted(own, questions(20, rate=0, answered=False))
     assert both.stored.hits == alone.stored.hits, "hits of questions without an answer are not fitted to"
     assert both.answerable is not None
     assert both.answerable.after.brier < both.answerable.before.brier
@@ -57,7 +57,7 @@ def test_answerable_is_fitted_only_to_questions_with_and_without_an_answer() -> 
 
 def test_a_handful_of_questions_is_refused() -> None:
     with pytest.raises(errors.BadRequest, match="4 questions have judged hits"):
-        calibrating.fitted(questions(4, rate=0.5), [], "feedback")
+        calibrating.fitted(questions(4, rate=0.5), [])
 
 
 def test_feedback_is_grouped_by_query_and_a_helpful_passage_makes_its_document_relevant() -> None:

@@ -1,4 +1,4 @@
-"""Calibration figures follow their definitions, and the diagram shows them."""
+"""Calibration figures follow their definitions."""
 
 from __future__ import annotations
 

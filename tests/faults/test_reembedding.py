@@ -170,16 +170,15 @@ async def _killed_at(count: int, env: dict[str, str], address: Any, seen: Observ
     if postgres:
         seen.is_restarting = True
         server_folders.kill(address.server)
-        assert (await asyncio.wait_for(command.communicate(), RESTART_S))[0] == b"", "the command ends with an error"
+        printed, _ = await asyncio.wait_for(command.communicate(), RESTART_S)
+        assert "error" in json.loads(printed), "the command ends with an error"
         await address.server.ensure_running()
     else:
         command.kill()
         await command.wait()
-        await owner.execute(EXPIRE)
     await owner.close()
 
 
-EXPIRE = "UPDATE stepwell.jobs SET leased_until = now() WHERE kind = 'reembed' AND status = 'running'"
 RESTART_S = 120.0
 
 
@@ -196,7 +195,6 @@ async def _answered(seen: Observed) -> None:
 
 @asynccontextmanager
 async def _service(env: dict[str, str]) -> AsyncIterator[httpx.AsyncClient]:
-    """The service; it runs no jobs here, so that the command does all of the work and is interrupted in it."""
     if FULL:
         async with running_service.process(**env, STEPWELL_WORKER="false") as (process, client):
             await running_service.answers(process, client)

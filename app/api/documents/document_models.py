@@ -13,7 +13,7 @@ from app import errors
 from app.api.contract.responses import Response, ShownUri
 from app.pipelines.requests import wire
 from app.shapes import Upload, limits
-from app.shapes.kinds import CalibrationBasis, LeftOutReason, StoreStatus
+from app.shapes.kinds import LeftOutReason, StoreStatus
 from app.text.structure import plain_json
 
 MAX_DOCUMENTS = 500
@@ -286,7 +286,6 @@ class CalibrationStats(Response):
     answerable: ProbabilityScale = Field(
         validation_alias=AliasPath("calibration", "answerable"), description="Of `answerable`."
     )
-    source: CalibrationBasis = Field(description="What it was fitted to.")
     questions: int = Field(description="Number of judged questions that it was fitted to.")
     hits: int = Field(description="Number of judged hits of those questions.")
     fitted_at: datetime = Field(description="When it was fitted.")

@@ -43,7 +43,7 @@ JobKey = Annotated[
     PlainValidator(_key, json_schema_input_type=str),
     Path(
         description="Id of the job, from the response that queued it or a listing; or `newest`, the newest of your "
-        "jobs without those that update links, vectors or postings.",
+        "jobs without those that update links or postings.",
         openapi_examples={
             "newest": {
                 "summary": "Your newest job, such as that of the example of `POST /api/rag/sources`",

@@ -13,11 +13,9 @@ from app import errors, runtime
 from app.cli import options, terminal
 from app.cli.progress import Progress
 from app.config import Settings
-from app.evaluation import beir, calibrating, feedback_sets
+from app.evaluation import beir, calibrating
 from app.evaluation.calibrating import Effect, Fitted, Judgements
-from app.evaluation.calibration import Calibration
 from app.pipelines.maintenance import calibrations
-from app.pipelines.running.services import Services
 
 Folder = Annotated[
     Path | None,
@@ -37,7 +35,6 @@ Unanswerable = Annotated[
 
 def calibrate(
     folder: Folder = None,
-    feedback: Annotated[bool, typer.Option("--feedback", help="Fit to the stored feedback.")] = False,
     reset: Annotated[bool, typer.Option("--reset", help="Remove the calibration.")] = False,
     unanswerable: Unanswerable = None,
     only_judged: Annotated[
@@ -52,10 +49,10 @@ def calibrate(
 
     The calibration is stored if it is better on questions that it was not fitted to.
     """
-    if (folder is not None) + feedback + reset != 1:
-        raise errors.BadRequest("Give a folder, or --feedback, or --reset.", field="FOLDER")
+    if (folder is None) != reset:
+        raise errors.BadRequest("Give a folder, or --reset.", field="FOLDER")
     user_id, settings = options.checked_user(user), options.settings(data_dir)
-    if reset:
+    if folder is None:
         options.run(_reset(user_id, settings))
         if as_json:
             terminal.write_json({"reset": True})
@@ -63,7 +60,7 @@ def calibrate(
             options.out.print("The defaults are used again.")
         return
     foreign = [question for other in unanswerable or () for question in beir.questions(other)]
-    given = None if folder is None else Judgements(beir.judged_questions(folder), foreign, only_judged)
+    given = Judgements(beir.judged_questions(folder), foreign, only_judged)
     fitted = options.run(_fitted(given, user_id, settings, store=not dry_run))
     is_stored = fitted.helps and not dry_run
     if as_json:
@@ -77,13 +74,12 @@ async def _reset(user_id: str, settings: Settings) -> None:
         await calibrations.put(user_id, None, db=services.db)
 
 
-async def _fitted(given: Judgements | None, user_id: str, settings: Settings, *, store: bool) -> Fitted:
+async def _fitted(given: Judgements, user_id: str, settings: Settings, *, store: bool) -> Fitted:
     with Progress(console=options.err, transient=True) as bar:
         task = bar.add_task("asking", total=None)
         async with runtime.open_services(settings) as services:
-            judgements = given or await _of_feedback(user_id, services)
             fitted = await calibrating.run(
-                judgements,
+                given,
                 user_id,
                 services,
                 progress=lambda done, total: bar.update(task, completed=done, total=total),
@@ -91,11 +87,6 @@ async def _fitted(given: Judgements | None, user_id: str, settings: Settings, *,
             if store and fitted.helps:
                 await calibrations.put(user_id, fitted.stored, db=services.db)
             return fitted
-
-
-async def _of_feedback(user_id: str, services: Services) -> Judgements:
-    questions = await feedback_sets.questions(user_id, services)
-    return Judgements(questions, only_judged=True, source="feedback")
 
 
 def _show(fitted: Fitted, is_stored: bool) -> None:
@@ -133,16 +124,10 @@ def _figures(effect: Effect) -> list[str]:
 
 
 def _as_json(fitted: Fitted) -> dict[str, Any]:
-    measured = {"relevance": fitted.relevance, "answerable": fitted.answerable}
-    scales = asdict(fitted.stored.calibration)
-    effects = {
-        name: None if effect is None else {"before": _named(effect.before), "after": _named(effect.after)}
-        for name, effect in measured.items()
+    stored, measured = fitted.stored, {"relevance": fitted.relevance, "answerable": fitted.answerable}
+    return {
+        "questions": stored.questions,
+        "hits": stored.hits,
+        "calibration": asdict(stored.calibration),
+        "measured": {name: effect and asdict(effect) for name, effect in measured.items()},
     }
-    counts = {"questions": fitted.stored.questions, "hits": fitted.stored.hits}
-    return {**counts, "calibration": scales, "measured": effects}
-
-
-def _named(found: Calibration) -> dict[str, Any]:
-    names = ("count", "base_rate", "base_brier", "brier", "ece", "auroc")
-    return {name: getattr(found, name) for name in names}

@@ -17,7 +17,7 @@ from app.cli import options, terminal
 from app.cli.progress import Progress
 from app.cli.search.multihop import Extractor, Merge
 from app.config import Settings
-from app.evaluation import beir, plots, runner
+from app.evaluation import beir, runner
 from app.evaluation import calibration as calibrations
 from app.evaluation.runner import EvaluationMode, EvaluationReport, Strategy, Tenant
 from app.shapes import limits
@@ -72,9 +72,6 @@ Wrong = Annotated[
     list[Path] | None,
     typer.Option("--wrong", help="Folder of another set, whose questions this one does not answer; repeatable."),
 ]
-Plot = Annotated[
-    Path | None, typer.Option("--plot", help="Write the reliability diagram of the relevance to this SVG file.")
-]
 User = Annotated[
     str | None, typer.Option("--user", help="Whose documents the set joins.", show_default="a user of its own")
 ]
@@ -112,13 +109,11 @@ def evaluate(
     max_hops: Annotated[int, typer.Option(min=limits.MIN_HOPS, max=limits.MAX_HOPS, help="Only with multihop.")] = 2,
     calibration: Calibration = False,
     wrong: Wrong = None,
-    plot: Plot = None,
     user: User = None,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
     """Ingest a set in BEIR layout, ask its questions and print the averaged metrics."""
-    options.check_target(plot, option="--plot")
     tenant = Tenant.of(str(folder.resolve())) if user is None else Tenant(options.checked_user(user), exclusive=False)
     strategy = Strategy(
         MODES[mode.value],
@@ -138,19 +133,12 @@ def evaluate(
     _warn_of(loaded.missing)
     report = options.run(_evaluate(loaded, others, strategy, tenant, options.settings(data_dir)))
     title = f"{folder.name}, {strategy.mode}" + (f", reranked: {rerank.value}" if strategy.rerank != "none" else "")
-    _write_plot(plot, report, title)
     if as_json:
         terminal.write_json(report.as_json())
         return
     _show(report, title)
     if calibration:
         _show_calibration(report)
-
-
-def _write_plot(plot: Path | None, report: EvaluationReport, title: str) -> None:
-    if plot is not None and report.predictions:
-        diagram = plots.reliability(calibrations.of(report.predictions.relevance), title)
-        options.write_text(plot, diagram, option="--plot")
 
 
 def _warn_of(missing: Sequence[str]) -> None:

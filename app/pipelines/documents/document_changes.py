@@ -166,7 +166,7 @@ async def _store(
         source.markdown,
     ):
         return await _store_attributes(source, draft, user_id, services)
-    return await _store_text(source, draft, user_id, services)
+    return await model_switch.run(services.embedder, services.db, lambda: _store_text(source, draft, user_id, services))
 
 
 def _titles(document: DocumentDraft | Document) -> tuple[str, str]:
@@ -186,7 +186,6 @@ async def _store_attributes(
     return _result(source, draft, "changed", 0)
 
 
-@model_switch.repeated
 async def _store_text(
     source: DocumentSource, uncut: DocumentDraft, user_id: str, services: Services
 ) -> IngestResult | None:

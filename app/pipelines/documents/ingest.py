@@ -45,12 +45,15 @@ IN_TOOL = StoringOptions(retry_s=1.0)
 IN_REQUEST = StoringOptions(retry_s=1.0, wait=False, most_chunks=large_documents.MANY_CHUNKS)
 
 
-@model_switch.repeated
 async def run(upload: Upload, user_id: str, services: Services, options: StoringOptions = IN_BULK) -> IngestResult:
     """Store one document, unless the same is stored already; a large one by a job.
 
     Raises BadRequest naming the field, ProviderError, DatabaseUnavailable; then nothing is stored.
     """
+    return await model_switch.run(services.embedder, services.db, lambda: _store(upload, user_id, services, options))
+
+
+async def _store(upload: Upload, user_id: str, services: Services, options: StoringOptions) -> IngestResult:
     with stage_times.stage("cutting"):
         draft = await _draft_in_thread(upload, services)
     with stage_times.stage("database"):
@@ -69,12 +72,17 @@ async def run(upload: Upload, user_id: str, services: Services, options: Storing
     return IngestResult.of(draft, put.document_id, put.status, chunk_count=len(draft.chunks), embedded=embedded)
 
 
-@model_switch.repeated
 async def replace(document_id: UUID, upload: Upload, user_id: str, services: Services) -> IngestResult:
     """Store an upload as the new content of a document, a large one by a job that is only queued.
 
     Raises NotFound, Conflict, BadRequest naming the field, ProviderError, DatabaseUnavailable; then nothing is stored.
     """
+    return await model_switch.run(
+        services.embedder, services.db, lambda: _replace(document_id, upload, user_id, services)
+    )
+
+
+async def _replace(document_id: UUID, upload: Upload, user_id: str, services: Services) -> IngestResult:
     async with services.db.reading(user_id) as reading:
         document = await documents.get(reading, document_id)
         await gazetteers.current(reading)

@@ -29,7 +29,6 @@ MAX_SIMILAR_NAMES = 200
 _NAMESAKE = "To store a namesake, give it an `entity_id` of your own, such as a random UUID."
 
 
-@model_switch.repeated
 async def add(
     drafts: Sequence[EntityDraft],
     user_id: str,
@@ -44,6 +43,12 @@ async def add(
     name of another. Raises BadRequest and Conflict naming the field (`[1].name` if there are several), Unavailable if
     the model fails.
     """
+    return await model_switch.run(embedder, db, lambda: _add(drafts, user_id, db, embedder, ids))
+
+
+async def _add(
+    drafts: Sequence[EntityDraft], user_id: str, db: Database, embedder: Embedder, ids: Sequence[UUID | None]
+) -> list[Entity]:
     chosen = list(ids) or [None] * len(drafts)
     size = entity_records.work_size(drafts)
     keyed_names = await offload.run(size, _keyed_names, drafts)
@@ -91,11 +96,16 @@ def _records(
     return [entity_records.record_of(*one, computed, keeps=False) for one in zip(ids, drafts, keyed_names, strict=True)]
 
 
-@model_switch.repeated
 async def change(
     entity_id: UUID, changed: Mapping[str, Any], user_id: str, *, db: Database, embedder: Embedder
 ) -> Entity:
     """Replace some fields of an entity, named as in EntityDraft. Raises NotFound, and what `add` raises."""
+    return await model_switch.run(embedder, db, lambda: _change(entity_id, changed, user_id, db, embedder))
+
+
+async def _change(
+    entity_id: UUID, changed: Mapping[str, Any], user_id: str, db: Database, embedder: Embedder
+) -> Entity:
     async with db.reading(user_id) as reading:
         before = entity_records.draft_of(await entities.get(reading, entity_id))
     wanted = replace(before, **changed)

@@ -50,12 +50,15 @@ class LineResult:
     error: errors.StepwellError | None = None
 
 
-@model_switch.repeated
 async def run(lines: Sequence[Line], user_id: str, *, db: Database, embedder: Embedder) -> list[LineResult]:
     """Add or replace entities; the results are in the order of the lines.
 
     Raises BadRequest for more than MAX_LINES lines, Unavailable, DatabaseUnavailable; then nothing is stored.
     """
+    return await model_switch.run(embedder, db, lambda: _store(lines, user_id, db, embedder))
+
+
+async def _store(lines: Sequence[Line], user_id: str, db: Database, embedder: Embedder) -> list[LineResult]:
     if len(lines) > MAX_LINES:
         raise errors.BadRequest(f"Send at most {MAX_LINES:,} lines at once, in several requests.", field="body")
     size = entity_records.work_size(line.draft for line in lines)

@@ -18,13 +18,18 @@ from app.store.connection.transactions import Reading, Writing
 from app.store.entities import entities, name_changes
 
 
-@model_switch.repeated
 async def run(entity_id: UUID, others: Sequence[UUID], user_id: str, services: Services, *, actor: str) -> Entity:
     """Merge others into an entity that the user added, and delete those of them that the user added.
 
     Entities that were found in documents stay behind the one that has their name now. Raises NotFound, Conflict if
     `entity_id` was found in documents, BadRequest naming the field, and Unavailable if the model fails.
     """
+    return await model_switch.run(
+        services.embedder, services.db, lambda: _merge(entity_id, others, user_id, services, actor)
+    )
+
+
+async def _merge(entity_id: UUID, others: Sequence[UUID], user_id: str, services: Services, actor: str) -> Entity:
     async with services.db.reading(user_id) as reading:
         before, merged, _gone = await _planned(reading, entity_id, others)
     is_described_alike = entity_records.description_text(merged) == entity_records.description_text(before)

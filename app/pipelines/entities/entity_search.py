@@ -35,13 +35,16 @@ class EntityAnswer:
     took_ms: float = 0.0
 
 
-@model_switch.repeated
 async def run(query: EntityQuery, services: Services, turn: Released = UNLIMITED) -> EntityAnswer:
     """The entities that the text names, in any spelling, or that it describes by role, team, facts or meaning.
 
     Raises DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over. Without a vector, because
     the embedder fails, descriptions are not compared, and the answer says so.
     """
+    return await model_switch.run(services.embedder, services.db, lambda: _find(query, services, turn))
+
+
+async def _find(query: EntityQuery, services: Services, turn: Released) -> EntityAnswer:
     context = SearchContext(services, query.user_id, turn)
     parsed = analysis.parse(query.text)
     with context.timed("total"):

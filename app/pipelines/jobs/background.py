@@ -22,7 +22,6 @@ async def run_forever(services: Services, *, done: Callable[[str, int], None]) -
     await workers.until_writable(services.db)
     queues = defaultdict[str, list[JobKind]](list)
     for kind in kinds.ALL:
-        if kind.runs_with(services):
-            queues[kind.queue].append(kind)
+        queues[kind.queue].append(kind)
     loops = (workers.run_forever(services, queue, done=done) for queue in queues.values())
     await asyncio.gather(source_watch.run_forever(services), feedback.expire_forever(services), *loops)

@@ -18,7 +18,7 @@ from app.store.jobs import job_states, jobs
 from app.store.sources import sources
 
 JobKey = UUID | Literal["newest"]
-"""The id of a job, or the newest of the user's without those that update links, vectors or postings."""
+"""The id of a job, or the newest of the user's without those that update links or postings."""
 MAX_FAILURES = 1_000
 """Files that could not be stored which are listed."""
 _UNCANCELLABLE = [kind.name for kind in kinds.ALL if not kind.is_cancellable]
@@ -96,7 +96,7 @@ async def cancel(job_id: UUID, user_id: str, *, db: Database) -> JobState:
     async with db.primary.reading(user_id) as reading:
         found = await _stored(reading, job_id)
     if found.kind in _UNCANCELLABLE:
-        raise errors.Conflict("Jobs that update links, vectors or postings cannot be cancelled.")
+        raise errors.Conflict("Jobs that update links or postings cannot be cancelled.")
     async with db.writing(user_id, checked=True) as writing:
         await writing.lock()
         await jobs.cancel(writing, job_id)

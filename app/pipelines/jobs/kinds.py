@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.pipelines.documents import large_documents, posting_removal
 from app.pipelines.linking import llm_entities, mention_refresh
-from app.pipelines.maintenance import reembed, reindex
+from app.pipelines.maintenance import reindex
 from app.pipelines.sources import source_sync
 
 ALL = (
@@ -13,6 +13,5 @@ ALL = (
     posting_removal.KIND,
     reindex.KIND,
     source_sync.KIND,
-    reembed.KIND,
     llm_entities.KIND,
 )

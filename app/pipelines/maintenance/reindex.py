@@ -123,7 +123,8 @@ async def run(
     """
     done = Reindexed()
     async for batch in _batches(user_id, services, which, detect_language=detect_language):
-        new = await _store_batch(batch, user_id, services)
+        store = partial(_store_batch, batch, user_id, services)
+        new = await model_switch.run(services.embedder, services.db, store)
         done = Reindexed(*map(sum, zip(astuple(done), astuple(new), strict=True)))
         yield done
 
@@ -183,7 +184,6 @@ async def _compared(document_id: UUID, user_id: str, services: Services, *, dete
     return _Recut(source, draft, same=same)
 
 
-@model_switch.repeated
 async def _store_batch(batch: Sequence[_Recut], user_id: str, services: Services) -> Reindexed:
     changed = [one.draft for one in batch if not one.same and not large_documents.is_large(one.draft)]
     await services.db.check_writable()

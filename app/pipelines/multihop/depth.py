@@ -37,13 +37,16 @@ def over_hops(query: SearchRequest) -> SearchRequest:
     return query.changed(depth="thorough")
 
 
-@model_switch.repeated
 async def run(query: SearchRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> Answer:
     """The answer of a search, which is `fast`, or of one over several hops, which is `thorough`.
 
     The depth `auto` chooses one, and only follows links unless a language model is configured, whose questions are
     worth the time. Raises what `search.run` and `multihop.run` raise, and BadRequest for options of hops without hops.
     """
+    return await model_switch.run(services.embedder, services.db, lambda: _answer(query, user_id, services, turn))
+
+
+async def _answer(query: SearchRequest, user_id: str, services: Services, turn: Released) -> Answer:
     depth = query.depth
     if depth == "fast" and query.ranking.hops is not None:
         raise errors.BadRequest("Needs the depth auto or thorough.", field="ranking.hops")

@@ -25,7 +25,7 @@ from app.pipelines.search import pages, search, understanding
 from app.ranking import fusion_plan, merge
 from app.shapes import Answer, Extractor, Hop, HybridRequest, LexicalQuery, ParsedQuery, Weights, limits
 from app.store.connection import failures
-from app.store.connection.transactions import repeat_on_primary
+from app.store.connection.transactions import repeat_rerouted
 from app.text.names import names
 
 log = logging.getLogger(__name__)
@@ -34,10 +34,9 @@ STOP_BELOW = 0.5
 """A hop whose best similarity to the question is under this share of hop 1's best is the last."""
 
 
-@model_switch.repeated
 async def run(query: SearchRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> Answer:
     """Answer one question with the model whose vectors are stored; see `answer`."""
-    return await answer(query, user_id, services, turn)
+    return await model_switch.run(services.embedder, services.db, lambda: answer(query, user_id, services, turn))
 
 
 def unsupported(query: SearchRequest) -> str | None:
@@ -67,7 +66,7 @@ def check(query: SearchRequest) -> None:
         raise errors.BadRequest(message, field="ranking.hops.extractor")
 
 
-@repeat_on_primary
+@repeat_rerouted
 async def answer(
     query: SearchRequest,
     user_id: str,
@@ -130,7 +129,7 @@ class _FurtherHops:
             state.terms[hop] = found
             with self.context.timed("hops"):
                 new = await self._retrieve(hop, found, sources)
-        except failures.StandbyFailed:
+        except failures.Rerouted:
             raise
         except errors.StepwellError as error:
             log.warning("hop %d failed: %s", hop, type(error).__name__, extra={"action": "hop2_failed"})

@@ -8,14 +8,12 @@ stored among, those of another model, and no process needs a restart.
 from __future__ import annotations
 
 import dataclasses
-import functools
-import inspect
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, ParamSpec, TypeVar
+from typing import TypeVar
 
 from app import errors
 from app.providers import base
@@ -28,7 +26,6 @@ from app.store.maintenance import reembedding
 from app.store.maintenance.reembedding import StoredModel
 
 log = logging.getLogger(__name__)
-P = ParamSpec("P")
 T = TypeVar("T")
 ATTEMPTS = 3
 
@@ -52,18 +49,12 @@ _pinned: ContextVar[ActiveModel | None] = ContextVar("pinned_model", default=Non
 class SwitchingEmbedder:
     """An Embedder of the model whose vectors are stored, among the configured ones.
 
-    Within `pinned` it stays that of one model, whatever other requests find out. `target` is another configured model,
-    to which the vectors can be switched.
+    Within `pinned` it stays that of one model, whatever other requests find out.
     """
 
     def __init__(self, configured: Sequence[Embedder], stored: StoredModel) -> None:
         self._configured = {(one.model.name, one.model.dimension): one for one in configured}
         self._active = self._matching(stored)
-
-    @property
-    def switch(self) -> SwitchingEmbedder:
-        """This embedder; see `of`."""
-        return self
 
     @property
     def active(self) -> ActiveModel:
@@ -97,11 +88,6 @@ class SwitchingEmbedder:
     def passages_in_flight(self) -> int:
         """Passages that are being embedded now."""
         return sum(getattr(one, "passages_in_flight", 0) for one in self._configured.values())
-
-    @property
-    def has_next(self) -> bool:
-        """Whether another model is configured."""
-        return len(self._configured) > 1
 
     def configured(self, model: StoredModel) -> Embedder | None:
         """The configured embedder of a stored model."""
@@ -145,9 +131,8 @@ class SwitchingEmbedder:
 
 
 def of(embedder: object) -> SwitchingEmbedder | None:
-    """The switching embedder that an embedder is or wraps; None where the model cannot be replaced."""
-    found = getattr(embedder, "switch", None)
-    return found if isinstance(found, SwitchingEmbedder) else None
+    """The embedder as a switching one; None where the model cannot be replaced."""
+    return embedder if isinstance(embedder, SwitchingEmbedder) else None
 
 
 async def run(embedder: Embedder, db: Database, work: Callable[[], Awaitable[T]]) -> T:
@@ -156,24 +141,8 @@ async def run(embedder: Embedder, db: Database, work: Callable[[], Awaitable[T]]
     if switch is None or _pinned.get() is not None:
         return await work()
     for _ in range(ATTEMPTS - 1):
-        try:
-            with switch.pinned():
-                return await work()
-        except errors.ModelReplaced:
-            await switch.refresh(db)
+        with suppress(errors.ModelReplaced), switch.pinned():
+            return await work()
+        await switch.refresh(db)
     with switch.pinned():
         return await work()
-
-
-def repeated(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
-    """Decorate a function with the parameter `services`, or `db` and `embedder`: repeat it as `run` does."""
-    names = tuple(inspect.signature(function).parameters)
-
-    @functools.wraps(function)
-    async def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
-        given: dict[str, Any] = {**dict(zip(names, args, strict=False)), **kwargs}
-        services = given.get("services")
-        embedder, db = (given["embedder"], given["db"]) if services is None else (services.embedder, services.db)
-        return await run(embedder, db, lambda: function(*args, **kwargs))
-
-    return wrapped

@@ -61,7 +61,6 @@ class JobKind:
         on_failure: The kind of job that is queued when a job fails or is cancelled.
         kept: How many finished jobs of a user with the same payload are kept; None for all.
         gives_up: Whether a job fails after too many failures or attempts; otherwise it is tried until it succeeds.
-        runs_with: Whether a process with these services can do the work.
     """
 
     name: str
@@ -71,7 +70,6 @@ class JobKind:
     on_failure: str | None = None
     kept: int | None = None
     gives_up: bool = True
-    runs_with: Callable[[Services], bool] = lambda _services: True
 
     async def add(self, db: Writing, payload: Mapping[str, Any]) -> UUID:
         """Queue a job, in the transaction that records its work; returns its id."""
@@ -162,7 +160,7 @@ async def run_forever(services: Services, kinds: Sequence[JobKind], *, done: Cal
 
 
 async def until_writable(db: Database) -> None:
-    """Wait while the database is a standby or refuses writes for another reason."""
+    """Wait while the database refuses writes."""
     while await _is_read_only(db):  # noqa: ASYNC110 - the database sends no event
         await asyncio.sleep(READ_ONLY_POLL_S)
 
@@ -183,7 +181,7 @@ async def run_next(
     raised.
     """
     services = services.whole
-    by_name = {kind.name: kind for kind in kinds if kind.runs_with(services)}
+    by_name = {kind.name: kind for kind in kinds}
     async with services.db.shared() as shared:
         names = served.names if served else ()
         job = await jobs.claim(shared, kinds=list(by_name), lease_s=LEASE_S, user_id=user_id, served=names)

@@ -19,8 +19,6 @@ log = logging.getLogger(__name__)
 
 EXPIRE_EVERY_S = 3_600.0
 
-__all__ = ["Feedback", "GivenFeedback", "expire_forever", "give", "listed"]
-
 
 async def give(given: Feedback, user_id: str, services: Services) -> UUID:
     """Store or withdraw a judgement; returns the id of its document.

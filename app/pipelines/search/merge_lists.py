@@ -92,7 +92,6 @@ class MergeResult:
     degraded: Sequence[Degraded] = ()
 
 
-@model_switch.repeated
 async def run(merging: MergeRequest, services: Services, turn: Released = UNLIMITED) -> MergeResult:
     """The hits of all lists as one list, re-ranked and diversified as requested.
 
@@ -100,6 +99,10 @@ async def run(merging: MergeRequest, services: Services, turn: Released = UNLIMI
     DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over. A failing embedder or re-ranker
     degrades the answer instead.
     """
+    return await model_switch.run(services.embedder, services.db, lambda: _merge(merging, services, turn))
+
+
+async def _merge(merging: MergeRequest, services: Services, turn: Released) -> MergeResult:
     if merging.rerank != "none" and merging.query is None:
         raise errors.BadRequest("Re-ranking by cosine or by a provider needs the query.", field="query")
     size = HIT_COST * sum(len(ranking.hits) for ranking in merging.lists)

@@ -22,10 +22,9 @@ from app.store.connection.transactions import retry_read
 from app.store.search import recall
 
 
-@model_switch.repeated
 async def run(query: SearchRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> Answer:
     """Answer one query with the model whose vectors are stored; see `answer`."""
-    return await answer(query, user_id, services, turn)
+    return await model_switch.run(services.embedder, services.db, lambda: answer(query, user_id, services, turn))
 
 
 async def answer(query: SearchRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> Answer:

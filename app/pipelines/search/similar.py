@@ -20,13 +20,16 @@ from app.store.connection.transactions import Reading, retry_read
 from app.store.search import recall
 
 
-@model_switch.repeated
 async def run(query: SimilarRequest, user_id: str, services: Services) -> Answer:
     """The nearest chunks, best first.
 
     Raises NotFound if the chunk does not exist or belongs to another user, `invalid_cursor`, `stale_cursor`,
     DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over.
     """
+    return await model_switch.run(services.embedder, services.db, lambda: _find(query, user_id, services))
+
+
+async def _find(query: SimilarRequest, user_id: str, services: Services) -> Answer:
     context = SearchContext(services, user_id)
     wanted = pages.request_of(query, {}, context)
     with context.timed("total"):

@@ -53,7 +53,6 @@ class Obstacle:
     change: Change | None
 
 
-@model_switch.repeated
 async def run(
     query: WhyRequest, user_id: str, services: Services, turn: Released = UNLIMITED
 ) -> tuple[Placement, Mapping[str, float]]:
@@ -61,6 +60,12 @@ async def run(
 
     Raises NotFound if it is not stored, BadRequest for a cursor, and what the search raises.
     """
+    return await model_switch.run(services.embedder, services.db, lambda: _locate(query, user_id, services, turn))
+
+
+async def _locate(
+    query: WhyRequest, user_id: str, services: Services, turn: Released
+) -> tuple[Placement, Mapping[str, float]]:
     search.check(query, services)
     if query.cursor is not None:
         raise errors.BadRequest("The explanation is about all pages: leave cursor out.", field="cursor")

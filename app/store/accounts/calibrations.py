@@ -19,9 +19,8 @@ async def get(db: Reading) -> StoredCalibration | None:
     row = (await db.execute(query)).one_or_none()
     if row is None:
         return None
-    fields = dict(row.calibrated)
-    fitted_at = datetime.fromisoformat(fields.pop("fitted_at"))
-    return StoredCalibration(RelevanceCalibration.from_millionths(row.calibration), fitted_at=fitted_at, **fields)
+    scales, fitted = RelevanceCalibration.from_millionths(row.calibration), row.calibrated
+    return StoredCalibration(scales, fitted["questions"], fitted["hits"], datetime.fromisoformat(fitted["fitted_at"]))
 
 
 async def put(db: Writing, stored: StoredCalibration | None) -> bool:
@@ -30,7 +29,6 @@ async def put(db: Writing, stored: StoredCalibration | None) -> bool:
     if stored is not None:
         values["calibration"] = stored.calibration.millionths
         values["calibrated"] = {
-            "source": stored.source,
             "questions": stored.questions,
             "hits": stored.hits,
             "fitted_at": stored.fitted_at.isoformat(),

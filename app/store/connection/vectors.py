@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import sys
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import asyncpg
 
@@ -18,6 +18,11 @@ _SCHEMA = (
 def as_text(vector: Sequence[float]) -> str:
     """A vector in pgvector's text form, to the nine digits that a 32-bit float has."""
     return f"[{','.join(['%.9g'] * len(vector))}]" % tuple(vector)
+
+
+def as_texts(values: Iterable[str | Sequence[float]]) -> list[str]:
+    """Vectors in pgvector's text form, some of which have it already."""
+    return [one if isinstance(one, str) else as_text(one) for one in values]
 
 
 def packed(vector: Sequence[float]) -> bytes:

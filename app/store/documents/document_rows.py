@@ -215,7 +215,7 @@ async def _write_chunks(
     for start in range(0, len(columns["chunk_ids"]), SLICE):
         some = slice(start, start + SLICE)
         values = [vectors_by_key[key] for key in columns["embedding_keys"][some]]
-        texts = [vector if isinstance(vector, str) else vectors.as_text(vector) for vector in values]
+        texts = vectors.as_texts(values)
         binds = {"first_no": first_no + start, "document_ids": columns["document_ids"][some], "vectors": texts}
         await db.execute(_INSERT_EMBEDDINGS, {"user_id": db.user_id, **binds})
     written = {"user_id": db.user_id, "document_ids": [one.document_id for one in writes]}

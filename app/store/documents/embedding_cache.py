@@ -66,7 +66,7 @@ _ADD = sql.inline(
 
 async def add(db: Writing, of: CachedModel, new: Mapping[UUID, VectorValue]) -> None:
     """Store vectors by the hash of their text; those that exist are left unchanged."""
-    texts = [vector if isinstance(vector, str) else vectors.as_text(vector) for vector in new.values()]
+    texts = vectors.as_texts(new.values())
     binds = {"user_id": db.user_id, "model": of.model, "dimension": of.dimension, "task": of.task}
     await db.execute(_ADD, {**binds, "hashes": list(new), "vectors": texts})
 

@@ -129,7 +129,7 @@ _STAGE_VECTORS = sql.inline(
 
 async def stage_vectors(db: Writing, job_id: UUID, some: Slice, *, by_key: Mapping[UUID, VectorValue]) -> None:
     """Store the vectors of some chunks by embedding key."""
-    texts = [vector if isinstance(vector, str) else vectors.as_text(vector) for vector in by_key.values()]
+    texts = vectors.as_texts(by_key.values())
     binds = {"user_id": db.user_id, "job_id": job_id, "embedding_keys": list(by_key), "vectors": texts}
     await db.execute(_STAGE_VECTORS, {**binds, "first_index": some.first, "last_index": some.last})
 

@@ -1,14 +1,14 @@
--- Counts the chunks and entities of each user that have no vector of the model that is to replace the one in use.
--- Requires the database's owner.
--- Columns: user_id, chunks, entities.
-SELECT g.user_id, CAST(sum(g.chunks) AS bigint) AS chunks, CAST(sum(g.entities) AS bigint) AS entities
+-- Counts the chunks of each user that have no vector of the model that is to replace the one in use, 0 where only
+-- entities have none. Requires the database's owner.
+-- Columns: user_id, chunks.
+SELECT g.user_id, CAST(sum(g.chunks) AS bigint) AS chunks
 FROM (
-    SELECT c.user_id, count(*) AS chunks, 0 AS entities
+    SELECT c.user_id, count(*) AS chunks
     FROM stepwell.chunks AS c
     WHERE NOT EXISTS (SELECT FROM stepwell.embeddings_next AS n WHERE n.user_id = c.user_id AND n.chunk_no = c.chunk_no)
     GROUP BY c.user_id
     UNION ALL
-    SELECT e.user_id, 0, count(*)
+    SELECT e.user_id, 0
     FROM stepwell.entities AS e
     WHERE e.origin = 'user' AND {{description_of_entity e}} <> '' AND NOT EXISTS (
         SELECT FROM stepwell.entity_vectors_next AS n WHERE n.user_id = e.user_id AND n.entity_id = e.entity_id)

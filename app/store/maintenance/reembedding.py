@@ -5,7 +5,7 @@ The owner creates the tables, compares them and switches; the service's role fil
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -15,12 +15,9 @@ from app.store.connection import sql, vector_tables, vectors
 from app.store.connection.transactions import Database, Reading, SharedTransaction, Transaction, Writing
 from app.store.connection.vector_tables import VectorTables
 from app.store.documents.document_rows import VectorValue
-from app.store.jobs import jobs
 from app.store.maintenance import distribution
 from app.store.schema import tables, vector_ddl
 
-JOB = "reembed"
-"""The kind of jobs that compute the vectors of another model."""
 SWITCH_LOCK = "SET LOCAL lock_timeout = '500ms'"
 """Less than the time after which Postgres looks for a deadlock, and a short wait for the searches behind it."""
 _i, _t = tables.embedding_identity.c, tables.embedding_target.c
@@ -42,55 +39,6 @@ class StoredModel:
     def name(self) -> tuple[str, int]:
         """The model and its dimension, which identify it."""
         return self.model, self.dimension
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkToEmbed:
-    """A chunk without a vector of the other model, and what its text is made of; `filename` is in the metadata.
-
-    `content` is empty if the chunk is the document's title.
-    """
-
-    chunk_no: int
-    title: str
-    filename: str | None
-    heading_path: tuple[str, ...]
-    content: str
-
-
-@dataclass(frozen=True, slots=True)
-class EntityToEmbed:
-    """An entity whose description has no vector of the other model."""
-
-    entity_id: UUID
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """How many chunks and entities of a user have no vector of the other model."""
-
-    user_id: str
-    chunks: int
-    entities: int
-
-
-@dataclass(frozen=True, slots=True)
-class OpenJobs:
-    """Jobs that wait or run, and how many chunks they have embedded, of how many."""
-
-    jobs: int
-    done: int
-    total: int
-
-
-@dataclass(frozen=True, slots=True)
-class Corpus:
-    """The size of what all users have stored."""
-
-    documents: int
-    chunks: int
-    tokens: int
 
 
 def refusal(stored: tuple[str, int], configured: Sequence[tuple[str, int]]) -> str:
@@ -123,12 +71,6 @@ async def _lock(db: Transaction) -> VectorTables:
     return VectorTables(*await db.scalar(sa.text(f"SELECT {vector_tables.READS}")))
 
 
-async def texts(db: Reading, *, after: int, limit: int) -> list[ChunkToEmbed]:
-    """Some chunks without a vector of the other model, in the order of their numbers, after a number."""
-    rows = await db.execute(sql.statement("reembed_texts"), {"user_id": db.user_id, "after": after, "limit": limit})
-    return [ChunkToEmbed(row.chunk_no, row.title, row.filename, tuple(row.heading_path), row.content) for row in rows]
-
-
 _DESCRIPTIONS = sql.inline(
     """
     SELECT e.entity_id, {{description_of_entity e}} AS text
@@ -145,34 +87,10 @@ _DESCRIPTIONS = sql.inline(
 )
 
 
-async def descriptions(db: Reading, *, limit: int) -> list[EntityToEmbed]:
-    """Some entities without a vector of the other model."""
+async def descriptions(db: Reading, *, limit: int) -> dict[UUID, str]:
+    """The descriptions of some entities without a vector of the other model."""
     rows = await db.execute(_DESCRIPTIONS, {"user_id": db.user_id, "limit": limit})
-    return [EntityToEmbed(row.entity_id, row.text) for row in rows]
-
-
-_COUNT = sql.inline(
-    """
-    SELECT (SELECT count(*) FROM stepwell.embeddings_next AS n WHERE n.user_id = :user_id) AS done,
-           (SELECT count(*) FROM stepwell.chunks AS c WHERE c.user_id = :user_id) AS total
-    """,
-    user_id="text",
-)
-
-
-async def count(db: Reading) -> tuple[int, int]:
-    """How many chunks of the user have a vector of the other model, and how many chunks there are."""
-    row = (await db.execute(_COUNT, {"user_id": db.user_id})).one()
-    return row.done, row.total
-
-
-_ADD = sql.inline("{{insert_vectors stepwell.embeddings_next}}")
-
-
-async def add(db: Writing, by_chunk: Mapping[int, VectorValue]) -> None:
-    """Store vectors of the other model; chunks that no longer exist are skipped. Under the user's lock."""
-    binds = {"user_id": db.user_id, "chunk_nos": list(by_chunk), "vectors": _texts(by_chunk.values())}
-    await db.execute(_ADD, binds)
+    return {row.entity_id: row.text for row in rows}
 
 
 _ADD_DESCRIPTIONS = sql.inline(
@@ -191,12 +109,14 @@ _ADD_DESCRIPTIONS = sql.inline(
 )
 
 
-async def add_descriptions(db: Writing, found: Mapping[EntityToEmbed, VectorValue]) -> None:
+async def add_descriptions(
+    db: Writing, by_entity: Mapping[UUID, VectorValue], *, described: Mapping[UUID, str]
+) -> None:
     """Store vectors of the other model; entities with another description by now are skipped. Under the user's lock."""
     binds = {
-        "entity_ids": [one.entity_id for one in found],
-        "texts": [one.text for one in found],
-        "vectors": _texts(found.values()),
+        "entity_ids": list(by_entity),
+        "texts": [described[entity_id] for entity_id in by_entity],
+        "vectors": vectors.as_texts(by_entity.values()),
     }
     await db.execute(_ADD_DESCRIPTIONS, {"user_id": db.user_id, **binds})
 
@@ -224,69 +144,30 @@ async def add_documents(
     if not by_key or db.vector_tables.next != table:
         return
     binds = {"user_id": db.user_id, "document_ids": list(document_ids)}
-    binds |= {"embedding_keys": list(by_key), "vectors": _texts(by_key.values())}
+    binds |= {"embedding_keys": list(by_key), "vectors": vectors.as_texts(by_key.values())}
     await db.execute(_ADD_DOCUMENTS, binds)
-
-
-def _texts(values: Iterable[VectorValue]) -> list[str]:
-    return [one if isinstance(one, str) else vectors.as_text(one) for one in values]
 
 
 async def begin(owner: Database, model: str, dimension: int) -> None:
     """Create the empty tables for another model. Raises Busy while writers or searches keep their locks."""
     async with owner.shared() as connection:
-        await connection.execute(sa.text(SWITCH_LOCK))
-        for statement in vector_ddl.create(dimension):
-            await connection.execute(sa.text(statement))
+        await _run(connection, SWITCH_LOCK, *vector_ddl.create(dimension))
         await connection.run_sync(distribution.extend)
         await connection.execute(sa.insert(tables.embedding_target).values(model=model, dimension=dimension))
 
 
-async def gaps(db: SharedTransaction) -> list[Gap]:
-    """The users with chunks or entities without a vector of the other model. `db` is the owner's."""
-    return [Gap(**row._mapping) for row in await db.execute(sql.statement("reembed_gaps"))]
+async def gaps(db: SharedTransaction) -> dict[str, int]:
+    """The users with chunks or entities without a vector of the other model, and the numbers of these chunks.
 
-
-_CORPUS = sql.inline(
+    `db` is the owner's.
     """
-    SELECT (SELECT count(*) FROM stepwell.documents) AS documents,
-           (SELECT count(*) FROM stepwell.chunks) AS chunks,
-           (SELECT CAST(coalesce(sum(s.tokens), 0) AS bigint) FROM stepwell.text_statistics AS s) AS tokens
-    """,
-)
-
-
-async def corpus(db: SharedTransaction) -> Corpus:
-    """The size of what all users have stored. `db` is the owner's."""
-    return Corpus(**(await db.execute(_CORPUS)).one()._mapping)
-
-
-async def sample(db: SharedTransaction, *, limit: int) -> list[str]:
-    """The texts of some chunks. `db` is the owner's."""
-    c = tables.chunks.c
-    return list(await db.scalars(sa.select(c.content).order_by(c.chunk_id).limit(limit)))
-
-
-async def open_jobs(db: SharedTransaction) -> OpenJobs:
-    """The jobs of all users that wait or run, and the sums of their progress."""
-    j = tables.jobs.c
-    done, total = (sa.func.coalesce(sa.func.sum(j.progress[name].as_integer()), 0) for name in ("done", "total"))
-    query = sa.select(sa.func.count(), done, total).where(j.kind == JOB, j.status.in_(("queued", "running")))
-    return OpenJobs(*(await db.execute(query)).one())
-
-
-async def enqueue(owner: SharedTransaction, user_id: str) -> None:
-    """Queue a job that fills the gaps of a user, unless one waits or runs."""
-    own = owner.as_user(user_id)
-    if not await jobs.count(own, JOB):
-        await jobs.add(own, JOB, {})
+    return {row.user_id: row.chunks for row in await db.execute(sql.statement("reembed_gaps"))}
 
 
 async def analyze(owner: Database) -> None:
     """Let the planner know the size of the new tables, which decides between an exact scan and the index."""
     async with owner.shared() as connection:
-        for table in ("embeddings_next", "entity_vectors_next"):
-            await connection.execute(sa.text(f"ANALYZE stepwell.{table}"))
+        await _run(connection, *(f"ANALYZE stepwell.{table}" for table in vector_ddl.NEXT))
 
 
 async def switch(owner: Database) -> bool:
@@ -295,13 +176,10 @@ async def switch(owner: Database) -> bool:
     Writers wait while gaps are looked for, searches only while tables are renamed. Raises Busy.
     """
     async with owner.shared() as connection:
-        await connection.execute(sa.text(SWITCH_LOCK))
-        await connection.execute(sa.text(vector_ddl.LOCK_WRITES))
+        await _run(connection, SWITCH_LOCK, vector_ddl.LOCK_WRITES)
         if await gaps(connection):
             return False
-        await connection.execute(sa.text(vector_ddl.LOCK_ALL))
-        for statement in vector_ddl.switch():
-            await connection.execute(sa.text(statement))
+        await _run(connection, vector_ddl.LOCK_ALL, *vector_ddl.switch())
         t = (await connection.execute(sa.select(_t.model, _t.dimension))).one()
         keyed_by = sa.func.coalesce(_i.keyed_by, _i.model)
         named = {"model": t.model, "dimension": t.dimension, "keyed_by": keyed_by}
@@ -316,13 +194,12 @@ async def switch(owner: Database) -> bool:
 
 
 async def abandon(owner: Database) -> None:
-    """Drop the tables of the other model and cancel the jobs that fill them. Raises Busy."""
+    """Drop the tables of the other model. Raises Busy."""
     async with owner.shared() as connection:
-        await connection.execute(sa.text(SWITCH_LOCK))
-        await connection.execute(sa.text(vector_ddl.LOCK_ALL))
-        for statement in vector_ddl.DROP:
-            await connection.execute(sa.text(statement))
+        await _run(connection, SWITCH_LOCK, vector_ddl.LOCK_ALL, *vector_ddl.DROP)
         await connection.execute(sa.delete(tables.embedding_target))
-        j = tables.jobs.c
-        ended = sa.update(tables.jobs).where(j.kind == JOB, j.status.in_(("queued", "running")))
-        await connection.execute(ended.values(status="cancelled", leased_until=None, finished_at=sa.func.now()))
+
+
+async def _run(connection: Transaction, *statements: str) -> None:
+    for statement in statements:
+        await connection.execute(sa.text(statement))

@@ -9,20 +9,21 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 from uuid import UUID
 
 import sqlalchemy as sa
 
-from app.store.connection import sql
+from app.store.connection import sql, vectors
 from app.store.connection.transactions import Reading, SharedTransaction, Writing
+from app.store.documents import hidden_chunks
+from app.store.documents.document_rows import VectorValue
 from app.store.entities.headings import HeadingChunk
 from app.store.entities.mentions import Mention
 from app.store.schema import tables
 
 _c = tables.chunks.c
 _d = tables.documents.c
-_e = tables.embeddings.c
 _h = tables.headings.c
 _m = tables.mentions.c
 _t = tables.tenants.c
@@ -55,19 +56,11 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """The correct postings of a lexeme; empty if no chunk contains it."""
+    """The correct postings of a lexeme, empty if no chunk contains it, in the chunks before number `since`."""
 
     lexeme: str
     items: Sequence[int]
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """Errors in a sample of chunks: wrong pairs of chunk and lexeme, chunks without a vector, dangling mentions."""
-
-    postings: int
-    vectors: int
-    mentions: int
+    since: int
 
 
 async def users(db: SharedTransaction) -> list[str]:
@@ -88,15 +81,16 @@ async def count_chunks(db: Reading, *, most: int) -> int:
 
 async def texts(db: Reading, *, after: int, limit: int) -> list[Text]:
     """Chunks with numbers above `after`, in ascending order."""
-    query = _texts(db.user_id).where(_c.chunk_no > after).order_by(_c.chunk_no).limit(limit)
-    return [_text(row) for row in await db.execute(query)]
+    return await _texts(db, _c.chunk_no > after, limit)
 
 
-async def texts_without_vector(db: Reading, *, after: int, limit: int) -> list[Text]:
-    """Chunks without a vector and with numbers above `after`, in ascending order."""
-    vector = sa.select(_e.chunk_no).where(_e.user_id == db.user_id, _e.chunk_no == _c.chunk_no)
-    query = _texts(db.user_id).where(_c.chunk_no > after, ~vector.exists()).order_by(_c.chunk_no).limit(limit)
-    return [_text(row) for row in await db.execute(query)]
+async def texts_without_vector(
+    db: Reading, *, after: int, limit: int, table: Literal["embeddings", "embeddings_next"] = "embeddings"
+) -> list[Text]:
+    """Chunks without a vector in a table and with numbers above `after`, in ascending order."""
+    e = sa.table(table, sa.column("user_id"), sa.column("chunk_no"), schema="stepwell").c
+    vector = sa.select(e.chunk_no).where(e.user_id == db.user_id, e.chunk_no == _c.chunk_no)
+    return await _texts(db, sa.and_(_c.chunk_no > after, ~vector.exists()), limit)
 
 
 _WRONG_TEXTS = sql.inline(
@@ -120,21 +114,33 @@ async def wrong_texts(db: Reading, indexed: Mapping[int, str]) -> list[int]:
     return list(await db.scalars(_WRONG_TEXTS, binds))
 
 
-async def rewrite_texts(db: Writing, indexed: Mapping[int, str]) -> None:
-    """Rewrite the tsvector and the length of chunks. Under the user's lock."""
-    binds = {"user_id": db.user_id, "chunk_nos": list(indexed), "indexed": list(indexed.values())}
+async def rewrite_texts(db: Writing, indexed: Sequence[tuple[int, str]]) -> None:
+    """Rewrite the tsvector and the length of chunks from the texts to index. Under the user's lock."""
+    numbers, texts_of = zip(*indexed, strict=True)
+    binds = {"user_id": db.user_id, "chunk_nos": list(numbers), "indexed": list(texts_of)}
     await db.execute(sql.statement("repair_texts"), binds)
 
 
 async def wrong_postings(db: Reading, *, slice_no: int, slices: int) -> list[Postings]:
-    """The lexemes of a slice (by hash) whose postings or frequency disagree with the chunks' tsvectors."""
+    """The lexemes of a slice (by hash) whose postings or frequency disagree with the chunks' tsvectors.
+
+    None while there are postings of chunks that are not visible.
+    """
+    if await hidden_chunks.exist(db):
+        return []
+    since = await next_chunk_no(db)
     binds = {"user_id": db.user_id, "slice": slice_no, "slices": slices}
     rows = await db.execute(sql.statement("repair_wrong_postings"), binds)
-    return [Postings(row.lexeme, row.correct) for row in rows]
+    return [Postings(row.lexeme, row.correct, since) for row in rows]
 
 
-async def rewrite_postings(db: Writing, wrong: Sequence[Postings], *, since: int) -> None:
-    """Replace the postings of lexemes. Under the user's lock; chunks from `since` on may be newer than `wrong`."""
+async def rewrite_postings(db: Writing, wrong: Sequence[Postings]) -> None:
+    """Replace the postings of lexemes that were read together, unless there are chunks that are not visible.
+
+    Under the user's lock.
+    """
+    if await hidden_chunks.exist(db):
+        return
     lexemes = [one.lexeme for one in wrong]
     p = tables.postings.c
     named = p.lexeme == sa.any_(sa.literal(lexemes, sa.ARRAY(sa.Text)))
@@ -143,13 +149,18 @@ async def rewrite_postings(db: Writing, wrong: Sequence[Postings], *, since: int
         "lexemes": lexemes,
         "owners": [one.lexeme for one in wrong for _ in one.items],
         "items": list(itertools.chain.from_iterable(one.items for one in wrong)),
-        "since": since,
+        "since": wrong[0].since,
     }
     await db.execute(sql.statement("repair_postings"), {"user_id": db.user_id, **binds})
 
 
 async def drift(db: Reading) -> list[Drift]:
-    """The differences between the user's text statistics and the chunks, by configuration."""
+    """The differences between the user's text statistics and the chunks, by configuration.
+
+    None while the statistics include chunks that are not visible.
+    """
+    if await hidden_chunks.exist(db):
+        return []
     rows = await db.execute(sql.statement("repair_drift"), {"user_id": db.user_id})
     return [Drift(**row._mapping) for row in rows]
 
@@ -169,7 +180,12 @@ _ADD_DRIFT = sql.inline(
 
 
 async def add_drift(db: Writing, found: Sequence[Drift]) -> None:
-    """Add differences to the user's text statistics. Under the user's lock."""
+    """Add differences to the user's text statistics, unless they include chunks that are not visible.
+
+    Under the user's lock.
+    """
+    if await hidden_chunks.exist(db):
+        return
     binds = {
         "configs": [one.config for one in found],
         "chunks": [one.chunks for one in found],
@@ -179,12 +195,22 @@ async def add_drift(db: Writing, found: Sequence[Drift]) -> None:
 
 
 _ADD_VECTORS = sql.inline("{{insert_vectors stepwell.embeddings}}")
+_ADD_NEXT_VECTORS = sql.inline("{{insert_vectors stepwell.embeddings_next}}")
 
 
-async def add_vectors(db: Writing, vectors: Mapping[int, str]) -> None:
-    """Store the vectors (as Postgres text) of chunks that have none. Under the user's lock."""
-    binds = {"user_id": db.user_id, "chunk_nos": list(vectors), "vectors": list(vectors.values())}
-    await db.execute(_ADD_VECTORS, binds)
+async def add_vectors(db: Writing, by_chunk: Mapping[int, VectorValue]) -> None:
+    """Store the vectors of chunks that have none. Under the user's lock."""
+    await _add_vectors(db, _ADD_VECTORS, by_chunk)
+
+
+async def add_next_vectors(db: Writing, by_chunk: Mapping[int, VectorValue]) -> None:
+    """Store vectors of the model that is to replace the one in use. Under the user's lock."""
+    await _add_vectors(db, _ADD_NEXT_VECTORS, by_chunk)
+
+
+async def _add_vectors(db: Writing, statement: sa.TextClause, by_chunk: Mapping[int, VectorValue]) -> None:
+    binds = {"user_id": db.user_id, "chunk_nos": list(by_chunk), "vectors": vectors.as_texts(by_chunk.values())}
+    await db.execute(statement, binds)
 
 
 async def dangling(db: Reading) -> list[tuple[str, UUID, int]]:
@@ -222,27 +248,20 @@ async def stored_names(db: Reading, document_id: UUID) -> tuple[set[Mention], se
     return {Mention(*row) for row in mentioned}, {HeadingChunk(*row) for row in headed}
 
 
-async def sample(db: Reading, chunk_nos: Sequence[int]) -> Sample:
-    """Errors in the postings, vectors and mentions of a sample of chunks."""
+async def sample(db: Reading, chunk_nos: Sequence[int]) -> dict[str, int]:
+    """The damage in the `postings`, `vectors` and mentions (`dangling`) of a sample of chunks."""
     binds = {"user_id": db.user_id, "chunk_nos": list(chunk_nos)}
-    return Sample(**(await db.execute(sql.statement("health_sample"), binds)).one()._mapping)
+    return dict((await db.execute(sql.statement("repair_sample"), binds)).one()._mapping)
 
 
-async def sample_lexemes(db: Reading, chunk_nos: Sequence[int], *, most: int, limit: int) -> tuple[int, int]:
-    """Compare up to `limit` lexemes of some chunks, each in at most `most` chunks; returns (compared, wrong)."""
-    binds = {"user_id": db.user_id, "chunk_nos": list(chunk_nos), "most": most, "sample": limit}
-    row = (await db.execute(sql.statement("health_lexemes"), binds)).one()
-    return row.sampled, row.wrong
-
-
-def _texts(user_id: str) -> sa.Select[Any]:
-    document = sa.and_(_d.user_id == user_id, _d.document_id == _c.document_id)
+async def _texts(db: Reading, condition: sa.ColumnElement[bool], limit: int) -> list[Text]:
+    some = sa.select(tables.chunks).where(_c.user_id == db.user_id, condition).order_by(_c.chunk_no).limit(limit)
+    chunk = some.subquery().c
+    content = sa.case((chunk.end_offset == 0, ""), else_=chunk.content).label("content")
     filename = _d.metadata["filename"].as_string().label("filename")
-    content = sa.case((_c.end_offset == 0, ""), else_=_c.content).label("content")
-    columns = (_c.chunk_no, _c.embedding_key, _c.config, _d.title, filename, _c.heading_path, content)
-    return sa.select(*columns).join_from(tables.chunks, tables.documents, document).where(_c.user_id == user_id)
-
-
-def _text(row: sa.Row[Any]) -> Text:
-    heading_path = tuple(row.heading_path)
-    return Text(row.chunk_no, row.embedding_key, row.config, row.title, row.filename, heading_path, row.content)
+    columns = (chunk.chunk_no, chunk.embedding_key, chunk.config, _d.title, filename)
+    query = sa.select(*columns, chunk.heading_path, content).where(
+        _d.user_id == db.user_id, _d.document_id == chunk.document_id
+    )
+    rows = await db.execute(query.order_by(chunk.chunk_no))
+    return [Text(**{**row._mapping, "heading_path": tuple(row.heading_path)}) for row in rows]

@@ -59,7 +59,7 @@ def test_feedback_is_exported_and_fitted_to(stepwell: Stepwell, data_dir: Path, 
     assert {line.rpartition("\t")[2] for line in judged} == {"0", "1"}
     assert stepwell("eval", tmp_path / "set", "--user", user, "--json").json["queries"] == len(QUERIES)
 
-    fitted = stepwell("calibrate", "--feedback", "--user", user, "--json").json
+    fitted = stepwell("calibrate", tmp_path / "set", "--only-judged", "--user", user, "--json").json
     assert (fitted["questions"], fitted["stored"]) == (
         len(QUERIES),
         fitted["measured"]["relevance"]["after"]["brier"] < fitted["measured"]["relevance"]["before"]["brier"],
@@ -94,7 +94,7 @@ def test_a_folder_of_judgements_is_fitted_to_and_reset(stepwell: Stepwell, tmp_p
 
     wrong = stepwell("calibrate", folder, "--reset", "--user", user)
     assert wrong.code == 2
-    assert "Give a folder, or --feedback, or --reset." in wrong.err
+    assert "Give a folder, or --reset." in wrong.err
 
 
 def test_a_question_without_an_answer_is_said_to_have_none(stepwell: Stepwell, user: str) -> None:

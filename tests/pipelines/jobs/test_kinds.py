@@ -62,11 +62,3 @@ async def test_a_job_that_fails_is_followed_by_the_kind_that_is_declared(tenant:
         await workers.run_next(tenant.services(), [kind], user_id=tenant.user_id)
     states = await followed_jobs.page(tenant.user_id, db=tenant.db, limit=9)
     assert [(state.kind, state.status) for state in states] == [("remove_postings", "queued"), ("test", "failed")]
-
-
-async def test_a_process_that_cannot_do_the_work_leaves_a_job_to_others(tenant: Tenant) -> None:
-    able, unable = (JobKind("test", _finish, queue="test", runs_with=lambda _, can=can: can) for can in (True, False))
-    async with tenant.db.writing(tenant.user_id) as writing:
-        await able.add(writing, {})
-    assert await workers.run_next(tenant.services(), [unable], user_id=tenant.user_id) is None
-    assert await workers.run_next(tenant.services(), [able], user_id=tenant.user_id) == ("test", 1)

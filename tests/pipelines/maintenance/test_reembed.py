@@ -76,6 +76,10 @@ class SwitchingTenant(Tenant):
         """The services of the process, with its cache of passages' vectors."""
         return dataclasses.replace(super(SwitchingTenant, self).services(**fields), cache=self.cache)
 
+    def filling(self) -> Services:
+        """The services of the command, which computes vectors of the next model only."""
+        return dataclasses.replace(self.services(), embedder=self.next)
+
 
 async def _tenant(database: Database, **fields: Any) -> SwitchingTenant:
     tenant = SwitchingTenant(database, **fields)
@@ -109,7 +113,7 @@ async def test_documents_and_entities_get_vectors_of_the_new_model_and_keep_thei
     picture = await migration.picture(database)
     names = await _tables(owner)
 
-    await _run(tenant.services(), owning)
+    await _run(tenant.filling(), owning)
 
     after = await tenant.ask("stone 7 lies in lime", mode="semantic")
     assert after.hits[0].candidate.chunk_id == before.hits[0].candidate.chunk_id
@@ -156,12 +160,12 @@ async def test_searches_and_writes_go_on_while_the_model_is_replaced_after_an_in
             written += 1
 
     clients = [asyncio.create_task(work) for work in (search(tenant), search(apart), write())]
-    interrupted = asyncio.create_task(_run(tenant.services(), owning))
+    interrupted = asyncio.create_task(_run(tenant.filling(), owning))
     while not await owner.fetchval("SELECT to_regclass('stepwell.embeddings_next') IS NOT NULL"):  # noqa: ASYNC110
         await asyncio.sleep(0)
     interrupted.cancel()
     await asyncio.gather(interrupted, return_exceptions=True)
-    await _run(tenant.services(), owning)
+    await _run(tenant.filling(), owning)
     await asyncio.wait(clients, timeout=0.3, return_when=asyncio.FIRST_EXCEPTION)
     stop.set()
     await asyncio.gather(*clients)
@@ -180,18 +184,17 @@ async def test_cancelling_keeps_the_model_and_drops_what_was_computed(
     names = await _tables(owner)
     await reembed.begin(owning, NEXT)
     assert await _tables(owner) != names
-    async for _state in reembed.run(tenant.services(), owning):
+    async for _state in reembed.run(tenant.filling(), owning):
         break
     assert await reembed.cancel(owning)
     assert await _tables(owner) == names
     assert not await reembed.cancel(owning)
     assert (await documents.stats(tenant.user_id, db=database)).embedding_model == "fake"
     assert (await tenant.ask("lime mortar")).hits
-    assert await owner.fetchval("SELECT count(*) FROM stepwell.jobs WHERE status IN ('queued', 'running')") == 0
     with pytest.raises(errors.Conflict, match="cancelled"):
-        async for _state in reembed.run(tenant.services(), owning):
+        async for _state in reembed.run(tenant.filling(), owning):
             pass
-    await _run(tenant.services(), owning)
+    await _run(tenant.filling(), owning)
     assert (await tenant.ask("lime mortar")).hits
 
 
@@ -213,12 +216,8 @@ async def test_a_write_fills_both_tables_and_a_failing_new_model_does_not_fail_i
     await tenant.add("Slate.")
     assert await owner.fetchval("SELECT count(*) FROM stepwell.embeddings_next") == 1
     assert await owner.fetchval("SELECT count(*) FROM stepwell.embeddings") == 2
-    assert [gap.chunks for gap in await _gaps(owning)] == [1]
-
-
-async def _gaps(owning: Database) -> list[reembedding.Gap]:
     async with owning.shared() as shared:
-        return await reembedding.gaps(shared)
+        assert await reembedding.gaps(shared) == {tenant.user_id: 1}
 
 
 async def test_a_process_without_the_new_model_refuses_to_search_and_names_the_setting(
@@ -229,7 +228,7 @@ async def test_a_process_without_the_new_model_refuses_to_search_and_names_the_s
     alone = harness.Tenant(database, user_id=tenant.user_id)
     alone.embedder = SwitchingEmbedder([tenant.old], await reembedding.stored(database))
     assert (await alone.ask("lime")).hits
-    await _run(tenant.services(), owning)
+    await _run(tenant.filling(), owning)
     with pytest.raises(errors.SchemaMismatch, match="STEPWELL_NEXT_EMBEDDER to next"):
         await alone.ask("lime")
     with pytest.raises(errors.SchemaMismatch, match="STEPWELL_NEXT_EMBEDDER to next"):
@@ -242,7 +241,7 @@ async def test_a_transaction_of_the_previous_model_fails_after_the_switch(databa
     switch = model_switch.of(tenant.embedder)
     assert switch is not None
     with switch.pinned():
-        await asyncio.create_task(_run((await _tenant(database)).services(), owning), context=contextvars.Context())
+        await asyncio.create_task(_run((await _tenant(database)).filling(), owning), context=contextvars.Context())
         with pytest.raises(errors.ModelReplaced):
             async with database.reading(tenant.user_id):
                 pass
@@ -269,7 +268,7 @@ async def test_a_large_document_that_is_stored_while_the_model_is_replaced_gets_
     with pytest.raises(errors.Busy):
         await workers.run_next(tenant.services(), [large_documents.KIND], user_id=tenant.user_id)
     assert await owner.fetchval("SELECT count(embedding) FROM stepwell.staged_chunks") > 1
-    await _run(tenant.services(), owning)
+    await _run(tenant.filling(), owning)
     assert await owner.fetchval("SELECT count(embedding) FROM stepwell.staged_chunks") == 0
     await owner.execute("UPDATE stepwell.jobs SET run_at = now()")
     assert await workers.run_next(tenant.services(), [large_documents.KIND], user_id=tenant.user_id) is not None
@@ -286,7 +285,7 @@ async def test_a_model_of_more_than_two_thousand_dimensions_is_stored_with_sixte
     tenant.embedder = SwitchingEmbedder([tenant.old, tenant.next], await reembedding.stored(database))
     await tenant.many([Upload(f"Stone {n} lies in lime mortar.", uri=f"s{n}") for n in range(30)])
     await reembed.begin(owning, ("wide", 2_100))
-    async for _state in reembed.run(tenant.services(), owning):
+    async for _state in reembed.run(tenant.filling(), owning):
         pass
     await migration.check(database, model="wide", dimension=2_100)
     for exact_floor in (recall.EXACT_FLOOR, 0):
@@ -316,7 +315,7 @@ async def test_vectors_of_either_model_are_taken_from_the_cache_of_the_user(
     assert await reembed.cancel(owning)
 
     tenant.cache.hits = tenant.cache.misses = 0
-    await _run(tenant.services(), owning)
+    await _run(tenant.filling(), owning)
     assert len(tenant.next.documents) == 3, "only the slate"
     assert (tenant.cache.hits, tenant.cache.misses) == (2, 1)
     found = await tenant.ask("Reed thatches the well.", mode="semantic")

@@ -26,7 +26,7 @@ from app.store.connection.transactions import Database
 
 LEVELS = ("low", "medium", "medium_high", "high", "very_high")
 SCALES = RelevanceCalibration(LogitScale(0.7, 0.8), LogitScale(-0.4, 1.3), LogitScale(0.1, 0.9))
-STORED = StoredCalibration(SCALES, "feedback", 31, 290, datetime(2026, 5, 1, tzinfo=UTC))
+STORED = StoredCalibration(SCALES, 31, 290, datetime(2026, 5, 1, tzinfo=UTC))
 QUESTIONS = ("Who leads the team that looks after the Gannet buoys?", "lime mortar", "What is the capital of France?")
 
 

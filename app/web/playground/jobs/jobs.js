@@ -16,7 +16,6 @@ const KINDS = {
   store_document: "Store a large document",
   reindex_documents: "Cut documents again",
   sync_source: "Synchronise a source",
-  reembed: "Compute vectors for another model",
   relink: "Update links to entities",
   extract_entities: "Find entities by a language model",
   remove_postings: "Remove postings of deleted documents",
