@@ -24,7 +24,7 @@ from app.api.documents import selection_router as selections
 from app.api.edge import admission, origins, parse_times, rate_limits
 from app.api.entities import router as entities
 from app.api.jobs import router as jobs
-from app.api.monitoring import health, loop_lag, metrics, request_ids, standby_metrics, traces
+from app.api.monitoring import health, loop_lag, metrics, read_metrics, request_ids, traces
 from app.api.multihop import router as multihop
 from app.api.problems import problems
 from app.api.search import feedback_router as feedback
@@ -108,7 +108,7 @@ def create_app(
     for installed in (docs, playground, traces, schemes, problems, success_examples):
         installed.install(app)
     metrics.install(app, access=chosen.metrics, totals=totals)
-    for installed in (standby_metrics, versions, request_ids):
+    for installed in (read_metrics, versions, request_ids):
         installed.install(app)
     admission.install(app, _searches(chosen), processes=chosen.workers)
     parse_times.install(app)
@@ -129,15 +129,14 @@ def _build_routes(app: FastAPI) -> None:
 
 @asynccontextmanager
 async def _background_workers(app: FastAPI, services: Services) -> AsyncIterator[None]:
-    """Run the jobs, unless another process does, watch the standby, measure lag, store key uses."""
+    """Run the jobs, unless another process does, watch the servers that are read, measure lag, store key uses."""
     workers = [
         asyncio.create_task(loop_lag.monitor(app.state.metrics.lagged)),
         asyncio.create_task(audit.work(app.state.key_uses, db=services.db)),
+        asyncio.create_task(services.db.reads.watch()),
     ]
     if app.state.settings.worker:
         workers.append(asyncio.create_task(background.run_forever(services, done=app.state.metrics.job_done)))
-    if services.standby is not None:
-        workers.append(asyncio.create_task(services.standby.watch()))
     try:
         yield
     finally:

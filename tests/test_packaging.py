@@ -9,9 +9,7 @@ import json
 import re
 import subprocess
 import sys
-import threading
 import zipfile
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -89,49 +87,6 @@ def test_every_image_is_named_with_a_full_version(pin_images):
     named = [image for text in (dockerfile.TEXT, COMPOSE_TEXT) for image in pin_images.images(text)]
     assert [name for name, _ in named] == ["python", "pgvector/pgvector"]
     assert all(re.match(r"\d+\.\d+\.\d+-", tag) for _, tag in named)
-
-
-def test_digests_are_put_after_the_tags_and_replaced(pin_images):
-    old, new = (f"sha256:{digit * 64}" for digit in "ab")
-    for text in (dockerfile.TEXT, COMPOSE_TEXT):
-        once = pin_images.pinned(text, dict.fromkeys(pin_images.images(text), old))
-        assert once.count(old) == len(pin_images.IMAGE.findall(text)) >= 1
-        assert re.sub(f"@{old}", "", once) == text
-        assert pin_images.images(once) == pin_images.images(text)
-        assert pin_images.pinned(once, dict.fromkeys(pin_images.images(once), new)) == once.replace(old, new)
-
-
-def test_a_digest_is_requested_with_token_and_accept_header(pin_images):
-    digest, asked = f"sha256:{'c' * 64}", []
-
-    class Registry(BaseHTTPRequestHandler):
-        def do_GET(self):
-            asked.append(self.path)
-            body = b'{"token": "t"}'
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def do_HEAD(self):
-            asked.append((self.path, self.headers["Authorization"], "image.index" in self.headers["Accept"]))
-            self.send_response(200)
-            if "nothing" not in self.path:
-                self.send_header("Docker-Content-Digest", digest)
-            self.end_headers()
-
-        def log_message(self, *_):
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Registry) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        place = f"http://127.0.0.1:{server.server_port}"
-        assert pin_images.digest("python", "3.12.12-slim", auth=place, registry=place) == digest
-        with pytest.raises(ValueError, match="no digest"):
-            pin_images.digest("a/nothing", "1", auth=place, registry=place)
-        server.shutdown()
-    assert asked[0] == "/token?service=registry.docker.io&scope=repository:library/python:pull"
-    assert asked[1] == ("/v2/library/python/manifests/3.12.12-slim", "Bearer t", True)
 
 
 def test_the_proof_of_the_image_uses_the_commands_the_user_and_the_base_of_the_dockerfile(monkeypatch):

@@ -25,10 +25,10 @@ from app.recognition.process import Recogniser, RecognitionLimits
 from app.runtime import locations, models
 from app.shapes import AllowedHosts, FeedbackOptions, SourceRoots
 from app.store.connection import transactions
+from app.store.connection.standby import Standby
 from app.store.connection.transactions import Database, ServerHooks, TimeLimits
 from app.store.embedded import postgres
 from app.store.maintenance import health, migration
-from app.store.maintenance.standby import Standby, StandbyExpectation
 from app.text.words import languages
 
 PROVIDER_GRACE_S = 0.25
@@ -60,7 +60,7 @@ async def open_services(
         with health.naming_server(_plain(settings.database_url), "DATABASE_URL"):
             await _checked(database, settings)
         users = await _to_link_again(owner) if owner is not None else []
-        standby = await stack.enter_async_context(open_standby(settings, database, pool_size))
+        await open_reads(settings, database, pool_size, stack)
         embedder = await stack.enter_async_context(models.open_stored(settings, database, patience_s=patience_s))
         llm = await stack.enter_async_context(models.open_llm(settings))
         reranker = await stack.enter_async_context(models.open_reranker(settings))
@@ -71,7 +71,6 @@ async def open_services(
         services = Services(
             db=database,
             owner=owner,
-            standby=standby,
             embedder=embedder,
             chunking_options=chunking_options(settings),
             parse_limits=parse_limits(settings),
@@ -138,23 +137,12 @@ async def _open_databases(
         yield database, owner
 
 
-@asynccontextmanager
-async def open_standby(settings: Settings, primary: Database, pool_size: int | None) -> AsyncIterator[Standby | None]:
-    """Opens the standby for reads of requests, if there is one; it is used once a probe has admitted it."""
-    if settings.database_read_url is None:
-        yield None
-        return
-    database = _connect(settings, settings.database_read_url.get_secret_value(), pool_size)
-    try:
-        yield Standby(database, primary, standby_expectation(settings))
-    finally:
-        await database.close()
-
-
-def standby_expectation(settings: Settings) -> StandbyExpectation:
-    """Returns what a standby must hold to serve reads."""
-    model, dimension = models.embedding(settings)
-    return StandbyExpectation(model, dimension, models.target(settings), strict_role=settings.auth == "api_key")
+async def open_reads(settings: Settings, database: Database, pool_size: int | None, stack: AsyncExitStack) -> None:
+    """Routes reads of requests to the standby in DATABASE_READ_URL, if it is set, once a probe has admitted it."""
+    if settings.database_read_url is not None:
+        standby = _connect(settings, settings.database_read_url.get_secret_value(), pool_size)
+        stack.push_async_callback(standby.close)
+        Standby(standby, database, functools.partial(check_database, settings=settings))
 
 
 def _connect(
@@ -242,6 +230,11 @@ def source_roots(settings: Settings) -> SourceRoots:
 
 @stamina.retry(on=errors.DatabaseUnavailable, attempts=None, timeout=START_RETRY_S, wait_initial=0.2, wait_max=2.0)
 async def _checked(database: Database, settings: Settings) -> None:
+    await check_database(database, settings)
+
+
+async def check_database(database: Database, settings: Settings) -> None:
+    """Refuses a database of another schema, or with a role that is not restricted. Raises SchemaMismatch."""
     model, dimension = models.embedding(settings)
     await migration.check(database, model=model, dimension=dimension, target=models.target(settings))
     await migration.check_role(database, strict=settings.auth == "api_key")

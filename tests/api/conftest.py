@@ -76,15 +76,17 @@ async def shared_app(shared_database: Database, shared_embedder: FakeEmbedder) -
 
 
 @pytest.fixture(scope="module")
-def address(shared_address: Any) -> Any:
-    """The shared database; modules whose users are not their own override it with `own_address`."""
-    return shared_address
+def address(request: pytest.FixtureRequest) -> Any:
+    """The shared database, or that of a module with OWN_DATABASE."""
+    return request.getfixturevalue("own_address" if hasattr(request.module, "OWN_DATABASE") else "shared_address")
 
 
 @pytest.fixture(scope="module")
-def database(shared_database: Database) -> Database:
-    """The shared database; modules whose users are not their own override it with `own_database`."""
-    return shared_database
+def database(request: pytest.FixtureRequest) -> Database:
+    """The shared database, or that of a module with OWN_DATABASE, opened as the service's role."""
+    name = "own_database" if hasattr(request.module, "OWN_DATABASE") else "shared_database"
+    opened: Database = request.getfixturevalue(name)
+    return opened
 
 
 @pytest.fixture(scope="module")

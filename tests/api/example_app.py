@@ -41,16 +41,6 @@ class Document(wire.WireModel):
     metadata: wire.Metadata = Field(default={})
 
 
-class File(wire.WireModel):
-    kind: Literal["file"]
-    path: str
-
-
-class Web(wire.WireModel):
-    kind: Literal["web"]
-    url: str
-
-
 class Similar(wire.WireModel):
     vector: wire.Vector
 
@@ -67,11 +57,6 @@ async def search(body: Search, request: Request) -> dict[str, Any]:
 @router.post("/documents")
 async def add(body: Document | Annotated[list[Document], *wire.at_most(3)]) -> int:
     return len(body) if isinstance(body, list) else 1
-
-
-@router.post("/sources")
-async def source(body: Annotated[File | Web, Field(discriminator="kind")]) -> str:
-    return body.kind
 
 
 @router.post("/similar")

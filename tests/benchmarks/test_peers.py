@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from harness import services as opened_services
 
-from app import errors
 from app.evaluation import beir
 from app.store.connection.transactions import Database
 from app.store.embedded.postgres import EmbeddedPostgres
-from benchmarks.cli import peers as command
 from benchmarks.peers import comparison
 from benchmarks.peers.comparison import NamedSet, PeerOptions, PeerReport, Workplace
 from benchmarks.peers.exchange import Material
@@ -60,34 +57,7 @@ def test_every_peer_that_runs_finds_the_documents(reports: dict[str, PeerReport]
     assert set(measured.values()) == {1.0}
 
 
-def test_a_peer_that_is_not_installed_has_a_reason_and_no_row(reports: dict[str, PeerReport], named: NamedSet) -> None:
-    assert "--environments" in str(reports["Chroma, vectors only"].failure)
-    rows = list(command._rows(list(reports.values()), [named], 2.0))
-    assert "Chroma, vectors only" not in {row[0] for row in rows}
-    assert {len(row) for row in rows} == {len(command._header([named]))}
-
-
-def test_the_figures_count_every_timed_answer_and_the_bytes_of_the_tables(reports: dict[str, PeerReport]) -> None:
-    result = reports["R2R's hybrid query"].results["notes"]
-    assert len(result.took_ms) == 4
-    without, embedded = (reports["R2R's hybrid query"].figures(embedding_ms) for embedding_ms in (0.0, 1_000.0))
-    assert without["answers_s"] == without["embedded_s"] > 1 >= embedded["embedded_s"] > 0.5
-    assert result.cpu_s > 0
-    assert result.size_bytes >= 8192
-    assert result.versions.keys() == {"asyncpg"}
-
-
 def test_r2r_gives_a_chunk_that_a_leg_lacks_the_last_rank_of_that_leg() -> None:
     # 5 / (50 + rank in the vector leg) + 1 / (50 + rank in the text leg); absent: 2 and 200.
     # Chunk 7: 5/51 + 1/250 = 0.102; chunk 8: 5/52 + 1/250 = 0.100; chunk 9, of the text leg only: 5/52 + 1/51 = 0.116.
     assert postgres_sql.fuse_r2r([{"id": 7}, {"id": 8}], [{"id": 9}], 2) == [9, 7]
-
-
-def test_an_unknown_peer_is_named() -> None:
-    with pytest.raises(errors.BadRequest, match=r"Unknown: weaviate\. Known peers: vector, ts_rank"):
-        command._keys("lancedb, weaviate")
-
-
-def test_the_table_in_markdown_has_a_rule_under_its_header(tmp_path: Path) -> None:
-    text = command._markdown(["", "nDCG@10"], [["Stepwell", "0.800"]], ["Postgres 18"])
-    assert text == "|  | nDCG@10 |\n|---|---:|\n| Stepwell | 0.800 |\n\n- Postgres 18\n"

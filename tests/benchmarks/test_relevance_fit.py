@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-from pathlib import Path
 
 import pytest
 
@@ -35,11 +34,6 @@ def samples() -> list[Sample]:
     """Three sets, of which one has far more relevant hits than the others."""
     shifts = {"a": 0.0, "b": 0.0, "c": 2.5}
     return [sample(name, mode, shift=shift) for name, shift in shifts.items() for mode in features.MODES]
-
-
-def test_a_file_keeps_the_features(samples: list[Sample], tmp_path: Path) -> None:
-    features.save(samples, tmp_path / "features")
-    assert features.load(tmp_path / "features") == samples
 
 
 def test_the_fit_finds_the_function_that_made_the_judgements(samples: list[Sample]) -> None:

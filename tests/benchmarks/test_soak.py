@@ -64,14 +64,6 @@ def test_an_unacknowledged_write_permits_both_states_until_one_is_seen() -> None
         assert len(books.check("ana", [stored(3 - actual)])) == 1
 
 
-def test_a_document_is_written_by_one_client_at_a_time() -> None:
-    books = Ledger()
-    with books.reserved([KEY, KEY]) as first, books.reserved([KEY]) as second:
-        assert (first, second) == ([KEY], [])
-    with books.reserved([KEY]) as again:
-        assert again == [KEY]
-
-
 def test_growing_memory_is_distinguished_from_noise() -> None:
     rng = Random(1)
     flat = samples.summary([(float(at), 250 + rng.uniform(-8, 8)) for at in range(0, 900, 5)])
@@ -80,13 +72,6 @@ def test_growing_memory_is_distinguished_from_noise() -> None:
     assert growing is not None
     assert (flat.is_flat, growing.is_flat) == (True, False)
     assert growing.slope_mb_per_hour == pytest.approx(0.15 * 3600)
-
-
-def test_memory_is_not_judged_while_a_process_warms_up() -> None:
-    assert samples.summary([(float(at), 100 + min(at, 100) * 2.0) for at in range(0, 400, 5)]) is None
-    warm = samples.summary([(float(at), 100 + min(at, 100) * 2.0) for at in range(0, 900, 5)])
-    assert warm is not None
-    assert warm.slope_mb_per_hour == 0
 
 
 def test_only_503_and_507_are_permitted_failures() -> None:

@@ -127,7 +127,7 @@ async def _run(plan: Plan, single: Opened, cluster: Opened, folder: Path) -> Tal
         pair.opened(_services(cluster, folders), cluster.owner, users) as second,
     ):
         for number, user in enumerate(users):
-            built = generate.build("train", documents=plan.documents, questions=plan.questions, seed=number)
+            built = generate.build(documents=plan.documents, questions=plan.questions, seed=number)
             asked = [one.text for one in built.questions][:: max(1, len(built.questions) // plan.questions)]
             both = Pair(first[user], second[user], tally)
             await story.write(both, built.documents, built.entities)

@@ -13,31 +13,24 @@ from app.evaluation import beir
 from company import documents as company_documents
 from company import incidental, people, vocabulary
 from company import questions as company_questions
-from company.vocabulary import Half
-
-DOCUMENTS, QUESTIONS = 2000, 50
-TYPES = ("person", "project", "team", "topic_person", "topic", "keyword", "date")
-ENTITY_TYPES = TYPES[:4]
-"""Question types that name a person, a project or a team."""
 
 
 def build(
-    half: Half,
     *,
-    documents: int = DOCUMENTS,
-    questions: int = QUESTIONS,
+    documents: int,
+    questions: int,
     seed: int = 0,
     incidental_names: bool = False,
 ) -> beir.EvaluationSet:
-    """Returns the set of one half; equal arguments give an equal set in every process.
+    """Returns the set; equal arguments give an equal set in every process.
 
     `questions` is the maximum for each type; a set of few documents has fewer. `incidental_names` adds names that
     questions are not about (`incidental.py`); texts and the seven types stay the same.
     """
-    rng = Random(f"{half} {seed}")
-    words = vocabulary.load(half)
+    rng = Random(f"test {seed}")
+    words = vocabulary.load()
     company = people.generate(words, documents, rng)
-    drafts = company_documents.generate(half, company, documents, rng)
+    drafts = company_documents.generate(company, documents, rng)
     entities = people.entities(company)
     asked = company_questions.generate(words, company, drafts, questions, rng)
     if incidental_names:

@@ -1,8 +1,4 @@
-"""Loads the names, topics and sentence templates from which a company is generated.
-
-Each half (train, test) has two TOML files. The halves share no name, topic or sentence, so that parameters tuned on
-one half can be evaluated on the other.
-"""
+"""Loads the names, topics and sentence templates from which a company is generated."""
 
 from __future__ import annotations
 
@@ -12,9 +8,7 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 from random import Random
-from typing import Any, Literal
-
-Half = Literal["train", "test"]
+from typing import Any
 
 MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
@@ -57,7 +51,7 @@ class ProjectName:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """All words of one half. `first` pairs each first name with its nickname or an empty string."""
+    """All words. `first` pairs each first name with its nickname or an empty string."""
 
     first: tuple[tuple[str, str], ...]
     last: tuple[str, ...]
@@ -72,9 +66,9 @@ class Vocabulary:
 
 
 @cache
-def load(half: Half) -> Vocabulary:
-    """Returns the words of one half."""
-    names, topics = _read(f"{half}_names.toml"), _read(f"{half}_topics.toml")
+def load() -> Vocabulary:
+    """Returns all words."""
+    names, topics = _read("names.toml"), _read("topics.toml")
     phrases = {name: tuple(value) for name, value in names.items() if name not in _OTHERS}
     return Vocabulary(
         first=tuple((name, nick) for name, _, nick in (word.partition("/") for word in names["first"].split())),

@@ -64,7 +64,7 @@ class KeyLookups:
 
     Requests with the same key share a lookup while it runs. Keys that have never been valid count as one user, who has
     MAX_GUESSES lookups at most, so that guesses do not delay other keys. No result is cached: a revoked key is rejected
-    at once. A standby is asked only while the primary cannot be reached.
+    at once.
     """
 
     def __init__(self) -> None:
@@ -91,9 +91,9 @@ class KeyLookups:
 async def _caller(presented: str, services: Services) -> Caller:
     """The sender that presents a key, or a token that is signed with one. Raises Unauthorized, DatabaseUnavailable."""
     if not tokens.is_token(presented):
-        key = await keys.verify(presented, db=services.db, standby=services.standby)
+        key = await keys.verify(presented, db=services.db)
         return Caller(key.user_id, key.key_id, frozenset(key.scopes), grants.of_key(key))
-    key, claims = await keys.verify_token(presented, db=services.db, standby=services.standby)
+    key, claims = await keys.verify_token(presented, db=services.db)
     return Caller(key.user_id, key.key_id, grants.scopes_of_token(key, claims), grants.of_token(key, claims))
 
 

@@ -1,7 +1,7 @@
 """Lets a client see what it has stored: every answer names the user's version, and a read is at least as new as asked.
 
 `X-Stepwell-Version` of a response is the number of changes of the user's data in the snapshot that it was read from, or
-after the write that it answers. A request that sends it back, to any process, is not answered from an older standby.
+after the write that it answers. A request that sends it back, to any process, is not answered from an older state.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def required(request: Request) -> int:
 
 
 def services(request: Request, *, only_reads: bool) -> Services:
-    """The opened services for a request, which show what its caller sees: a standby may serve one that only reads.
+    """The opened services for a request, which show what its caller sees. One that only reads may use another server.
 
     The reads of other requests decide what they write, so they are on the primary. The caller is authenticated. Raises
     BadRequest.
@@ -44,7 +44,7 @@ def services(request: Request, *, only_reads: bool) -> Services:
     opened: Services = request.app.state.services
     route: ReadRoute | None = getattr(request.state, "read_route", None)
     if route is None:
-        request.state.read_route = route = opened.new_route(required=required(request))
+        request.state.read_route = route = opened.db.reads.new(required=required(request))
     found = opened.for_request(route, only_reads=only_reads)
     restriction: Restriction | None = request.state.caller.restriction
     return found if restriction is None else found.restricted(restriction)

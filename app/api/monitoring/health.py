@@ -75,9 +75,14 @@ class ReadinessCheck:
         except errors.StepwellError as failure:
             self._failure = failure
         self.state = "unavailable" if self._failure else "read_only" if use.db.pool.is_read_only else "writable"
-        if use.standby is not None and use.standby.state == "ready" and _is_unreachable(self._failure):
+        if _is_unreachable(self._failure) and _standby(use) == "ready":
             self._failure = None
         self._checked_at = time.monotonic()
+
+
+def _standby(use: Services) -> StandbyStatus | None:
+    report = use.db.reads.standby
+    return None if report is None else report.state
 
 
 def _is_unreachable(failure: errors.StepwellError | None) -> bool:
@@ -97,6 +102,6 @@ async def readyz(request: Request, use: auth.Opened) -> Readiness:
     await check(use)
     return Readiness(
         database=check.state,
-        standby=use.standby.state if use.standby else None,
+        standby=_standby(use),
         providers={calls.target.role: calls.breaker.state for calls in use.remote_calls},
     )

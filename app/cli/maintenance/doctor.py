@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -19,10 +19,11 @@ from app import errors, runtime
 from app.cli import options, ownership, terminal
 from app.config import Settings
 from app.pipelines.maintenance import doctor as pipeline
-from app.pipelines.maintenance import model_checks, standby_checks
+from app.pipelines.maintenance import model_checks
 from app.pipelines.maintenance.doctor import Finding
 from app.pipelines.maintenance.model_checks import ModelSettings
 from app.runtime import locations, models
+from app.store.connection import driver_errors
 from app.store.connection.transactions import TimeLimits
 from app.store.maintenance import health
 
@@ -88,7 +89,6 @@ async def _database(settings: Settings, users: tuple[str, ...], *, full: bool) -
         many_users=settings.auth == "api_key",
         users=tuple(dict.fromkeys(users)),
         chunking_options=runtime.chunking_options(settings),
-        cache_size=settings.embedding_cache_size,
         target=models.target(settings),
         full=full,
     )
@@ -100,49 +100,51 @@ async def _database(settings: Settings, users: tuple[str, ...], *, full: bool) -
             if settings.database_url is None or settings.migration_url is not None:
                 with suppress(errors.StepwellError):
                     owner = await stack.enter_async_context(ownership.open_owner(settings))
-            findings = await pipeline.database(database, expected, owner=owner)
-            findings += await standby_checks.writable(database)
-            standby = await stack.enter_async_context(runtime.open_standby(settings, database, 1))
-            return findings if standby is None else findings + await standby_checks.standing(standby)
+            await runtime.open_reads(settings, database, 1, stack)
+            return await pipeline.database(database, expected, owner=owner)
     except errors.SchemaMismatch as error:
         return [Finding("database", "error", error.message)]
     except Exception as error:
         fix = "Correct DATABASE_URL." if settings.database_url else "Check STEPWELL_DATA_DIR and its postgres.log."
-        return [Finding("database", "error", health.reason(error), fix)]
+        return [Finding("database", "error", driver_errors.reason(error), fix)]
+
+
+CALLS: dict[str, tuple[Callable[[Settings], AbstractAsyncContextManager[Any]], Callable[[Any], Awaitable[str]]]] = {
+    "embedder": (models.open_embedder, model_checks.embed),
+    "llm": (models.open_llm, model_checks.propose),
+    "reranker": (models.open_reranker, model_checks.score),
+}
+"""How each model is opened, and the call with which it is tried."""
 
 
 async def _models(settings: Settings) -> AsyncIterator[Finding]:
     """Tries each configured model with one call."""
-    yield await _embedder(settings, _model_settings(settings, "embedder", settings.embedder_url))
-    if (following := settings.next()) is not None:
-        named = _model_settings(following, "embedder", following.embedder_url)
-        named = dataclasses.replace(named, name="next_embedder", prefix="STEPWELL_NEXT_EMBEDDER")
-        yield await _embedder(following, named)
-    llm = _model_settings(settings, "llm", settings.llm_url)
     if (unused := options.unused_llm_key(settings)) is not None:
         yield Finding("llm", "ok", *unused)
-    async with models.open_llm(settings) as language_model:
-        if language_model is not None:
-            yield await model_checks.llm(language_model, llm)
-    reranker = _model_settings(settings, "reranker", settings.reranker_url)
-    try:
-        async with models.open_reranker(settings) as cross_encoder:
-            if cross_encoder is not None:
-                yield await model_checks.reranker(cross_encoder, reranker)
-    except errors.ProviderError as error:
-        yield reranker.failed(error)
+    for name in CALLS:
+        if (finding := await _try(settings, name, _model_settings(settings, name))) is not None:
+            yield finding
+    if (following := settings.next()) is not None:
+        named = dataclasses.replace(
+            _model_settings(following, "embedder"), name="next_embedder", prefix="STEPWELL_NEXT_EMBEDDER"
+        )
+        if (finding := await _try(following, "embedder", named)) is not None:
+            yield finding
 
 
-async def _embedder(settings: Settings, named: ModelSettings) -> Finding:
+async def _try(settings: Settings, name: str, named: ModelSettings) -> Finding | None:
+    """The finding about one call of a model; None if none is configured."""
+    open_model, call = CALLS[name]
     try:
-        async with models.open_embedder(settings) as model:
-            return await model_checks.embedder(model, named)
+        async with open_model(settings) as model:
+            return None if model is None else Finding(named.name, "ok", await call(model))
     except errors.ProviderError as error:
         return named.failed(error)
 
 
-def _model_settings(settings: Settings, name: str, url: str | None) -> ModelSettings:
+def _model_settings(settings: Settings, name: str) -> ModelSettings:
     kind, prefix = getattr(settings, name), f"STEPWELL_{name.upper()}"
+    url = getattr(settings, f"{name}_url")
     own_key = getattr(settings, f"{name}_api_key") is not None
     key = "GEMINI_API_KEY" if kind == "gemini" and not own_key else f"{prefix}_API_KEY"
     return ModelSettings(name, prefix, urlsplit(url).netloc.rpartition("@")[2] if url else kind, key)

@@ -10,12 +10,10 @@ import hashlib
 import json
 import re
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from app import errors
 from app.pipelines.maintenance import tokens
@@ -23,12 +21,8 @@ from app.shapes import Filters, Restriction
 from app.store.accounts import audit, keys
 from app.store.accounts.audit import Event
 from app.store.accounts.keys import Key, NewKey, Verified
-from app.store.connection import failures
 from app.store.connection.transactions import Database, SharedTransaction
 from app.store.filters import filters
-
-if TYPE_CHECKING:  # it imports what migrates, which a command that manages keys need not
-    from app.store.maintenance.standby import Standby
 
 __all__ = [
     "SCOPES",
@@ -51,7 +45,6 @@ LOOKUP_S = 1.0
 RESTRICTED_SCOPES = ("search", "write")
 MAX_FILTERS = 8_000
 """Characters of a key's filters as JSON."""
-Find = Callable[[Database], Awaitable[Verified | None]]
 _NO_KEY = bytes(31) + b"\x01"
 _UNKNOWN = "No live key has this id."
 _FORM = re.compile(r"sw_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
@@ -131,46 +124,31 @@ async def _add(db: SharedTransaction, user_id: str, grant: Grant) -> str:
     return f"sw_{key_id}_{secret}"
 
 
-async def verify(presented: str, *, db: Database, standby: Standby | None = None) -> Verified:
+async def verify(presented: str, *, db: Database) -> Verified:
     """The key that was presented.
 
-    The primary is asked, so that a revoked key is refused at once, and the standby only while the primary cannot be
-    reached. Raises Unauthorized, with the same message for every reason, and DatabaseUnavailable after LOOKUP_S.
+    Raises Unauthorized, with the same message for every reason, and DatabaseUnavailable after LOOKUP_S.
     """
     found = None
     if form := _FORM.fullmatch(presented):
-        found = await _look_up(
-            partial(keys.verify, key_id=form[1], secret_hash=_hash(form[2]), within_s=LOOKUP_S), db, standby
-        )
+        found = await keys.verify(db, key_id=form[1], secret_hash=_hash(form[2]), within_s=LOOKUP_S)
     if found is None:
         raise errors.Unauthorized("This API key is unknown, revoked or expired.")
     return found
 
 
-async def verify_token(
-    presented: str, *, db: Database, standby: Standby | None = None
-) -> tuple[Verified, tokens.Claims]:
+async def verify_token(presented: str, *, db: Database) -> tuple[Verified, tokens.Claims]:
     """The key that a token is signed with, and the token's claims, which are not compared with the key's.
 
     Raises Unauthorized, and DatabaseUnavailable after LOOKUP_S.
     """
     key_id = tokens.key_id_of(presented)
-    found = await _look_up(partial(keys.of_token, key_id=key_id, within_s=LOOKUP_S), db, standby)
+    found = await keys.of_token(db, key_id=key_id, within_s=LOOKUP_S)
     # An unknown key costs a verification too, so that the time does not say which ids exist.
     claims = tokens.claims_of(presented, (found and found.token_key) or _NO_KEY)
     if found is None:
         raise errors.Unauthorized(_UNKNOWN)
     return found, claims
-
-
-async def _look_up(find: Find, db: Database, standby: Standby | None) -> Verified | None:
-    order = [db]
-    if standby is not None and standby.state == "ready":
-        order = [db, standby.db] if db.pool.is_reachable else [standby.db, db]
-    for database in order[:-1]:
-        with suppress(errors.ConnectionLost, failures.Unresponsive):
-            return await find(database)
-    return await find(order[-1])
 
 
 async def list_keys(*, db: Database, user_id: str | None = None) -> list[Key]:

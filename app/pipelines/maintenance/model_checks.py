@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from dataclasses import dataclass
 
 from app import errors
@@ -47,40 +46,21 @@ class ModelSettings:
         return f"{part} in {self.prefix}" if self.name == "next_embedder" else f"{self.prefix}_{part.upper()}"
 
 
-async def embedder(model: Embedder, settings: ModelSettings) -> Finding:
-    """Whether the model returns a usable vector of its dimension."""
-    return await _checked(_embedded(model), settings)
-
-
-async def llm(model: Llm, settings: ModelSettings) -> Finding:
-    """Whether the model proposes terms."""
-    return await _checked(_proposed(model), settings)
-
-
-async def reranker(model: Reranker, settings: ModelSettings) -> Finding:
-    """Whether the model scores a passage."""
-    return await _checked(_scored(model), settings)
-
-
-async def _checked(call: Awaitable[str], settings: ModelSettings) -> Finding:
-    try:
-        return Finding(settings.name, "ok", await call)
-    except errors.ProviderError as error:
-        return settings.failed(error)
-
-
-async def _embedded(model: Embedder) -> str:
+async def embed(model: Embedder) -> str:
+    """What the model says of a query: its dimensions. Raises ProviderError."""
     vector = await model.embed_query("test query")
     base.unit_vectors([vector], count=1, dimension=model.model.dimension)
     precision = f" ({model.model.precision})" if model.model.precision else ""
     return f"{model.model.name}{precision} returns {len(vector)} dimensions"
 
 
-async def _proposed(model: Llm) -> str:
+async def propose(model: Llm) -> str:
+    """How many terms the model proposes for a passage. Raises ProviderError."""
     proposed = await model.propose("Who wrote the survey?", [PASSAGE])
     return f"{model.name} proposes {len(proposed.terms)} terms"
 
 
-async def _scored(model: Reranker) -> str:
+async def score(model: Reranker) -> str:
+    """Whether the model scores a passage. Raises ProviderError."""
     await model.scores("survey", [PASSAGE])
     return f"{model.name} scores a passage"

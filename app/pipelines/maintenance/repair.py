@@ -9,22 +9,22 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from app.pipelines.documents import chunk_vectors, document_drafts
 from app.pipelines.linking import mention_extraction, mention_refresh
 from app.pipelines.running import model_switch
 from app.pipelines.running.services import Services
-from app.providers.base import Embedder
-from app.store.connection.transactions import Database
-from app.store.documents import documents, hidden_chunks
+from app.store.connection.transactions import Database, Reading, Writing
+from app.store.documents import documents
 from app.store.documents.document_rows import VectorValue
 from app.store.facets import facet_counts
 from app.store.maintenance import repairs
-from app.store.maintenance.repairs import Postings, Text
+from app.store.maintenance.repairs import Drift, Postings, Text
 
 T = TypeVar("T")
 TEXTS_PER_SLICE = 500
@@ -36,9 +36,9 @@ CHUNKS_PER_PASS = 50_000
 MENTION_PASSES = 3
 """Restoring a title or a heading may change the mentions in other documents."""
 SAMPLED_RUNS, RUN_LENGTH = 20, 10
-SAMPLED_LEXEMES, SAMPLED_POSTINGS = 50, 10_000
 COUNTED_CHUNKS = 50_000
-"""Chunks up to which a sampled check compares the statistics exactly."""
+"""Chunks up to which a sampled check compares the kinds in `COUNTED` exactly."""
+COUNTED = frozenset({"statistics", "facets"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,33 @@ class Checked:
     linked: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a user; the values of metadata under `keys` are names."""
+
+    user_id: str
+    db: Database
+    keys: Sequence[str]
+
+    def reading(self) -> AbstractAsyncContextManager[Reading]:
+        """Open a transaction that reads them."""
+        return self.db.reading(self.user_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """How one kind of derived rows is compared and rewritten.
+
+    `find` returns slices of what is wrong, and `rewrite` corrects one. `passes` is how often both are done until
+    nothing is found.
+    """
+
+    kind: str
+    find: Callable[[Rows], AsyncIterator[Sequence[Any]]]
+    rewrite: Callable[[Sequence[Any], str, Services], Awaitable[None]]
+    passes: int = 1
+
+
 async def users(*, db: Database) -> list[str]:
     """Every user with data. `db` is the owner's."""
     async with db.shared() as shared:
@@ -91,91 +118,90 @@ async def run(user_id: str, services: Services) -> Damage:
 
     Raises DatabaseUnavailable, DiskFull, ProviderError; completed slices are kept.
     """
-    db = services.db
     await mention_refresh.settle(user_id, services)
-    return Damage(
-        texts=await _texts(user_id, db=db, rewrite=True),
-        postings=await _postings(user_id, db=db, rewrite=True),
-        statistics=await _statistics(user_id, db=db, rewrite=True),
-        vectors=await model_switch.run(
-            services.embedder, db, lambda: _vectors(user_id, db=db, embedder=services.embedder)
-        ),
-        dangling=await _dangling(user_id, db=db, rewrite=True),
-        mentions=await _link_again(user_id, services),
-        facets=await _facets(user_id, db=db, rewrite=True),
-    )
+    rows = Rows(user_id, services.db, services.chunking_options.entity_keys)
+    return Damage(**{one.kind: await _rebuild(one, rows, services) for one in REPAIRS})
+
+
+async def _rebuild(repair: Repair, rows: Rows, services: Services) -> int:
+    """Rewrite what is wrong; returns how much it was."""
+    count = 0
+    for _pass in range(repair.passes):
+        before = count
+        async for wrong in repair.find(rows):
+            await repair.rewrite(wrong, rows.user_id, services)
+            count += len(wrong)
+        if count == before:
+            break
+    return count
 
 
 async def check(user_id: str, *, db: Database, keys: Sequence[str]) -> Checked:
     """Compare all of a user's derived rows with the stored texts; writes nothing."""
-    async with db.reading(user_id) as reading:
+    rows = Rows(user_id, db, keys)
+    async with rows.reading() as reading:
         chunks = await repairs.count_chunks(reading, most=2**31)
-    found = await _mentions(user_id, db=db, keys=keys)
-    damage = Damage(
-        texts=await _texts(user_id, db=db, rewrite=False),
-        postings=await _postings(user_id, db=db, rewrite=False),
-        statistics=await _statistics(user_id, db=db, rewrite=False),
-        vectors=await _vectors(user_id, db=db, embedder=None),
-        dangling=await _dangling(user_id, db=db, rewrite=False),
-        mentions=len(found.wrong),
-        facets=await _facets(user_id, db=db, rewrite=False),
-    )
-    return Checked(damage, chunks, complete=True, linked=found.documents)
+    linked = await _linked(rows)
+    damage = Damage(**{one.kind: await _count(one, rows) for one in REPAIRS})
+    return Checked(damage, chunks, complete=True, linked=None if linked is None else len(linked))
+
+
+async def _count(repair: Repair, rows: Rows) -> int:
+    return sum([len(wrong) async for wrong in repair.find(rows)])
 
 
 async def check_sample(user_id: str, *, db: Database, keys: Sequence[str]) -> Checked:
     """Compare the derived rows of up to 200 chunks with their texts, and the statistics of up to 50,000 chunks.
 
-    The mentions of the documents of up to 20 of these chunks are compared, of all documents if those are all chunks.
+    Of a user with more chunks than that, the mentions of the documents of up to 20 of these chunks are compared.
     """
-    async with db.reading(user_id) as reading:
+    rows = Rows(user_id, db, keys)
+    async with rows.reading() as reading:
         chunks = await repairs.count_chunks(reading, most=COUNTED_CHUNKS + 1)
+    if chunks <= SAMPLED_RUNS * RUN_LENGTH:
+        return await check(user_id, db=db, keys=keys)
+    async with rows.reading() as reading:
         found: dict[int, Text] = {}
-        for start in _starts(await repairs.next_chunk_no(reading)):
+        for start in random.sample(range(await repairs.next_chunk_no(reading) - 1), SAMPLED_RUNS):
             found |= {text.chunk_no: text for text in await repairs.texts(reading, after=start, limit=RUN_LENGTH)}
         sampled = await repairs.sample(reading, list(found))
-        lexemes = 0
-        if not await hidden_chunks.exist(reading):
-            _compared, lexemes = await repairs.sample_lexemes(
-                reading, list(found), most=SAMPLED_POSTINGS, limit=SAMPLED_LEXEMES
-            )
-        wrong = await repairs.wrong_texts(reading, {no: _indexed(text) for no, text in found.items()})
-        complete = len(found) == chunks
-        of_documents = None if complete else await repairs.documents_of(reading, list(found)[::RUN_LENGTH])
-    linked = await _mentions(user_id, db=db, keys=keys, among=of_documents)
+        texts = await repairs.wrong_texts(reading, {no: _indexed(text) for no, text in found.items()})
+        among = await repairs.documents_of(reading, list(found)[::RUN_LENGTH])
+    linked = None if await _linked(rows) is None else among
+    mentions = [document_id async for document_id in _wrongly_linked(rows, linked or ())]
+    counted = [one for one in REPAIRS if one.kind in COUNTED and chunks <= COUNTED_CHUNKS]
     damage = Damage(
-        texts=len(wrong),
-        postings=max(sampled.postings, lexemes),
-        statistics=await _statistics(user_id, db=db, rewrite=False) if chunks <= COUNTED_CHUNKS else 0,
-        vectors=sampled.vectors,
-        dangling=sampled.mentions,
-        mentions=len(linked.wrong),
-        facets=await _facets(user_id, db=db, rewrite=False) if chunks <= COUNTED_CHUNKS else 0,
+        texts=len(texts),
+        mentions=len(mentions),
+        **sampled,
+        **{one.kind: await _count(one, rows) for one in counted},
     )
-    return Checked(damage, len(found), complete=complete, linked=linked.documents)
+    return Checked(damage, len(found), complete=False, linked=None if linked is None else len(linked))
 
 
-def _starts(next_no: int) -> Iterator[int]:
-    """The first numbers of the sampled runs of chunks; all runs if there are few."""
-    if next_no <= SAMPLED_RUNS * RUN_LENGTH:
-        return iter(range(0, next_no, RUN_LENGTH))
-    return iter(random.sample(range(next_no - 1), SAMPLED_RUNS))
+def _under_lock(write: Callable[[Writing, Sequence[Any]], Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    """A `rewrite` that runs a function in one transaction under the user's lock."""
+
+    async def rewrite(wrong: Sequence[Any], user_id: str, services: Services) -> None:
+        async with services.db.writing(user_id) as writing:
+            await writing.lock()
+            await write(writing, wrong)
+
+    return rewrite
 
 
-async def _texts(user_id: str, *, db: Database, rewrite: bool) -> int:
-    count, after = 0, 0
+async def _find_texts(rows: Rows) -> AsyncIterator[Sequence[tuple[int, str]]]:
+    """The numbers of chunks whose tsvector or length is wrong, with the text to index."""
+    after = 0
     while True:
-        async with db.reading(user_id) as reading:
+        async with rows.reading() as reading:
             found = await repairs.texts(reading, after=after, limit=TEXTS_PER_SLICE)
             indexed = {text.chunk_no: _indexed(text) for text in found}
             wrong = await repairs.wrong_texts(reading, indexed)
-        if wrong and rewrite:
-            async with db.writing(user_id) as writing:
-                await writing.lock()
-                await repairs.rewrite_texts(writing, {chunk_no: indexed[chunk_no] for chunk_no in wrong})
-        count += len(wrong)
-        if len(found) < TEXTS_PER_SLICE:
-            return count
+        if wrong:
+            yield [(chunk_no, indexed[chunk_no]) for chunk_no in wrong]
+        if not found:
+            return
         after = found[-1].chunk_no
 
 
@@ -183,50 +209,32 @@ def _indexed(text: Text) -> str:
     return document_drafts.indexed_text(text.title, text.heading_path, text.content, text.config)
 
 
-async def _postings(user_id: str, *, db: Database, rewrite: bool) -> int:
-    """Count the wrong lexemes, and rewrite them; 0 while there are postings of chunks that are not visible."""
-    async with db.reading(user_id) as reading:
-        if await hidden_chunks.exist(reading):
-            return 0
+async def _find_postings(rows: Rows) -> AsyncIterator[Sequence[Postings]]:
+    async with rows.reading() as reading:
         passes = await repairs.count_chunks(reading, most=2**31) // CHUNKS_PER_PASS + 1
-    count = 0
     for slice_no in range(passes):
-        async with db.reading(user_id) as reading:
-            since = await repairs.next_chunk_no(reading)
+        async with rows.reading() as reading:
             wrong = await repairs.wrong_postings(reading, slice_no=slice_no, slices=passes)
-        for some in _sliced(wrong, LEXEMES_PER_SLICE) if rewrite else ():
-            await _rewrite_postings(user_id, some, since, db=db)
-        count += len(wrong)
-    return count
+        for some in _sliced(wrong, LEXEMES_PER_SLICE):
+            yield some
 
 
-async def _rewrite_postings(user_id: str, wrong: Sequence[Postings], since: int, *, db: Database) -> None:
-    async with db.writing(user_id) as writing:
-        await writing.lock()
-        if not await hidden_chunks.exist(writing):
-            await repairs.rewrite_postings(writing, wrong, since=since)
+async def _find_drift(rows: Rows) -> AsyncIterator[Sequence[Drift]]:
+    async with rows.reading() as reading:
+        found = await repairs.drift(reading)
+    if found:
+        yield found
 
 
-async def _facets(user_id: str, *, db: Database, rewrite: bool) -> int:
-    async with db.reading(user_id) as reading:
-        found = await facet_counts.differences(reading)
-    if found and rewrite:
-        async with db.writing(user_id) as writing:
-            await writing.lock()
-            await facet_counts.recount(writing)
-    return found
-
-
-async def _statistics(user_id: str, *, db: Database, rewrite: bool) -> int:
-    """Count the wrong statistics, and correct them; 0 while they include chunks that are not visible."""
-    async with db.reading(user_id) as reading:
-        found = [] if await hidden_chunks.exist(reading) else await repairs.drift(reading)
-    if found and rewrite:
-        async with db.writing(user_id) as writing:
-            await writing.lock()
-            if not await hidden_chunks.exist(writing):
-                await repairs.add_drift(writing, found)
-    return len(found)
+async def _find_missing_vectors(rows: Rows) -> AsyncIterator[Sequence[Text]]:
+    after = 0
+    while True:
+        async with rows.reading() as reading:
+            found = await repairs.texts_without_vector(reading, after=after, limit=VECTORS_PER_SLICE)
+        if not found:
+            return
+        yield found
+        after = found[-1].chunk_no
 
 
 def embedded_texts(found: Iterable[Text]) -> dict[int, str]:
@@ -237,77 +245,81 @@ def embedded_texts(found: Iterable[Text]) -> dict[int, str]:
     }
 
 
-async def _vectors(user_id: str, *, db: Database, embedder: Embedder | None) -> int:
-    """Count the chunks without a vector, and add their vectors if there is an embedder."""
-    count, after = 0, 0
-    while True:
+async def _add_vectors(wrong: Sequence[Text], user_id: str, services: Services) -> None:
+    """Store the vectors of chunks: those of equal texts that are stored, otherwise new ones."""
+    db, embedder = services.db, services.embedder
+
+    async def add() -> None:
         async with db.reading(user_id) as reading:
-            found = await repairs.texts_without_vector(reading, after=after, limit=VECTORS_PER_SLICE)
-            known = await documents.known_vectors(reading, keys=[text.embedding_key for text in found])
-        if not found:
-            return count
-        if embedder is not None:
-            stored = {one.chunk_no: known[one.embedding_key] for one in found if one.embedding_key in known}
-            missing = embedded_texts(one for one in found if one.embedding_key not in known)
-            new: dict[int, VectorValue] = {**stored, **await chunk_vectors.computed(missing, embedder)}
-            async with db.writing(user_id) as writing:
-                await writing.lock()
-                await repairs.add_vectors(writing, new)
-        count += len(found)
-        after = found[-1].chunk_no
-
-
-async def _dangling(user_id: str, *, db: Database, rewrite: bool) -> int:
-    async with db.reading(user_id) as reading:
-        found = await repairs.dangling(reading)
-    for some in _sliced(found, ROWS_PER_SLICE) if rewrite else ():
+            known = await documents.known_vectors(reading, keys=[text.embedding_key for text in wrong])
+        stored = {one.chunk_no: known[one.embedding_key] for one in wrong if one.embedding_key in known}
+        missing = embedded_texts(one for one in wrong if one.embedding_key not in known)
+        new: dict[int, VectorValue] = {**stored, **await chunk_vectors.computed(missing, embedder)}
         async with db.writing(user_id) as writing:
             await writing.lock()
-            await repairs.delete_dangling(writing, some)
-    return len(found)
+            await repairs.add_vectors(writing, new)
+
+    await model_switch.run(embedder, db, add)
 
 
-@dataclass(frozen=True, slots=True)
-class _Linked:
-    """The documents with wrong mentions or headings, and of how many; None if none could be compared."""
-
-    wrong: frozenset[UUID] = frozenset()
-    documents: int | None = None
-
-
-async def _mentions(user_id: str, *, db: Database, keys: Sequence[str], among: Sequence[UUID] | None = None) -> _Linked:
-    """Compare the mentions and headings of documents; not while jobs have not linked all texts yet."""
-    async with db.reading(user_id) as reading:
-        if await mention_refresh.is_pending(reading):
-            return _Linked()
-        wanted = await repairs.document_ids(reading) if among is None else among
-    wrong = [document_id for document_id in wanted if await _is_linked_wrongly(user_id, document_id, db=db, keys=keys)]
-    return _Linked(frozenset(wrong), len(wanted))
+async def _find_dangling(rows: Rows) -> AsyncIterator[Sequence[tuple[str, UUID, int]]]:
+    async with rows.reading() as reading:
+        found = await repairs.dangling(reading)
+    for some in _sliced(found, ROWS_PER_SLICE):
+        yield some
 
 
-async def _link_again(user_id: str, services: Services) -> int:
-    """Let the job link the documents that are linked wrongly; returns how many they are."""
-    wrong: set[UUID] = set()
-    for _pass in range(MENTION_PASSES):
-        found = await _mentions(user_id, db=services.db, keys=services.chunking_options.entity_keys)
-        for some in _sliced(sorted(found.wrong), ROWS_PER_SLICE):
-            async with services.db.writing(user_id) as writing:
-                await writing.lock()
-                for document_id in some:
-                    await mention_refresh.leave(writing, document_id)
-        if not found.wrong:
-            break
-        wrong |= found.wrong
-        await mention_refresh.settle(user_id, services)
-    return len(wrong)
+async def _find_mentions(rows: Rows) -> AsyncIterator[Sequence[UUID]]:
+    """The documents with wrong mentions or headings; none while jobs have not linked all texts yet."""
+    wrong = [document_id async for document_id in _wrongly_linked(rows, await _linked(rows) or ())]
+    for some in _sliced(wrong, ROWS_PER_SLICE):
+        yield some
 
 
-async def _is_linked_wrongly(user_id: str, document_id: UUID, *, db: Database, keys: Sequence[str]) -> bool:
-    async with db.reading(user_id) as reading:
-        expected = await mention_extraction.expected(reading, document_id, keys=keys)
-        return expected is not None and expected != await repairs.stored_names(reading, document_id)
+async def _linked(rows: Rows) -> list[UUID] | None:
+    """The user's documents; None if jobs have not linked all texts yet."""
+    async with rows.reading() as reading:
+        return None if await mention_refresh.is_pending(reading) else await repairs.document_ids(reading)
+
+
+async def _wrongly_linked(rows: Rows, document_ids: Sequence[UUID]) -> AsyncIterator[UUID]:
+    for document_id in document_ids:
+        async with rows.reading() as reading:
+            expected = await mention_extraction.expected(reading, document_id, keys=rows.keys)
+            is_wrong = expected is not None and expected != await repairs.stored_names(reading, document_id)
+        if is_wrong:
+            yield document_id
+
+
+async def _link_again(wrong: Sequence[UUID], user_id: str, services: Services) -> None:
+    """Let the job link documents, and wait for it."""
+    async with services.db.writing(user_id) as writing:
+        await writing.lock()
+        for document_id in wrong:
+            await mention_refresh.leave(writing, document_id)
+    await mention_refresh.settle(user_id, services)
+
+
+async def _find_facets(rows: Rows) -> AsyncIterator[range]:
+    """As many numbers as counts are wrong: all counts are made anew."""
+    async with rows.reading() as reading:
+        found = await facet_counts.differences(reading)
+    if found:
+        yield range(found)
 
 
 def _sliced(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     for start in range(0, len(values), size):
         yield values[start : start + size]
+
+
+REPAIRS = (
+    Repair("texts", _find_texts, _under_lock(repairs.rewrite_texts)),
+    Repair("postings", _find_postings, _under_lock(repairs.rewrite_postings)),
+    Repair("statistics", _find_drift, _under_lock(repairs.add_drift)),
+    Repair("vectors", _find_missing_vectors, _add_vectors),
+    Repair("dangling", _find_dangling, _under_lock(repairs.delete_dangling)),
+    Repair("mentions", _find_mentions, _link_again, MENTION_PASSES),
+    Repair("facets", _find_facets, _under_lock(lambda writing, _wrong: facet_counts.recount(writing))),
+)
+"""The kinds of derived rows, in the order in which they are rebuilt: postings follow from tsvectors."""

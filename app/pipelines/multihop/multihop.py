@@ -25,7 +25,7 @@ from app.pipelines.search import pages, search, understanding
 from app.ranking import fusion_plan, merge
 from app.shapes import Answer, Extractor, Hop, HybridRequest, LexicalQuery, ParsedQuery, Weights, limits
 from app.store.connection import failures
-from app.store.connection.transactions import repeat_on_primary
+from app.store.connection.transactions import repeat_rerouted
 from app.text.names import names
 
 log = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ def check(query: SearchRequest) -> None:
         raise errors.BadRequest(message, field="ranking.hops.extractor")
 
 
-@repeat_on_primary
+@repeat_rerouted
 async def answer(
     query: SearchRequest,
     user_id: str,
@@ -129,7 +129,7 @@ class _FurtherHops:
             state.terms[hop] = found
             with self.context.timed("hops"):
                 new = await self._retrieve(hop, found, sources)
-        except failures.StandbyFailed:
+        except failures.Rerouted:
             raise
         except errors.StepwellError as error:
             log.warning("hop %d failed: %s", hop, type(error).__name__, extra={"action": "hop2_failed"})

@@ -18,7 +18,6 @@ from app.shapes import AllowedHosts, Facet, FeedbackOptions, Restriction, Source
 from app.store.connection.read_routes import ReadRoute
 from app.store.connection.transactions import Database
 from app.store.guidance.entity_cache import EntityCache
-from app.store.maintenance.standby import Standby
 from app.store.search.synonyms import AnalysedSynonyms
 from app.text.names import tags
 
@@ -66,14 +65,12 @@ class Services:
     `recogniser` text in pictures is not read.
     `expected_schema` and `target_schema` are the present model and the one to which the vectors can be switched.
     `tools` are the optional tools that agents are offered. `local_token` is what requests present under
-    AUTH=local_token; empty otherwise. `standby` serves the reads of requests. `pages` fetches pages of the web, for
-    requests those of `fetch_hosts`.
+    AUTH=local_token; empty otherwise. `pages` fetches pages of the web, for requests those of `fetch_hosts`.
     """
 
     db: Database
     embedder: Embedder
     owner: Database | None = None
-    standby: Standby | None = None
     chunking_options: ChunkingOptions = field(default_factory=ChunkingOptions)
     parse_limits: ParseLimits = field(default_factory=ParseLimits)
     budget: Budget = field(default_factory=Budget)
@@ -100,10 +97,6 @@ class Services:
         default_factory=lambda: LRUCache(CACHED_NAMES, getsizeof=lambda names: len(names) + 1)
     )
     cache: VectorCache = field(default_factory=VectorCache)
-
-    def new_route(self, *, required: int) -> ReadRoute:
-        """The route of a request, whose reads may go to the standby and must have the `required` version."""
-        return ReadRoute(self.db.targets, prefers_standby=self.standby is not None, required=required)
 
     def for_request(self, route: ReadRoute, *, only_reads: bool) -> Services:
         """The services with a database whose transactions follow the route of a request."""

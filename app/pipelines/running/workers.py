@@ -160,7 +160,7 @@ async def run_forever(services: Services, kinds: Sequence[JobKind], *, done: Cal
 
 
 async def until_writable(db: Database) -> None:
-    """Wait while the database is a standby or refuses writes for another reason."""
+    """Wait while the database refuses writes."""
     while await _is_read_only(db):  # noqa: ASYNC110 - the database sends no event
         await asyncio.sleep(READ_ONLY_POLL_S)
 

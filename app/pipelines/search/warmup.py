@@ -22,11 +22,9 @@ TEXT = "naïve warm-up query"
 
 
 async def run(services: Services, *, concurrent: int) -> None:
-    """Run as many searches at once as the service admits, also on the standby; a failure is only logged."""
+    """Run as many searches at once as the service admits, on every server that is read; a failure is only logged."""
     await _search(services, concurrent=concurrent)
-    if services.standby is not None:
-        await services.standby.probe()
-        route = services.new_route(required=0)
+    for route in await services.db.reads.others():
         await _search(services.for_request(route, only_reads=True), concurrent=concurrent)
 
 

@@ -146,7 +146,7 @@ _CAN_RESTRICT = sql.inline(
 
 
 async def can_restrict(db: SharedTransaction) -> bool:
-    """Whether the database has the policies of keys with filters: a Citus cluster has not."""
+    """Whether the database has the policies that keys with filters need."""
     return bool(await db.scalar(_CAN_RESTRICT))
 
 

@@ -12,6 +12,7 @@ from app.store.connection import bounded, failures
 
 log = logging.getLogger(__name__)
 
+_WRONG_PASSWORD = (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError)
 _NO_TEMPORARY_SPACE = "The database's disk is full, and this search needs temporary space on it: ask for less."
 DISK_FULL = "The database's disk is full: nothing was stored. Make room on it, then try again; searches go on."
 
@@ -64,6 +65,20 @@ def root(error: BaseException) -> BaseException:
             break
         seen = inner
     return seen
+
+
+def reason(error: BaseException) -> str:
+    """Why the database could not be used, without its address."""
+    cause = root(error)
+    if isinstance(cause, _WRONG_PASSWORD):
+        return "Postgres refuses the role or its password."
+    if isinstance(cause, asyncpg.InvalidCatalogNameError):
+        return "There is no database of this name."
+    if isinstance(cause, asyncpg.InsufficientPrivilegeError):
+        return "The role may not read what it should."
+    if isinstance(error, errors.StepwellError):
+        return error.message
+    return f"It failed with {type(cause).__name__}."
 
 
 def is_denied(error: BaseException) -> bool:

@@ -23,8 +23,8 @@ class RecoveryConflict(errors.ConnectionLost):
     """A standby cancelled a read because it conflicts with a change of the primary that is to be replayed."""
 
 
-class StandbyFailed(errors.ConnectionLost):
-    """A standby failed or cancelled a read, which the primary can repeat."""
+class Rerouted(errors.ConnectionLost):
+    """A server failed or cancelled a read, and the next one goes to another server, which can repeat it."""
 
 
 class StandbyBehind(errors.DatabaseUnavailable):

@@ -127,7 +127,7 @@ class Pool:
     """The connections to one server.
 
     `is_reachable` is whether the last attempt to use the server reached it, `is_read_only` whether the last transaction
-    that could write found that the server lets it read only. `is_admitted` is whether it may serve reads of users.
+    that could write found that the server lets it read only.
     """
 
     def __init__(self, engine: AsyncEngine, hooks: ServerHooks | None = None) -> None:
@@ -135,13 +135,7 @@ class Pool:
         self.hooks = hooks or ServerHooks()
         self.is_reachable = True
         self.is_read_only = False
-        self.is_admitted = True
         self._is_closed = False
-
-    @property
-    def is_usable(self) -> bool:
-        """Whether reads may go to this server now."""
-        return self.is_admitted and self.is_reachable
 
     @asynccontextmanager
     async def transaction(self, entry: Entry) -> AsyncIterator[Entered]:

@@ -2,7 +2,7 @@
 
 `reading(user)` is a READ ONLY transaction in which all statements see one snapshot (REPEATABLE READ), `searching(user)`
 one with the settings of a search, and `writing(user)` a read-write transaction. They set the user through the schema's
-`enter` functions, and nothing else commits. Reads of a request go to a standby if there is one (see `read_routes`).
+`enter` functions, and nothing else commits. `read_routes` chooses the server that a request reads.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from app.shapes import RelevanceCalibration, Restriction
 from app.store.connection import bounded, driver_errors, engines, failures, sql, vector_tables
 from app.store.connection.connections import Rows
 from app.store.connection.pools import DISPOSE_S, Entered, Entry, Pool, ServerHooks, Version
-from app.store.connection.read_routes import ReadRoute, ReadTargets
+from app.store.connection.read_routes import ReadRoute, ReadRoutes
 from app.store.connection.vector_tables import VectorTables
 
 __all__ = [
@@ -318,7 +318,7 @@ ReadingKind = TypeVar("ReadingKind", bound=Reading)
 
 
 class Database:
-    """Transactions on one database, with a standby for reads if `targets.standby` is set.
+    """Transactions on one database; `reads` routes those that only read.
 
     Writes use at most half of the connections, and the writes of one user use one, because they are serialised by locks
     in any case. `for_request`, `primary`, `restricted` and `whole` are views that share the connections.
@@ -326,24 +326,24 @@ class Database:
 
     def __init__(self, pool: Pool, *, limits: TimeLimits | None = None) -> None:
         self.pool = pool
-        self.targets = ReadTargets(pool)
+        self.reads = ReadRoutes(pool)
         self._limits = limits or TimeLimits()
         self._turns = WriteTurns(pool.size())
-        self._new_route: Callable[[], ReadRoute] = functools.partial(ReadRoute, self.targets)
-        self._only_reads = self._on_primary = False
+        self._route: Callable[[], ReadRoute] = lambda: self.reads.background()
+        self._only_reads = False
         self._restriction: Restriction | None = None
 
     def for_request(self, route: ReadRoute, *, only_reads: bool) -> Database:
         """A view for a request. One that only reads refuses to write; otherwise all reads are on the primary."""
         view = copy.copy(self)
-        view._new_route, view._only_reads, view._on_primary = lambda: route, only_reads, not only_reads
+        view._route, view._only_reads = (lambda: route) if only_reads else route.on_primary, only_reads
         return view
 
     @property
     def primary(self) -> Database:
         """A view that reads from the primary, for state that has no version, such as jobs."""
         view = copy.copy(self)
-        view._on_primary = True
+        view._route = lambda: self._route().on_primary()
         return view
 
     @property
@@ -403,7 +403,7 @@ class Database:
             }
         entry = Entry(first, values, bounded.limit_s(timeout_ms), read_only=True)
         try:
-            async with self._new_route().transaction(entry, user_id, on_primary=self._on_primary) as entered:
+            async with self._route().transaction(entry, user_id) as entered:
                 yield kind(entered, user_id, shown)
         except Exception as error:
             if shown is not None and driver_errors.is_denied(error):
@@ -451,7 +451,7 @@ class Database:
                 raise errors.ReadOnly(failures.READ_ONLY)
             writing = Writing(entered, user_id, self._restriction)
             yield writing
-        self._new_route().note(user_id, writing.written_version)
+        self._route().note(user_id, writing.written_version)
 
     @asynccontextmanager
     async def shared(self, *, within_s: float | None = None) -> AsyncIterator[SharedTransaction]:
@@ -471,7 +471,7 @@ class Database:
         All of it, the wait for a connection included, is cancelled after `within_s` seconds. Raises
         DatabaseUnavailable.
         """
-        return await self.pool.rows(statement, binds, within_s=within_s)
+        return await self.reads.rows(statement, binds, within_s=within_s)
 
     async def check_writable(self) -> None:
         """Reject a write before any work is done for it. Raises DiskFull, ReadOnly.
@@ -505,13 +505,13 @@ class Database:
 
 
 def retry_read(read: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
-    """Decorate a read-only function to retry it once after a lost connection, on the primary if a standby failed."""
+    """Decorate a read-only function to retry it once after a lost connection."""
     return _retried(read, errors.ConnectionLost)
 
 
-def repeat_on_primary(read: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
-    """Decorate a read-only function to repeat it as a whole if a standby fails."""
-    return _retried(read, failures.StandbyFailed)
+def repeat_rerouted(read: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Decorate a read-only function to repeat it as a whole if its reads go to another server from now on."""
+    return _retried(read, failures.Rerouted)
 
 
 def _retried(

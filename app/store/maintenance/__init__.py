@@ -1,4 +1,4 @@
-"""Migrates, checks, repairs, backs up and distributes a database, and watches its standby.
+"""Migrates, checks, repairs, backs up and distributes a database.
 
 Entry: one module for each task. No other folder of `store` imports it.
 """

@@ -27,7 +27,7 @@ from app import errors
 from app.store.connection import engines, transactions
 from app.store.embedded import embedded_programs
 from app.store.embedded.postgres import RESTRICTED_ROLE, SERVICE_RIGHTS, SERVICE_ROLE
-from app.store.maintenance import roles
+from app.store.maintenance import distribution, roles
 from app.store.schema import tables
 
 LOCK_WAIT_S = 30
@@ -51,8 +51,6 @@ _EXCLUDED_VARIABLES = (
 _TABLE_DATA = re.compile(r"^COPY \w+\.(\w+) \(([^)]*)\) FROM stdin;\n(.*?)^\\\.$", re.MULTILINE | re.DOTALL)
 _NEW_SETTING = b"SET transaction_timeout"
 """Written by pg_restore 17 and newer, rejected by older servers."""
-_OF_CITUS = b'    SET "citus.'
-"""A parameter of a function, which only a superuser may set where Citus is not loaded; `db distribute` sets it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +175,7 @@ async def _send_script(reader: Process, writer: Process) -> None:
     writer.stdin.write(before.encode())
     try:
         async for line in reader.stdout:
-            if not line.startswith((_NEW_SETTING, _OF_CITUS)):
+            if not line.startswith((_NEW_SETTING, distribution.SETTING)):
                 writer.stdin.write(line)
             if line.startswith(b"COPY "):
                 break

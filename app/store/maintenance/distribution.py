@@ -30,6 +30,8 @@ FUNCTIONS = (
 SEQUENTIALLY = "SET LOCAL citus.multi_shard_modify_mode TO 'sequential'"
 LOCK_LOCALLY = "ALTER FUNCTION stepwell.vector_tables(boolean) SET citus.enable_ddl_propagation = off"
 """Only the coordinator's table is locked, which every transaction passes: the function's LOCK would go to all nodes."""
+SETTING = b'    SET "citus.'
+"""How a dump begins such a line; only a superuser may set the parameter where Citus is not loaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class Distribution:
     added: tuple[str, ...]
 
 
-def is_distributed(connection: Connection) -> bool:
+def _is_distributed(connection: Connection) -> bool:
     """Whether the tables of users are distributed."""
     if not _has_citus(connection):
         return False
@@ -89,7 +91,7 @@ def distribute(connection: Connection, *, shards: int | None = None) -> Distribu
 
 def extend(connection: Connection) -> None:
     """Distribute new tables of a distributed database; does nothing in any other."""
-    if is_distributed(connection):
+    if _is_distributed(connection):
         distribute(connection)
 
 
@@ -112,7 +114,7 @@ def mark_leakproof(connection: Connection) -> list[str]:
 
 def differences(connection: Connection) -> list[str]:
     """What of a distributed database is not distributed as it should be; reads the coordinator's catalogue only."""
-    if not is_distributed(connection):
+    if not _is_distributed(connection):
         return []
     found = {row.name: row for row in _distributed(connection)}
     group = found[FIRST].colocation
@@ -149,8 +151,13 @@ def node_problems(known: list[Node]) -> list[str]:
 
 
 def nodes(connection: Connection) -> list[Node]:
+    """The nodes that the tables are distributed over, and the coordinator; none if they are not distributed."""
+    return _answers(connection) if _is_distributed(connection) else []
+
+
+def _answers(connection: Connection) -> list[Node]:
     """The nodes of the cluster with their answers."""
-    return [_node(row) for row in connection.execute(sql.statement("catalogue_nodes"))]
+    return [_node(row) for row in connection.execute(sql.statement("distribution_nodes"))]
 
 
 def _node(row: sa.Row[tuple[str, bool, bool, bool, str]]) -> Node:
@@ -173,7 +180,7 @@ def _check_cluster(connection: Connection) -> None:
         raise errors.SchemaMismatch("Citus is missing: run CREATE EXTENSION citus as a superuser on every node first.")
     if connection.scalar(sa.text("SELECT groupid FROM pg_dist_local_group")) != 0:
         raise errors.SchemaMismatch("This node is a worker: connect to the coordinator.")
-    known = nodes(connection)
+    known = _answers(connection)
     if not any(node.holds_shards for node in known):
         raise errors.SchemaMismatch(
             "The cluster has no node for shards: run citus_set_coordinator_host and citus_add_node on the coordinator."

@@ -8,17 +8,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import asyncpg
 import sqlalchemy as sa
 
 from app import errors
-from app.store.connection import driver_errors, engines, sql, transactions
+from app.store.connection import engines, sql, transactions
 from app.store.maintenance import distribution
 from app.store.schema import catalogue, tables
 
 KEPT_FREE_BYTES = 200_000_000
 """Room that writes leave on the embedded server's disk: for the write-ahead log, a checkpoint and temporary files."""
-_WRONG_PASSWORD = (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,22 +42,22 @@ async def server(database: transactions.Database) -> ServerFacts:
         return ServerFacts(**row._mapping)
 
 
-_LEAKPROOF = sql.inline(
+_NOT_LEAKPROOF = sql.inline(
     """
-    SELECT CAST(CAST(p.oid AS regprocedure) AS text) AS name, p.proleakproof AS leakproof
+    SELECT CAST(CAST(p.oid AS regprocedure) AS text) AS name
     FROM pg_proc AS p
-    WHERE p.oid IN (CAST('pg_catalog.jsonb_contains(jsonb, jsonb)' AS regprocedure),
+    WHERE NOT p.proleakproof
+      AND p.oid IN (CAST('pg_catalog.jsonb_contains(jsonb, jsonb)' AS regprocedure),
                     CAST('pg_catalog.ts_match_vq(tsvector, tsquery)' AS regprocedure))
     ORDER BY name
     """,
 )
 
 
-async def leakproof(database: transactions.Database) -> dict[str, bool]:
-    """Whether each operator that needs it to use an index is leakproof, by the name that ALTER FUNCTION takes."""
+async def not_leakproof(database: transactions.Database) -> list[str]:
+    """The operators that need to be leakproof to use an index and are not, by the name that ALTER FUNCTION takes."""
     async with database.shared() as connection:
-        rows = await connection.execute(_LEAKPROOF)
-        return {row.name: row.leakproof for row in rows}
+        return list(await connection.scalars(_NOT_LEAKPROOF))
 
 
 async def revision(database: transactions.Database) -> str | None:
@@ -86,15 +84,17 @@ async def bits_of_vectors(database: transactions.Database) -> int:
 
 
 async def differences(database: transactions.Database, *, dimension: int) -> list[str]:
-    """Missing and additional columns and indexes, and invalid indexes, as a sentence each."""
+    """What of the schema differs from that of this version, as a sentence each."""
     async with database.shared() as connection:
-        return await connection.run_sync(catalogue.differences, dimension)
+        return await connection.run_sync(find_differences, dimension)
 
 
-async def undistributed(database: transactions.Database) -> list[str]:
-    """What of a distributed database is not distributed as it should be, as a sentence each."""
-    async with database.shared() as connection:
-        return await connection.run_sync(distribution.differences)
+def find_differences(connection: sa.Connection, dimension: int) -> list[str]:
+    """Missing and additional columns and indexes, invalid indexes, and tables that are not distributed as others are.
+
+    Each is a sentence.
+    """
+    return [*catalogue.differences(connection, dimension), *distribution.differences(connection)]
 
 
 def free_bytes(folder: Path) -> int:
@@ -125,17 +125,3 @@ def naming_server(url: str | None, variable: str) -> Iterator[None]:
         if url is None:
             raise
         raise type(error)(f"{error.message} {variable} names the server {address(url)}.") from error
-
-
-def reason(error: BaseException) -> str:
-    """Why the database could not be used, without its address."""
-    cause = driver_errors.root(error)
-    if isinstance(cause, _WRONG_PASSWORD):
-        return "Postgres refuses the role or its password."
-    if isinstance(cause, asyncpg.InvalidCatalogNameError):
-        return "There is no database of this name."
-    if isinstance(cause, asyncpg.InsufficientPrivilegeError):
-        return "The role may not read what it should."
-    if isinstance(error, errors.StepwellError):
-        return error.message
-    return f"It failed with {type(cause).__name__}."

@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection
 
 from app import errors
 from app.store.connection import engines, failures, sql, transactions
-from app.store.maintenance import distribution, reembedding, revisions, roles
+from app.store.maintenance import distribution, health, reembedding, revisions, roles
 from app.store.schema import catalogue, tables, vector_ddl
 
 log = logging.getLogger(__name__)
@@ -125,8 +125,7 @@ async def check(
     async with database.shared() as connection:
         await connection.run_sync(revisions.check_on)
         found = await connection.run_sync(_compare_embedding, configured)
-        problems = await connection.run_sync(catalogue.differences, found)
-        problems += await connection.run_sync(distribution.differences)
+        problems = await connection.run_sync(health.find_differences, found)
     if problems:
         raise errors.SchemaMismatch(f"The database differs from this version: {'; '.join(problems[:5])}.")
 
@@ -140,8 +139,7 @@ async def check_nodes(database: transactions.Database) -> None:
 async def nodes(database: transactions.Database) -> list[distribution.Node]:
     """The nodes that the tables are distributed over, and the coordinator; none if they are not distributed."""
     async with database.shared() as connection:
-        is_distributed = await connection.run_sync(distribution.is_distributed)
-        return await connection.run_sync(distribution.nodes) if is_distributed else []
+        return await connection.run_sync(distribution.nodes)
 
 
 async def picture(database: transactions.Database) -> str:

@@ -16,6 +16,7 @@ import sqlalchemy as sa
 
 from app.store.connection import sql, vectors
 from app.store.connection.transactions import Reading, SharedTransaction, Writing
+from app.store.documents import hidden_chunks
 from app.store.documents.document_rows import VectorValue
 from app.store.entities.headings import HeadingChunk
 from app.store.entities.mentions import Mention
@@ -55,19 +56,11 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """The correct postings of a lexeme; empty if no chunk contains it."""
+    """The correct postings of a lexeme, empty if no chunk contains it, in the chunks before number `since`."""
 
     lexeme: str
     items: Sequence[int]
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """Errors in a sample of chunks: wrong pairs of chunk and lexeme, chunks without a vector, dangling mentions."""
-
-    postings: int
-    vectors: int
-    mentions: int
+    since: int
 
 
 async def users(db: SharedTransaction) -> list[str]:
@@ -121,21 +114,33 @@ async def wrong_texts(db: Reading, indexed: Mapping[int, str]) -> list[int]:
     return list(await db.scalars(_WRONG_TEXTS, binds))
 
 
-async def rewrite_texts(db: Writing, indexed: Mapping[int, str]) -> None:
-    """Rewrite the tsvector and the length of chunks. Under the user's lock."""
-    binds = {"user_id": db.user_id, "chunk_nos": list(indexed), "indexed": list(indexed.values())}
+async def rewrite_texts(db: Writing, indexed: Sequence[tuple[int, str]]) -> None:
+    """Rewrite the tsvector and the length of chunks from the texts to index. Under the user's lock."""
+    numbers, texts_of = zip(*indexed, strict=True)
+    binds = {"user_id": db.user_id, "chunk_nos": list(numbers), "indexed": list(texts_of)}
     await db.execute(sql.statement("repair_texts"), binds)
 
 
 async def wrong_postings(db: Reading, *, slice_no: int, slices: int) -> list[Postings]:
-    """The lexemes of a slice (by hash) whose postings or frequency disagree with the chunks' tsvectors."""
+    """The lexemes of a slice (by hash) whose postings or frequency disagree with the chunks' tsvectors.
+
+    None while there are postings of chunks that are not visible.
+    """
+    if await hidden_chunks.exist(db):
+        return []
+    since = await next_chunk_no(db)
     binds = {"user_id": db.user_id, "slice": slice_no, "slices": slices}
     rows = await db.execute(sql.statement("repair_wrong_postings"), binds)
-    return [Postings(row.lexeme, row.correct) for row in rows]
+    return [Postings(row.lexeme, row.correct, since) for row in rows]
 
 
-async def rewrite_postings(db: Writing, wrong: Sequence[Postings], *, since: int) -> None:
-    """Replace the postings of lexemes. Under the user's lock; chunks from `since` on may be newer than `wrong`."""
+async def rewrite_postings(db: Writing, wrong: Sequence[Postings]) -> None:
+    """Replace the postings of lexemes that were read together, unless there are chunks that are not visible.
+
+    Under the user's lock.
+    """
+    if await hidden_chunks.exist(db):
+        return
     lexemes = [one.lexeme for one in wrong]
     p = tables.postings.c
     named = p.lexeme == sa.any_(sa.literal(lexemes, sa.ARRAY(sa.Text)))
@@ -144,13 +149,18 @@ async def rewrite_postings(db: Writing, wrong: Sequence[Postings], *, since: int
         "lexemes": lexemes,
         "owners": [one.lexeme for one in wrong for _ in one.items],
         "items": list(itertools.chain.from_iterable(one.items for one in wrong)),
-        "since": since,
+        "since": wrong[0].since,
     }
     await db.execute(sql.statement("repair_postings"), {"user_id": db.user_id, **binds})
 
 
 async def drift(db: Reading) -> list[Drift]:
-    """The differences between the user's text statistics and the chunks, by configuration."""
+    """The differences between the user's text statistics and the chunks, by configuration.
+
+    None while the statistics include chunks that are not visible.
+    """
+    if await hidden_chunks.exist(db):
+        return []
     rows = await db.execute(sql.statement("repair_drift"), {"user_id": db.user_id})
     return [Drift(**row._mapping) for row in rows]
 
@@ -170,7 +180,12 @@ _ADD_DRIFT = sql.inline(
 
 
 async def add_drift(db: Writing, found: Sequence[Drift]) -> None:
-    """Add differences to the user's text statistics. Under the user's lock."""
+    """Add differences to the user's text statistics, unless they include chunks that are not visible.
+
+    Under the user's lock.
+    """
+    if await hidden_chunks.exist(db):
+        return
     binds = {
         "configs": [one.config for one in found],
         "chunks": [one.chunks for one in found],
@@ -233,17 +248,10 @@ async def stored_names(db: Reading, document_id: UUID) -> tuple[set[Mention], se
     return {Mention(*row) for row in mentioned}, {HeadingChunk(*row) for row in headed}
 
 
-async def sample(db: Reading, chunk_nos: Sequence[int]) -> Sample:
-    """Errors in the postings, vectors and mentions of a sample of chunks."""
+async def sample(db: Reading, chunk_nos: Sequence[int]) -> dict[str, int]:
+    """The damage in the `postings`, `vectors` and mentions (`dangling`) of a sample of chunks."""
     binds = {"user_id": db.user_id, "chunk_nos": list(chunk_nos)}
-    return Sample(**(await db.execute(sql.statement("health_sample"), binds)).one()._mapping)
-
-
-async def sample_lexemes(db: Reading, chunk_nos: Sequence[int], *, most: int, limit: int) -> tuple[int, int]:
-    """Compare up to `limit` lexemes of some chunks, each in at most `most` chunks; returns (compared, wrong)."""
-    binds = {"user_id": db.user_id, "chunk_nos": list(chunk_nos), "most": most, "sample": limit}
-    row = (await db.execute(sql.statement("health_lexemes"), binds)).one()
-    return row.sampled, row.wrong
+    return dict((await db.execute(sql.statement("repair_sample"), binds)).one()._mapping)
 
 
 async def _texts(db: Reading, condition: sa.ColumnElement[bool], limit: int) -> list[Text]:

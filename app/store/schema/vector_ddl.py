@@ -16,7 +16,7 @@ CREATE POLICY own_rows ON stepwell.{table}
 USING (user_id = NULLIF(current_setting('stepwell.user_id', true), ''))
 WITH CHECK (user_id = NULLIF(current_setting('stepwell.user_id', true), ''))
 """
-# Only where the table in use has the policy: a Citus cluster has none.
+# Only where the table in use has the policy.
 _VISIBLE = """
 DO $$
 BEGIN

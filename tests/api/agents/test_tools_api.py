@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from api_caller import Caller
-
-from app.tools import registry
-from app.tools.results import NOTICE
 
 LIME = "# Lime mortar\n\nBelow the third landing Ana Silva uses lime mortar, never cement."
 
@@ -27,25 +23,6 @@ async def refused(caller: Caller, tool: str, **arguments: Any) -> tuple[int, Any
     """The status of a call that must fail, and its problem."""
     response = await caller.client.post(f"/api/rag/tools/{tool}", json=arguments)
     return response.status_code, response.json()
-
-
-async def test_a_search_returns_quoted_passages_with_their_document(caller: Caller) -> None:
-    await caller.add(LIME, uri="notes/lime.md")
-    result = await call(caller, "search_documents", query="which mortar below the third landing")
-    assert result["notice"] == NOTICE
-    (found,) = result["results"]
-    stored = (await caller.client.get(f"/api/rag/documents/{found['document_id']}")).json()
-    assert found["uri"] == stored["uri"] == "notes/lime.md"
-    assert found["title"] == stored["title"] == "Lime mortar"
-    assert found["content"] == stored["content"][found["start"] :]
-    assert "never cement" in found["content"]
-
-
-async def test_a_search_for_snippets_returns_the_best_sentences_only(caller: Caller) -> None:
-    await caller.add(f"# Mortar\n\nIt rained. {LIME.splitlines()[-1]} It was late.")
-    for tool in ("search_documents", "search_documents_by_entity"):
-        result = await call(caller, tool, query="cement below the landing", snippets=True)
-        assert [found["content"] for found in result["results"]] == [LIME.splitlines()[-1]]
 
 
 async def test_each_search_tool_returns_the_hits_of_its_endpoint(caller: Caller) -> None:
@@ -81,16 +58,6 @@ async def test_passages_of_several_hops_say_which_found_them_and_one_search_has_
     once = await call(caller, "search_documents", query=query, depth="fast")
     assert "hops" not in once
     assert all("hop" not in found for found in once["results"])
-
-
-async def test_results_beyond_max_tokens_are_left_out_and_counted(caller: Caller) -> None:
-    for number in range(6):
-        await caller.add(f"# Note {number}\n\n" + f"Lime mortar of batch {number} hardened well. " * 12)
-    whole = await call(caller, "search_documents", query="lime mortar", limit=6)
-    trimmed = await call(caller, "search_documents", query="lime mortar", limit=6, max_tokens=400)
-    assert len(whole["results"]) == len(trimmed["results"]) + trimmed["left_out"]
-    assert trimmed["results"][0] == whole["results"][0]
-    assert "left_out" not in whole
 
 
 async def test_a_document_is_stored_read_in_parts_listed_and_deleted(caller: Caller) -> None:
@@ -156,30 +123,6 @@ async def test_documents_are_listed_by_words_uri_and_metadata(caller: Caller) ->
         assert words in refused.json()["detail"]
 
 
-async def test_entities_are_listed_and_found_by_names_and_roles_with_scores(caller: Caller) -> None:
-    await caller.client.post("/api/rag/entities", json={"type": "person", "name": "Ana Silva", "role": "mason"})
-    await caller.client.post("/api/rag/entities", json={"type": "team", "name": "Divers"})
-    assert {e["name"] for e in (await call(caller, "list_entities"))["entities"]} == {"Ana Silva", "Divers"}
-    (found,) = (await call(caller, "list_entities", query="Anna Silva"))["entities"]
-    assert (found["name"], found["role"], found["matched_by"]) == ("Ana Silva", "mason", "fuzzy")
-    assert 0.5 < found["score"] <= 1
-    (by_role,) = (await call(caller, "list_entities", query="mason", type="person"))["entities"]
-    assert (by_role["name"], by_role["matched_by"]) == ("Ana Silva", "role")
-    assert (await call(caller, "list_entities", query="mason", type="team"))["entities"] == []
-
-
-async def test_pages_of_documents_neither_skip_nor_repeat(caller: Caller) -> None:
-    for number in range(5):
-        await caller.add(f"Note number {number}", uri=str(number))
-    uris, cursor = [], None
-    while True:
-        page = await call(caller, "list_documents", limit=2, cursor=cursor)
-        uris += [document["uri"] for document in page["documents"]]
-        if (cursor := page.get("next_cursor")) is None:
-            break
-    assert uris == ["4", "3", "2", "1", "0"]
-
-
 @pytest.mark.parametrize(
     ("tool", "arguments", "status", "words"),
     [
@@ -204,18 +147,6 @@ async def test_a_wrong_call_is_refused_with_the_argument_and_the_fix(
     got, problem = await refused(caller, tool, **arguments)
     assert got == status, problem
     assert words in problem["detail"]
-
-
-async def test_a_key_reads_and_calls_the_tools_of_its_scope(
-    new_caller: Callable[..., Awaitable[Caller]],
-) -> None:
-    reader, writer = await new_caller("search"), await new_caller("write")
-    listed = (await reader.client.get("/api/rag/tools?format=anthropic")).json()
-    assert [tool["name"] for tool in listed] == [tool.name for tool in registry.offered({"search"})]
-    assert (await refused(reader, "add_document", content="x"))[0] == 403
-    assert (await call(writer, "add_document", content="Lime"))["status"] == "added"
-    assert (await refused(writer, "search_documents", query="lime"))[0] == 403
-    assert "list_documents" not in (await refused(writer, "nope"))[1]["detail"]
 
 
 async def test_without_a_key_an_unknown_tool_is_not_revealed(caller: Caller) -> None:

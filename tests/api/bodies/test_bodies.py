@@ -13,19 +13,6 @@ from hypothesis import strategies as st
 
 from app.api.bodies import strict_json
 
-NO_NUMBERS = [
-    "NaN",
-    "Infinity",
-    "-Infinity",
-    "1e999",
-    "-1e999",
-    "1E+0999",
-    "9223372036854775808",
-    "1" + "0" * 5_000,
-    "9" * 400 + ".5",
-]
-LARGEST = ["1e308", "1E+0300", "9223372036854775807", "-9223372036854775808", "0.1234567890123456789012"]
-
 
 @pytest.mark.parametrize(
     "raw", ["{", '{"query": xyzzy-canary-51}', '{"query": "a"} tail', "   ", '{"query": "a\n"}', "'a'"]

@@ -20,7 +20,7 @@ from app.api.documents.document_models import DocumentInput
 from app.api.entities import entity_lines
 from app.api.entities.entity_models import EntityInput
 from app.api.multihop.rerank_models import RerankRequest
-from app.api.search.search_models import SearchRequest
+from app.pipelines.requests.search_request import SearchRequest
 
 MOST = 8.0
 LEAST_S = 0.003

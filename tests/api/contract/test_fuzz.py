@@ -29,6 +29,9 @@ from schemathesis import Case, GenerationMode, Response
 from schemathesis.checks import load_all_checks, not_a_server_error
 from schemathesis.specs.openapi import checks
 
+OWN_DATABASE = True
+"""A database of its own, whose only user is the local one."""
+
 WANTED = int(os.environ.get("STEPWELL_FUZZ_CASES", "0"))
 CASES = WANTED or 240
 SERVICE = Path(__file__).parents[2] / "fuzz_service.py"
@@ -38,18 +41,6 @@ NOTES = [
     {"content": f"# Note {n}\n\nLime mortar, never cement; ERR_TIDE_{n}.", "uri": f"note-{n}", "metadata": {"n": n}}
     for n in range(5)
 ]
-
-
-@pytest.fixture(scope="module")
-def address(own_address: Any) -> Any:
-    """A database of its own, whose only user is the local one."""
-    return own_address
-
-
-@pytest.fixture(scope="module")
-def database(own_database: Any) -> Any:
-    """A database of its own, whose only user is the local one."""
-    return own_database
 
 
 def _cases(most: int) -> hypothesis.settings:

@@ -71,13 +71,6 @@ async def test_a_patch_that_changes_nothing_leaves_the_document_unchanged(caller
     assert await _get(caller, stored["document_id"]) == before
 
 
-async def test_a_changed_document_is_unchanged_by_an_upload_of_the_same(caller: Caller) -> None:
-    stored = await caller.add("# Lime\n\nWe use lime.", "lime", metadata={"k": 1})
-    await _patch(caller, stored["document_id"], {"metadata": {"k": 2}, "title": "Mortar"})
-    again = await caller.add("# Lime\n\nWe use lime.", "lime", metadata={"k": 2}, title="Mortar")
-    assert (again["status"], again["document_id"]) == ("unchanged", stored["document_id"])
-
-
 @pytest.mark.parametrize(
     ("patch", "field"),
     [
@@ -99,14 +92,6 @@ async def test_an_invalid_patch_is_refused_with_its_field(caller: Caller, patch:
     refused = await _patch(caller, stored["document_id"], patch, 422)
     assert [error["field"] for error in refused["errors"]] == [field]
     assert await _get(caller, stored["document_id"]) == before
-
-
-async def test_a_patch_of_another_documents_uri_is_a_conflict_and_of_no_document_404(caller: Caller) -> None:
-    one, _two = await caller.add("One.", "one"), await caller.add("Two.", "two")
-    response = await caller.client.patch(f"{DOCUMENTS}/{one['document_id']}", json={"uri": "two"})
-    assert_problem(response, 409, "conflict", "uri")
-    unknown = await caller.client.patch(f"{DOCUMENTS}/7f1e3c52-94a1-5b7e-9f0e-0d6a3b8f5c11", json={"title": "x"})
-    assert_problem(unknown, 404, "not_found")
 
 
 async def test_a_merge_patch_may_be_sent_with_its_own_media_type(caller: Caller) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from typing import Any
 
 import httpx
@@ -12,7 +10,6 @@ import pytest
 from api_caller import Caller
 from example_app import assert_problem
 
-from app.api.documents import uploads
 from app.parsing.process import ParseLimits
 
 DOCUMENTS = "/api/rag/documents"
@@ -32,18 +29,6 @@ async def _stored(caller: Caller, response: httpx.Response) -> list[dict[str, An
     return [(await caller.client.get(f"{DOCUMENTS}/{document_id}")).json() for document_id in ids]
 
 
-async def test_files_of_a_form_are_stored_under_their_names(caller: Caller) -> None:
-    response = await _upload(caller, ("a.md", b"# Lime\n\nMortar."), ("b.txt", "# not a heading: é".encode("latin-1")))
-    assert response.status_code == 201
-    stages = [re.fullmatch(r"(\w+);dur=[\d.]+", stage) for stage in response.headers["Server-Timing"].split(", ")]
-    assert [stage and stage[1] for stage in stages] == ["cutting", "database", "model", "parsing"]
-    first, second = await _stored(caller, response)
-    assert (first["uri"], first["title"]) == ("a.md", "Lime")
-    assert (second["uri"], second["title"], second["content"]) == ("b.txt", "b.txt", "# not a heading: é")
-    assert second["metadata"] == {"filename": "b.txt"}
-    assert (await _upload(caller, ("a.md", b"# Lime\n\nMortar."))).status_code == 200
-
-
 async def test_an_edited_file_replaces_the_stored_one(caller: Caller) -> None:
     first = (await _upload(caller, ("docs/a.md", b"# Lime"), ("a.md", b"# Clay"))).json()
     second = (await _upload(caller, ("docs/a.md", b"# Cement"))).json()
@@ -58,13 +43,6 @@ async def test_a_name_that_comes_twice_is_refused_as_a_duplicate(caller: Caller,
     answer = response.json()
     assert [document["title"] for document in answer["documents"]] == ["Lime", "Sand"]
     assert [(one["index"], one["uri"], one["code"]) for one in answer["failed"]] == [(1, "a.md", "duplicate_uri")]
-
-
-async def test_composed_and_decomposed_names_are_the_same_file(caller: Caller) -> None:
-    composed, decomposed = (unicodedata.normalize(form, "café.md") for form in ("NFC", "NFD"))
-    assert uploads.relative_path(decomposed) == composed
-    answer = (await _upload(caller, (composed, b"# Lime"), (decomposed, b"# Clay"))).json()
-    assert [one["code"] for one in answer["failed"]] == ["duplicate_uri"]
 
 
 async def test_a_file_that_leaves_its_folder_or_has_a_long_path_is_refused_alone(caller: Caller) -> None:
@@ -135,33 +113,6 @@ async def test_the_uri_or_title_of_one_file_does_not_apply_to_two(caller: Caller
     assert_problem(response, 422, "invalid_request", field)
 
 
-@pytest.mark.parametrize(
-    ("name", "raw"),
-    [("a.pdf", b"%PDF-1.7"), ("a.txt", b"%PDF-1.7\n\x00\x01"), ("a.txt", b""), ("a.md", b" \n"), ("a", b"MZ\x90\x00")],
-)
-async def test_a_file_that_cannot_be_read_is_refused(caller: Caller, name: str, raw: bytes) -> None:
-    response = await _upload(caller, (name, raw))
-    assert response.status_code == 422, response.text
-    assert response.json()["errors"][0]["field"] in ("files[0]", "files[0].content")
-
-
-async def test_each_file_of_a_form_is_stored_or_refused_on_its_own(caller: Caller) -> None:
-    files = (
-        ("a.pdf", b"%PDF-1.7"),
-        ("a.md", b"# Lime"),
-        ("b.txt", b""),
-        ("c.md", b"---\nteam: c\n---\n"),
-        ("d.txt", b"Clay."),
-    )
-    response = await _upload(caller, *files)
-    assert response.status_code == 201, response.text
-    answer = response.json()
-    assert [one["index"] for one in answer["failed"]] == [0, 2, 3]
-    assert [one["code"] for one in answer["failed"]] == ["damaged", "no_text", "blank_content"]
-    assert (answer["added"], [one["title"] for one in answer["documents"]]) == (2, ["Lime", "d.txt"])
-    assert (await _upload(caller, *files)).status_code == 200
-
-
 async def test_files_without_text_are_stored_by_their_titles(caller: Caller) -> None:
     files = (
         ("a.md", b"---\ntitle: Lime\n---\n"),
@@ -193,27 +144,6 @@ async def test_a_form_with_something_else_or_too_much_is_refused(caller: Caller)
     broken = await caller.client.post(DOCUMENTS, content=b"x", headers={"Content-Type": "multipart/form-data"})
     assert broken.status_code in (400, 422)
     assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []
-
-
-async def test_pdf_word_and_html_files_are_searchable_under_their_titles(caller: Caller) -> None:
-    page = b"<html><head><title>Clay</title></head><body><main><p>Clay pipes drain the yard.</p></main></body></html>"
-    response = await _upload(
-        caller,
-        ("a.pdf", made_files.pdf([["Lime mortar dries slowly."]], title="Lime")),
-        ("b.docx", made_files.word("# Sand", "Sharp sand comes from the pit.", author="Ana Veit")),
-        ("c.html", page),
-        ("d.py", b"def stir(bucket):\n    return bucket\n"),
-    )
-    stored = await _stored(caller, response)
-    assert [document["title"] for document in stored] == ["Lime", "Sand", "Clay", "d.py"]
-    assert [document["content"] for document in stored[:3]] == [
-        "Lime mortar dries slowly.",
-        "# Sand\n\nSharp sand comes from the pit.",
-        "Clay pipes drain the yard.",
-    ]
-    assert stored[1]["metadata"] == {"filename": "b.docx", "author": "Ana Veit"}
-    answer = await caller.client.post("/api/rag/search", json={"query": "Which sand comes from the pit?"})
-    assert answer.json()["results"][0]["uri"] == "b.docx"
 
 
 async def test_a_file_that_cannot_be_read_is_refused_alone_with_its_reason(caller: Caller) -> None:
@@ -292,14 +222,6 @@ async def test_a_file_that_breaks_after_its_first_rows_is_refused_whole(caller: 
     assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []
 
 
-async def test_the_upload_route_takes_forms_only(caller: Caller) -> None:
-    files = [("files", ("a.md", b"# Lime", "text/plain"))]
-    assert (await caller.client.post(f"{DOCUMENTS}/upload", files=files)).status_code == 201
-    assert_problem(
-        await caller.client.post(f"{DOCUMENTS}/upload", json={"content": "Lime."}), 415, "unsupported_media_type"
-    )
-
-
 async def test_a_hit_from_a_pdf_has_its_page_and_offsets_into_the_cleaned_text(caller: Caller) -> None:
     pages = [
         ["Harbour office", *["The tide comes in twice a day."] * 30, "Page 1"],
@@ -326,32 +248,3 @@ async def test_a_hit_from_a_pdf_has_its_page_and_offsets_into_the_cleaned_text(c
     )
     again = (await caller.client.get(f"{DOCUMENTS}/{stored['document_id']}/chunks")).json()["chunks"]
     assert {chunk["page"] for chunk in again} == {1, 2, 3}
-
-
-async def test_a_hit_from_a_text_has_no_page(caller: Caller) -> None:
-    await _upload(caller, ("a.md", b"# Lime\n\nMortar."))
-    answer = (await caller.client.post("/api/rag/search", json={"query": "mortar"})).json()
-    assert answer["results"][0]["page"] is None
-
-
-@pytest.mark.parametrize(
-    ("raw", "warnings"),
-    [
-        ("Lime mortar.\r\nDries\rslowly.\x00".encode("utf-8-sig"), ["control characters removed"]),
-        ("Lime mortar.\r\nDries\rslowly.".encode("utf-16"), ["read as UTF-16-LE"]),
-        ("Lime mortar.\nDries\nslowly.".encode("utf-16-be"), ["read as UTF-16-BE without a byte order mark"]),
-    ],
-    ids=["BOM and NUL", "UTF-16", "UTF-16 without BOM"],
-)
-async def test_bytes_of_an_odd_text_are_cleaned_with_warnings(caller: Caller, raw: bytes, warnings: list[str]) -> None:
-    response = await _upload(caller, ("a.txt", raw))
-    (stored,) = await _stored(caller, response)
-    assert stored["content"] == "Lime mortar.\nDries\nslowly."
-    assert response.json()["documents"][0]["warnings"] == warnings
-
-
-async def test_a_text_in_latin_1_is_read_with_a_warning(caller: Caller) -> None:
-    response = await _upload(caller, ("a.txt", "Kalkmörtel für Wände".encode("latin-1")))
-    (stored,) = await _stored(caller, response)
-    assert stored["content"] == "Kalkmörtel für Wände"
-    assert response.json()["documents"][0]["warnings"] == ["not UTF-8: read as Windows-1252"]

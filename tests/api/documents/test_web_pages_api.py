@@ -7,7 +7,6 @@ import dataclasses
 import io
 import zipfile
 from collections.abc import AsyncIterator
-from typing import Any
 
 import harness
 import httpx
@@ -19,21 +18,12 @@ from web_site import Site, redirect, response
 from app.config import Settings
 from app.shapes import AllowedHosts
 
+OWN_DATABASE = True
+"""A database of its own, whose only user is the local one."""
+
 DOCUMENTS = "/api/rag/documents"
 HOST = "http://docs.example.com"
 HTML = b"<!doctype html><title>Lime</title><main><h1>Lime</h1><p>Mortar dries slowly.</p></main>"
-
-
-@pytest.fixture(scope="module")
-def address(own_address: Any) -> Any:
-    """A database of its own, whose only user is the local one."""
-    return own_address
-
-
-@pytest.fixture(scope="module")
-def database(own_database: Any) -> Any:
-    """A database of its own, whose only user is the local one."""
-    return own_database
 
 
 @pytest.fixture(scope="module")

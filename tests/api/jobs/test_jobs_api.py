@@ -6,7 +6,6 @@ import json
 from typing import Any
 from uuid import UUID, uuid4
 
-import pytest
 from api_caller import Caller
 from example_app import assert_problem
 
@@ -66,8 +65,3 @@ async def test_the_events_of_a_job_end_with_its_last_state(caller: Caller, datab
     name, data = text.strip().split("\n")
     assert name == "event: progress"
     assert json.loads(data.removeprefix("data: "))["status"] == "cancelled"
-
-
-@pytest.mark.parametrize("params", [{"limit": 0}, {"limit": 201}, {"status": "lost"}, {"cursor": "x"}])
-async def test_invalid_parameters_are_422(caller: Caller, params: dict[str, Any]) -> None:
-    assert (await caller.client.get(JOBS, params=params)).status_code == 422

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import harness
 import pytest
@@ -17,19 +16,10 @@ from app.store.connection import transactions
 from app.store.connection.transactions import Database
 from app.store.maintenance import revisions
 
+OWN_DATABASE = True
+"""A database of its own, whose only user is the local one."""
+
 NOWHERE = "postgresql://stepwell@/stepwell?host=/nonexistent/socket/folder"
-
-
-@pytest.fixture(scope="module")
-def address(own_address: Any) -> Any:
-    """A database of its own, whose only user is the local one."""
-    return own_address
-
-
-@pytest.fixture(scope="module")
-def database(own_database: Any) -> Any:
-    """A database of its own, whose only user is the local one."""
-    return own_database
 
 
 @pytest.mark.usefixtures("patient_readiness")

@@ -15,20 +15,11 @@ from app.config import Settings
 from app.store.connection import transactions
 from benchmarks.fake_embedder import FakeEmbedder
 
+OWN_DATABASE = True
+"""A database of its own, whose only user is the local one."""
+
 CANARY = "quokkacanary"
 PASSWORD = "hunter2canary"
-
-
-@pytest.fixture(scope="module")
-def address(own_address: Any) -> Any:
-    """A database of its own, whose only user is the local one."""
-    return own_address
-
-
-@pytest.fixture(scope="module")
-def database(own_database: Any) -> Any:
-    """A database of its own, whose only user is the local one."""
-    return own_database
 
 
 class Failing(FakeEmbedder):

@@ -17,17 +17,16 @@ from fastapi import FastAPI
 
 from app.api.monitoring import health
 from app.config import Settings
-from app.pipelines.maintenance import standby_checks
+from app.pipelines.maintenance import doctor
 from app.pipelines.running.services import Services
 from app.store.connection import transactions
-from app.store.connection.read_routes import ReadRoute
+from app.store.connection.standby import Standby
 from app.store.connection.transactions import Database
 from app.store.maintenance import migration
-from app.store.maintenance.standby import Standby, StandbyExpectation
 from benchmarks.fake_embedder import FakeEmbedder
 
 EMBEDDER = FakeEmbedder()
-EXPECTED = StandbyExpectation(EMBEDDER.model.name, EMBEDDER.model.dimension, strict_role=True)
+MODEL, DIMENSION = EMBEDDER.model.name, EMBEDDER.model.dimension
 HEADER = "X-Stepwell-Version"
 NOTES = {
     "tide.md": "# Tide tables\n\nAda Quinn keeps the tide tables of the harbour office in Lime Street.",
@@ -47,7 +46,7 @@ class Process:
     @property
     def counts(self) -> dict[str, int]:
         """Reads so far by target and reason."""
-        return {"/".join(key): count for key, count in self.services.db.targets.counts.items()}
+        return {"/".join(key): count for key, count in self.services.db.reads.counts.items()}
 
     async def search(self, query: str, **headers: str) -> httpx.Response:
         return await self.client.post("/api/rag/search", json={"query": query, "limit": 3}, headers=headers)
@@ -61,7 +60,7 @@ class Process:
 @pytest.fixture(scope="module")
 async def pair() -> AsyncIterator[replication.Pair]:
     async def prepare(primary: Any) -> None:
-        await migration.upgrade(primary.owner_dsn, model=EXPECTED.model, dimension=EXPECTED.dimension)
+        await migration.upgrade(primary.owner_dsn, model=MODEL, dimension=DIMENSION)
 
     with server_folders.temporary() as folder:
         async with replication.running(folder, prepare, hot_standby_feedback="on") as started:
@@ -89,9 +88,9 @@ async def process(pair: replication.Pair, key: str) -> AsyncIterator[Process]:
 async def settled(pair: replication.Pair, process: Process) -> None:
     """Each test begins with both servers up and equal."""
     await pair.replayed()
-    await process.services.standby.probe()
-    assert process.services.standby.state == "ready", process.services.standby.reason
-    process.services.db.targets.counts.clear()
+    await process.services.db.reads.probe()
+    assert process.services.db.reads.standby.state == "ready", process.services.db.reads.standby.reason
+    process.services.db.reads.counts.clear()
     process.app.state.readiness = health.ReadinessCheck()  # it caches its result for two seconds
 
 
@@ -101,14 +100,18 @@ async def _process(
 ) -> AsyncIterator[Process]:
     async with AsyncExitStack() as stack:
         database = await _opened(dsn, stack)
-        standby = None if standby_dsn is None else Standby(await _opened(standby_dsn, stack), database, EXPECTED)
-        services = Services(database, EMBEDDER, standby=standby, expected_schema=(EXPECTED.model, EXPECTED.dimension))
-        if standby is not None:
-            await standby.probe()
+        if standby_dsn is not None:
+            await Standby(await _opened(standby_dsn, stack), database, _check).probe()
+        services = Services(database, EMBEDDER, expected_schema=(MODEL, DIMENSION))
         await database.is_read_only()  # as at the start of a service, which checks the schema
         app = await stack.enter_async_context(harness.running(Settings(auth="api_key", worker=worker), services))
         client = await stack.enter_async_context(harness.client(app, Authorization=f"Bearer {key}"))
         yield Process(app, services, client)
+
+
+async def _check(database: Database) -> None:
+    await migration.check(database, model=MODEL, dimension=DIMENSION)
+    await migration.check_role(database, strict=True)
 
 
 async def _opened(dsn: str, stack: AsyncExitStack) -> Database:
@@ -184,14 +187,14 @@ async def test_users_find_what_they_have_stored_although_the_standby_lags(pair, 
             assert "gulls.md" in await other.uris("gulls", **{HEADER: version})
             assert await other.uris("gulls"), "a process goes back no more than a client"
             assert other.counts == {"standby/preferred": 1, "primary/older": 2}
-        await process.services.standby.probe()
-        lag = process.services.standby.lag
+        await process.services.db.reads.probe()
+        lag = process.services.db.reads.standby.lag
         assert lag.bytes > 0
         assert f"stepwell_standby_lag_bytes {float(lag.bytes)}" in await _metrics(pair, process)
     finally:
         await pair.resume()
     await pair.replayed()
-    process.services.db.targets.counts.clear()
+    process.services.db.reads.counts.clear()
     assert "gulls.md" in await process.uris("gulls", **{HEADER: version})
     assert process.counts == {"standby/preferred": 1}
 
@@ -202,7 +205,7 @@ async def _metrics(pair: replication.Pair, process: Process) -> str:
 
 
 async def test_a_version_that_the_primary_no_longer_has_is_forgotten(process: Process) -> None:
-    process.services.db.targets.seen.note("ada", 10**9)
+    process.services.db.reads.seen["ada"] = 10**9
     first, second = await process.search("mortar"), await process.search("mortar")
     assert first.headers[HEADER] == second.headers[HEADER]
     assert process.counts == {"primary/older": 1, "standby/preferred": 1}
@@ -222,9 +225,7 @@ async def test_a_malformed_version_is_refused_by_reads_and_writes(process: Proce
 
 async def test_a_read_that_conflicts_with_the_recovery_is_repeated_on_the_primary(pair, process: Process) -> None:
     await pair.set_on_standby(hot_standby_feedback="off", max_standby_streaming_delay="0")
-    view = process.services.db.for_request(
-        ReadRoute(process.services.db.targets, prefers_standby=True), only_reads=True
-    )
+    view = process.services.db.for_request(process.services.db.reads.new(), only_reads=True)
 
     @transactions.retry_read
     async def slow_read() -> bool:
@@ -251,7 +252,7 @@ async def test_the_primary_answers_while_the_standby_is_away(pair, process: Proc
         assert (ready.status_code, ready.json()["standby"]) == (200, "unavailable")
     finally:
         await pair.standby.start()
-    await process.services.standby.probe()
+    await process.services.db.reads.probe()
     await process.uris("mortar")
     assert process.counts["standby/preferred"] == 1
 
@@ -264,7 +265,7 @@ async def test_searches_with_a_key_are_answered_while_the_primary_is_away(pair, 
         assert (await process.client.get("/api/rag/stats")).status_code == 200
         behind = await process.search("mortar", **{HEADER: str(version + 1)})
         assert (behind.status_code, behind.json()["code"]) == (503, "standby_behind")
-        process.services.db.targets.seen.note("ada", version + 1)
+        process.services.db.reads.seen["ada"] = version + 1
         assert "mortar.md" in await process.uris("mortar")
         write = await process.client.post("/api/rag/documents", json={"content": "Not stored."})
         assert (write.status_code, write.json()["code"]) == (503, "database_unavailable")
@@ -278,13 +279,13 @@ async def test_searches_with_a_key_are_answered_while_the_primary_is_away(pair, 
 
 
 async def test_only_a_standby_of_the_primary_is_used(pair, process: Process, address: Any) -> None:
-    assert [finding.level for finding in await standby_checks.standing(process.services.standby)] == ["ok", "ok"]
+    assert [finding.level for finding in await doctor.standby(process.services.db)] == ["ok", "ok"]
     async with AsyncExitStack() as stack:
         primary = await _opened(pair.primary.service_dsn, stack)
         for dsn, reason in ((address.service_dsn, "another identifier"), (pair.primary.service_dsn, "not in recovery")):
-            other = Standby(await _opened(dsn, stack), primary, EXPECTED)
-            [finding] = await standby_checks.standing(other)
-            assert (other.state, finding.level) == ("refused", "error")
+            other = Standby(await _opened(dsn, stack), primary, _check)
+            [finding] = await doctor.standby(primary)
+            assert (other.standby.state, finding.level) == ("refused", "error")
             assert reason in finding.message
 
 
@@ -308,6 +309,6 @@ async def test_a_service_on_the_standby_alone_only_reads(
             assert (behind.status_code, behind.json()["code"]) == (503, "standby_behind")
             ready = await reader.client.get("/readyz")
             assert (ready.status_code, ready.json()["database"]) == (200, "read_only")
-            assert [finding.level for finding in await standby_checks.writable(reader.services.db)] == ["warning"]
+            assert [finding.level for finding in await doctor.writable(reader.services.db)] == ["warning"]
     logged = [record.getMessage() for record in caplog.records if record.exc_info or "job" in record.getMessage()]
     assert logged == []

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import harness
-import pytest
 from opentelemetry import trace
 
 from app.config import Settings
 
+OWN_DATABASE = True
+"""A database of its own, whose only user is the local one."""
+
 CANARY = "numbatcanary"
-
-
-@pytest.fixture(scope="module")
-def address(own_address: Any) -> Any:
-    """A database of its own, whose only user is the local one."""
-    return own_address
-
-
-@pytest.fixture(scope="module")
-def database(own_database: Any) -> Any:
-    """A database of its own, whose only user is the local one."""
-    return own_database
 
 
 async def test_a_search_is_a_span_with_its_route_stages_and_request_id_and_no_word_of_the_user(database, monkeypatch):

@@ -111,21 +111,6 @@ async def test_a_search_whose_provider_fails_answers_in_the_fused_order(
     assert len(chunks) == 3
 
 
-@pytest.mark.parametrize("fields", [{"rerank": "best"}, {"rerank": True}, {"mmr": "yes"}, {"mmr": 1}])
-async def test_bad_rerank_options_are_refused(caller: Caller, fields: dict[str, Any]) -> None:
-    for path, body in (("/api/rag/search", {"query": "x"}), (URL, {"lists": [{"name": "a", "hits": []}]})):
-        assert (await caller.client.post(path, json={**body, **fields})).status_code == 422
-
-
-@pytest.mark.parametrize("rerank", ["cosine", "provider"])
-async def test_reranking_lists_without_a_query_names_it(caller: Caller, rerank: str) -> None:
-    response = await caller.client.post(URL, json={"lists": [{"name": "a", "hits": []}], "rerank": rerank})
-    assert response.status_code == 422
-    assert [fault["field"] for fault in response.json()["errors"]] == ["query"]
-    blank = await caller.client.post(URL, json={"lists": [{"name": "a", "hits": []}], "query": " "})
-    assert (blank.status_code, blank.json()["code"]) == (400, "blank_query")
-
-
 async def test_stored_chunks_are_compared_by_their_vectors_and_others_keep_their_score(
     caller: Caller, chunks: dict[str, str]
 ) -> None:
@@ -199,12 +184,6 @@ async def test_plain_merging_reads_nothing_that_is_stored(caller: Caller, chunks
     ranked = await merged(caller.client, [chunks["money"], chunks["lime"]], query="lime mortar")
     assert [list(hit["explain"]) for hit in ranked["results"]] == [["merge"], ["merge"]]
     assert ids(ranked) == [chunks["money"], chunks["lime"]]
-
-
-async def test_two_lists_of_one_name_are_refused(caller: Caller) -> None:
-    lists = [{"name": "one", "hits": [{"chunk_id": "a"}]}, {"name": "one", "hits": [{"chunk_id": "b"}]}]
-    response = await caller.client.post(URL, json={"lists": lists})
-    assert_problem(response, 422, "duplicate_name", "lists")
 
 
 @pytest.mark.parametrize("path", ["/api/rag/search", "/api/rag/search/multihop"])

@@ -8,7 +8,6 @@ import logging
 import example_app
 import pytest
 from example_app import CANARY, assert_problem
-from openapi_spec_validator import validate
 
 
 async def _get(path: str, **options) -> example_app.httpx.Response:
@@ -30,14 +29,6 @@ async def _get(path: str, **options) -> example_app.httpx.Response:
 )
 async def test_every_kind_of_failure_is_a_problem(how, status, code):
     assert_problem(await _get(f"/rag/fail/{how}"), status, code)
-
-
-async def test_an_unavailable_database_is_a_503_with_retry_after():
-    assert (await _get("/rag/fail/down")).headers["retry-after"] == "1"
-
-
-async def test_a_missing_key_is_a_401_with_the_expected_scheme():
-    assert (await _get("/rag/fail/key")).headers["www-authenticate"] == "Bearer"
 
 
 async def test_an_internal_error_does_not_expose_its_cause():
@@ -79,29 +70,9 @@ async def test_timings_that_an_endpoint_leaves_become_a_server_timing_header():
     assert response.headers["server-timing"] == "embed;dur=3.14, sql_time;dur=4.50"
 
 
-async def test_a_field_in_the_url_is_named_too():
-    assert_problem(await _get("/rag/documents/a?limit=xyzzy-canary-51"), 422, "invalid_request", "limit")
-
-
 async def test_a_nul_in_the_url_is_rejected():
     assert_problem(await _get("/rag/documents/a?limit=%00"), 422, "invalid_text", "limit")
     assert_problem(await _get("/rag/documents/a%00"), 404, "not_found")
-
-
-async def test_a_discriminator_that_fits_no_kind_lists_the_kinds():
-    problem = assert_problem(
-        await example_app.post("/rag/sources", f'{{"kind": "{CANARY}"}}'), 422, "invalid_request", "kind"
-    )
-    assert problem["errors"][0]["message"] == "Must be one of: 'file', 'web'."
-
-
-async def test_a_missing_discriminator_is_named():
-    assert_problem(await example_app.post("/rag/sources", "{}"), 422, "invalid_request", "kind")
-
-
-async def test_a_field_inside_a_tagged_kind_is_named_without_the_tag():
-    problem = assert_problem(await example_app.post("/rag/sources", '{"kind": "web"}'), 422, "invalid_request", "url")
-    assert problem["errors"][0]["code"] == "missing"
 
 
 async def test_errors_of_a_union_are_those_of_the_matching_branch():
@@ -134,16 +105,3 @@ async def test_a_million_unknown_fields_are_one_error():
     body = {"query": "a"} | {f"f{i}": 1 for i in range(100_000)}
     problem = assert_problem(await example_app.search_raw(json.dumps(body)), 422, "too_many_fields", "body")
     assert len(problem["errors"]) == 1
-
-
-async def test_openapi_is_valid_and_declares_failures_as_problems():
-    document = (await _get("/openapi.json")).json()
-    validate(document)
-    for path, refused in (("search", "422"), ("sources", "422")):
-        answers = document["paths"][f"/rag/{path}"]["post"]["responses"]
-        assert answers[refused] == {"$ref": "#/components/responses/Problem422"}
-    for name, status in (("Problem", "503"), ("Problem422", "422")):
-        ((media, content),) = document["components"]["responses"][name]["content"].items()
-        assert (media, content["schema"]) == ("application/problem+json", {"$ref": "#/components/schemas/Problem"})
-        assert content["examples"][status]["value"]["status"] == int(status)
-    assert not {"HTTPValidationError", "ValidationError"} & set(document["components"]["schemas"])

@@ -14,19 +14,10 @@ from app.config import Settings
 from app.providers.local import minilm
 from app.store.connection.transactions import Database
 
+OWN_DATABASE = True
+"""A database of its own, whose only user is the local one."""
+
 KEYS = {f"{role}_api_key": f"sk-canary-{role}-0123456789" for role in ("embedder", "llm", "reranker")}
-
-
-@pytest.fixture(scope="module")
-def address(own_address: Any) -> Any:
-    """A database of its own, whose only user is the local one."""
-    return own_address
-
-
-@pytest.fixture(scope="module")
-def database(own_database: Any) -> Any:
-    """A database of its own, whose only user is the local one."""
-    return own_database
 
 
 @pytest.mark.parametrize("fault", ["unauthorized", "error", "garbage", "reset", "busy"])

@@ -57,13 +57,6 @@ async def test_a_thorough_search_returns_what_a_search_over_several_hops_returns
     assert (reached["hop"], reached["via"]["name"]) == (2, "Ilse Brandt")
 
 
-async def test_a_search_is_fast_by_default_and_has_no_fields_of_hops(reader: Caller) -> None:
-    answer = await ask(reader)
-    assert chosen(answer) == ("fast", "requested")
-    assert "hops" not in answer
-    assert all(not {"hop", "via", "combined_score"} & hit.keys() for hit in answer["results"])
-
-
 @pytest.mark.parametrize(
     ("query", "depth", "reason"),
     [
@@ -103,10 +96,3 @@ async def test_an_option_that_hops_do_not_support_is_named_or_decides(
     assert refused.json()["errors"][0]["field"] == field
     answer = await ask(reader, depth="auto", **fields)
     assert chosen(answer) == ("fast", "options")
-
-
-async def test_pages_continue_a_thorough_search(reader: Caller) -> None:
-    first = await ask(reader, depth="auto", limit=3)
-    second = await ask(reader, depth="auto", limit=3, cursor=first["next_cursor"])
-    assert second["explain"]["depth"] == "thorough"
-    assert len({*ids(first), *ids(second)}) == 6

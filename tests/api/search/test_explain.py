@@ -18,6 +18,9 @@ from app.config import Settings
 from app.pipelines.linking import mention_refresh
 from app.store.connection.transactions import Database
 
+OWN_DATABASE = True
+"""A database of its own, whose only user is the local one."""
+
 SEARCH, MULTIHOP, RERANK = "/api/rag/search", "/api/rag/search/multihop", "/api/rag/rerank"
 EXACTLY, ROUNDED = 1e-9, 6e-5
 """How near a value in `explain` is to its parts, and a rounded score to its value there."""
@@ -33,18 +36,6 @@ QUERIES = (
     "Which lanterns did Ben Okafor and Cleo Marsh mend?",
     "unrelated",
 )
-
-
-@pytest.fixture(scope="module")
-def address(own_address: Any) -> Any:
-    """A database of its own, whose only user is the local one."""
-    return own_address
-
-
-@pytest.fixture(scope="module")
-def database(own_database: Any) -> Any:
-    """A database of its own, whose only user is the local one."""
-    return own_database
 
 
 def notes() -> list[dict[str, Any]]:

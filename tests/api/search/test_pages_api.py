@@ -58,19 +58,6 @@ async def answer_of(caller: Caller, path: str, request: dict[str, Any]) -> dict[
     return answer
 
 
-@pytest.mark.parametrize("detail", ["full", "compact", "ids"])
-@pytest.mark.parametrize("path", PATHS)
-async def test_the_pages_of_every_search_are_read_by_next_cursor(reader: Caller, path: str, detail: str) -> None:
-    request = await request_of(reader, path, limit=4, detail=detail)
-    found: list[str] = []
-    answer = await answer_of(reader, path, request)
-    while answer["next_cursor"] is not None:
-        found += [hit["chunk_id"] for hit in answer["results"]]
-        answer = await answer_of(reader, path, request | {"cursor": answer["next_cursor"]})
-    found += [hit["chunk_id"] for hit in answer["results"]]
-    assert len(found) == len(set(found)) > 8
-
-
 @pytest.mark.parametrize("path", PATHS)
 async def test_a_cursor_of_another_request_is_422_and_of_other_documents_409(caller: Caller, path: str) -> None:
     reader = await filled(caller)
@@ -95,14 +82,3 @@ async def test_results_are_grouped_by_document_on_request(reader: Caller, path: 
         assert hit["more"][0]["document_id"] == hit["document_id"]
     flat = await answer_of(reader, path, request)
     assert all("more" not in hit for hit in flat["results"])
-
-
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize(("wrong", "field"), [({"size": 0}, "size"), ({"size": 11}, "size"), ({"by": "source"}, "by")])
-async def test_wrong_pages_and_groups_are_refused(caller: Caller, path: str, wrong: dict[str, Any], field: str) -> None:
-    subject = {"vector": [0.1] * 384} if path == SIMILAR else {"query": "lime"}
-    place = "group" if path == SIMILAR else "ranking.group"
-    response = await caller.client.post(path, json=subject | grouped(path, wrong))
-    assert_problem(response, 422, "invalid_request", f"{place}.{field}")
-    response = await caller.client.post(path, json=subject | {"cursor": "A" * 65})
-    assert_problem(response, 422, "invalid_request", "cursor")

@@ -22,13 +22,6 @@ def shown(hit: dict[str, Any]) -> tuple[str, list[str]]:
     return text, [text[start:end] for start, end in hit["snippet"]["matches"]]
 
 
-async def test_a_snippet_marks_words_other_forms_and_phrases(caller: Caller) -> None:
-    await caller.add("# Lime\n\nThe yard is wet. The masons were slaking lime below the third landing. It rained.")
-    text, matches = await snippet_of(caller, 'mason lime "below the third landing"')
-    assert text == "The masons were slaking lime below the third landing."
-    assert matches == ["masons", "lime", "below the third landing"]
-
-
 @pytest.mark.parametrize(
     ("language", "content", "query", "match"),
     [
@@ -76,30 +69,6 @@ async def test_a_later_hop_marks_the_name_by_which_it_was_reached(caller: Caller
 async def test_offsets_count_code_points(caller: Caller) -> None:
     await caller.add(f"{'It rained again. ' * 20}Then 🧱 lime arrived. It was late.")
     assert await snippet_of(caller, "lime") == ("Then 🧱 lime arrived.", ["lime"])
-
-
-async def test_compact_and_grouped_hits_have_snippets_and_others_have_none(caller: Caller) -> None:
-    for part in range(3):
-        await caller.add(
-            "\n\n".join(f"## Part {n}\n\n{'Lime mortar sets. ' * 60}" for n in range(2)), uri=f"note-{part}"
-        )
-    compact = await caller.search("lime", detail="compact", group_size=3, rerank="cosine", mmr=True, collapse="off")
-    hits = [one for hit in compact["results"] for one in (hit, *hit["more"])]
-    assert len(hits) > 3
-    assert {shown(hit)[0] for hit in hits} == {"Lime mortar sets."}
-    assert "snippet" not in (await caller.search("lime"))["results"][0]
-    similar = {"chunk_id": hits[0]["chunk_id"], "detail": "compact", "collapse": "off"}
-    near = (await caller.client.post("/api/rag/similar", json=similar)).json()["results"][0]
-    assert shown(near)[1] == []
-    assert near["snippet"]["text"].startswith("Lime mortar sets.")
-
-
-async def test_snippets_may_differ_between_pages(caller: Caller) -> None:
-    for number in range(4):
-        await caller.add(f"Lime {number}.", uri=f"note-{number}")
-    first = await caller.search("lime", limit=2)
-    second = await caller.search("lime", limit=2, cursor=first["next_cursor"], detail="compact")
-    assert [shown(hit)[1] for hit in second["results"]] == [["Lime"], ["Lime"]]
 
 
 async def test_a_hit_that_only_its_vector_found_is_shown_whole_as_the_answer_may_be_anywhere_in_it(

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from api_caller import Caller
-from example_app import assert_problem
 from requests_of import search_body
 
 Newcomer = Callable[..., Awaitable[Caller]]
@@ -35,34 +34,6 @@ async def ask(crew: Caller, path: str, text: str, **fields: Any) -> dict[str, An
     return answer
 
 
-async def test_a_two_pass_search_reports_its_entities_and_their_effect_on_each_hit(crew: Caller) -> None:
-    answer = await ask(crew, TWO_PASS, "what did Ana Torres do with batteries?", explain=True)
-    assert (answer["search_mode"], "hints" in answer, answer["explain"]["query_type"]) == ("two_pass", False, "entity")
-    (match,) = answer["pass1_entities"]
-    assert match.keys() == {"entity_id", "name", "type", "role", "teams", "score", "matched_by"}
-    assert (match["name"], match["type"], match["score"], match["matched_by"]) == ("Ana Torres", "person", 1.0, "name")
-    assert [hit["uri"] for hit in answer["results"][:2]] == ["batteries", "lights"]
-    first, last = answer["results"][0], answer["results"][-1]
-    assert first["parent"]["entity_id"] == match["entity_id"]
-    assert 0.5 < first["parent"]["parent_entity_score"] < 1.0
-    assert first["parent"]["link_strength"] > 0
-    weight = answer["explain"]["entities"]["pass2"]["weight"]
-    blend = (1 - weight) * first["parent"]["doc_score"] + weight * first["parent"]["parent_entity_score"]
-    assert first["score"] == pytest.approx(blend, abs=1e-3)
-    assert first["explain"]["boost"]["factor"] == pytest.approx(1.1, rel=0.01)
-    assert "entity" in first["explain"]["strategies"]
-    assert (last["parent"]["parent_entity_score"], "boost" in last["explain"]) == (0.0, False)
-    assert answer["explain"]["entities"]["pass2"]["linked_documents"] == 2
-
-
-async def test_a_plain_search_is_guided_too_and_says_so_if_explained(crew: Caller) -> None:
-    answer = await crew.search("what did Ana Torres do with batteries?", explain=True)
-    assert answer["explain"]["search_mode"] == "two_pass"
-    assert answer["results"][0]["explain"]["parent"]["parent_entity_score"] > 0.5
-    assert not {"search_mode", "pass1_entities"} & answer.keys()
-    assert all("parent" not in hit for hit in answer["results"])
-
-
 async def test_two_pass_uses_entities_below_the_threshold_of_auto(crew: Caller) -> None:
     auto = await ask(crew, SEARCH, "batteries Torrez", threshold=0.99, explain=True)
     assert (auto["explain"]["search_mode"], auto["explain"]["fallback_reason"]) == ("flat", "not_entity_centric")
@@ -74,39 +45,6 @@ async def test_two_pass_uses_entities_below_the_threshold_of_auto(crew: Caller) 
     assert (nobody["search_mode"], nobody["pass1_entities"]) == ("flat", [])
     assert nobody["hints"] == ["The query names no known entity, so all documents were searched."]
     assert nobody["results"][0]["uri"] == "lime"
-
-
-async def test_alpha_and_the_switches_are_taken_from_the_request(crew: Caller) -> None:
-    question = "what did Ana Torres do?"
-    off = await ask(crew, SEARCH, question, guidance={"mode": "off", "boost": False}, explain=True)
-    assert (off["explain"]["search_mode"], off["explain"]["fallback_reason"]) == ("flat", "hierarchy_off")
-    assert all(not {"parent", "boost"} & hit["explain"].keys() for hit in off["results"])
-    near = await ask(crew, TWO_PASS, question, alpha=0.0)
-    assert [hit["parent"]["parent_entity_score"] > 0 for hit in near["results"]] == [True, True, False, False]
-
-
-@pytest.mark.parametrize("path", [SEARCH, TWO_PASS])
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("alpha", 1.5),
-        ("alpha", "0.5"),
-        ("alpha", True),
-        ("threshold", -0.1),
-        ("max_entities", 0),
-        ("max_entities", 2.0),
-        ("mode", "maybe"),
-        ("boost", 1),
-    ],
-)
-async def test_a_bad_value_is_422_naming_the_field(crew: Caller, path: str, field: str, value: Any) -> None:
-    response = await crew.client.post(path, json={"query": "Ana", "ranking": {"guidance": {field: value}}})
-    assert response.status_code == 422, response.text
-    assert field in response.text
-
-
-async def test_a_blank_query_is_400_on_two_pass_too(crew: Caller) -> None:
-    assert_problem(await crew.client.post(TWO_PASS, json={"query": " \u200b "}), 400, "blank_query", "query")
 
 
 async def test_another_users_names_do_not_guide_a_search(crew: Caller, new_caller: Any) -> None:

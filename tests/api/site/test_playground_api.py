@@ -13,7 +13,6 @@ from example_app import assert_problem
 
 from app import shapes
 from app.api.site import playground
-from app.samples import QUESTIONS
 from app.shapes import signals
 
 HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
@@ -24,23 +23,10 @@ async def _get(path: str, **headers: str) -> example_app.httpx.Response:
         return await client.get(path, headers=headers)
 
 
-@pytest.mark.parametrize("accept", ["*/*", "application/json"])
-async def test_the_root_redirects_clients_that_ask_for_no_html_to_the_docs(accept: str) -> None:
-    response = await _get("/", Accept=accept)
-    assert (response.status_code, response.headers["location"], response.headers["vary"]) == (307, "/docs", "Accept")
-
-
 async def test_the_redirect_keeps_the_prefix_of_a_proxy() -> None:
     transport = example_app.httpx.ASGITransport(app=example_app.make(), root_path="/stepwell")
     async with example_app.httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         assert (await client.get("/stepwell/")).headers["location"] == "/stepwell/docs"
-
-
-async def test_browsers_get_the_same_page_at_the_root_and_at_its_own_path() -> None:
-    root, page = await _get("/", **HTML), await _get("/playground")
-    assert root.status_code == page.status_code == 200
-    assert root.text == page.text
-    assert root.headers["vary"] == "Accept"
 
 
 async def test_the_policy_allows_the_files_and_calls_of_this_service_only() -> None:
@@ -103,11 +89,3 @@ def test_the_page_has_words_for_every_value_of_the_api(module: str, table: str, 
     text = (playground.PAGES / module).read_text(encoding="utf-8")
     (body,) = re.findall(rf"const {table} = \{{(.+?)\}};", text, re.DOTALL)
     assert set(re.findall(r"^\s+(\w+):", body, re.MULTILINE)) == set(names)
-
-
-def test_the_queries_offered_to_newcomers_are_questions_on_the_sample_notes() -> None:
-    module = (playground.PAGES / "search" / "welcome.js").read_text(encoding="utf-8")
-    offered = re.findall(r"""^  \[(["'])(.+?)\1, \"""", module, re.MULTILINE)
-    outside = {query for _quote, query in offered} - {question.text for question in QUESTIONS}
-    assert len(offered) == 6
-    assert outside == {"What is the capital of France?"}

@@ -20,19 +20,10 @@ from app.shapes import SourceRoots
 from app.store.connection.transactions import Database
 from benchmarks.fake_embedder import FakeEmbedder
 
+OWN_DATABASE = True
+"""A database of its own: workers of other applications may read no folder."""
+
 SOURCES, DELETE = "/api/rag/sources", "/api/rag/documents/delete"
-
-
-@pytest.fixture(scope="module")
-def address(own_address: Any) -> Any:
-    """A database of its own: workers of other applications may read no folder."""
-    return own_address
-
-
-@pytest.fixture(scope="module")
-def database(own_database: Database) -> Database:
-    """A database of its own: workers of other applications may read no folder."""
-    return own_database
 
 
 @pytest.fixture(scope="module")

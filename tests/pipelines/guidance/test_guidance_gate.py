@@ -43,7 +43,7 @@ async def embedder() -> AsyncIterator[Embedder]:
 @pytest.fixture(scope="module")
 async def differences(database: Database, embedder: Embedder) -> Differences:
     """nDCG@10 by default minus nDCG@10 unguided, of each question by type."""
-    world = generate.build("test", documents=400, questions=12, incidental_names=True)
+    world = generate.build(documents=400, questions=12, incidental_names=True)
     services = Tenant(database, embedder=embedder).services()
     report = await runner.run(world, Strategy("auto", compare=True), TENANT, services=services)
     assert report.comparison is not None

@@ -17,6 +17,7 @@ from app.pipelines.maintenance import repair
 from app.pipelines.maintenance.repair import Damage
 from app.shapes import EntityDraft
 from app.store.connection import transactions
+from app.store.maintenance import repairs
 from app.store.schema import tables
 from app.text.names import tags
 
@@ -145,16 +146,17 @@ async def test_documents_that_are_stored_replaced_and_deleted_during_a_repair_st
     await tenant.add("Lime mortar sets slowly.", "replaced")
     gone = await tenant.add("Lime plaster sets fast.", "deleted")
     await repaired.connection.execute("UPDATE stepwell.postings SET items[1] = items[1] + (1 << 16)")
-    compared = repair._rewrite_postings
+    compare = repairs.wrong_postings
 
     async def interrupted(*args, **kwargs):
-        monkeypatch.setattr(repair, "_rewrite_postings", compared)
+        monkeypatch.setattr(repairs, "wrong_postings", compare)
+        found = await compare(*args, **kwargs)
         await tenant.add("Mortar of lime and sand, lime and sand.", "added")
         await tenant.add("Lime mortar is soft.", "replaced")
         await documents.delete(gone.document_id, tenant.user_id, db=tenant.db)
-        await compared(*args, **kwargs)
+        return found
 
-    monkeypatch.setattr(repair, "_rewrite_postings", interrupted)
+    monkeypatch.setattr(repairs, "wrong_postings", interrupted)
     assert (await repaired.repair()).postings
     assert await repaired.check() == Damage()
     assert harness.uris(await tenant.ask("sand"))[0] == "added"

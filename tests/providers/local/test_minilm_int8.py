@@ -17,7 +17,6 @@ import pytest_asyncio
 from app.config import Settings
 from app.errors import ProviderError
 from app.pipelines.maintenance import model_checks
-from app.pipelines.maintenance.model_checks import ModelSettings
 from app.providers.local import minilm, minilm_int8
 from app.runtime import locations, models
 
@@ -158,9 +157,7 @@ def test_the_digest_is_that_of_the_computed_weights(content):
 
 async def test_the_model_runs_with_8_bits_and_doctor_says_so(tmp_path):
     async with models.open_embedder(Settings(data_dir=tmp_path)) as embedder:
-        assert (await model_checks.embedder(embedder, ModelSettings("embedder", "", "", ""))).message == (
-            "all-MiniLM-L6-v2 (int8) returns 384 dimensions"
-        )
+        assert await model_checks.embed(embedder) == "all-MiniLM-L6-v2 (int8) returns 384 dimensions"
     assert minilm_int8.is_kept(tmp_path / "models")
 
 

@@ -12,7 +12,6 @@ import pytest
 import statements
 
 from app.store.connection import sql, transactions
-from app.store.connection.read_routes import ReadRoute
 
 STORE = Path(transactions.__file__).parents[1]
 READS = {"Reading", "SearchTransaction"}
@@ -72,7 +71,7 @@ def test_a_statement_that_is_composed_of_ctes_writes_nothing(names: tuple[str, .
 async def test_a_request_that_only_reads_cannot_open_a_transaction_that_writes(
     database: transactions.Database, user
 ) -> None:
-    view = database.for_request(ReadRoute(database.targets), only_reads=True)
+    view = database.for_request(database.reads.new(), only_reads=True)
     for transaction in (view.writing(user), view.preparing(user)):
         with pytest.raises(RuntimeError, match="only reads"):
             async with transaction:

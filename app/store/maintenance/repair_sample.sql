@@ -1,6 +1,6 @@
 -- Checks the postings, vectors and mentions of a sample of a user's chunks.
 -- Columns: postings (pairs of chunk and lexeme whose posting is missing or differs), vectors (chunks without a vector),
---   mentions (mentions whose entity or document does not exist).
+--   dangling (mentions whose entity or document does not exist).
 -- :user_id text  owner of the rows
 -- :chunk_nos bigint[]  numbers of the sampled chunks
 WITH sampled AS MATERIALIZED (
@@ -25,4 +25,4 @@ SELECT (SELECT count(*) FROM expected AS e
         JOIN stepwell.mentions AS m ON m.user_id = :user_id AND m.chunk_no = s.chunk_no
         WHERE m.document_id <> s.document_id
            OR NOT EXISTS (SELECT FROM stepwell.entities AS e WHERE e.user_id = :user_id AND e.entity_id = m.entity_id))
-           AS mentions
+           AS dangling
