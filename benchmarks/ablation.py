@@ -18,7 +18,9 @@ from app.pipelines.multihop import hop_terms
 from app.pipelines.multihop.hop_state import HopChunk
 from app.pipelines.running.services import Services
 from app.ranking import signal_sum
-from app.shapes import Extractor, LinkedChunk, signals
+from app.shapes import signals
+from app.shapes.kinds import Extractor
+from app.shapes.links import LinkedChunk
 from app.store.multihop import links
 
 COVERAGE = "covers"

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from app.errors import ProviderError
 from app.providers import base
-from app.shapes import Vector
+from app.shapes.kinds import Vector
 
 _WORD = re.compile(r"\w+")
 

@@ -25,7 +25,7 @@ from app.config import usable_cores
 from app.pipelines.documents import documents, ingest
 from app.pipelines.running.services import Services
 from app.providers.base import Embedder
-from app.shapes import Upload
+from app.shapes.writing import Upload
 from app.store.connection import transactions
 from app.store.embedded import postgres
 from app.store.maintenance import migration

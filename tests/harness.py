@@ -24,7 +24,9 @@ from app.pipelines.running.budget import Budget
 from app.pipelines.running.services import ChunkingOptions, Services
 from app.pipelines.search import search
 from app.providers.base import Embedder, EmbeddingModel
-from app.shapes import Answer, IngestResult, Upload, Vector
+from app.shapes.kinds import Vector
+from app.shapes.reading import Answer
+from app.shapes.writing import IngestResult, Upload
 from app.store.connection import transactions
 from app.store.connection.transactions import Database, Reading, Writing
 from app.store.embedded import postgres

@@ -18,7 +18,9 @@ from app.pipelines.jobs import followed_jobs
 from app.pipelines.running import workers
 from app.pipelines.sources import source_sync, sources
 from app.pipelines.sources.sources import AddedSource, SourceRequest
-from app.shapes import JobState, SourceRoots, Vector
+from app.shapes.jobs import JobState
+from app.shapes.kinds import Vector
+from app.shapes.sources import SourceRoots
 from benchmarks.fake_embedder import FakeEmbedder
 
 KINDS = ("md", "txt", "html", "csv", "jsonl", "rst", "md", "pdf", "py", "docx")

@@ -41,7 +41,7 @@ from stepwell_client.uploading import File
 
 from app.config import Settings
 from app.pipelines.requests.filter_models import SearchFilters
-from app.shapes import SourceRoots
+from app.shapes.sources import SourceRoots
 from app.store.connection.transactions import Database
 
 SOURCES = Path(__file__).parents[1] / "client" / "src" / "stepwell_client"

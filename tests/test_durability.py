@@ -21,7 +21,7 @@ import server_folders
 from harness import Tenant, uris
 
 from app.pipelines.documents import batches, ingest
-from app.shapes import Upload
+from app.shapes.writing import Upload
 from app.store.connection import transactions
 from app.store.connection.transactions import Database
 from app.store.embedded import postgres

@@ -9,7 +9,7 @@ from app.errors import BadRequest
 
 if TYPE_CHECKING:  # a command without the option does not import the models of the API
     from app.pipelines.requests.filter_models import SearchFilters
-    from app.shapes import Filters
+    from app.shapes.filters import Filters
 
 
 def read(given: str) -> Filters:

@@ -28,7 +28,7 @@ from app.pipelines.jobs import kinds
 from app.pipelines.running import workers
 from app.pipelines.running.services import Services
 from app.runtime import models
-from app.shapes import ANY_HOST
+from app.shapes.hosts import ANY_HOST
 
 ADDRESS = "http://127.0.0.1"
 CONNECTIONS = 4

@@ -19,13 +19,9 @@ from app.pipelines.maintenance import calibrations
 from app.pipelines.running.services import Services
 from app.ranking import logit_scales, relevance
 from app.ranking.logit_scales import Judged, Prior
-from app.shapes import (
-    Answer,
-    LogitScale,
-    RelevanceCalibration,
-    StoredCalibration,
-    uris,
-)
+from app.shapes import uris
+from app.shapes.calibrations import LogitScale, RelevanceCalibration, StoredCalibration
+from app.shapes.reading import Answer
 
 STRATEGIES = (Strategy("auto"), Strategy("multihop"))
 FOLDS = 5

@@ -11,7 +11,8 @@ from app.evaluation.beir import JudgedQuestion
 from app.pipelines.documents import documents
 from app.pipelines.running.services import Services
 from app.pipelines.search import feedback
-from app.shapes import GivenFeedback, Upload
+from app.shapes.feedback import GivenFeedback
+from app.shapes.writing import Upload
 
 PAGE = 200
 

@@ -21,19 +21,11 @@ from app.pipelines.multihop import multihop
 from app.pipelines.requests.search_request import GuidanceOptions, HopOptions, Ranking, SearchRequest
 from app.pipelines.running.services import Services
 from app.pipelines.search import search
-from app.shapes import (
-    Answer,
-    EntityDraft,
-    Extractor,
-    Filters,
-    Fusion,
-    GuidanceMode,
-    HopMerge,
-    Json,
-    Mode,
-    Rerank,
-    limits,
-)
+from app.shapes import limits
+from app.shapes.entities import EntityDraft
+from app.shapes.filters import Filters
+from app.shapes.kinds import Extractor, Fusion, GuidanceMode, HopMerge, Json, Mode, Rerank
+from app.shapes.reading import Answer
 
 ASSESSED_HITS = 10
 """Hits of each question whose relevance is compared with the judgements."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from app.errors import UnreadableFile
 from app.parsing.files import InputFile
 from app.parsing.records import RecordReader
-from app.shapes import ExtractedDocument
+from app.shapes.writing import ExtractedDocument
 
 DELIMITERS = ",;\t|"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from app.shapes import Picture, RecognisedLine
+from app.shapes.recognition import Picture, RecognisedLine
 
 LARGEST_MEMBER = 64_000_000
 """Bytes of the largest file of an archive that is read."""

@@ -12,7 +12,8 @@ from datetime import datetime
 from typing import Any
 
 from app.parsing.files import ArchiveMember
-from app.shapes import ExtractedDocument, Picture, RecognisedLine
+from app.shapes.recognition import Picture, RecognisedLine
+from app.shapes.writing import ExtractedDocument
 
 PICTURE_CPU_S = 2
 """Seconds that reading a file may take in addition for each picture of it that is recognised."""

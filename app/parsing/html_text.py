@@ -11,7 +11,7 @@ from bs4.dammit import UnicodeDammit
 from app.errors import UnreadableFile
 from app.parsing import archives
 from app.parsing.files import InputFile
-from app.shapes import ExtractedDocument
+from app.shapes.writing import ExtractedDocument
 
 MAIN_SHARE = 0.25
 """Share of a page's text from which an element, or what was recognised as the main text, is taken for all of it."""

@@ -9,7 +9,7 @@ from typing import Any
 from app.errors import UnreadableFile
 from app.parsing.files import InputFile
 from app.parsing.records import RecordReader
-from app.shapes import ExtractedDocument
+from app.shapes.writing import ExtractedDocument
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:

@@ -16,7 +16,7 @@ from typing import Any
 from app.errors import UnreadableFile
 from app.parsing import html_text
 from app.parsing.files import InputFile
-from app.shapes import ExtractedDocument
+from app.shapes.writing import ExtractedDocument
 
 _PEOPLE = ("from", "to", "cc")
 _MARK = re.compile(r'[()<>\[\]:;@\\,."]')

@@ -12,7 +12,7 @@ from lxml import etree
 from app.errors import UnreadableFile
 from app.parsing import archives, markup
 from app.parsing.files import InputFile
-from app.shapes import ExtractedDocument
+from app.shapes.writing import ExtractedDocument
 
 _CONTENT, _META, _MANIFEST = "content.xml", "meta.xml", "META-INF/manifest.xml"
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"

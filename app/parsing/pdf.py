@@ -21,7 +21,7 @@ from app.parsing.files import InputFile
 from app.parsing.headings import OutlineEntry
 from app.parsing.page_layout import PageLine, TextRun
 from app.parsing.pdf_pictures import PagePictures
-from app.shapes import ExtractedDocument
+from app.shapes.writing import ExtractedDocument
 
 END_WINDOW = 2_048
 WIDE_GAP = 2.0

@@ -18,7 +18,9 @@ from PIL.Image import Transpose
 from app.errors import UnreadableFile
 from app.parsing import formats, markup, page_layout, recognised_lines
 from app.parsing.files import InputFile, Recognise
-from app.shapes import ExtractedDocument, Picture, RecognisedLine, recognition
+from app.shapes import recognition
+from app.shapes.recognition import Picture, RecognisedLine
+from app.shapes.writing import ExtractedDocument
 
 DECODED = ("PNG", "JPEG", "TIFF", "GIF", "BMP")
 """Formats that are decoded; the library has others."""

@@ -20,7 +20,9 @@ from app.errors import UnreadableFile, UnreadableReason
 from app.parsing import files, frames
 from app.parsing.files import ArchiveMember
 from app.parsing.formats import FileFormat
-from app.shapes import ExtractedDocument, Picture, RecognisedLine, recognition
+from app.shapes import recognition
+from app.shapes.recognition import Picture, RecognisedLine
+from app.shapes.writing import ExtractedDocument
 
 FILES_PER_PROCESS = 200
 """Files after which a process is replaced, because libraries may leak memory."""

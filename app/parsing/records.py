@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from app.errors import UnreadableFile
-from app.shapes import ExtractedDocument
+from app.shapes.writing import ExtractedDocument
 
 TEXT_FIELDS = ("text", "content", "body")
 TITLE_FIELDS = ("title", "name")

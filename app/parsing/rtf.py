@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from app.errors import UnreadableFile
 from app.parsing import markup
 from app.parsing.files import InputFile
-from app.shapes import ExtractedDocument
+from app.shapes.writing import ExtractedDocument
 
 MAX_DEPTH = 1_000
 """Groups within groups."""

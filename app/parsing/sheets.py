@@ -14,7 +14,7 @@ from app.errors import UnreadableFile
 from app.parsing import csv_rows
 from app.parsing.files import InputFile
 from app.parsing.records import RecordReader
-from app.shapes import ExtractedDocument
+from app.shapes.writing import ExtractedDocument
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:

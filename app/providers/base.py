@@ -12,7 +12,8 @@ import numpy as np
 
 from app import errors
 from app.providers.calls import RemoteCalls
-from app.shapes import AllowedHosts, Vector
+from app.shapes.hosts import AllowedHosts
+from app.shapes.kinds import Vector
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from cachetools import LRUCache
 from app.concurrency.single_flight import SingleFlight
 from app.providers import base
 from app.providers.calls import RemoteCalls
-from app.shapes import Vector
+from app.shapes.kinds import Vector
 
 _Key = tuple[str, str]
 SIZE = 2_000

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from app.shapes import NameCase, NameForm, NameUse
+from app.shapes.entities import NameCase, NameForm, NameUse
 
 FORM: Mapping[NameForm, float] = MappingProxyType({"full": 2.5, "word": 1.0, "part": -1.0, "role": 1.5, "topic": 1.5})
 """By the form in which the query refers to the entity; `topic`: by its facts or description."""

@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from uuid import UUID
 
-from app.shapes import Boost, EntityMatch, FusionUsed, Hit, HitGuidance, Link
+from app.shapes.kinds import FusionUsed
+from app.shapes.matches import Boost, EntityMatch, HitGuidance, Link
+from app.shapes.reading import Hit
 
 LIFT_PER_MENTION, MAX_LIFT = 0.1, 0.5
 WEAKEST_LINK, FULL_STRENGTH = 0.5, 4.0

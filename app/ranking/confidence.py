@@ -6,7 +6,8 @@ ranks there. The confidence of an answer is that of its first hit.
 
 from __future__ import annotations
 
-from app.shapes import Candidate, Confidence, QueryType
+from app.shapes.kinds import Confidence, QueryType
+from app.shapes.reading import Candidate
 
 ORDER: tuple[Confidence, ...] = ("low", "medium", "medium_high", "high", "very_high")
 MAX_TOP_RANK = 10

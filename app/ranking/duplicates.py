@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from app.shapes import Candidate, Hit
+from app.shapes.reading import Candidate, Hit
 
 SHINGLE = 3
 LEAST = 0.8

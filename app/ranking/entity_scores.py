@@ -10,7 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from app.shapes import EntityMatch, MatchedBy, Origin
+from app.shapes.entities import Origin
+from app.shapes.kinds import MatchedBy
+from app.shapes.matches import EntityMatch
 
 MIN_FUZZY, MAX_FUZZY = 0.6, 0.95
 MIN_SIMILARITY = 0.75

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.shapes import Fusion, FusionUsed, Mode, QueryType, Weights, rrf
+from app.shapes import rrf
+from app.shapes.kinds import Fusion, FusionUsed, Mode, QueryType
+from app.shapes.reading import Weights
 
 EVEN = Weights(1.0, 1.0)
 ONE_LEG = {"semantic": Weights(1.0, 0.0), "lexical": Weights(0.0, 1.0)}

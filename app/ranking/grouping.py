@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from uuid import UUID
 
-from app.shapes import Hit
+from app.shapes.reading import Hit
 
 
 def by_document(hits: Iterable[Hit], *, size: int) -> list[Hit]:

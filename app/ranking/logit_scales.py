@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from app.shapes import LogitScale
+from app.shapes.calibrations import LogitScale
 
 LEAST_SLOPE = 0.05
 """The order of probabilities is kept."""

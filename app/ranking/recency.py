@@ -10,7 +10,7 @@ neither preferred nor put at a disadvantage. `p` is the exponent of the fusion, 
 from __future__ import annotations
 
 from app.ranking import blending
-from app.shapes import FusionUsed
+from app.shapes.kinds import FusionUsed
 
 
 def decay(age_days: float, *, half_life_days: float) -> float:

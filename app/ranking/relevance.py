@@ -18,7 +18,10 @@ from types import MappingProxyType
 
 from app.ranking import blending, logit_scales
 from app.ranking.logit_scales import Prior
-from app.shapes import Confidence, FusionUsed, RelevanceCalibration, Term, bm25
+from app.shapes import bm25
+from app.shapes.calibrations import RelevanceCalibration
+from app.shapes.kinds import Confidence, FusionUsed
+from app.shapes.reading import Term
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,9 @@ from app.providers.web.fetching import WebFetcher
 from app.recognition import process
 from app.recognition.process import Recogniser, RecognitionLimits
 from app.runtime import locations, models
-from app.shapes import AllowedHosts, FeedbackOptions, SourceRoots
+from app.shapes.feedback import FeedbackOptions
+from app.shapes.hosts import AllowedHosts
+from app.shapes.sources import SourceRoots
 from app.store.connection import transactions
 from app.store.connection.standby import Standby
 from app.store.connection.transactions import Database, ServerHooks, TimeLimits

@@ -14,7 +14,10 @@ from app.pipelines.entities import entities, entity_search
 from app.pipelines.entities.entity_search import EntityQuery
 from app.pipelines.requests import cursors, fields, metadata_filters
 from app.pipelines.search import hints
-from app.shapes import DocumentFilter, EntityFilter, Filters, Upload, limits
+from app.shapes import limits
+from app.shapes.entities import EntityFilter
+from app.shapes.filters import DocumentFilter, Filters
+from app.shapes.writing import Upload
 from app.tools.arguments import ToolArguments, clamped
 from app.tools.context import ToolContext
 from app.tools.results import (

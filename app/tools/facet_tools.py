@@ -10,8 +10,8 @@ from pydantic import Field
 
 from app.pipelines.documents import facets
 from app.pipelines.requests import metadata_filters
-from app.shapes import Facet, FacetQuery, Filters
-from app.shapes.facets import MAX_VALUES_OF_KEY
+from app.shapes.facets import MAX_VALUES_OF_KEY, Facet, FacetQuery
+from app.shapes.filters import Filters
 from app.tools.arguments import ToolArguments, clamped
 from app.tools.context import ToolContext
 from app.tools.results import NOTICE, ToolResult

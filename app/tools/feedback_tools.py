@@ -8,7 +8,7 @@ from pydantic import Field
 
 from app.pipelines.requests import fields
 from app.pipelines.search import feedback
-from app.shapes import Feedback
+from app.shapes.feedback import Feedback
 from app.tools.arguments import ToolArguments
 from app.tools.context import ToolContext
 from app.tools.results import ToolResult

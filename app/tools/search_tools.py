@@ -18,7 +18,10 @@ from app.pipelines.requests.search_request import HopOptions, SearchRequest
 from app.pipelines.requests.similar_request import SimilarRequest
 from app.pipelines.search import search, similar
 from app.pipelines.sources import sources
-from app.shapes import Answer, Depth, Filters, Mode, limits
+from app.shapes import limits
+from app.shapes.filters import Filters
+from app.shapes.kinds import Depth, Mode
+from app.shapes.reading import Answer
 from app.tools.arguments import ToolArguments, clamped
 from app.tools.context import ToolContext
 from app.tools.results import PassageList

@@ -12,7 +12,8 @@ from pydantic import Field
 from app.pipelines.jobs import followed_jobs
 from app.pipelines.sources import sources
 from app.pipelines.sources.sources import EVERYTHING, SourceRequest
-from app.shapes import Source, limits
+from app.shapes import limits
+from app.shapes.sources import Source
 from app.tools.arguments import ToolArguments, clamped
 from app.tools.context import ToolContext
 from app.tools.results import NOTICE, ToolResult

@@ -15,7 +15,7 @@ from app import runtime
 from app.cli import options
 from app.evaluation import beir
 from app.pipelines.running.services import Services
-from app.shapes import Upload
+from app.shapes.writing import Upload
 from app.store.connection import transactions
 from app.store.embedded import postgres
 from app.store.maintenance import migration

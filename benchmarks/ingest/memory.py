@@ -21,7 +21,8 @@ from app.pipelines.running import workers
 from app.pipelines.running.services import Services
 from app.pipelines.sources import source_sync, sources
 from app.pipelines.sources.sources import SourceRequest
-from app.shapes import Upload, Vector
+from app.shapes.kinds import Vector
+from app.shapes.writing import Upload
 from benchmarks.fake_embedder import FakeEmbedder
 
 SAMPLE_S = 0.25

@@ -18,7 +18,7 @@ import psutil
 from app.pipelines.documents import batches, chunk_vectors, document_drafts
 from app.pipelines.running import model_switch
 from app.pipelines.running.services import Services
-from app.shapes import Upload
+from app.shapes.writing import Upload
 from benchmarks import statements
 
 WARM_UP = 64

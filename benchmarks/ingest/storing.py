@@ -23,7 +23,7 @@ import psutil
 from app import config, runtime
 from app.pipelines.documents import batches
 from app.pipelines.running.services import Services
-from app.shapes import Upload
+from app.shapes.writing import Upload
 
 
 def _uploads(rows: Sequence[dict[str, Any]]) -> list[Upload]:

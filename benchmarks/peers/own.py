@@ -13,7 +13,7 @@ from app.pipelines.documents import batches, document_drafts
 from app.pipelines.running import model_switch
 from app.pipelines.running.services import Services
 from app.providers.base import Embedder, EmbeddingModel
-from app.shapes import Vector
+from app.shapes.kinds import Vector
 from benchmarks.peers import measure, postgres
 from benchmarks.peers.exchange import Material, Order, Result
 from benchmarks.speed.vectors import unit

@@ -15,7 +15,7 @@ from app.evaluation.runner import ASSESSED_HITS, Strategy, Tenant
 from app.pipelines.running.services import Services
 from app.ranking import blending
 from app.ranking.relevance import MeanEffect
-from app.shapes import Answer, Hit
+from app.shapes.reading import Answer, Hit
 
 Kind = Literal["own", "foreign", "unanswerable"]
 """A question of the set, of another set, or one of the same kind that the set does not answer."""

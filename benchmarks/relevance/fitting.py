@@ -15,7 +15,7 @@ import numpy.typing as npt
 from app.evaluation.calibration import Prediction
 from app.ranking import logit_scales, relevance
 from app.ranking.logit_scales import Judged, Prior
-from app.shapes import LogitScale
+from app.shapes.calibrations import LogitScale
 from benchmarks.relevance.features import Kind, Question, Sample
 
 Array = npt.NDArray[np.float64]

@@ -21,7 +21,9 @@ from app.pipelines.linking import mention_refresh
 from app.pipelines.requests.search_request import SearchRequest
 from app.pipelines.running.services import Services
 from app.pipelines.search import search
-from app.shapes import Hit, Upload, limits
+from app.shapes import limits
+from app.shapes.reading import Hit
+from app.shapes.writing import Upload
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

@@ -21,7 +21,7 @@ from pgvector.asyncpg import register_vector
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app import errors
-from app.shapes import Vector
+from app.shapes.kinds import Vector
 from app.store.connection import engines, sql, vectors
 from app.store.connection.pools import Entered
 from app.store.connection.transactions import Writing

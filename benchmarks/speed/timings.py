@@ -19,7 +19,9 @@ from app.pipelines.requests.search_request import Ranking, SearchRequest
 from app.pipelines.running.services import Services
 from app.pipelines.search import search, understanding
 from app.providers.base import Embedder, EmbeddingModel
-from app.shapes import Filters, HybridRequest, HybridResult, Vector, Weights
+from app.shapes.filters import Filters
+from app.shapes.kinds import Vector
+from app.shapes.reading import HybridRequest, HybridResult, Weights
 from app.store.connection.transactions import Database
 from app.store.search import recall
 from app.text.queries import analysis

@@ -20,7 +20,7 @@ from app.cli import openapi
 from app.cli.serving import demo
 from app.config import Settings
 from app.providers.base import Embedder
-from app.shapes import AllowedHosts
+from app.shapes.hosts import AllowedHosts
 from app.store.connection import transactions
 
 COMMITTED = Path(__file__).parents[2] / "openapi" / "openapi.json"

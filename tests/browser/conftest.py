@@ -20,7 +20,7 @@ from playwright.async_api import BrowserContext, async_playwright
 from app.config import Settings
 from app.pipelines.running.services import Services
 from app.providers.base import Embedder
-from app.shapes import SourceRoots
+from app.shapes.sources import SourceRoots
 from app.store.connection import transactions
 from app.store.connection.transactions import Database
 from benchmarks.fake_embedder import FakeEmbedder

@@ -14,7 +14,7 @@ from company import generate
 from app import errors
 from app.pipelines.running.budget import Budget
 from app.pipelines.running.services import Services, VectorCache
-from app.shapes import SourceRoots
+from app.shapes.sources import SourceRoots
 from app.store.connection import transactions
 from app.store.connection.transactions import Database
 from app.store.embedded import postgres

@@ -10,7 +10,8 @@ from typing import Any
 
 from requests_of import search_body
 
-from app.shapes import Json, Upload
+from app.shapes.kinds import Json
+from app.shapes.writing import Upload
 from citus.pair import Pair
 
 API = "/api/rag"

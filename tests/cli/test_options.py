@@ -12,7 +12,7 @@ from app.cli import options
 from app.cli.search import calibrate
 from app.evaluation.calibrating import Effect, Fitted
 from app.evaluation.calibration import Calibration
-from app.shapes import RelevanceCalibration, StoredCalibration
+from app.shapes.calibrations import RelevanceCalibration, StoredCalibration
 
 
 @pytest.fixture

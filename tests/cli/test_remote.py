@@ -19,7 +19,7 @@ import pytest
 
 from app.config import Settings
 from app.pipelines.running.services import Services
-from app.shapes import SourceRoots
+from app.shapes.sources import SourceRoots
 from app.store.connection.transactions import Database
 
 ROOT = Path(__file__).parents[3]

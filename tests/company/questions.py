@@ -12,7 +12,7 @@ from random import Random
 from typing import TypeVar
 
 from app.evaluation.beir import JudgedQuestion
-from app.shapes import Filters
+from app.shapes.filters import Filters
 from company import people, vocabulary
 from company.documents import ABOUT, SPAN_DAYS, START, TOUCHED, Draft
 from company.people import Company, Person

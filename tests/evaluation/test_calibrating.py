@@ -12,7 +12,8 @@ import pytest
 from app import errors
 from app.evaluation import calibrating, feedback_sets
 from app.evaluation.calibrating import AskedQuestion
-from app.shapes import GivenFeedback, LogitScale
+from app.shapes.calibrations import LogitScale
+from app.shapes.feedback import GivenFeedback
 
 
 def questions(count: int, *, rate: float, answered: bool = True) -> list[AskedQuestion]:

@@ -9,7 +9,8 @@ import pytest
 from app.evaluation import beir, runner
 from app.evaluation.runner import Strategy
 from app.pipelines.requests.search_request import SearchRequest
-from app.shapes import Filters, limits
+from app.shapes import limits
+from app.shapes.filters import Filters
 
 
 def as_the_api(**fields: Any) -> SearchRequest:

@@ -12,7 +12,7 @@ from harness import Tenant
 from running_service import FULL
 
 from app.providers.local.minilm import MODEL
-from app.shapes import Upload
+from app.shapes.writing import Upload
 from app.store.connection import transactions
 from app.store.connection.transactions import Database
 from app.store.embedded import postgres

@@ -20,7 +20,7 @@ from app import errors, runtime
 from app.config import Settings
 from app.pipelines.documents import ingest
 from app.pipelines.search import search
-from app.shapes import Upload
+from app.shapes.writing import Upload
 from app.store.connection import transactions
 from app.store.embedded import postgres
 from app.store.maintenance import health

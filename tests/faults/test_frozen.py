@@ -27,7 +27,7 @@ from running_service import DOCUMENTS, SEARCH, locked_chunks, unavailable, until
 
 from app.config import Settings
 from app.providers.local.minilm import MODEL
-from app.shapes import SourceRoots
+from app.shapes.sources import SourceRoots
 from app.store.connection import bounded, transactions
 from app.store.connection.transactions import Database, TimeLimits
 from app.store.embedded import postgres

@@ -16,7 +16,7 @@ from harness import Tenant
 from app.pipelines.documents import documents, ingest, large_documents
 from app.pipelines.maintenance import repair
 from app.pipelines.maintenance.repair import Damage
-from app.shapes import Upload
+from app.shapes.writing import Upload
 from app.store.connection.transactions import Database
 from app.text.names import tags
 

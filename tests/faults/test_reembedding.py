@@ -32,7 +32,7 @@ from typer.testing import CliRunner
 from app import runtime
 from app.cli.root import app as cli
 from app.config import Settings
-from app.shapes import Upload
+from app.shapes.writing import Upload
 from app.store.connection import transactions, vectors
 from app.store.embedded import postgres
 from app.store.maintenance import migration

@@ -25,7 +25,7 @@ from running_service import DOCUMENTS, FULL, SEARCH, locked_chunks, until
 
 from app.pipelines.documents import documents
 from app.pipelines.running.services import ChunkingOptions
-from app.shapes import Upload
+from app.shapes.writing import Upload
 from app.store.connection import transactions
 
 AT_ONCE = 200

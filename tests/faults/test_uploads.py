@@ -24,7 +24,7 @@ from app.api.edge import admission
 from app.config import Settings
 from app.parsing.process import ParseLimits
 from app.pipelines.documents import documents
-from app.shapes import Vector
+from app.shapes.kinds import Vector
 from app.store.connection import transactions
 from benchmarks.fake_embedder import FakeEmbedder
 

@@ -16,15 +16,10 @@ from sqlalchemy.engine import make_url
 from app import errors
 from app.pipelines.maintenance import repair
 from app.pipelines.running.services import ChunkingOptions
-from app.shapes import (
-    Filters,
-    HybridRequest,
-    IndexText,
-    LexicalQuery,
-    LogitScale,
-    RelevanceCalibration,
-    Weights,
-)
+from app.shapes.calibrations import LogitScale, RelevanceCalibration
+from app.shapes.conditions import IndexText
+from app.shapes.filters import Filters
+from app.shapes.reading import HybridRequest, LexicalQuery, Weights
 from app.store.connection import transactions
 from app.store.embedded import embedded_programs
 from app.store.filters import filters

@@ -7,7 +7,7 @@ from reading import Read
 
 from app.parsing import formats, worker
 from app.parsing.files import InputFile
-from app.shapes import ExtractedDocument
+from app.shapes.writing import ExtractedDocument
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.errors import UnreadableFile
-from app.shapes import ExtractedDocument
+from app.shapes.writing import ExtractedDocument
 
 Read = Callable[..., list[ExtractedDocument]]
 

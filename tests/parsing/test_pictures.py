@@ -23,7 +23,8 @@ from app.errors import UnreadableFile
 from app.parsing import formats, pictures, recognised_lines, worker
 from app.parsing.files import InputFile
 from app.parsing.process import ParseLimits, Parser, ParseShare, Unrecognised
-from app.shapes import ExtractedDocument, Picture, RecognisedLine
+from app.shapes.recognition import Picture, RecognisedLine
+from app.shapes.writing import ExtractedDocument
 
 LIMITS = ParseLimits(cpu_s=10, wall_s=30.0)
 

@@ -12,7 +12,8 @@ from app.pipelines.entities import entities
 from app.pipelines.linking import mention_refresh
 from app.pipelines.requests.search_request import GuidanceOptions, SearchRequest
 from app.pipelines.search import search
-from app.shapes import Answer, Entity, EntityDraft
+from app.shapes.entities import Entity, EntityDraft
+from app.shapes.reading import Answer
 from app.store.guidance.entity_cache import EntityCache
 
 _MENTIONS = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness import Tenant
 
 from app.evaluation import beir, runner
-from app.shapes import Upload
+from app.shapes.writing import Upload
 from app.store.entities import name_changes
 from app.store.jobs import jobs
 

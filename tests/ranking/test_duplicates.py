@@ -10,7 +10,8 @@ from uuid import uuid4
 import pytest
 
 from app.ranking import duplicates
-from app.shapes import Candidate, Hit, limits
+from app.shapes import limits
+from app.shapes.reading import Candidate, Hit
 
 DICE = random.Random(4)
 WORDS = [f"word{number}" for number in range(2_000)]

@@ -13,7 +13,9 @@ import pytest
 from app.ranking import aboutness, blending, entity_scores
 from app.ranking.aboutness import Evidence
 from app.ranking.blending import Lift
-from app.shapes import Candidate, EntityMatch, Hit, Link, NameUse
+from app.shapes.entities import NameUse
+from app.shapes.matches import EntityMatch, Link
+from app.shapes.reading import Candidate, Hit
 
 A, B, C, D = (UUID(int=n) for n in range(1, 5))
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from app.ranking import logit_scales
 from app.ranking.logit_scales import Judged, Prior
-from app.shapes import LogitScale
+from app.shapes.calibrations import LogitScale
 
 PRIOR = Prior(intercept=1.0, slope=0.5)
 

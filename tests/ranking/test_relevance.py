@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from app.ranking import confidence, relevance
 from app.ranking.relevance import Assessed, LegCoefficients, MeanEffect, OfQuery, Scale
-from app.shapes import LogitScale, RelevanceCalibration, Term
+from app.shapes.calibrations import LogitScale, RelevanceCalibration
+from app.shapes.reading import Term
 
 MINILM = "all-MiniLM-L6-v2"
 KNOWN = relevance.MODELS[MINILM]

@@ -12,7 +12,7 @@ from rapidfuzz.distance import Levenshtein
 
 from app.recognition import process
 from app.recognition.process import Recogniser, RecognitionFailed, RecognitionLimits
-from app.shapes import Picture
+from app.shapes.recognition import Picture
 from benchmarks.attacks import pages
 
 STAND_IN = Path(__file__).with_name("stand_in.py")

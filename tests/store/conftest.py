@@ -7,7 +7,8 @@ from uuid import UUID
 import hybrid
 import pytest
 
-from app.shapes import HybridResult, Vector
+from app.shapes.kinds import Vector
+from app.shapes.reading import HybridResult
 from app.store.connection.transactions import Database
 from app.store.search import recall
 from benchmarks.fake_embedder import FakeEmbedder

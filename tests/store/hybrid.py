@@ -9,18 +9,11 @@ from datetime import datetime
 from typing import Any
 from uuid import NAMESPACE_OID, UUID, uuid4, uuid5
 
-from app.shapes import (
-    ChunkDraft,
-    DocumentDraft,
-    Filters,
-    HybridRequest,
-    HybridResult,
-    IndexText,
-    LexicalQuery,
-    Passage,
-    Vector,
-    Weights,
-)
+from app.shapes.conditions import IndexText
+from app.shapes.filters import Filters
+from app.shapes.kinds import Vector
+from app.shapes.reading import HybridRequest, HybridResult, LexicalQuery, Weights
+from app.shapes.writing import ChunkDraft, DocumentDraft, Passage
 from app.store.connection import vectors
 from app.store.connection.transactions import Database
 from app.store.documents import document_puts

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from uuid import UUID
 
-from app.shapes import Candidate, HybridResult, Vector
+from app.shapes.kinds import Vector
+from app.shapes.reading import Candidate, HybridResult
 
 WORDS = [
     "harbour", "lantern", "river", "castle", "violin", "copper", "meadow", "thunder", "pepper", "saddle", "marble",

@@ -23,7 +23,7 @@ from lxml import etree
 from app.errors import UnreadableFile
 from app.parsing import csv_rows, formats, html_text, mbox, notebook, opendocument, rtf, transcript
 from app.parsing.files import InputFile
-from app.shapes import NameUse
+from app.shapes.entities import NameUse
 from app.text.names import headings, name_uses, names, query_words, tags
 from app.text.names.gazetteer import Gazetteer
 from app.text.passages import chunking, tokens

@@ -8,7 +8,8 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.shapes import Answer, Candidate, Hit, answerability
+from app.shapes import answerability
+from app.shapes.reading import Answer, Candidate, Hit
 from app.text.passages import tokens
 from app.tools import results
 from app.tools.results import PassageList, ToolPassage

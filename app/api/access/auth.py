@@ -23,7 +23,7 @@ from app.concurrency.single_flight import SingleFlight
 from app.pipelines.maintenance import keys, local_token, tokens
 from app.pipelines.running import offload
 from app.pipelines.running.services import Services
-from app.shapes import Restriction
+from app.shapes.restrictions import Restriction
 
 LOCAL_USER = "local"
 MAX_LOOKUPS = 4

@@ -12,7 +12,9 @@ from app.pipelines.maintenance import keys
 from app.pipelines.maintenance.keys import Verified
 from app.pipelines.maintenance.tokens import SCOPES, Claims
 from app.pipelines.requests.filter_models import SearchFilters
-from app.shapes import Filters, Restriction, json_values
+from app.shapes import json_values
+from app.shapes.filters import Filters
+from app.shapes.restrictions import Restriction
 
 MAX_REMEMBERED = 1_000
 

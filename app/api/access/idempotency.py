@@ -19,7 +19,7 @@ from starlette.types import Message, Receive
 from app import errors
 from app.api.access import versions
 from app.pipelines.documents import idempotency
-from app.shapes import KeptResponse
+from app.shapes.writing import KeptResponse
 
 _logger = logging.getLogger(__name__)
 REPLAYED = "Idempotent-Replayed"

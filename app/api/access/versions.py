@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import errors
 from app.pipelines.running.services import ReadRoute, Services
-from app.shapes import Restriction
+from app.shapes.restrictions import Restriction
 
 HEADER = "X-Stepwell-Version"
 _FORM = re.compile("^[0-9]{1,18}$")

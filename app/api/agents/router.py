@@ -15,8 +15,8 @@ from app.api.bodies import bodies
 from app.api.edge import admission, disconnects
 from app.api.problems import problems
 from app.concurrency.limiter import Released
-from app.shapes import Answer
 from app.shapes.kinds import ToolFormat
+from app.shapes.reading import Answer
 from app.tools import formats, openapi, registry
 from app.tools.context import ToolContext
 from app.tools.tool import Tool

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from app.api.bodies import strict_json
 from app.pipelines.requests.filter_models import SearchFilters
-from app.shapes import Filters
+from app.shapes.filters import Filters
 
 MAX_LENGTH = 8_000
 NAME = "filters"

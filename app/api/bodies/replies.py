@@ -8,7 +8,7 @@ from fastapi import Response
 from pydantic import BaseModel
 
 from app.pipelines.running import offload
-from app.shapes import Answer
+from app.shapes.reading import Answer
 
 HIT_COST = 400
 """Cost of building and serialising a hit, in units of `offload.run`."""

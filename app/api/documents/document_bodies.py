@@ -22,7 +22,8 @@ from app.api.documents.uploads import Item
 from app.api.problems import problems
 from app.pipelines.running import offload
 from app.pipelines.running.services import Services
-from app.shapes import Upload, json_values, limits
+from app.shapes import json_values, limits
+from app.shapes.writing import Upload
 
 _NOT_WITH_URL = {
     "content": "Send content or url, not both.",

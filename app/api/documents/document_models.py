@@ -12,8 +12,9 @@ from pydantic import AliasGenerator, AliasPath, BaseModel, BeforeValidator, Conf
 from app import errors
 from app.api.contract.responses import Response, ShownUri
 from app.pipelines.requests import wire
-from app.shapes import Upload, limits
+from app.shapes import limits
 from app.shapes.kinds import LeftOutReason, StoreStatus
+from app.shapes.writing import Upload
 from app.text.structure import plain_json
 
 MAX_DOCUMENTS = 500

@@ -11,8 +11,7 @@ from app.api.bodies import bodies, filter_parameter
 from app.api.documents.facet_models import MetadataKey, MetadataKeys
 from app.api.problems import problems
 from app.pipelines.documents import facets
-from app.shapes import FacetQuery
-from app.shapes.facets import MAX_VALUES_OF_KEY
+from app.shapes.facets import MAX_VALUES_OF_KEY, FacetQuery
 
 router = APIRouter(
     prefix="/api/rag", tags=["documents"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED

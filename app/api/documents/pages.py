@@ -17,7 +17,7 @@ from app.pipelines.documents import file_reading, picture_lines, web_pages
 from app.pipelines.documents.file_reading import NamedFile
 from app.pipelines.documents.web_pages import FetchedPage
 from app.pipelines.running.services import Services
-from app.shapes import IngestResult, Upload
+from app.shapes.writing import IngestResult, Upload
 from app.text.words import cleaning
 
 

@@ -33,8 +33,10 @@ from app.pipelines.documents import document_changes, documents, ingest
 from app.pipelines.requests import cursors, wire
 from app.pipelines.running import stage_times
 from app.pipelines.running.stage_times import StageTimes
-from app.shapes import Chunk, DocumentFilter, Upload, limits
+from app.shapes import limits
+from app.shapes.filters import DocumentFilter
 from app.shapes.kinds import DocumentOrder
+from app.shapes.writing import Chunk, Upload
 
 router = APIRouter(
     prefix="/api/rag", tags=["documents"], route_class=bodies.DocumentsRoute, responses=problems.AUTHENTICATED

@@ -12,7 +12,8 @@ from app.api.contract.responses import Response
 from app.api.documents.document_models import DocumentDeletion
 from app.pipelines.requests import wire
 from app.pipelines.requests.filter_models import SearchFilters
-from app.shapes import Filters, RowCounts, SelectionDeletion
+from app.shapes.filters import Filters
+from app.shapes.writing import RowCounts, SelectionDeletion
 
 
 class DocumentSelection(wire.WireModel):

@@ -14,7 +14,7 @@ from app.api.documents.uploads import Item
 from app.pipelines.documents import batches, ingest
 from app.pipelines.running.services import Services
 from app.pipelines.running.stage_times import StageTimes
-from app.shapes import IngestResult, Upload
+from app.shapes.writing import IngestResult, Upload
 
 
 async def add_one(upload: Upload, request: Request, response: Response, user_id: str, use: Services) -> DocumentResult:

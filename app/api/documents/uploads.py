@@ -28,7 +28,7 @@ from app.pipelines.documents import file_reading, picture_lines
 from app.pipelines.documents.file_reading import FileReader, NamedFile, UnreadMember
 from app.pipelines.running import stage_times
 from app.pipelines.running.services import Services
-from app.shapes import Upload
+from app.shapes.writing import Upload
 from app.text.words import cleaning
 
 MAX_FILES = 100

@@ -13,7 +13,8 @@ from pydantic_core import PydanticCustomError
 from app.api.contract.responses import Response, ShownUri
 from app.pipelines.entities.entity_lines import Line
 from app.pipelines.requests import wire
-from app.shapes import EntityDraft, limits
+from app.shapes import limits
+from app.shapes.entities import EntityDraft
 from app.shapes.kinds import EntityOrigin, EntityStatus, MentionKind
 from app.text.names import gazetteer, names
 from app.text.words import cleaning

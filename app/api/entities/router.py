@@ -29,7 +29,8 @@ from app.pipelines.entities import entities, entity_merge
 from app.pipelines.entities import entity_lines as lines
 from app.pipelines.requests import cursors, fields, wire
 from app.pipelines.running import offload
-from app.shapes import Entity, EntityFilter, limits
+from app.shapes import limits
+from app.shapes.entities import Entity, EntityFilter
 from app.shapes.kinds import EntityOrigin
 
 router = APIRouter(

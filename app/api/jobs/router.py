@@ -19,7 +19,8 @@ from app.api.jobs.job_models import EXAMPLE_JOB, JobPage, StoredJob
 from app.api.problems import problems
 from app.pipelines.jobs import followed_jobs
 from app.pipelines.requests import cursors
-from app.shapes import JobState, limits
+from app.shapes import limits
+from app.shapes.jobs import JobState
 from app.shapes.kinds import JobStatus
 
 router = APIRouter(prefix="/api/rag", tags=["jobs"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED)

@@ -23,8 +23,10 @@ from app import __version__, errors
 from app.api.access import auth
 from app.api.bodies import bodies
 from app.api.problems import problems
-from app.shapes import Answer, IngestResult, kinds
+from app.shapes import kinds
 from app.shapes.kinds import BreakerState
+from app.shapes.reading import Answer
+from app.shapes.writing import IngestResult
 
 REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 STAGE_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)

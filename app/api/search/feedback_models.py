@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from app.pipelines.requests import wire
-from app.shapes import Feedback
+from app.shapes.feedback import Feedback
 
 
 class FeedbackRequest(wire.WireModel):

@@ -9,9 +9,11 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from app.api.contract.responses import Response, RoundedScore, ShownUri, is_none, rounded
-from app.shapes import Answer, ChunkLink, Hit, Snippet, uris
+from app.shapes import uris
 from app.shapes.kinds import Confidence
+from app.shapes.reading import Answer, ChunkLink, Hit
 from app.shapes.signals import LinkKind
+from app.shapes.snippets import Snippet
 
 PAGE = "Page of a PDF or slide on which the passage begins, from 1; null for documents without pages."
 MORE = "With `ranking.group`: further hits of the same document, best first; absent if there are none."

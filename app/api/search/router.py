@@ -25,7 +25,7 @@ from app.pipelines.running.services import Services
 from app.pipelines.search import similar
 from app.pipelines.why import why
 from app.pipelines.why.models import Placement, WhyRequest
-from app.shapes import Answer
+from app.shapes.reading import Answer
 
 router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.SearchRoute, responses=problems.AUTHENTICATED)
 

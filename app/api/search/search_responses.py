@@ -11,8 +11,8 @@ from typing_extensions import TypeAliasType
 from app.api.contract.responses import Response, RoundedScore, is_empty, is_none, rounded
 from app.api.search.hit_models import RELAXED, ScoredId, SearchHit
 from app.pipelines.search import hints
-from app.shapes import Answer
 from app.shapes.kinds import ExtractorUsed, MatchedBy, SearchMode
+from app.shapes.reading import Answer
 
 HINTS = "Why there are no results or, in a two-pass search, why entities were not used; and what to change."
 ANSWERABLE = "Probability, 0 to 1, that any hit answers the query; 0 without hits, null if hits have no relevance."

@@ -10,7 +10,8 @@ from pydantic_core import PydanticCustomError
 
 from app.api.contract.responses import Response
 from app.pipelines.requests import wire
-from app.shapes import SynonymGroup, limits
+from app.shapes import limits
+from app.shapes.synonyms import SynonymGroup
 from app.text.words import cleaning, lexical
 
 

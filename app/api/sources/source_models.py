@@ -13,8 +13,9 @@ from app.api.documents.document_models import DocumentDeletion
 from app.api.documents.selection_models import RowNumbers
 from app.pipelines.requests import wire
 from app.pipelines.sources.sources import EVERYTHING, AddedSource, SourceRequest
-from app.shapes import SelectionDeletion, left_out, limits
+from app.shapes import left_out, limits
 from app.shapes.kinds import SourceStatus
+from app.shapes.writing import SelectionDeletion
 
 
 class SourceInput(wire.WireModel):

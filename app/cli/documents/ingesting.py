@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from app.shapes import LeftOut
+from app.shapes.left_out import LeftOut
 
 CHUNK_BYTES = 600
 """Bytes of text per chunk, until documents of an ingest show it."""

@@ -18,7 +18,8 @@ from app.cli.client import Answer, Client
 from app.cli.documents.ingesting import Files, ListedFile, Summary
 from app.cli.progress import Progress
 from app.pipelines.documents.file_reading import PICTURE
-from app.shapes import LeftOutReason, uris
+from app.shapes import uris
+from app.shapes.kinds import LeftOutReason
 
 CONCURRENT = 2
 """Batches that are sent at once: as many as a service works on for one user."""

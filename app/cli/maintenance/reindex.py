@@ -21,7 +21,7 @@ from app.pipelines.maintenance import repair
 from app.pipelines.maintenance.reindex import Reindexed
 from app.pipelines.running.services import Services, VectorCache
 from app.runtime import models
-from app.shapes import Filters
+from app.shapes.filters import Filters
 
 
 def reindex(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.tree import Tree
 
 if TYPE_CHECKING:  # making the core types takes longer than showing a tree
-    from app.shapes import Json
+    from app.shapes.kinds import Json
 
 _LEGS = {"vector": "cosine", "text": "BM25"}
 

@@ -35,7 +35,7 @@ from app.pipelines.documents.pace import Pace
 from app.pipelines.running import cancellable, model_switch, stage_times
 from app.pipelines.running.services import ChunkingOptions, Services
 from app.providers.base import EmbeddingModel
-from app.shapes import DocumentDraft, IngestResult, Upload
+from app.shapes.writing import DocumentDraft, IngestResult, Upload
 from app.store.documents.document_puts import PutDocument
 from app.store.documents.documents import StoredVersion
 

@@ -20,7 +20,7 @@ from app.pipelines.running import model_switch
 from app.pipelines.running.services import Services
 from app.providers import base
 from app.providers.base import Embedder, EmbeddingModel
-from app.shapes import DocumentDraft
+from app.shapes.writing import DocumentDraft
 from app.store.connection.transactions import Writing
 from app.store.documents import documents, embedding_cache
 from app.store.documents.document_rows import VectorValue

@@ -18,7 +18,9 @@ from app.pipelines.documents.document_drafts import CleanDocument
 from app.pipelines.linking import gazetteers, mention_refresh
 from app.pipelines.running import cancellable, model_switch
 from app.pipelines.running.services import Services
-from app.shapes import Document, DocumentDraft, IngestResult, Json, StoreStatus, Upload, uris
+from app.shapes import uris
+from app.shapes.kinds import Json, StoreStatus
+from app.shapes.writing import Document, DocumentDraft, IngestResult, Upload
 from app.store.documents import documents
 from app.store.documents.documents import DocumentSource
 from app.text.structure import structure

@@ -15,7 +15,10 @@ from app import errors
 from app.parsing import formats
 from app.pipelines.running.services import ChunkingOptions
 from app.providers.base import EmbeddingModel
-from app.shapes import ChunkDraft, DocumentDraft, Json, Passage, SourcePath, Upload, limits
+from app.shapes import limits
+from app.shapes.kinds import Json
+from app.shapes.sources import SourcePath
+from app.shapes.writing import ChunkDraft, DocumentDraft, Passage, Upload
 from app.text import interruption
 from app.text.passages import chunking, tokens
 from app.text.structure import markdown, pages, plain_json, structure

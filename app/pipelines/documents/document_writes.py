@@ -14,7 +14,7 @@ from app.pipelines.documents.chunk_vectors import ChunkVectors, TargetVectors
 from app.pipelines.linking import llm_entities, mention_extraction
 from app.pipelines.linking.mention_extraction import DocumentToLink
 from app.pipelines.running.services import ChunkingOptions
-from app.shapes import DocumentDraft
+from app.shapes.writing import DocumentDraft
 from app.store.connection.transactions import Writing
 from app.store.documents import document_puts, documents
 from app.store.documents.document_puts import PutDocument

@@ -10,7 +10,9 @@ from uuid import UUID
 
 from app import errors
 from app.pipelines.documents import document_drafts
-from app.shapes import Chunk, Document, DocumentFilter, RowCounts, Stats, uris
+from app.shapes import uris
+from app.shapes.filters import DocumentFilter
+from app.shapes.writing import Chunk, Document, RowCounts, Stats
 from app.store.accounts import audit, calibrations
 from app.store.accounts.audit import Event
 from app.store.connection.transactions import Database, Writing, retry_read

@@ -10,8 +10,9 @@ from typing import Any
 from rapidfuzz import fuzz, process
 
 from app.pipelines.running.services import Services
-from app.shapes import Answer, Facet, FacetQuery, Filters, MissedFilter
-from app.shapes.filters import is_operator_object
+from app.shapes.facets import Facet, FacetQuery, MissedFilter
+from app.shapes.filters import Filters, is_operator_object
+from app.shapes.reading import Answer
 from app.store.connection import cached_reads
 from app.store.connection.transactions import Database, retry_read
 from app.store.facets import facets

@@ -21,7 +21,8 @@ from app.parsing.files import ArchiveMember
 from app.parsing.formats import FileFormat
 from app.parsing.process import ParseLimits, Parser, ParseShare, Recognise
 from app.pipelines.running import cancellable, offload
-from app.shapes import ExtractedDocument, Json, LeftOutReason, Upload
+from app.shapes.kinds import Json, LeftOutReason
+from app.shapes.writing import ExtractedDocument, Upload
 from app.text.structure import plain_json, restructured
 from app.text.words import cleaning, languages
 from app.text.words.cleaning import Decoded

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app import errors
-from app.shapes import KeptResponse
+from app.shapes.writing import KeptResponse
 from app.store.accounts import idempotency
 from app.store.connection.transactions import Database
 

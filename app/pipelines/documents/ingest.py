@@ -19,7 +19,8 @@ from app.pipelines.linking import gazetteers
 from app.pipelines.running import cancellable, model_switch, stage_times
 from app.pipelines.running.services import ChunkingOptions, Services
 from app.providers.base import EmbeddingModel
-from app.shapes import DocumentDraft, IngestResult, Upload, uris
+from app.shapes import uris
+from app.shapes.writing import DocumentDraft, IngestResult, Upload
 from app.store.documents import documents
 from app.store.documents.document_puts import PutDocument
 from app.store.documents.documents import StoredVersion

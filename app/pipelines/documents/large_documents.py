@@ -24,7 +24,7 @@ from app.pipelines.running import cancellable, model_switch, stage_times, worker
 from app.pipelines.running.services import ChunkingOptions, Services
 from app.pipelines.running.workers import ClaimLost, JobKind, Run
 from app.providers.base import EmbeddingModel
-from app.shapes import ChunkDraft, DocumentDraft, IngestResult, Passage
+from app.shapes.writing import ChunkDraft, DocumentDraft, IngestResult, Passage
 from app.store.connection.transactions import Transaction, Writing
 from app.store.documents import document_puts, documents, key_bounds, pending_versions, publishing, staging
 from app.store.documents.documents import DocumentSource, StoredVersion

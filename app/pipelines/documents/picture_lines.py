@@ -25,7 +25,7 @@ from app.pipelines.running import offload, stage_times
 from app.pipelines.running.services import Services
 from app.recognition import process
 from app.recognition.process import RecognitionFailed
-from app.shapes import Picture, RecognisedLine
+from app.shapes.recognition import Picture, RecognisedLine
 from app.store.documents import recognised_pictures
 
 log = logging.getLogger(__name__)

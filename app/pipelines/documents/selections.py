@@ -15,7 +15,8 @@ from uuid import UUID
 from app.concurrency import retries
 from app.pipelines.documents import documents
 from app.pipelines.documents.pace import Pace
-from app.shapes import Filters, RowCounts, SelectionDeletion
+from app.shapes.filters import Filters
+from app.shapes.writing import RowCounts, SelectionDeletion
 from app.store.connection.transactions import Database, Writing
 from app.store.documents import pending_versions, selections
 from app.store.documents.selections import SelectedDocument

@@ -23,7 +23,8 @@ from app.pipelines.documents.file_reading import MAX_NAME
 from app.pipelines.running import offload
 from app.pipelines.running.services import Services
 from app.providers.base import Validators, WebPage
-from app.shapes import AllowedHosts, IngestResult
+from app.shapes.hosts import AllowedHosts
+from app.shapes.writing import IngestResult
 from app.store.documents import fetched_pages
 from app.store.documents.fetched_pages import DocumentOfPage
 

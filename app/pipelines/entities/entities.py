@@ -16,7 +16,7 @@ from app.pipelines.entities import entity_records, member_names
 from app.pipelines.linking import gazetteers
 from app.pipelines.running import model_switch, offload
 from app.providers.base import Embedder
-from app.shapes import Entity, EntityDraft, EntityFilter, LinkedDocument
+from app.shapes.entities import Entity, EntityDraft, EntityFilter, LinkedDocument
 from app.store.accounts import audit
 from app.store.accounts.audit import Event
 from app.store.connection.transactions import Database, Reading, Writing, retry_read

@@ -18,7 +18,7 @@ from app import errors
 from app.pipelines.entities import entity_records
 from app.pipelines.running import model_switch, offload
 from app.providers.base import Embedder
-from app.shapes import Entity, EntityDraft
+from app.shapes.entities import Entity, EntityDraft
 from app.shapes.kinds import EntityStatus
 from app.store.connection.transactions import Database, Reading
 from app.store.entities import entities, name_changes

@@ -11,7 +11,8 @@ from app import errors
 from app.pipelines.entities import entity_records
 from app.pipelines.running import model_switch
 from app.pipelines.running.services import Services
-from app.shapes import Entity, EntityDraft, limits
+from app.shapes import limits
+from app.shapes.entities import Entity, EntityDraft
 from app.store.accounts import audit
 from app.store.accounts.audit import Event
 from app.store.connection.transactions import Reading, Writing

@@ -9,7 +9,8 @@ from app import errors
 from app.pipelines.running import offload
 from app.providers import base
 from app.providers.base import Embedder
-from app.shapes import Entity, EntityDraft, Vector
+from app.shapes.entities import Entity, EntityDraft
+from app.shapes.kinds import Vector
 from app.store.connection import vectors
 from app.store.entities.entities import EntityRecord
 from app.text.names import gazetteer, names

@@ -10,7 +10,9 @@ from app.pipelines.running import model_switch
 from app.pipelines.running.context import SearchContext
 from app.pipelines.running.services import Services
 from app.ranking import entity_scores
-from app.shapes import Degraded, EntityMatch, ParsedQuery, Vector
+from app.shapes.kinds import Degraded, Vector
+from app.shapes.matches import EntityMatch
+from app.shapes.reading import ParsedQuery
 from app.store.connection.transactions import retry_read
 from app.text.queries import analysis
 

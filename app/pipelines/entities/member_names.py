@@ -7,7 +7,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from app import errors
-from app.shapes import EntityDraft
+from app.shapes.entities import EntityDraft
 from app.store.connection.transactions import Reading
 from app.store.entities import entities
 from app.text.names import gazetteer

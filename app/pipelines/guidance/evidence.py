@@ -9,7 +9,8 @@ from uuid import UUID
 from app.pipelines.guidance.linked_documents import EntityLinks
 from app.ranking import aboutness, entity_scores
 from app.ranking.aboutness import Evidence
-from app.shapes import EntityMatch, HybridResult, Term
+from app.shapes.matches import EntityMatch
+from app.shapes.reading import HybridResult, Term
 from app.text.names import name_uses, names
 
 BEST = 5

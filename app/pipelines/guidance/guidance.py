@@ -20,16 +20,9 @@ from app.pipelines.requests.search_request import SearchRequest
 from app.ranking import blending
 from app.ranking.blending import Lift
 from app.ranking.relevance import MeanEffect
-from app.shapes import (
-    Candidate,
-    EntityMatch,
-    FusionUsed,
-    Hit,
-    HybridRequest,
-    HybridResult,
-    Link,
-    ParsedQuery,
-)
+from app.shapes.kinds import FusionUsed
+from app.shapes.matches import EntityMatch, Link
+from app.shapes.reading import Candidate, Hit, HybridRequest, HybridResult, ParsedQuery
 from app.store.connection.transactions import SearchTransaction
 from app.store.documents import chunks
 from app.store.guidance.entity_cache import EntityCache

@@ -9,7 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from app.shapes import EntityMatch, HybridRequest, HybridResult
+from app.shapes.matches import EntityMatch
+from app.shapes.reading import HybridRequest, HybridResult
 from app.store.connection.transactions import SearchTransaction
 from app.store.guidance import entity_cache, entity_lookup
 from app.store.guidance.entity_cache import EntityCache

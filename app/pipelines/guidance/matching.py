@@ -10,7 +10,10 @@ from app.pipelines.linking import gazetteers
 from app.pipelines.requests.search_request import GuidanceOptions, SearchRequest
 from app.pipelines.running import offload
 from app.ranking import entity_scores
-from app.shapes import EntityMatch, NameForm, NameUse, ParsedQuery, Vector
+from app.shapes.entities import NameForm, NameUse
+from app.shapes.kinds import Vector
+from app.shapes.matches import EntityMatch
+from app.shapes.reading import ParsedQuery
 from app.store.connection import cached_reads
 from app.store.connection.transactions import SearchTransaction
 from app.store.guidance import entity_lookup

@@ -11,7 +11,8 @@ from itertools import chain
 from uuid import UUID
 
 from app.ranking import entity_scores
-from app.shapes import EntityMatch, Vector
+from app.shapes.kinds import Vector
+from app.shapes.matches import EntityMatch
 from app.store.connection.transactions import Reading
 from app.store.guidance import entity_lookup
 from app.store.guidance.entity_lookup import Namesake

@@ -12,7 +12,8 @@ from uuid import UUID
 from app import errors
 from app.pipelines.jobs import kinds
 from app.pipelines.sources import source_sync
-from app.shapes import JobState, JobStatus
+from app.shapes.jobs import JobState
+from app.shapes.kinds import JobStatus
 from app.store.connection.transactions import Database, Reading, retry_read
 from app.store.jobs import job_states, jobs
 from app.store.sources import sources

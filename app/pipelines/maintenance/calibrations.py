@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app import errors
-from app.shapes import StoredCalibration
+from app.shapes.calibrations import StoredCalibration
 from app.store.accounts import calibrations
 from app.store.connection.transactions import Database
 

@@ -17,7 +17,8 @@ from typing import Any
 
 from app import errors
 from app.pipelines.maintenance import tokens
-from app.shapes import Filters, Restriction
+from app.shapes.filters import Filters
+from app.shapes.restrictions import Restriction
 from app.store.accounts import audit, keys
 from app.store.accounts.audit import Event
 from app.store.accounts.keys import Key, NewKey, Verified

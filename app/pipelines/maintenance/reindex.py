@@ -27,7 +27,8 @@ from app.pipelines.linking import gazetteers
 from app.pipelines.running import cancellable, model_switch
 from app.pipelines.running.services import ChunkingOptions, Services
 from app.pipelines.running.workers import JobKind, Run
-from app.shapes import DocumentDraft, Filters
+from app.shapes.filters import Filters
+from app.shapes.writing import DocumentDraft
 from app.store.connection.transactions import Database
 from app.store.documents import cuts, documents
 from app.store.documents.cuts import Cut

@@ -19,7 +19,9 @@ from app.pipelines.running import model_switch
 from app.pipelines.running.services import Services
 from app.pipelines.search import search
 from app.ranking import entity_scores
-from app.shapes import Answer, DepthReason, DepthUsed, EntityMatch, ParsedQuery
+from app.shapes.kinds import DepthReason, DepthUsed
+from app.shapes.matches import EntityMatch
+from app.shapes.reading import Answer, ParsedQuery
 from app.store.connection.transactions import retry_read
 from app.text.names import names
 from app.text.queries import analysis

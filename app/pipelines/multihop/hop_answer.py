@@ -19,7 +19,9 @@ from app.pipelines.search.candidates import Page
 from app.pipelines.search.pages import PageRequest
 from app.ranking import merge, relevance
 from app.ranking.merge import Scored
-from app.shapes import Answer, Candidate, ChunkLink, Hit, IndexText, LexicalQuery, signals
+from app.shapes import signals
+from app.shapes.conditions import IndexText
+from app.shapes.reading import Answer, Candidate, ChunkLink, Hit, LexicalQuery
 from app.store.documents import chunks
 from app.store.search import recall
 

@@ -12,7 +12,9 @@ from app.pipelines.running.context import SearchContext
 from app.pipelines.search import stale_chunks
 from app.pipelines.search.candidates import Candidates
 from app.ranking import fusion_plan
-from app.shapes import Candidate, ChunkLink, Hit, Hop, Json, signals
+from app.shapes import signals
+from app.shapes.kinds import Json
+from app.shapes.reading import Candidate, ChunkLink, Hit, Hop
 from app.store.connection.transactions import SearchTransaction
 from app.text.names import names
 

@@ -16,17 +16,9 @@ from app.pipelines.search import understanding
 from app.ranking import fusion_plan, merge, signal_sum
 from app.ranking.merge import HopHit, Scored
 from app.ranking.relevance import Scale
-from app.shapes import (
-    Candidate,
-    ChunkLink,
-    Fusion,
-    FusionUsed,
-    HybridRequest,
-    LinkedChunk,
-    LinkScope,
-    LinkSource,
-    SourceIdentifier,
-)
+from app.shapes.kinds import Fusion, FusionUsed
+from app.shapes.links import LinkedChunk, LinkScope, LinkSource, SourceIdentifier
+from app.shapes.reading import Candidate, ChunkLink, HybridRequest
 from app.store.connection.transactions import Reading
 from app.store.documents import chunks
 from app.store.multihop import links

@@ -17,7 +17,9 @@ from uuid import UUID
 from app import errors
 from app.pipelines.running.context import SearchContext
 from app.providers.base import Proposal
-from app.shapes import Candidate, ChunkName, Extractor, ExtractorUsed
+from app.shapes.kinds import Extractor, ExtractorUsed
+from app.shapes.links import ChunkName
+from app.shapes.reading import Candidate
 from app.store.connection.transactions import retry_read
 from app.store.documents import chunks
 from app.store.multihop import links

@@ -23,7 +23,9 @@ from app.pipelines.running.context import SearchContext
 from app.pipelines.running.services import Services
 from app.pipelines.search import pages, search, understanding
 from app.ranking import fusion_plan, merge
-from app.shapes import Answer, Extractor, Hop, HybridRequest, LexicalQuery, ParsedQuery, Weights, limits
+from app.shapes import limits
+from app.shapes.kinds import Extractor
+from app.shapes.reading import Answer, Hop, HybridRequest, LexicalQuery, ParsedQuery, Weights
 from app.store.connection import failures
 from app.store.connection.transactions import repeat_rerouted
 from app.text.names import names

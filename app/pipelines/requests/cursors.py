@@ -15,7 +15,9 @@ from typing import TypeVar
 from uuid import UUID
 
 from app import errors
-from app.shapes import ORDERED_CHARACTERS, Document, DocumentOrder
+from app.shapes.filters import ORDERED_CHARACTERS
+from app.shapes.kinds import DocumentOrder
+from app.shapes.writing import Document
 
 MAX_LENGTH = 1_200
 Key = TypeVar("Key")

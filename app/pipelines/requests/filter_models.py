@@ -9,7 +9,8 @@ from pydantic import AfterValidator, Field, GetCoreSchemaHandler, model_validato
 from pydantic_core import PydanticCustomError, core_schema
 
 from app.pipelines.requests import metadata_filters, wire
-from app.shapes import Filters, limits
+from app.shapes import limits
+from app.shapes.filters import Filters
 
 MAX_GROUP_DEPTH = 4
 MAX_GROUPED_VALUES = 200

@@ -9,8 +9,8 @@ from pydantic import AfterValidator, BeforeValidator
 from pydantic_core import PydanticCustomError
 
 from app.pipelines.requests import fields
-from app.shapes import BOUNDS, OPERANDS, OPERATORS, dates
-from app.shapes.filters import is_operator_object
+from app.shapes import dates
+from app.shapes.filters import BOUNDS, OPERANDS, OPERATORS, is_operator_object
 
 KNOWN = ", ".join(OPERATORS)
 IN_SEARCHES = "Values of metadata by key, or operators, as in search_documents."

@@ -9,7 +9,8 @@ from pydantic_core import PydanticCustomError
 
 from app.pipelines.requests import moved_fields, wire
 from app.pipelines.requests.filter_models import FILTERS, RequestFilters
-from app.shapes import Filters, limits
+from app.shapes import limits
+from app.shapes.filters import Filters
 from app.shapes.kinds import (
     Collapse,
     Confidence,

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from app.pipelines.requests import moved_fields, wire
 from app.pipelines.requests.filter_models import FILTERS, RequestFilters
 from app.pipelines.requests.search_request import CHUNK_IDS_EXCLUDED, COLLAPSE, CURSOR, Cursor, Group, Limit
-from app.shapes import Filters
+from app.shapes.filters import Filters
 from app.shapes.kinds import Collapse, Detail
 
 

@@ -15,7 +15,9 @@ from app import errors
 from app.concurrency.limiter import UNLIMITED, Released
 from app.pipelines.running.services import Services
 from app.providers import base
-from app.shapes import Candidate, Degraded, RelevanceCalibration, Vector
+from app.shapes.calibrations import RelevanceCalibration
+from app.shapes.kinds import Degraded, Vector
+from app.shapes.reading import Candidate
 from app.store.connection import cached_reads
 from app.store.connection.transactions import Reading, Version
 from app.store.sources import sources

@@ -19,7 +19,7 @@ from app import errors
 from app.providers import base
 from app.providers.base import Embedder, EmbeddingModel
 from app.providers.calls import RemoteCalls
-from app.shapes import Vector
+from app.shapes.kinds import Vector
 from app.store.connection import vector_tables
 from app.store.connection.transactions import Database
 from app.store.maintenance import reembedding

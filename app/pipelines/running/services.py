@@ -14,7 +14,11 @@ from app.providers import base
 from app.providers.base import Embedder, Llm, PageFetcher, Reranker
 from app.providers.calls import RemoteCalls
 from app.recognition.process import Recogniser
-from app.shapes import AllowedHosts, Facet, FeedbackOptions, Restriction, SourceRoots
+from app.shapes.facets import Facet
+from app.shapes.feedback import FeedbackOptions
+from app.shapes.hosts import AllowedHosts
+from app.shapes.restrictions import Restriction
+from app.shapes.sources import SourceRoots
 from app.store.connection.read_routes import ReadRoute
 from app.store.connection.transactions import Database
 from app.store.guidance.entity_cache import EntityCache

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
-from app.shapes import Picture
+from app.shapes.recognition import Picture
 
 T = TypeVar("T")
 Stage = Literal["parsing", "recognition", "cutting", "model", "database"]

@@ -13,7 +13,7 @@ from app.pipelines.running.context import SearchContext
 from app.pipelines.search.understanding import Understanding
 from app.ranking import relevance
 from app.ranking.fusion_plan import FusionPlan
-from app.shapes import Hit, HybridRequest, HybridResult, ParsedQuery
+from app.shapes.reading import Hit, HybridRequest, HybridResult, ParsedQuery
 from app.store.search import recall
 
 

@@ -16,7 +16,11 @@ from app.pipelines.search import dating, snippets, synonyms
 from app.pipelines.search.candidates import Candidates, Page, Ranked, Recalled
 from app.ranking import confidence, relevance
 from app.ranking.fusion_plan import FusionPlan
-from app.shapes import Answer, Candidate, EntityMatch, Filters, Hit, HybridResult, Json, rrf
+from app.shapes import rrf
+from app.shapes.filters import Filters
+from app.shapes.kinds import Json
+from app.shapes.matches import EntityMatch
+from app.shapes.reading import Answer, Candidate, Hit, HybridResult
 from app.text.queries import grammar, literal_matches
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from app.pipelines.search import understanding
-from app.shapes import Correction, HybridRequest, HybridResult, IndexText, LexicalQuery, ParsedQuery, Term
+from app.shapes.conditions import IndexText
+from app.shapes.reading import Correction, HybridRequest, HybridResult, LexicalQuery, ParsedQuery, Term
 from app.store.connection.transactions import Reading
 from app.store.search import vocabulary
 from app.store.search.vocabulary import EditedWord

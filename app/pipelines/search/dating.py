@@ -9,7 +9,8 @@ from uuid import UUID
 from app.pipelines.requests.search_request import Recency, SearchRequest
 from app.pipelines.running.context import SearchContext
 from app.ranking import recency
-from app.shapes import FusionUsed, Hit
+from app.shapes.kinds import FusionUsed
+from app.shapes.reading import Hit
 from app.store.connection.transactions import retry_read
 from app.store.documents import document_dates
 from app.text.queries import newest

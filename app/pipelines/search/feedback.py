@@ -12,7 +12,7 @@ from uuid import UUID
 
 from app import errors
 from app.pipelines.running.services import Services
-from app.shapes import Feedback, GivenFeedback
+from app.shapes.feedback import Feedback, GivenFeedback
 from app.store.search import feedback
 
 log = logging.getLogger(__name__)

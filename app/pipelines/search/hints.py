@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from app.shapes import Answer, MissedFilter
+from app.shapes.facets import MissedFilter
+from app.shapes.reading import Answer
 
 _NO_HITS = {
     "no_documents": "No documents are stored.",

@@ -20,8 +20,8 @@ from app.pipelines.search import rerank
 from app.pipelines.search.rerank import RerankPassage
 from app.ranking import merge
 from app.ranking.merge import HopHit, Scored
-from app.shapes import Candidate, Degraded, Json, Rerank, Vector
-from app.shapes.kinds import ListMerge
+from app.shapes.kinds import Degraded, Json, ListMerge, Rerank, Vector
+from app.shapes.reading import Candidate
 from app.store.connection.transactions import Database, retry_read
 from app.store.documents import chunks
 

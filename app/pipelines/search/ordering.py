@@ -8,7 +8,7 @@ from app.pipelines.requests.search_request import SearchRequest
 from app.pipelines.running.context import SearchContext
 from app.pipelines.search import dating, rerank, stale_chunks
 from app.pipelines.search.candidates import Recalled
-from app.shapes import Hit
+from app.shapes.reading import Hit
 from app.store.connection.transactions import retry_read
 
 

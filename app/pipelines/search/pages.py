@@ -32,7 +32,8 @@ from app.pipelines.search import stale_chunks
 from app.pipelines.search.candidates import Page, Ranked
 from app.pipelines.search.completion import Completion
 from app.ranking import duplicates, grouping
-from app.shapes import Hit, HybridRequest, HybridResult, limits
+from app.shapes import limits
+from app.shapes.reading import Hit, HybridRequest, HybridResult
 from app.store.connection.transactions import retry_read
 from app.store.search import recall
 

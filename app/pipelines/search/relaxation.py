@@ -13,7 +13,8 @@ from typing import Literal, NamedTuple, get_args
 from app.pipelines.running import offload
 from app.pipelines.running.context import SearchContext
 from app.pipelines.search.understanding import Understanding
-from app.shapes import HybridRequest, HybridResult, IndexText, LexicalQuery, Negation, Weights
+from app.shapes.conditions import IndexText, Negation
+from app.shapes.reading import HybridRequest, HybridResult, LexicalQuery, Weights
 from app.store.connection.transactions import Reading, retry_read
 from app.store.search import recall, vocabulary
 from app.text.queries import spelling

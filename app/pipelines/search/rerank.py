@@ -19,7 +19,8 @@ from app.pipelines.requests.search_request import SearchRequest
 from app.pipelines.running import offload
 from app.pipelines.running.context import SearchContext
 from app.ranking import mmr, rescoring
-from app.shapes import Candidate, Degraded, Hit, Json, Rerank, Vector
+from app.shapes.kinds import Degraded, Json, Rerank, Vector
+from app.shapes.reading import Candidate, Hit
 from app.store.connection.transactions import retry_read
 from app.store.search import similarity_matrix
 from app.store.search.similarity_matrix import Near

@@ -17,7 +17,7 @@ from app.pipelines.search import completion, corrections, ordering, pages, relax
 from app.pipelines.search.candidates import Candidates, Ranked, Recalled
 from app.pipelines.search.understanding import Understanding
 from app.ranking import relevance
-from app.shapes import Answer, HybridResult
+from app.shapes.reading import Answer, HybridResult
 from app.store.connection.transactions import retry_read
 from app.store.search import recall
 

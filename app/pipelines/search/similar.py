@@ -15,7 +15,9 @@ from app.pipelines.search.pages import HybridRun
 from app.providers import base
 from app.ranking import confidence
 from app.ranking.fusion_plan import BY_VECTOR
-from app.shapes import Answer, Hit, HybridRequest, HybridResult, ParsedQuery, Vector, limits
+from app.shapes import limits
+from app.shapes.kinds import Vector
+from app.shapes.reading import Answer, Hit, HybridRequest, HybridResult, ParsedQuery
 from app.store.connection.transactions import Reading, retry_read
 from app.store.search import recall
 

@@ -9,7 +9,9 @@ from uuid import UUID
 from app.pipelines.running import offload
 from app.pipelines.running.context import SearchContext
 from app.pipelines.search.candidates import Recalled
-from app.shapes import Hit, ParsedQuery, Snippet, conditions
+from app.shapes import conditions
+from app.shapes.reading import Hit, ParsedQuery
+from app.shapes.snippets import Snippet
 from app.store.connection.transactions import retry_read
 from app.store.documents import chunks
 from app.store.documents.chunks import TextKind

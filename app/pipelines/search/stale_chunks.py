@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from app.pipelines.running.context import SearchContext
-from app.shapes import Candidate
+from app.shapes.reading import Candidate
 from app.store.connection.transactions import SearchTransaction
 from app.store.documents import chunks
 

@@ -14,7 +14,8 @@ from cachetools import Cache
 
 from app import errors
 from app.pipelines.search import understanding
-from app.shapes import HybridRequest, Synonym, SynonymGroup, SynonymPhrase
+from app.shapes.reading import HybridRequest
+from app.shapes.synonyms import Synonym, SynonymGroup, SynonymPhrase
 from app.store.connection import cached_reads
 from app.store.connection.transactions import Database, Reading
 from app.store.search import synonyms as stored

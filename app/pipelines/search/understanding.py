@@ -10,7 +10,10 @@ from app.pipelines.search import dating, rerank
 from app.providers import base
 from app.ranking import fusion_plan
 from app.ranking.fusion_plan import FusionPlan
-from app.shapes import HybridRequest, IndexText, LexicalQuery, ParsedQuery, TextCondition, Vector, Weights, conditions
+from app.shapes import conditions
+from app.shapes.conditions import IndexText, TextCondition
+from app.shapes.kinds import Vector
+from app.shapes.reading import HybridRequest, LexicalQuery, ParsedQuery, Weights
 from app.store.search import vocabulary
 from app.text.queries import analysis
 from app.text.words import lexical

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from app.shapes import LeftOutReason
+from app.shapes.kinds import LeftOutReason
 
 VENDORED = frozenset({"node_modules", "bower_components", "jspm_packages", "site-packages", "dist-packages"})
 """Folders of packages that a package manager has installed."""

@@ -17,7 +17,8 @@ from pathspec import GitIgnoreSpec
 
 from app.pipelines.documents import file_reading
 from app.pipelines.sources import folder_names, source_roots
-from app.shapes import LeftOut, LeftOutReason
+from app.shapes.kinds import LeftOutReason
+from app.shapes.left_out import LeftOut
 
 Failed = Callable[[Path, OSError], None]
 

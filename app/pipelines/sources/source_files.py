@@ -16,7 +16,8 @@ from app.pipelines.documents.file_reading import FileReader, NamedFile
 from app.pipelines.running import stage_times
 from app.pipelines.running.services import Services
 from app.pipelines.sources import source_roots, source_scan
-from app.shapes import IngestResult, KnownFile, Source, SourcePath, Upload
+from app.shapes.sources import KnownFile, Source, SourcePath
+from app.shapes.writing import IngestResult, Upload
 
 
 @dataclass(slots=True)

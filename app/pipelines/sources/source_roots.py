@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from app import errors
-from app.shapes import SourceRoots
+from app.shapes.sources import SourceRoots
 
 LARGEST_FILE = 50_000_000
 """Bytes of the largest file that is read."""

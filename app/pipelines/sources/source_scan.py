@@ -24,7 +24,10 @@ from pathspec import PathSpec
 from app import errors
 from app.pipelines.documents import file_reading
 from app.pipelines.sources import folders, source_roots
-from app.shapes import FileFailure, KnownFile, LeftOut, LeftOutReason, SourceDraft, limits
+from app.shapes import limits
+from app.shapes.kinds import LeftOutReason
+from app.shapes.left_out import LeftOut
+from app.shapes.sources import FileFailure, KnownFile, SourceDraft
 from app.text import interruption
 
 NOTHING_KNOWN: Mapping[str, KnownFile] = MappingProxyType({})

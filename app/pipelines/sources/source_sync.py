@@ -27,7 +27,7 @@ from app.pipelines.running.workers import JobKind, Run
 from app.pipelines.sources import source_files, source_roots, source_scan
 from app.pipelines.sources.source_files import FileVersion
 from app.pipelines.sources.source_scan import Plan
-from app.shapes import KnownFile, Source
+from app.shapes.sources import KnownFile, Source
 from app.store.connection.transactions import Reading, Writing
 from app.store.documents import documents, pending_versions
 from app.store.documents.selections import SelectedDocument

@@ -14,8 +14,11 @@ from app import errors
 from app.pipelines.documents import selections
 from app.pipelines.running.services import Services
 from app.pipelines.sources import folders, source_roots, source_scan, source_sync
-from app.shapes import Filters, SelectionDeletion, Source, SourceDraft, uris
+from app.shapes import uris
+from app.shapes.filters import Filters
 from app.shapes.kinds import SourceStatus
+from app.shapes.sources import Source, SourceDraft
+from app.shapes.writing import SelectionDeletion
 from app.store.connection.transactions import Database, Writing, retry_read
 from app.store.documents import pending_versions
 from app.store.jobs import jobs

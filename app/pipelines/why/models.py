@@ -9,7 +9,8 @@ from pydantic import AfterValidator, BaseModel, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from app.pipelines.requests.search_request import SearchRequest
-from app.shapes import KeptOutBy, OrderingStep, SearchLeg, limits, uris
+from app.shapes import limits, uris
+from app.shapes.kinds import KeptOutBy, OrderingStep, SearchLeg
 
 
 class WhyRequest(SearchRequest):

@@ -13,7 +13,9 @@ from app.pipelines.running.context import SearchContext
 from app.pipelines.search import pages, search
 from app.pipelines.search.candidates import Ranked
 from app.pipelines.why.models import LegPlace, StepPlace
-from app.shapes import Candidate, Hit, HybridRequest, OrderingStep, SearchLeg, limits
+from app.shapes import limits
+from app.shapes.kinds import OrderingStep, SearchLeg
+from app.shapes.reading import Candidate, Hit, HybridRequest
 from app.store.connection.transactions import retry_read
 from app.store.search import recall
 

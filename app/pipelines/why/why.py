@@ -25,8 +25,11 @@ from app.pipelines.why import placed_search
 from app.pipelines.why.models import Placement, WhyRequest
 from app.pipelines.why.placed_search import PlacedPassage, SearchRun
 from app.ranking import confidence
-from app.shapes import Answer, Candidate, Filters, KeptOutBy, LexicalQuery, OrderingStep, Vector, limits, uris
+from app.shapes import limits, uris
 from app.shapes.conditions import EMPTY
+from app.shapes.filters import Filters
+from app.shapes.kinds import KeptOutBy, OrderingStep, Vector
+from app.shapes.reading import Answer, Candidate, LexicalQuery
 from app.store.connection.transactions import Reading, retry_read
 from app.store.documents import chunks, selections
 from app.store.filters import filters

@@ -18,7 +18,7 @@ from tokenizers import Encoding
 from app.errors import BadEmbedding, ProviderError
 from app.providers import base
 from app.providers.local.onnx_model import TOKENIZER_BATCH, Ids, OnnxModel
-from app.shapes import Vector
+from app.shapes.kinds import Vector
 
 Pooling = Literal["mean", "cls", "last"]
 Floats = npt.NDArray[np.float32]

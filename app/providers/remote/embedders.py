@@ -12,7 +12,7 @@ from app.providers import base
 from app.providers.calls import CallTimes, ProviderModel, RemoteCalls
 from app.providers.remote import endpoint
 from app.providers.remote.endpoint import Endpoint
-from app.shapes import Vector
+from app.shapes.kinds import Vector
 
 BATCH = 32
 """Passages of one request: TEI's default maximum, and an answer that is parsed in a few milliseconds."""

@@ -16,7 +16,7 @@ from app.providers.base import Proposal
 from app.providers.calls import BULK_ATTEMPT_S, CallTimes, ProviderModel, RemoteCalls
 from app.providers.remote import endpoint, prompts
 from app.providers.remote.prompts import Task
-from app.shapes import Vector
+from app.shapes.kinds import Vector
 
 MODEL = "gemini-2.5-flash-lite"
 BATCH = 100

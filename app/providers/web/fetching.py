@@ -21,7 +21,8 @@ import httpx
 from app import errors
 from app.providers.base import Validators, WebPage
 from app.providers.web.network import PublicNetwork
-from app.shapes import AllowedHosts, limits
+from app.shapes import limits
+from app.shapes.hosts import AllowedHosts
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MAX_REDIRECTS = 5

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
-from app.shapes import RelevanceCalibration, StoredCalibration
+from app.shapes.calibrations import RelevanceCalibration, StoredCalibration
 from app.store.connection.transactions import Reading, Writing
 from app.store.schema import tables
 

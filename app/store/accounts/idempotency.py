@@ -7,7 +7,7 @@ from datetime import datetime
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
-from app.shapes import KeptResponse
+from app.shapes.writing import KeptResponse
 from app.store.connection.transactions import Writing
 from app.store.schema import tables
 

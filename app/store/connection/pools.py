@@ -19,7 +19,7 @@ from sqlalchemy import exc
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app import errors
-from app.shapes import RelevanceCalibration
+from app.shapes.calibrations import RelevanceCalibration
 from app.store.connection import bounded, driver_errors, failures, vector_tables
 from app.store.connection.connections import Connection, Rows
 from app.store.connection.vector_tables import VectorTables

@@ -21,7 +21,8 @@ from sqlalchemy.sql.selectable import TypedReturnsRows
 
 from app import errors
 from app.concurrency.limiter import Limiter
-from app.shapes import RelevanceCalibration, Restriction
+from app.shapes.calibrations import RelevanceCalibration
+from app.shapes.restrictions import Restriction
 from app.store.connection import bounded, driver_errors, engines, failures, sql, vector_tables
 from app.store.connection.connections import Rows
 from app.store.connection.pools import DISPOSE_S, Entered, Entry, Pool, ServerHooks, Version

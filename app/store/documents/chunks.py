@@ -9,7 +9,8 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from app.shapes import Candidate, HybridRequest, Vector
+from app.shapes.kinds import Vector
+from app.shapes.reading import Candidate, HybridRequest
 from app.store.connection import sql
 from app.store.connection.transactions import Reading
 from app.store.documents import visible_documents

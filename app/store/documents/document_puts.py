@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 from uuid import UUID, uuid4
 
-from app.shapes import DocumentDraft
+from app.shapes.writing import DocumentDraft
 from app.store.connection import sql
 from app.store.connection.transactions import Writing
 from app.store.documents import document_rows, key_bounds, pending_versions

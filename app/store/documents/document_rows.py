@@ -14,7 +14,7 @@ from uuid import UUID, uuid5
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 
-from app.shapes import DocumentDraft
+from app.shapes.writing import DocumentDraft
 from app.store.connection import sql, vectors
 from app.store.connection.transactions import Writing
 from app.store.documents import key_bounds

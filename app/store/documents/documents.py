@@ -16,17 +16,9 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from app import errors
-from app.shapes import (
-    ORDERED_CHARACTERS,
-    CacheUse,
-    Chunk,
-    Document,
-    DocumentDraft,
-    DocumentFilter,
-    RowCounts,
-    Stats,
-    uris,
-)
+from app.shapes import uris
+from app.shapes.filters import ORDERED_CHARACTERS, DocumentFilter
+from app.shapes.writing import CacheUse, Chunk, Document, DocumentDraft, RowCounts, Stats
 from app.store.connection import sql
 from app.store.connection.transactions import Reading, Writing
 from app.store.documents import (

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from app.shapes import CacheUse
+from app.shapes.writing import CacheUse
 from app.store.connection import sql, vectors
 from app.store.connection.transactions import Reading, Writing
 from app.store.documents.document_rows import VectorValue

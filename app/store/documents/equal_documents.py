@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from itertools import starmap
 
-from app.shapes import DuplicateSet, DuplicateUse, NamedDocument, limits
+from app.shapes import limits
+from app.shapes.writing import DuplicateSet, DuplicateUse, NamedDocument
 from app.store.connection import sql
 from app.store.connection.transactions import Reading
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from app.shapes import Filters
+from app.shapes.filters import Filters
 from app.store.connection import sql
 from app.store.connection.transactions import Reading, Writing
 from app.store.documents import key_bounds

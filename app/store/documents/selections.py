@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from app.shapes import Filters, RowCounts
+from app.shapes.filters import Filters
+from app.shapes.writing import RowCounts
 from app.store.connection import sql
 from app.store.connection.transactions import Reading
 from app.store.filters import filters as conditions

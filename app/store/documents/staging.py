@@ -13,7 +13,8 @@ from uuid import UUID, uuid5
 
 import sqlalchemy as sa
 
-from app.shapes import ChunkDraft, DocumentDraft, SourcePath
+from app.shapes.sources import SourcePath
+from app.shapes.writing import ChunkDraft, DocumentDraft
 from app.store.connection import sql, vectors
 from app.store.connection.transactions import Reading, Writing
 from app.store.documents import document_rows, key_bounds

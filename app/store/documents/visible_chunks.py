@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.shapes import Filters
+from app.shapes.filters import Filters
 from app.store.connection.transactions import Reading
 from app.store.documents import visible_documents
 from app.store.filters import filters

@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from collections import OrderedDict
 
-from app.shapes import Filters
+from app.shapes.filters import Filters
 from app.store.connection import sql
 from app.store.connection.transactions import Listed, Reading
 from app.store.filters import filters

@@ -16,7 +16,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from app import errors
-from app.shapes import Entity, EntityDraft, EntityFilter, LinkedDocument
+from app.shapes.entities import Entity, EntityDraft, EntityFilter, LinkedDocument
 from app.store.connection import sql
 from app.store.connection.transactions import Reading, Writing
 from app.store.schema import tables

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from app.shapes import Json
+from app.shapes.kinds import Json
 from app.store.connection import sql
 from app.store.connection.transactions import Reading, Writing
 from app.store.schema import tables

@@ -6,8 +6,7 @@ restricted caller sees, are counted by one statement, whose filters are those of
 
 from __future__ import annotations
 
-from app.shapes import Facet, FacetQuery, FacetValue
-from app.shapes.facets import MAX_KEYS
+from app.shapes.facets import MAX_KEYS, Facet, FacetQuery, FacetValue
 from app.store.connection import sql
 from app.store.connection.transactions import Reading
 from app.store.filters import filters

@@ -15,8 +15,10 @@ from itertools import chain
 from typing import Any
 
 from app import errors
-from app.shapes import BOUNDS, Filters, Json, Restriction, dates, uris
-from app.shapes.filters import is_operator_object
+from app.shapes import dates, uris
+from app.shapes.filters import BOUNDS, Filters, is_operator_object
+from app.shapes.kinds import Json
+from app.shapes.restrictions import Restriction
 from app.store.connection.transactions import Reading
 from app.store.filters import json_paths
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from cachetools import LRUCache, TTLCache
 
-from app.shapes import EntityMatch
+from app.shapes.matches import EntityMatch
 from app.store.connection.transactions import SearchTransaction
 from app.store.guidance.entity_lookup import LinkedDocuments
 

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 from uuid import UUID
 
-from app.shapes import EntityMatch, MatchedBy, Origin, Vector
+from app.shapes.entities import Origin
+from app.shapes.kinds import MatchedBy, Vector
+from app.shapes.matches import EntityMatch
 from app.store.connection import row_records, sql
 from app.store.connection.transactions import Reading
 from app.store.documents import visible_chunks

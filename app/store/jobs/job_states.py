@@ -9,7 +9,8 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from app.shapes import JobState, JobStatus
+from app.shapes.jobs import JobState
+from app.shapes.kinds import JobStatus
 from app.store.connection.transactions import Reading
 from app.store.schema import tables
 

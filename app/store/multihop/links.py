@@ -11,7 +11,9 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from app.shapes import ChunkLink, ChunkName, LinkedChunk, LinkScope, LinkSource, signals
+from app.shapes import signals
+from app.shapes.links import ChunkName, LinkedChunk, LinkScope, LinkSource
+from app.shapes.reading import ChunkLink
 from app.store.connection import row_records, sql
 from app.store.connection.transactions import Reading
 from app.store.documents import visible_documents

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from app.shapes import Combination, Condition, ConditionPlan, Field, LexicalQuery, Negation, TextCondition, conditions
+from app.shapes import conditions
+from app.shapes.conditions import Combination, Condition, ConditionPlan, Field, Negation, TextCondition
+from app.shapes.reading import LexicalQuery
 from app.store.connection import sql
 from app.store.connection.transactions import Reading
 from app.store.search import vocabulary

@@ -7,7 +7,7 @@ from uuid import UUID, uuid5
 
 import sqlalchemy as sa
 
-from app.shapes import Feedback, GivenFeedback
+from app.shapes.feedback import Feedback, GivenFeedback
 from app.store.connection import sql
 from app.store.connection.transactions import Reading, SharedTransaction, Writing
 from app.store.documents import key_bounds

@@ -10,21 +10,11 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from app import errors
-from app.shapes import (
-    Candidate,
-    ConditionPlan,
-    HybridRequest,
-    HybridResult,
-    IndexText,
-    LexicalQuery,
-    SynonymPhrase,
-    Term,
-    Vector,
-    VectorPlan,
-    Weights,
-    bm25,
-    rrf,
-)
+from app.shapes import bm25, rrf
+from app.shapes.conditions import ConditionPlan, IndexText
+from app.shapes.kinds import Vector, VectorPlan
+from app.shapes.reading import Candidate, HybridRequest, HybridResult, LexicalQuery, Term, Weights
+from app.shapes.synonyms import SynonymPhrase
 from app.store.connection import sql
 from app.store.connection.transactions import Reading
 from app.store.documents import visible_documents

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from app.shapes import Vector
+from app.shapes.kinds import Vector
 from app.store.connection import sql
 from app.store.connection.transactions import Reading
 

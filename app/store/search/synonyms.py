@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from app.shapes import IndexText, SynonymGroup
+from app.shapes.conditions import IndexText
+from app.shapes.synonyms import SynonymGroup
 from app.store.connection import sql
 from app.store.connection.transactions import Reading, Writing
 from app.store.schema import tables

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.shapes import IndexText
+from app.shapes.conditions import IndexText
 from app.store.connection import sql
 from app.store.connection.transactions import Reading
 from app.store.documents import visible_chunks

@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 import sqlalchemy as sa
 
 from app import errors
-from app.shapes import FileFailure, KnownFile, Source, SourceDraft
+from app.shapes.sources import FileFailure, KnownFile, Source, SourceDraft
 from app.store.connection import sql
 from app.store.connection.transactions import Reading, SharedTransaction, Writing
 from app.store.documents.selections import SelectedDocument

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-from app.shapes import NameCase, NameForm, NameUse
+from app.shapes.entities import NameCase, NameForm, NameUse
 from app.text.names import names
 from app.text.names.query_words import QueryWords
 from app.text.words import stop_words

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
-from app.shapes import Passage
+from app.shapes.writing import Passage
 from app.text import interruption
 from app.text.passages import tokens
 from app.text.structure import code, sentences, structure

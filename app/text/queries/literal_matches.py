@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from app.shapes import ParsedQuery
+from app.shapes.reading import ParsedQuery
 from app.text.queries import analysis
 from app.text.words import characters
 

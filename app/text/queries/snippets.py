@@ -13,7 +13,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.shapes import MatchedSpan, MatchKind, Snippet
+from app.shapes.kinds import MatchKind
+from app.shapes.snippets import MatchedSpan, Snippet
 from app.text.structure import plain_text, sentences, structure
 from app.text.words import word_spans
 from app.text.words.word_spans import WordSpan

@@ -14,7 +14,7 @@ from app.pipelines.documents import documents
 from app.pipelines.multihop import depth
 from app.pipelines.requests import fields
 from app.pipelines.requests.search_request import Group, Ranking, SearchRequest
-from app.shapes import Document
+from app.shapes.writing import Document
 from app.tools.arguments import ToolArguments
 from app.tools.context import ToolContext
 from app.tools.results import NOTICE, ToolResult

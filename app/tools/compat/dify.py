@@ -16,7 +16,9 @@ from app.pipelines.multihop import depth
 from app.pipelines.requests import fields
 from app.pipelines.requests.search_request import SearchRequest
 from app.pipelines.sources import sources
-from app.shapes import OPERANDS, Filters, Hit, dates, limits
+from app.shapes import dates, limits
+from app.shapes.filters import OPERANDS, Filters
+from app.shapes.reading import Hit
 from app.tools.context import ToolContext
 
 EVERYTHING = "default"

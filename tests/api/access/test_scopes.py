@@ -23,7 +23,7 @@ from openapi_operations import OPERATIONS
 
 from app.config import Settings
 from app.pipelines.sources import source_sync
-from app.shapes import KnownFile, SourceDraft
+from app.shapes.sources import KnownFile, SourceDraft
 from app.store.connection.transactions import Database
 from app.store.jobs import jobs
 from app.store.sources import sources

@@ -16,7 +16,7 @@ from api_caller import Caller
 from fastapi import FastAPI
 from openapi_operations import DOCUMENT
 
-from app.shapes import SourceDraft
+from app.shapes.sources import SourceDraft
 from app.store.connection.transactions import Database
 from app.store.jobs import jobs
 from app.store.sources import sources

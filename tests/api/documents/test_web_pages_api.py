@@ -16,7 +16,7 @@ from example_app import assert_problem
 from web_site import Site, redirect, response
 
 from app.config import Settings
-from app.shapes import AllowedHosts
+from app.shapes.hosts import AllowedHosts
 
 OWN_DATABASE = True
 """A database of its own, whose only user is the local one."""

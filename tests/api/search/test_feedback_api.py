@@ -14,7 +14,7 @@ from example_app import assert_problem
 from fastapi import FastAPI
 
 from app.config import Settings
-from app.shapes import FeedbackOptions
+from app.shapes.feedback import FeedbackOptions
 from app.shapes.optional_tools import OPTIONAL_TOOLS
 from app.store.connection.transactions import Database
 from app.store.search import feedback

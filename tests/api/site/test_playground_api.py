@@ -11,9 +11,8 @@ import example_app
 import pytest
 from example_app import assert_problem
 
-from app import shapes
 from app.api.site import playground
-from app.shapes import signals
+from app.shapes import kinds, signals
 
 HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
@@ -82,7 +81,7 @@ async def test_a_module_of_the_page_has_the_label_of_every_signal() -> None:
     ("module", "table", "names"),
     [
         ("search/explain.js", "PARTS", ("covers", "rrf", "hop_1", "single_document")),
-        ("search/summaries.js", "DEGRADED", get_args(shapes.Degraded)),
+        ("search/summaries.js", "DEGRADED", get_args(kinds.Degraded)),
     ],
 )
 def test_the_page_has_words_for_every_value_of_the_api(module: str, table: str, names: tuple[str, ...]) -> None:

@@ -17,7 +17,7 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from app.config import Settings
-from app.shapes import SourceRoots
+from app.shapes.sources import SourceRoots
 from app.store.connection.transactions import Database
 from benchmarks.fake_embedder import FakeEmbedder
 

@@ -16,7 +16,7 @@ from example_app import assert_problem
 from fastapi import FastAPI
 
 from app.config import Settings
-from app.shapes import SourceRoots
+from app.shapes.sources import SourceRoots
 from app.store.connection.transactions import Database
 from benchmarks.fake_embedder import FakeEmbedder
 

@@ -26,7 +26,8 @@ from app.pipelines.documents.file_reading import NamedFile, ParseLimits
 from app.pipelines.running import stage_times
 from app.pipelines.running.stage_times import StageTimes
 from app.pipelines.sources import folders, source_scan, source_watch
-from app.shapes import LeftOut, SourceDraft
+from app.shapes.left_out import LeftOut
+from app.shapes.sources import SourceDraft
 
 Stepwell = Callable[..., Any]
 

@@ -15,7 +15,7 @@ from app.config import Settings
 from app.pipelines.entities import entities
 from app.pipelines.running import workers
 from app.pipelines.running.services import Services
-from app.shapes import EntityDraft
+from app.shapes.entities import EntityDraft
 from app.store.jobs import jobs
 from benchmarks.fake_embedder import FakeEmbedder
 

@@ -16,7 +16,7 @@ from requests_of import search_request
 from app import runtime, samples
 from app.cli import options
 from app.pipelines.search import feedback, search
-from app.shapes import Feedback
+from app.shapes.feedback import Feedback
 
 Stepwell = Callable[..., Any]
 QUERIES = (

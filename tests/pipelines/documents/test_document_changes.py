@@ -13,7 +13,7 @@ from app.pipelines.linking import mention_refresh
 from app.pipelines.maintenance import repair
 from app.pipelines.maintenance.repair import Damage
 from app.pipelines.requests import wire
-from app.shapes import IngestResult
+from app.shapes.writing import IngestResult
 from app.store.connection.transactions import Database
 from app.text.names import tags
 

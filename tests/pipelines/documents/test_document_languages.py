@@ -9,7 +9,7 @@ from harness import Tenant, uris
 from app.pipelines.documents import document_changes, documents
 from app.pipelines.maintenance import reindex
 from app.pipelines.running.services import ChunkingOptions
-from app.shapes import Upload
+from app.shapes.writing import Upload
 
 GERMAN = "Die Kündigungsfristen der Mietverträge stehen in der Anlage, und der Vermieter hat sie unterschrieben."
 RUSSIAN = "Сроки уведомления о расторжении договора указаны в приложении, и хозяин дома его подписал."

@@ -14,7 +14,7 @@ from harness import Tenant, uris
 from app import errors
 from app.pipelines.documents import batches, documents
 from app.pipelines.running.services import ChunkingOptions
-from app.shapes import Chunk, Document, Upload
+from app.shapes.writing import Chunk, Document, Upload
 from benchmarks.fake_embedder import FakeEmbedder
 
 LONG = "# Well\n\n" + "\n\n".join(

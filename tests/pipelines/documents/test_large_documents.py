@@ -29,7 +29,9 @@ from app.pipelines.maintenance.repair import Damage
 from app.pipelines.requests import wire
 from app.pipelines.running import workers
 from app.providers.failures import NotCalled, ProviderDown
-from app.shapes import Filters, IngestResult, RowCounts, Upload, Vector
+from app.shapes.filters import Filters
+from app.shapes.kinds import Vector
+from app.shapes.writing import IngestResult, RowCounts, Upload
 from app.store.connection.transactions import Database, WriteTurns
 from app.store.documents import documents as store_documents
 from app.store.documents import hidden_chunks, publishing, staging

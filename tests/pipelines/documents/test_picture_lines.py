@@ -27,7 +27,8 @@ from app.pipelines.running.stage_times import StageTimes
 from app.pipelines.sources import source_sync, sources
 from app.pipelines.sources.sources import SourceRequest
 from app.recognition.process import Recogniser, RecognitionFailed
-from app.shapes import Picture, RecognisedLine, Upload
+from app.shapes.recognition import Picture, RecognisedLine
+from app.shapes.writing import Upload
 from app.store.connection.transactions import Database
 from app.store.documents import recognised_pictures
 from app.store.schema import tables

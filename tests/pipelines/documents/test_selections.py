@@ -16,7 +16,8 @@ from app.pipelines.maintenance import reindex, repair
 from app.pipelines.maintenance.repair import Damage
 from app.pipelines.running import workers
 from app.pipelines.running.services import ChunkingOptions
-from app.shapes import Filters, RowCounts
+from app.shapes.filters import Filters
+from app.shapes.writing import RowCounts
 from app.store.documents import document_rows
 from app.text.names import tags
 

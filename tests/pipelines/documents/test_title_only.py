@@ -11,7 +11,7 @@ from app import errors
 from app.pipelines.documents import document_changes, documents
 from app.pipelines.maintenance import reindex, repair
 from app.pipelines.maintenance.repair import Damage
-from app.shapes import Chunk, Document, IngestResult, Upload
+from app.shapes.writing import Chunk, Document, IngestResult, Upload
 from app.text.names import tags
 from benchmarks.fake_embedder import FakeEmbedder
 

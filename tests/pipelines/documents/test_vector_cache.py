@@ -12,7 +12,7 @@ from harness import Tenant, new_user, posing_as
 
 from app.pipelines.documents import documents, large_documents
 from app.pipelines.running.services import Services, VectorCache
-from app.shapes import CacheUse
+from app.shapes.writing import CacheUse
 from app.store.connection import transactions
 from app.store.connection.transactions import Database, TimeLimits
 from app.store.documents import embedding_cache

@@ -13,7 +13,7 @@ from harness import Tenant
 from app.pipelines.entities import entities
 from app.pipelines.linking import mention_refresh
 from app.pipelines.running import workers
-from app.shapes import EntityFilter
+from app.shapes.entities import EntityFilter
 from app.store.connection import transactions
 from app.store.connection.transactions import Database
 

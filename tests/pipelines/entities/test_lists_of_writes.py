@@ -20,7 +20,10 @@ from app import errors
 from app.pipelines.documents import batches, documents, ingest
 from app.pipelines.entities import entities, entity_lines
 from app.pipelines.entities.entity_lines import Line
-from app.shapes import DocumentFilter, DuplicateUse, Entity, EntityDraft, EntityFilter, Upload, Vector
+from app.shapes.entities import Entity, EntityDraft, EntityFilter
+from app.shapes.filters import DocumentFilter
+from app.shapes.kinds import Vector
+from app.shapes.writing import DuplicateUse, Upload
 from app.store.connection.transactions import Database
 from benchmarks.fake_embedder import FakeEmbedder
 

@@ -7,7 +7,8 @@ import pytest
 from harness import Tenant, uris
 from linking import asked
 
-from app.shapes import EntityDraft, Upload
+from app.shapes.entities import EntityDraft
+from app.shapes.writing import Upload
 from app.store.connection.transactions import Database
 
 ACCIDENTS = {

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from app.pipelines.entities import entity_records
 from app.providers.local.onnx_embedder import OnnxEmbedder
 from app.ranking import entity_scores
-from app.shapes import EntityDraft
+from app.shapes.entities import EntityDraft
 
 PEOPLE = (
     ("head of billing", "Ana signs off every customer bill."),

@@ -15,7 +15,8 @@ from requests_of import search_request
 
 from app.pipelines.entities import entities
 from app.ranking import blending
-from app.shapes import EntityDraft, Filters
+from app.shapes.entities import EntityDraft
+from app.shapes.filters import Filters
 from app.store.guidance.entity_cache import EntityCache
 
 NOTES = {

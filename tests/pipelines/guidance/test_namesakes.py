@@ -13,7 +13,8 @@ from linking import asked
 from app.pipelines.documents import documents
 from app.pipelines.entities import entities
 from app.pipelines.linking import mention_extraction, mention_refresh
-from app.shapes import DocumentFilter, EntityDraft
+from app.shapes.entities import EntityDraft
+from app.shapes.filters import DocumentFilter
 from app.text.names import tags
 
 MASON = EntityDraft("person", "John Smith", role="mason", facts=("He repaired the third landing.",))

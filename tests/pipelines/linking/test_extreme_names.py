@@ -10,7 +10,7 @@ from harness import Tenant
 from app.pipelines.entities import entities
 from app.pipelines.maintenance import repair
 from app.pipelines.maintenance.repair import Damage
-from app.shapes import EntityDraft
+from app.shapes.entities import EntityDraft
 from app.text.names import tags
 
 NAMES = 100_000 if os.environ.get("STEPWELL_FAULTS") == "full" else 1_000

@@ -21,7 +21,7 @@ from app.pipelines.running import workers
 from app.pipelines.running.services import ChunkingOptions, Services
 from app.providers.calls import CallTimes
 from app.providers.remote.chat import ChatLlm
-from app.shapes import EntityFilter
+from app.shapes.entities import EntityFilter
 from app.store.connection.transactions import Writing
 from app.store.jobs import jobs
 from app.store.jobs.jobs import Job

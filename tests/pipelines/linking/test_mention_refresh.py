@@ -17,7 +17,7 @@ from app.pipelines.documents import documents
 from app.pipelines.entities import entities
 from app.pipelines.linking import mention_extraction, mention_refresh
 from app.pipelines.running import workers
-from app.shapes import Upload
+from app.shapes.writing import Upload
 from app.store.connection import transactions
 from app.store.connection.transactions import Database
 from app.store.entities import mentions, name_changes

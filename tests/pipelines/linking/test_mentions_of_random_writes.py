@@ -23,7 +23,8 @@ from app.pipelines.entities import entities
 from app.pipelines.linking import mention_refresh
 from app.pipelines.maintenance import repair
 from app.pipelines.maintenance.repair import Damage
-from app.shapes import DocumentFilter, EntityDraft
+from app.shapes.entities import EntityDraft
+from app.shapes.filters import DocumentFilter
 from app.store.connection import transactions
 from app.store.jobs import jobs
 from app.text.names import tags

@@ -15,7 +15,8 @@ from app.pipelines.documents import documents
 from app.pipelines.entities import entities
 from app.pipelines.maintenance import backups
 from app.providers.local.minilm import MODEL
-from app.shapes import EntityDraft, Filters
+from app.shapes.entities import EntityDraft
+from app.shapes.filters import Filters
 from app.store.connection import transactions
 from app.store.embedded import postgres
 from app.store.filters import filters

@@ -20,7 +20,8 @@ from app.pipelines.maintenance import reembed
 from app.pipelines.running import model_switch, workers
 from app.pipelines.running.model_switch import SwitchingEmbedder
 from app.pipelines.running.services import Services, VectorCache
-from app.shapes import EntityDraft, Upload
+from app.shapes.entities import EntityDraft
+from app.shapes.writing import Upload
 from app.store.connection import transactions
 from app.store.connection.transactions import Database
 from app.store.documents import publishing

@@ -15,7 +15,7 @@ from app.pipelines.documents import documents
 from app.pipelines.entities import entities
 from app.pipelines.maintenance import repair
 from app.pipelines.maintenance.repair import Damage
-from app.shapes import EntityDraft
+from app.shapes.entities import EntityDraft
 from app.store.connection import transactions
 from app.store.maintenance import repairs
 from app.store.schema import tables

@@ -12,7 +12,9 @@ from requests_of import search_request
 from app.pipelines.multihop import depth
 from app.providers.base import Proposal
 from app.providers.caching import CachingEmbedder
-from app.shapes import Answer, Depth, Upload
+from app.shapes.kinds import Depth
+from app.shapes.reading import Answer
+from app.shapes.writing import Upload
 from benchmarks.fake_embedder import FakeEmbedder
 
 QUESTION = "Where was the director of Silent Harbour born?"

@@ -14,7 +14,8 @@ from app.pipelines.documents import documents
 from app.pipelines.entities import entities
 from app.pipelines.multihop import multihop
 from app.pipelines.running.services import ChunkingOptions
-from app.shapes import Answer, LinkedChunk, LinkScope, LinkSource
+from app.shapes.links import LinkedChunk, LinkScope, LinkSource
+from app.shapes.reading import Answer
 from app.store.multihop import links
 from app.text.names import headings, names
 

@@ -7,7 +7,7 @@ from harness import Tenant
 from requests_of import search_request
 
 from app.pipelines.multihop import multihop
-from app.shapes import Answer
+from app.shapes.reading import Answer
 
 NOISE = ("Where the quay ends.", "A shed by the reservoir.", "Nobody swelled with pride.", "The sisters of the choir.")
 

@@ -15,7 +15,9 @@ from app.pipelines.multihop import multihop
 from app.pipelines.requests.search_request import GuidanceOptions
 from app.pipelines.running.budget import Budget
 from app.providers.base import Proposal
-from app.shapes import Answer, Upload, Vector
+from app.shapes.kinds import Vector
+from app.shapes.reading import Answer
+from app.shapes.writing import Upload
 from app.store.connection import transactions
 from benchmarks.fake_embedder import FakeEmbedder
 

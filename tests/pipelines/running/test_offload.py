@@ -13,7 +13,7 @@ from app.pipelines.entities.entity_lines import Line
 from app.pipelines.running.services import Services
 from app.pipelines.search import merge_lists
 from app.pipelines.search.merge_lists import HitList, InputHit, MergeRequest
-from app.shapes import EntityDraft
+from app.shapes.entities import EntityDraft
 
 LOOP_SHARE = 0.25
 """Largest share of the CPU time that the event loop's thread may use while large work runs."""

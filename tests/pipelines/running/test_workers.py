@@ -14,7 +14,7 @@ from app import errors
 from app.pipelines.jobs import followed_jobs
 from app.pipelines.running import stage_times, workers
 from app.pipelines.running.workers import JobKind, Run
-from app.shapes import JobState
+from app.shapes.jobs import JobState
 from app.store.connection.transactions import Database
 from app.store.jobs import jobs as store
 

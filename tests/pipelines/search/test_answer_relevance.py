@@ -21,7 +21,9 @@ from app.pipelines.maintenance import calibrations, users
 from app.pipelines.multihop import depth, multihop
 from app.providers.local.onnx_embedder import OnnxEmbedder
 from app.ranking import logit_scales
-from app.shapes import Answer, LogitScale, RelevanceCalibration, StoredCalibration, Upload
+from app.shapes.calibrations import LogitScale, RelevanceCalibration, StoredCalibration
+from app.shapes.reading import Answer
+from app.shapes.writing import Upload
 from app.store.connection.transactions import Database
 
 LEVELS = ("low", "medium", "medium_high", "high", "very_high")

@@ -13,7 +13,7 @@ from app.pipelines.documents import documents
 from app.pipelines.multihop import multihop
 from app.pipelines.requests.similar_request import SimilarRequest
 from app.pipelines.search import search, similar
-from app.shapes import Hit
+from app.shapes.reading import Hit
 from app.store.connection.transactions import Database
 
 NOTE = (

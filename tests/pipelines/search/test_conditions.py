@@ -12,7 +12,7 @@ import asyncpg
 import pytest
 from harness import Tenant, uris
 
-from app.shapes import Upload
+from app.shapes.writing import Upload
 from app.store.connection.transactions import Database
 
 WORDS = ("lime", "limestone", "cement", "mortar", "tide", "kiln", "sand", "quartz")

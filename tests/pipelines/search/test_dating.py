@@ -14,7 +14,7 @@ from app.pipelines.multihop import multihop
 from app.pipelines.requests.search_request import Recency
 from app.pipelines.search import pages, search
 from app.ranking import recency
-from app.shapes import Answer, Hit
+from app.shapes.reading import Answer, Hit
 from app.store.connection.transactions import Database
 
 TEXT = "The harbour office decided on lime mortar for the third landing."

@@ -19,7 +19,10 @@ from app.pipelines.requests.search_request import GuidanceOptions
 from app.pipelines.requests.similar_request import SimilarRequest
 from app.pipelines.running.services import ChunkingOptions
 from app.pipelines.search import similar
-from app.shapes import Answer, Filters, Hit, Upload, limits
+from app.shapes import limits
+from app.shapes.filters import Filters
+from app.shapes.reading import Answer, Hit
+from app.shapes.writing import Upload
 from app.store.connection.transactions import Database
 
 DOCUMENTS, CHUNKS_EACH = 20, 52

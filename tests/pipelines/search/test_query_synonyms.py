@@ -12,7 +12,8 @@ from requests_of import search_request
 from app.pipelines.maintenance import users
 from app.pipelines.multihop import depth
 from app.pipelines.search import synonyms
-from app.shapes import Filters, SynonymGroup
+from app.shapes.filters import Filters
+from app.shapes.synonyms import SynonymGroup
 from app.store.connection.transactions import Database
 
 GROUPS = [

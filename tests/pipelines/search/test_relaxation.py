@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from harness import Tenant, counted_statements, uris
 
-from app.shapes import Filters
+from app.shapes.filters import Filters
 from app.store.connection.transactions import Database
 from app.store.filters import filters
 from benchmarks.fake_embedder import FakeEmbedder

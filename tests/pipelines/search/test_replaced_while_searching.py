@@ -19,7 +19,9 @@ from app.pipelines.requests.search_request import SearchRequest
 from app.pipelines.running.services import ChunkingOptions
 from app.pipelines.search import search
 from app.providers.base import Proposal
-from app.shapes import Answer, DocumentFilter, Vector
+from app.shapes.filters import DocumentFilter
+from app.shapes.kinds import Vector
+from app.shapes.reading import Answer
 from app.store.connection import transactions
 from app.store.connection.connections import Connection
 from benchmarks.fake_embedder import FakeEmbedder

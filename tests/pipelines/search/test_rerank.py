@@ -15,7 +15,8 @@ from app.pipelines.running.budget import Budget
 from app.pipelines.search import search
 from app.providers.base import Reranker
 from app.providers.remote.rerankers import HttpReranker
-from app.shapes import Answer, Vector
+from app.shapes.kinds import Vector
+from app.shapes.reading import Answer
 from benchmarks.fake_embedder import FakeEmbedder
 
 SHELF = {

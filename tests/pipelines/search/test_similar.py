@@ -8,7 +8,10 @@ from harness import Tenant, uris
 from app.pipelines.documents import documents
 from app.pipelines.requests.similar_request import SimilarRequest
 from app.pipelines.search import similar
-from app.shapes import Answer, Chunk, DocumentFilter, Vector
+from app.shapes.filters import DocumentFilter
+from app.shapes.kinds import Vector
+from app.shapes.reading import Answer
+from app.shapes.writing import Chunk
 from benchmarks.fake_embedder import FakeEmbedder
 
 NOTES = {

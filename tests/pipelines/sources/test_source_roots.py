@@ -13,7 +13,7 @@ from harness import Tenant
 from app import errors
 from app.pipelines.sources import source_roots, source_scan
 from app.pipelines.sources.source_scan import FoundFile, Scan
-from app.shapes import FileFailure, KnownFile, SourceDraft, SourceRoots
+from app.shapes.sources import FileFailure, KnownFile, SourceDraft, SourceRoots
 
 ANA, BOB = "ana", "bob"
 

@@ -15,7 +15,8 @@ from app import errors
 from app.providers.base import Validators
 from app.providers.web import addresses, network
 from app.providers.web.fetching import MAX_REDIRECTS, FetchLimits
-from app.shapes import ANY_HOST, AllowedHosts, hosts
+from app.shapes import hosts
+from app.shapes.hosts import ANY_HOST, AllowedHosts
 
 PAGE = "http://docs.example.com/lime.html"
 FEW = FetchLimits(max_bytes=10_000, step_s=5.0, whole_s=5.0)

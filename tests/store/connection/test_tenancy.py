@@ -12,7 +12,8 @@ import pytest
 import sqlalchemy as sa
 
 from app import errors
-from app.shapes import DocumentDraft, DocumentFilter, Filters
+from app.shapes.filters import DocumentFilter, Filters
+from app.shapes.writing import DocumentDraft
 from app.store.connection import transactions, vectors
 from app.store.connection.transactions import Database, Writing
 from app.store.documents import document_puts, documents

@@ -13,7 +13,8 @@ import hybrid
 import pytest
 import sqlalchemy as sa
 
-from app.shapes import DocumentFilter, DocumentOrder
+from app.shapes.filters import DocumentFilter
+from app.shapes.kinds import DocumentOrder
 from app.store.connection import vectors
 from app.store.connection.transactions import Database, Writing
 from app.store.documents import document_puts, documents

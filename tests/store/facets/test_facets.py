@@ -13,7 +13,8 @@ import pytest
 from filter_oracle import StoredDocument
 
 from app import errors
-from app.shapes import Facet, FacetQuery, Filters
+from app.shapes.facets import Facet, FacetQuery
+from app.shapes.filters import Filters
 from app.store.connection import transactions
 from app.store.connection.transactions import Database
 from app.store.facets import facet_counts, facets

@@ -9,7 +9,8 @@ import filter_oracle
 import pytest
 from filter_oracle import StoredDocument
 
-from app.shapes import BOUNDS, OPERANDS, Filters, dates
+from app.shapes import dates
+from app.shapes.filters import BOUNDS, OPERANDS, Filters
 from app.store.connection import sql
 from app.store.connection.transactions import Database
 from app.store.filters import filters as translation

@@ -10,7 +10,8 @@ import pytest
 import sqlalchemy as sa
 
 from app.pipelines.entities import entities
-from app.shapes import EntityDraft, EntityMatch
+from app.shapes.entities import EntityDraft
+from app.shapes.matches import EntityMatch
 from app.store.connection.transactions import Database
 from app.store.entities import mentions
 from app.store.entities.mentions import Mention

@@ -20,7 +20,8 @@ import statements
 from plans import Plan
 
 from app.pipelines.entities import entities
-from app.shapes import EntityDraft, LinkScope, LinkSource
+from app.shapes.entities import EntityDraft
+from app.shapes.links import LinkScope, LinkSource
 from app.store.connection.transactions import Database, Reading
 from app.store.entities import headings, mentions
 from app.store.entities.headings import HeadingChunk

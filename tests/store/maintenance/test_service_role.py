@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from app import errors
-from app.shapes import Filters
+from app.shapes.filters import Filters
 from app.store.accounts import keys
 from app.store.filters import filters
 from app.store.maintenance import migration, roles

@@ -11,7 +11,10 @@ import hybrid
 import pytest
 
 from app.pipelines.linking import mention_extraction
-from app.shapes import ChunkLink, Filters, IndexText, LinkedChunk, LinkScope, LinkSource, SourceIdentifier
+from app.shapes.conditions import IndexText
+from app.shapes.filters import Filters
+from app.shapes.links import LinkedChunk, LinkScope, LinkSource, SourceIdentifier
+from app.shapes.reading import ChunkLink
 from app.store.connection.transactions import Database
 from app.store.multihop import links
 from app.text.names import names

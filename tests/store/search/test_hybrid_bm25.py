@@ -9,7 +9,7 @@ import oracle
 import pytest
 from query_vectors import ids, one
 
-from app.shapes import Filters
+from app.shapes.filters import Filters
 from app.store.search import recall
 
 

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 from query_vectors import angled, at, ids
 
-from app.shapes import Filters
+from app.shapes.filters import Filters
 from app.store.connection import transactions
 from app.store.connection.transactions import Database
 from benchmarks.fake_embedder import FakeEmbedder

@@ -11,7 +11,7 @@ import oracle
 import pytest
 from query_vectors import WORDS, at, ids
 
-from app.shapes import Filters
+from app.shapes.filters import Filters
 from app.store.connection.transactions import Database
 from app.store.search import recall
 from benchmarks.fake_embedder import FakeEmbedder

@@ -17,16 +17,11 @@ import pytest
 import sqlalchemy as sa
 from plans import Plan
 
-from app.shapes import (
-    Filters,
-    HybridRequest,
-    IndexText,
-    LinkScope,
-    LinkSource,
-    SourceIdentifier,
-    TextCondition,
-    signals,
-)
+from app.shapes import signals
+from app.shapes.conditions import IndexText, TextCondition
+from app.shapes.filters import Filters
+from app.shapes.links import LinkScope, LinkSource, SourceIdentifier
+from app.shapes.reading import HybridRequest
 from app.store.connection import sql, transactions
 from app.store.connection.transactions import Database
 from app.store.documents import visible_chunks, visible_documents

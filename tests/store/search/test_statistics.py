@@ -13,7 +13,7 @@ import hybrid
 import pytest
 
 from app import errors
-from app.shapes import DocumentDraft
+from app.shapes.writing import DocumentDraft
 from app.store.connection import transactions
 from app.store.connection.transactions import Database
 from app.store.documents import document_puts, document_rows, documents, hidden_chunks

@@ -15,7 +15,7 @@ import hybrid
 import plans
 import pytest
 
-from app.shapes import Combination, Condition, IndexText, Negation, TextCondition
+from app.shapes.conditions import Combination, Condition, IndexText, Negation, TextCondition
 from app.store.connection import transactions
 from app.store.connection.transactions import Database
 from app.store.search import recall

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.shapes import NameUse
+from app.shapes.entities import NameUse
 from app.text.names import name_uses, names, query_words
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.shapes import Combination, Condition, Negation, TextCondition
+from app.shapes.conditions import Combination, Condition, Negation, TextCondition
 from app.text.queries import analysis, grammar
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.shapes import Snippet
+from app.shapes.snippets import Snippet
 from app.text.queries import snippets
 from app.text.queries.snippets import Sought
 from app.text.words import word_spans

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.shapes import SynonymGroup
+from app.shapes.synonyms import SynonymGroup
 from app.text.queries import synonyms
 
 TERM = st.text(st.characters(exclude_categories=("Zs", "Zl", "Zp", "Cc", "Cs")), min_size=1).filter(str.strip)
