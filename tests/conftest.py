@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
 from app.config import usable_cores
-from app.pipelines.documents import documents, ingest
+from app.pipelines.documents import batches, documents
 from app.pipelines.running.services import Services
 from app.providers.base import Embedder
 from app.shapes.writing import Upload
@@ -190,7 +190,7 @@ async def demo_template(
     opened = transactions.connect(address.service_dsn, pool_size=4, pool_wait_s=30.0)
     uploads = [Upload(one["content"], uri=one["uri"], metadata=one["metadata"]) for one in demo.sample_documents()]
     services = Services(opened, offline_embedder)
-    assert [outcome.error async for outcome in ingest.many(uploads, "local", services)] == [None] * len(uploads)
+    assert [outcome.error async for outcome in batches.store(uploads, "local", services)] == [None] * len(uploads)
     await opened.close()
     return address.name
 

@@ -51,7 +51,7 @@ def without_retries() -> Iterator[None]:
         (("jobs", "show", "none"), "neither the id of a job nor newest"),
         (("calibrate", "FOLDER"), "The file is missing"),
         (("eval", "FOLDER"), "The file is missing"),
-        (("calibrate", "--feedback", "--reset"), "Give a folder, or --feedback, or --reset."),
+        (("calibrate",), "Give a folder, or --reset."),
     ],
 )
 def test_wrong_arguments_end_with_status_2_and_say_what_is_wrong(

@@ -16,7 +16,7 @@ from app.shapes.jobs import JobState
 from app.shapes.kinds import JobStatus
 from app.store.connection.transactions import Database, Reading, retry_read
 from app.store.jobs import job_states, jobs
-from app.store.sources import sources
+from app.store.sources import recorded_files
 
 JobKey = UUID | Literal["newest"]
 """The id of a job, or the newest of the user's without those that update links or postings."""
@@ -48,7 +48,7 @@ async def get(job_id: UUID, user_id: str, *, db: Database) -> JobState:
         found = await _stored(reading, job_id)
         if found.kind != source_sync.KIND.name:
             return found
-        failed = await sources.failures(reading, job_id=job_id, limit=MAX_FAILURES)
+        failed = await recorded_files.failures(reading, job_id=job_id, limit=MAX_FAILURES)
     listed = [{"path": failure.path, "reason": failure.reason} for failure in failed]
     return replace(found, result={**found.result, "failures": listed})
 

@@ -81,7 +81,7 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class UserRows:
     """The rows of a user; the values of metadata under `keys` are names."""
 
     user_id: str
@@ -102,7 +102,7 @@ class Repair:
     """
 
     kind: str
-    find: Callable[[Rows], AsyncIterator[Sequence[Any]]]
+    find: Callable[[UserRows], AsyncIterator[Sequence[Any]]]
     rewrite: Callable[[Sequence[Any], str, Services], Awaitable[None]]
     passes: int = 1
 
@@ -119,11 +119,11 @@ async def run(user_id: str, services: Services) -> Damage:
     Raises DatabaseUnavailable, DiskFull, ProviderError; completed slices are kept.
     """
     await mention_refresh.settle(user_id, services)
-    rows = Rows(user_id, services.db, services.chunking_options.entity_keys)
+    rows = UserRows(user_id, services.db, services.chunking_options.entity_keys)
     return Damage(**{one.kind: await _rebuild(one, rows, services) for one in REPAIRS})
 
 
-async def _rebuild(repair: Repair, rows: Rows, services: Services) -> int:
+async def _rebuild(repair: Repair, rows: UserRows, services: Services) -> int:
     """Rewrite what is wrong; returns how much it was."""
     count = 0
     for _pass in range(repair.passes):
@@ -138,7 +138,7 @@ async def _rebuild(repair: Repair, rows: Rows, services: Services) -> int:
 
 async def check(user_id: str, *, db: Database, keys: Sequence[str]) -> Checked:
     """Compare all of a user's derived rows with the stored texts; writes nothing."""
-    rows = Rows(user_id, db, keys)
+    rows = UserRows(user_id, db, keys)
     async with rows.reading() as reading:
         chunks = await repairs.count_chunks(reading, most=2**31)
     linked = await _linked(rows)
@@ -146,7 +146,7 @@ async def check(user_id: str, *, db: Database, keys: Sequence[str]) -> Checked:
     return Checked(damage, chunks, complete=True, linked=None if linked is None else len(linked))
 
 
-async def _count(repair: Repair, rows: Rows) -> int:
+async def _count(repair: Repair, rows: UserRows) -> int:
     return sum([len(wrong) async for wrong in repair.find(rows)])
 
 
@@ -155,7 +155,7 @@ async def check_sample(user_id: str, *, db: Database, keys: Sequence[str]) -> Ch
 
     Of a user with more chunks than that, the mentions of the documents of up to 20 of these chunks are compared.
     """
-    rows = Rows(user_id, db, keys)
+    rows = UserRows(user_id, db, keys)
     async with rows.reading() as reading:
         chunks = await repairs.count_chunks(reading, most=COUNTED_CHUNKS + 1)
     if chunks <= SAMPLED_RUNS * RUN_LENGTH:
@@ -190,7 +190,7 @@ def _under_lock(write: Callable[[Writing, Sequence[Any]], Awaitable[None]]) -> C
     return rewrite
 
 
-async def _find_texts(rows: Rows) -> AsyncIterator[Sequence[tuple[int, str]]]:
+async def _find_texts(rows: UserRows) -> AsyncIterator[Sequence[tuple[int, str]]]:
     """The numbers of chunks whose tsvector or length is wrong, with the text to index."""
     after = 0
     while True:
@@ -209,7 +209,7 @@ def _indexed(text: Text) -> str:
     return document_drafts.indexed_text(text.title, text.heading_path, text.content, text.config)
 
 
-async def _find_postings(rows: Rows) -> AsyncIterator[Sequence[Postings]]:
+async def _find_postings(rows: UserRows) -> AsyncIterator[Sequence[Postings]]:
     async with rows.reading() as reading:
         passes = await repairs.count_chunks(reading, most=2**31) // CHUNKS_PER_PASS + 1
     for slice_no in range(passes):
@@ -219,14 +219,14 @@ async def _find_postings(rows: Rows) -> AsyncIterator[Sequence[Postings]]:
             yield some
 
 
-async def _find_drift(rows: Rows) -> AsyncIterator[Sequence[Drift]]:
+async def _find_drift(rows: UserRows) -> AsyncIterator[Sequence[Drift]]:
     async with rows.reading() as reading:
         found = await repairs.drift(reading)
     if found:
         yield found
 
 
-async def _find_missing_vectors(rows: Rows) -> AsyncIterator[Sequence[Text]]:
+async def _find_missing_vectors(rows: UserRows) -> AsyncIterator[Sequence[Text]]:
     after = 0
     while True:
         async with rows.reading() as reading:
@@ -262,27 +262,27 @@ async def _add_vectors(wrong: Sequence[Text], user_id: str, services: Services) 
     await model_switch.run(embedder, db, add)
 
 
-async def _find_dangling(rows: Rows) -> AsyncIterator[Sequence[tuple[str, UUID, int]]]:
+async def _find_dangling(rows: UserRows) -> AsyncIterator[Sequence[tuple[str, UUID, int]]]:
     async with rows.reading() as reading:
         found = await repairs.dangling(reading)
     for some in _sliced(found, ROWS_PER_SLICE):
         yield some
 
 
-async def _find_mentions(rows: Rows) -> AsyncIterator[Sequence[UUID]]:
+async def _find_mentions(rows: UserRows) -> AsyncIterator[Sequence[UUID]]:
     """The documents with wrong mentions or headings; none while jobs have not linked all texts yet."""
     wrong = [document_id async for document_id in _wrongly_linked(rows, await _linked(rows) or ())]
     for some in _sliced(wrong, ROWS_PER_SLICE):
         yield some
 
 
-async def _linked(rows: Rows) -> list[UUID] | None:
+async def _linked(rows: UserRows) -> list[UUID] | None:
     """The user's documents; None if jobs have not linked all texts yet."""
     async with rows.reading() as reading:
         return None if await mention_refresh.is_pending(reading) else await repairs.document_ids(reading)
 
 
-async def _wrongly_linked(rows: Rows, document_ids: Sequence[UUID]) -> AsyncIterator[UUID]:
+async def _wrongly_linked(rows: UserRows, document_ids: Sequence[UUID]) -> AsyncIterator[UUID]:
     for document_id in document_ids:
         async with rows.reading() as reading:
             expected = await mention_extraction.expected(reading, document_id, keys=rows.keys)
@@ -300,7 +300,7 @@ async def _link_again(wrong: Sequence[UUID], user_id: str, services: Services) -
     await mention_refresh.settle(user_id, services)
 
 
-async def _find_facets(rows: Rows) -> AsyncIterator[range]:
+async def _find_facets(rows: UserRows) -> AsyncIterator[range]:
     """As many numbers as counts are wrong: all counts are made anew."""
     async with rows.reading() as reading:
         found = await facet_counts.differences(reading)

@@ -31,7 +31,7 @@ from app.shapes.sources import KnownFile, Source
 from app.store.connection.transactions import Reading, Writing
 from app.store.documents import documents, pending_versions
 from app.store.documents.selections import SelectedDocument
-from app.store.sources import sources
+from app.store.sources import recorded_files, sources
 
 T = TypeVar("T")
 COUNTED = ("added", "replaced", "renamed", "removed", "unchanged", "failed")
@@ -110,7 +110,7 @@ async def _sync(run: Run) -> int:
     source_id = UUID(run.job.payload["source_id"])
     async with run.db.reading(run.user_id) as reading:
         source = await sources.get(reading, source_id)
-        known = {file.path: file for file in await sources.files(reading, source_id)}
+        known = {file.path: file for file in await recorded_files.files(reading, source_id)}
     progress = run.job.progress
     counts = {name: progress.get(name, 0) for name in (*COUNTED, *STORED, "done")}
     syncing = _Syncing(run, source, known, Counter(counts), progress.get("formats", {}))
@@ -148,7 +148,7 @@ async def _taken(syncing: _Syncing) -> dict[str, str]:
             other = Path(draft.path)
             overlaps = other.is_relative_to(own) or own.is_relative_to(other)
             if source_id != syncing.source_id and overlaps:
-                for path in await sources.stored_paths(reading, source_id):
+                for path in await recorded_files.stored_paths(reading, source_id):
                     taken[str(other / path)] = f"The file belongs to the source {source_id}."
     return taken
 
@@ -177,8 +177,8 @@ async def _write_move(
     await pending_versions.supersede(writing, document_ids=[document_id for document_id, _path, _uri in found])
     await sources.link(writing, syncing.source_id, {document_id: new_paths[path] for document_id, path, _uri in found})
     await sources.move(writing, {identity: uris[identity] for identity in uris.keys() - taken.keys()})
-    await sources.forget(writing, syncing.source_id, list(new_paths))
-    await sources.record(writing, syncing.source_id, moved)
+    await recorded_files.forget(writing, syncing.source_id, list(new_paths))
+    await recorded_files.record(writing, syncing.source_id, moved)
 
 
 async def _store(syncing: _Syncing, paths: Sequence[str]) -> None:
@@ -212,7 +212,9 @@ async def _record(syncing: _Syncing, step: str, versions: Sequence[FileVersion])
     async def work(writing: Writing) -> None:
         paths = {document_id: version.path for version in versions for document_id in version.document_ids}
         await sources.link(writing, syncing.source_id, paths)
-        await sources.record(writing, syncing.source_id, [version.record(syncing.job_id) for version in versions])
+        await recorded_files.record(
+            writing, syncing.source_id, [version.record(syncing.job_id) for version in versions]
+        )
 
     await syncing.commit(step, counts, work, versions=versions)
 
@@ -222,7 +224,7 @@ async def _remove(syncing: _Syncing, removed: Sequence[KnownFile]) -> None:
     for some in _groups(removed):
         paths, stored = [file.path for file in some], sum(file.is_stored for file in some)
         await _delete_documents(syncing, paths, besides=())
-        forget = partial(sources.forget, source_id=syncing.source_id, paths=paths)
+        forget = partial(recorded_files.forget, source_id=syncing.source_id, paths=paths)
         await syncing.commit("remove", {"removed": stored, "done": stored}, forget)
 
 

@@ -22,7 +22,7 @@ from app.shapes.writing import SelectionDeletion
 from app.store.connection.transactions import Database, Writing, retry_read
 from app.store.documents import pending_versions
 from app.store.jobs import jobs
-from app.store.sources import sources
+from app.store.sources import recorded_files, sources
 
 EVERYTHING = ("**/*",)
 MAX_SOURCES = 1_000
@@ -143,7 +143,9 @@ async def get(source_id: UUID, user_id: str, *, db: Database) -> Source:
         found = await sources.page(reading, source_id=source_id, limit=1)
         if not found:
             raise errors.NotFound("No such source.")
-        return replace(found[0], failures=await sources.failures(reading, source_id=source_id, limit=MAX_FAILURES))
+        return replace(
+            found[0], failures=await recorded_files.failures(reading, source_id=source_id, limit=MAX_FAILURES)
+        )
 
 
 @retry_read

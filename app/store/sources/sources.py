@@ -1,4 +1,4 @@
-"""Stores sources, and which files of them are stored in which version.
+"""Stores sources, and which documents belong to them.
 
 Every change of files or documents runs under the user's lock.
 """
@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 import sqlalchemy as sa
 
 from app import errors
-from app.shapes.sources import FileFailure, KnownFile, Source, SourceDraft
+from app.shapes.sources import Source, SourceDraft
 from app.store.connection import sql
 from app.store.connection.transactions import Reading, SharedTransaction, Writing
 from app.store.documents.selections import SelectedDocument
@@ -100,12 +100,6 @@ async def delete(db: Writing, source_id: UUID) -> None:
     await db.execute(sa.delete(tables.sources).where(_s.user_id == db.user_id, _s.source_id == source_id))
 
 
-async def files(db: Reading, source_id: UUID) -> list[KnownFile]:
-    """The recorded files of a source, by path."""
-    rows = await db.execute(sql.statement("files_of_source"), {"user_id": db.user_id, "source_id": source_id})
-    return [KnownFile(**row._mapping) for row in rows]
-
-
 async def drafts(db: Reading) -> dict[UUID, SourceDraft]:
     """All of the user's sources as they were added, by id."""
     rows = await db.execute(sa.select(tables.sources).where(_s.user_id == db.user_id))
@@ -115,61 +109,6 @@ async def drafts(db: Reading) -> dict[UUID, SourceDraft]:
 async def names(db: Reading) -> dict[UUID, str]:
     """The names of all of the user's sources, by id."""
     return {source_id: draft.shown_name for source_id, draft in (await drafts(db)).items()}
-
-
-async def stored_paths(db: Reading, source_id: UUID) -> list[str]:
-    """The paths of the files of a source that are stored."""
-    own = (_f.user_id == db.user_id, _f.source_id == source_id)
-    return list(await db.scalars(sa.select(_f.path).where(*own, _f.content_hash.is_not(None))))
-
-
-async def failures(
-    db: Reading, *, limit: int, source_id: UUID | None = None, job_id: UUID | None = None
-) -> list[FileFailure]:
-    """The files that could not be stored as they are, of a source or by a job, by path."""
-    of = _f.job_id == job_id if source_id is None else _f.source_id == source_id
-    query = sa.select(_f.path, _f.error).where(_f.user_id == db.user_id, of, _f.error.is_not(None))
-    failed = query.order_by(_f.path).limit(limit)
-    return [FileFailure(path, reason) for path, reason in await db.execute(failed)]
-
-
-_RECORDED = {
-    "path": "text[]",
-    "size": "bigint[]",
-    "mtime_ns": "bigint[]",
-    "content_hash": "bytea[]",
-    "documents": "integer[]",
-    "error": "text[]",
-    "job_id": "uuid[]",
-}
-_RECORD_FILES = sql.inline(
-    """
-    INSERT INTO stepwell.source_files (user_id, source_id, path, size, mtime_ns, content_hash, documents, error, job_id)
-    SELECT :user_id, :source_id, g.path, g.size, g.mtime_ns, g.content_hash, g.documents, g.error, g.job_id
-    FROM unnest(:path, :size, :mtime_ns, :content_hash, :documents, :error, :job_id)
-        AS g (path, size, mtime_ns, content_hash, documents, error, job_id)
-    ON CONFLICT (user_id, source_id, path) DO UPDATE
-    SET size = excluded.size, mtime_ns = excluded.mtime_ns, content_hash = excluded.content_hash,
-        documents = excluded.documents, error = excluded.error, job_id = excluded.job_id
-    RETURNING path
-    """,
-    user_id="text",
-    source_id="uuid",
-    **_RECORDED,
-)
-
-
-async def record(db: Writing, source_id: UUID, recorded: Sequence[KnownFile]) -> None:
-    """Record files as a job has found and stored them; of a file that comes twice, the last record."""
-    files = list({file.path: file for file in recorded}.values())
-    binds = {name: [getattr(file, name) for file in files] for name in _RECORDED}
-    await db.execute(_RECORD_FILES, {"user_id": db.user_id, "source_id": source_id, **binds})
-
-
-async def forget(db: Writing, source_id: UUID, paths: Sequence[str]) -> None:
-    """Delete what is recorded of some files."""
-    these = _f.path == sa.any_(sa.literal(list(paths), sa.ARRAY(sa.Text)))
-    await db.execute(sa.delete(tables.source_files).where(_f.user_id == db.user_id, _f.source_id == source_id, these))
 
 
 _LINK_FILES = sql.inline(

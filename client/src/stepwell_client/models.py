@@ -202,6 +202,7 @@ class DocumentFailure(Model):
     field: str | None = None
     code: str
     detail: str
+    left_out: str | None = None
 
 
 class DocumentResults(Model):

@@ -26,7 +26,7 @@ from app.pipelines.sources import source_sync
 from app.shapes.sources import KnownFile, SourceDraft
 from app.store.connection.transactions import Database
 from app.store.jobs import jobs
-from app.store.sources import sources
+from app.store.sources import recorded_files, sources
 from app.tools import registry
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -95,7 +95,7 @@ async def stored(
         job_id = await jobs.add(writing, source_sync.KIND.name, {"source_id": str(source_id)})
         await sources.set_job(writing, source_id, job_id)
         unread = KnownFile(f"{WORD}.pdf", None, None, None, 0, f"{WORD} is encrypted", job_id)
-        await sources.record(writing, source_id, [unread])
+        await recorded_files.record(writing, source_id, [unread])
     ids: dict[str, Any] = {"source_id": source_id, "job_id": job_id, "name": "get_document"}
     ids |= {"document_id": document["document_id"], "entity_id": entity["entity_id"]}
     async with AsyncExitStack() as stack:
