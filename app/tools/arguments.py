@@ -1,15 +1,20 @@
 """Defines the base model and the field types of tool arguments.
 
 Unknown arguments are rejected and null means the default. Numbers out of range are clamped, because a model that sends
-1000 means "many"; whole numbers may be strings or have a fraction of zero, because models write them so.
+1000 means "many". Whole numbers may be strings or have a fraction of zero, and objects and lists may be JSON in a
+string, because models write them so.
 """
 
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import from_json
+
+from app.shapes import json_values
 
 _DIGITS = re.compile(r"\s*[+-]?[0-9]{1,18}(?:\.0{1,18})?\s*")
 
@@ -24,7 +29,26 @@ class ToolArguments(BaseModel):
     def _without_nulls(cls, given: object) -> object:
         if not isinstance(given, dict):
             return given
-        return {name: value for name, value in given.items() if value is not None}
+        return {name: cls._decoded(name, value) for name, value in given.items() if value is not None}
+
+    @classmethod
+    def _decoded(cls, name: str, value: Any) -> Any:
+        """The value; the object or list that a string has as JSON, for an argument that takes no text."""
+        if not isinstance(value, str) or value[:1] not in ("{", "[") or name not in _structured(cls):
+            return value
+        try:
+            decoded = from_json(value)
+        except ValueError:
+            return value
+        return value if any(json_values.find_unusable(decoded)) else decoded
+
+
+@cache
+def _structured(arguments: type[ToolArguments]) -> frozenset[str]:
+    """The names of the arguments that are objects or lists, and no texts."""
+    properties = arguments.model_json_schema()["properties"]
+    types = {name: {one.get("type") for one in given.get("anyOf", [given])} for name, given in properties.items()}
+    return frozenset(name for name, found in types.items() if found & {"object", "array"} and "string" not in found)
 
 
 def clamped(low: int, high: int) -> tuple[Any, ...]:

@@ -37,6 +37,18 @@ def test_null_means_the_default() -> None:
     assert given == MultihopArguments(query="lime")
 
 
+def test_an_object_and_a_list_may_be_json_in_a_string() -> None:
+    given = SearchArguments.model_validate({"query": '["tide"]', "metadata": '{"team": "tide"}', "document_ids": "[]"})
+    assert given == SearchArguments(query='["tide"]', metadata={"team": "tide"}, document_ids=[])
+
+
+@pytest.mark.parametrize("metadata", ["{", '{"team": "\\u0000"}', '{"team": 1e999}', "[1]", "[" * 10_000])
+def test_a_string_that_is_no_usable_object_is_refused(metadata: str) -> None:
+    with pytest.raises(ValidationError) as raised:
+        SearchArguments.model_validate({"query": "lime", "metadata": metadata})
+    assert raised.value.errors()[0]["loc"][0] == "metadata"
+
+
 def test_unknown_arguments_are_refused() -> None:
     with pytest.raises(ValidationError) as raised:
         SearchArguments.model_validate({"query": "lime", "top_k": 3})

@@ -30,7 +30,8 @@ _ANY_SCOPE = auth.Scope("search", "write")
 
 def install(app: FastAPI) -> None:
     """Add the route. It answers inside `serving`."""
-    app.router.routes.append(Route(PATH, endpoint=_Endpoint(), methods=["POST"], name="mcp"))
+    for path in (PATH, f"{PATH}/"):  # clients add a slash
+        app.router.routes.append(Route(path, endpoint=_Endpoint(), methods=["POST"], name="mcp"))
 
 
 @asynccontextmanager

@@ -89,6 +89,7 @@ def _is_unreachable(failure: errors.StepwellError | None) -> bool:
     return isinstance(failure, errors.DatabaseUnavailable | errors.DeadlineExceeded)
 
 
+@router.head("/healthz", include_in_schema=False)
 @router.get("/healthz", operation_id="healthz", summary="Check liveness")
 async def healthz() -> Health:
     """Checks nothing else, so that a database outage does not restart containers."""

@@ -186,6 +186,11 @@ async def test_a_key_sees_and_calls_the_tools_of_its_scope_only(
     assert "lacks the scope `write`" in result.content[0].text
 
 
+async def test_a_slash_after_the_address_changes_nothing(caller: Caller) -> None:
+    plain, slash = [await caller.client.post(path, json=INITIALIZE, headers=HEADERS) for path in ("/mcp", "/mcp/")]
+    assert (slash.status_code, slash.json()) == (200, plain.json())
+
+
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
