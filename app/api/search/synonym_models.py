@@ -26,18 +26,23 @@ Term = Annotated[str, Field(max_length=limits.MAX_SYNONYM, min_length=1), AfterV
 Terms = Annotated[list[Term], *wire.at_most(limits.MAX_SYNONYM_TERMS, at_least=1)]
 
 _TERMS = "Words and phrases that mean the same; a query with one of them also searches for the others."
-_EXPAND_TO = "With these, a query with one of `terms` also searches for them, and not for the other terms."
+_EXPAND_TO = (
+    "With these, a query with one of `terms` also searches for them, and not for the other terms. Empty: the terms "
+    "stand for one another."
+)
 
 
 class SynonymsGroup(wire.WireModel):
     """Words and phrases that mean the same, or those that others are expanded to."""
 
     terms: Terms = Field(description=_TERMS, examples=[["boiler", "furnace", "heating unit"]])
-    expand_to: Terms | None = Field(None, description=_EXPAND_TO)
+    expand_to: Annotated[list[Term], *wire.at_most(limits.MAX_SYNONYM_TERMS)] | None = Field(
+        None, description=_EXPAND_TO
+    )
 
     @model_validator(mode="after")
     def _several(self) -> Self:
-        if self.expand_to is None and len({term.casefold() for term in self.terms}) < 2:
+        if not self.expand_to and len({term.casefold() for term in self.terms}) < 2:
             raise PydanticCustomError("one_term", "Must have at least two different terms, or `expand_to`.")
         return self
 
@@ -58,7 +63,7 @@ class StoredGroup(Response):
     """A stored group."""
 
     terms: list[str] = Field(description=_TERMS)
-    expand_to: list[str] = Field(description=f"{_EXPAND_TO} Empty: the terms stand for one another.")
+    expand_to: list[str] = Field(description=_EXPAND_TO)
 
 
 class StoredSynonyms(BaseModel):

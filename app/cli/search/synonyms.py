@@ -42,7 +42,7 @@ def replace(
     numbered = list(lines.read(_text(file)))
     if len(numbered) > limits.MAX_SYNONYM_GROUPS:
         raise errors.BadRequest(f"Must have at most {limits.MAX_SYNONYM_GROUPS} groups.", field="file")
-    groups = [{"terms": list(one.terms), "expand_to": list(one.expand_to) or None} for _line, one in numbered]
+    groups = [{"terms": list(one.terms), "expand_to": list(one.expand_to)} for _line, one in numbered]
     try:
         _put(client, groups, as_json=as_json)
     except errors.StepwellError as error:
