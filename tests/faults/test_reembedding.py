@@ -13,7 +13,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,16 +32,34 @@ from typer.testing import CliRunner
 from app import runtime
 from app.cli.root import app as cli
 from app.config import Settings
+from app.pipelines.maintenance import reembed
+from app.shapes.kinds import Vector
 from app.shapes.writing import Upload
 from app.store.connection import transactions, vectors
 from app.store.embedded import postgres
 from app.store.maintenance import migration
 from benchmarks.fake_embedder import FakeEmbedder
 
-CHUNKS = int(os.environ.get("STEPWELL_CHUNKS", "20000")) if FULL else 120
+CHUNKS = int(os.environ.get("STEPWELL_CHUNKS", "20000")) if FULL else 300
 RATE = 10.0
 WORDS = ("lime", "mortar", "slate", "oak", "copper", "chalk", "granite", "reed", "clay", "iron")
-OLD, NEXT = FakeEmbedder(dimension=64, name="present"), FakeEmbedder(dimension=96, name="following")
+
+
+class Following(FakeEmbedder):
+    """The next model; in the short form it waits after the first page, so that the kill comes before the end."""
+
+    def __init__(self) -> None:
+        super().__init__(dimension=96, name="following")
+        self.released = asyncio.Event()
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """Embed passages."""
+        if not FULL and len(self.documents) >= reembed.CHUNKS:
+            await self.released.wait()
+        return await super().embed_documents(texts)
+
+
+OLD, NEXT = FakeEmbedder(dimension=64, name="present"), Following()
 
 
 @dataclass(slots=True)
@@ -176,6 +194,7 @@ async def _killed_at(count: int, env: dict[str, str], address: Any, seen: Observ
     else:
         command.kill()
         await command.wait()
+        NEXT.released.set()
     await owner.close()
 
 
