@@ -137,8 +137,6 @@ def _locate(error: Mapping[str, Any], body: object) -> _LocatedError:
         return _LocatedError((), None, FieldError("body", "The body is empty: send JSON.", "invalid_json"))
     root = body if location[:1] == ("body",) and body is not None else _ABSENT
     path, branched_at = _resolve(location[1:], root, absent_last=code in _ABOUT_ABSENT)
-    if code.startswith("union_tag"):
-        path = (*path, str(context.get("discriminator", "")).strip("'"))
     otherwise = str(location[0]) if location else "body"
     message = _unknown(path, location[0], context) if code == "extra_forbidden" else _message(code, error, context)
     if code == "literal_error" and (meant := field_names.value_advice(_value(root, path), context["expected"])):

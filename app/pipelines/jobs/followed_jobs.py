@@ -70,7 +70,8 @@ async def page(
 async def follow(job_id: UUID, user_id: str, *, db: Database) -> AsyncGenerator[JobState | None, None]:
     """The job now and after each change until it has ended; None where nothing has changed for KEEP_ALIVE_S.
 
-    Raises NotFound. While the database is unavailable nothing changes.
+    Raises NotFound. While the database is unavailable nothing changes. A job that is gone is done: some kinds are
+    removed as they finish.
     """
     shown: JobState | None = None
     waited = 0.0
@@ -84,6 +85,10 @@ async def follow(job_id: UUID, user_id: str, *, db: Database) -> AsyncGenerator[
             if shown is None:
                 raise
             now = shown
+        except errors.NotFound:
+            if shown is None:
+                raise
+            now = replace(shown, status="done")
         if now != shown or waited >= KEEP_ALIVE_S:
             yield now if now != shown else None
             shown, waited = now, 0.0

@@ -6,11 +6,14 @@ import json
 from typing import Any
 from uuid import UUID, uuid4
 
+import sqlalchemy as sa
 from api_caller import Caller
 from example_app import assert_problem
 
+from app.pipelines.jobs import followed_jobs
 from app.store.connection.transactions import Database
 from app.store.jobs import jobs
+from app.store.schema import tables
 
 JOBS = "/api/rag/jobs"
 
@@ -65,3 +68,14 @@ async def test_the_events_of_a_job_end_with_its_last_state(caller: Caller, datab
     name, data = text.strip().split("\n")
     assert name == "event: progress"
     assert json.loads(data.removeprefix("data: "))["status"] == "cancelled"
+
+
+async def test_a_followed_job_that_is_removed_as_it_finishes_ends_as_done(caller: Caller, database: Database) -> None:
+    job_id = await _queue(database, caller, "relink")
+    states = followed_jobs.follow(job_id, caller.user_id, db=database)
+    first = await anext(states)
+    async with database.writing(caller.user_id) as writing:
+        await writing.execute(sa.delete(tables.jobs).where(tables.jobs.c.job_id == job_id))
+    assert [(state.job_id, state.status) async for state in states if state] == [(job_id, "done")]
+    assert first is not None
+    assert first.status == "queued"
