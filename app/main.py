@@ -12,31 +12,34 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
-from app import __version__, config, runtime, telemetry
-from app.api.access import auth, schemes, versions
-from app.api.agents import dify_router, mcp
-from app.api.agents import router as agents
-from app.api.bodies import bodies
-from app.api.contract import success_examples
-from app.api.documents import facets_router as facets
-from app.api.documents import router as documents
-from app.api.documents import selection_router as selections
-from app.api.edge import admission, origins, parse_times, rate_limits
-from app.api.entities import router as entities
-from app.api.jobs import router as jobs
-from app.api.monitoring import health, loop_lag, metrics, read_metrics, request_ids, traces
-from app.api.multihop import router as multihop
-from app.api.problems import problems
-from app.api.search import feedback_router as feedback
-from app.api.search import router as search
-from app.api.search import synonyms_router as synonyms
-from app.api.site import docs, playground
-from app.api.sources import router as sources
+from app import __version__, runtime, telemetry
+from app import settings as config
+from app.access import audit
+from app.agents import api as agents
+from app.agents.compat import dify_router
+from app.agents.mcp import api as mcp
 from app.concurrency.limiter import Limiter
-from app.config import Settings
-from app.pipelines.jobs import background
-from app.pipelines.maintenance import audit
-from app.pipelines.running.services import Services
+from app.documents.api import router as documents
+from app.documents.api import selection_router as selections
+from app.entities.api import router as entities
+from app.facets import api as facets
+from app.feedback import api as feedback
+from app.http.authentication import auth, schemes, versions
+from app.http.bodies import bodies
+from app.http.contract import success_examples
+from app.http.limits import admission, origins, parse_times, rate_limits
+from app.http.monitoring import health, loop_lag, metrics, read_metrics, request_ids, traces
+from app.http.problems import problems
+from app.jobs import api as jobs
+from app.jobs import background
+from app.multihop import api as multihop
+from app.search.api import router as search
+from app.search.steps.synonyms import api as synonyms
+from app.services import Services
+from app.settings import Settings
+from app.sources import api as sources
+from app.web import docs_page as docs
+from app.web import playground_page as playground
 
 ROUTERS = (search, feedback, synonyms, multihop, documents, selections, facets, sources, jobs, entities, agents, health)
 MAX_WAITING_SEARCHES = 512

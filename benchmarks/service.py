@@ -18,7 +18,8 @@ from typing import Any
 import httpx
 import psutil
 
-from app import config, errors
+from app import errors
+from app import settings as config
 
 ROOT = Path(__file__).parents[1]
 START_S = 240.0

@@ -1,4 +1,4 @@
-"""Configures Alembic on the connection of `app.store.maintenance.migration`, or on one of its own for `alembic …`.
+"""Configures Alembic on the connection of `app.database.schema.migration`, or on one of its own for `alembic …`.
 
 The service and `stepwell db upgrade` pass a connection in `config.attributes`. Called as `alembic` in a checkout, a
 connection to the owner's address is opened as `stepwell db upgrade` opens it, and an upgrade takes the same steps: the
@@ -12,8 +12,7 @@ from alembic.config import Config
 from alembic.util import CommandError
 from sqlalchemy.engine import Connection
 
-from app.store.maintenance import migration, revisions
-from app.store.schema import tables
+from app.database.schema import migration, revisions, tables
 
 
 def run_on(connection: Connection) -> None:
@@ -38,7 +37,8 @@ def configure(connection: Connection) -> None:
 
 async def run_as_owner() -> None:
     """Run the command of the command line on a connection of the database's owner."""
-    from app import config, runtime  # only in a checkout: the service, which is above this file, passes a connection
+    from app import runtime
+    from app import settings as config  # only in a checkout: the service, which is above this file, passes a connection
     from app.cli import ownership
     from app.runtime import models
 

@@ -18,8 +18,8 @@ from types import FrameType
 
 import harness
 
-from app.config import Settings
-from app.store.connection import transactions
+from app.database import transactions
+from app.settings import Settings
 
 BEAT_S = 0.01
 STALLED_S = 0.05

@@ -15,21 +15,22 @@ from fastapi import FastAPI, routing
 from requests_of import search_request
 
 from app import errors
-from app.config import Settings
+from app.access import keys
+from app.concurrency.budget import Budget
+from app.database import transactions
+from app.database.embedded import postgres
+from app.database.transactions import Database, Reading, Writing
+from app.documents import documents
+from app.documents.storing import batches, ingest
+from app.documents.storing.batches import IngestOutcome
+from app.documents.types import IngestResult, Upload
+from app.kinds import Vector
 from app.main import create_app
-from app.pipelines.documents import batches, documents, ingest
-from app.pipelines.documents.batches import IngestOutcome
-from app.pipelines.maintenance import keys
-from app.pipelines.running.budget import Budget
-from app.pipelines.running.services import ChunkingOptions, Services
-from app.pipelines.search import search
-from app.providers.base import Embedder, EmbeddingModel
-from app.shapes.kinds import Vector
-from app.shapes.reading import Answer
-from app.shapes.writing import IngestResult, Upload
-from app.store.connection import transactions
-from app.store.connection.transactions import Database, Reading, Writing
-from app.store.embedded import postgres
+from app.models.base import Embedder, EmbeddingModel
+from app.query.types import Answer
+from app.search import search
+from app.services import ChunkingOptions, Services
+from app.settings import Settings
 from benchmarks import statements
 from benchmarks.fake_embedder import FakeEmbedder
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from app.pipelines.documents import large_documents
-from app.pipelines.running import workers
-from app.pipelines.running.services import Services
-from app.pipelines.sources import source_sync
-from app.store.connection import transactions
+from app.database import transactions
+from app.documents.storing import large_documents
+from app.jobs import workers
+from app.services import Services
+from app.sources import source_sync
 from benchmarks.fake_embedder import FakeEmbedder
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import app
-from app import config
+from app import settings as config
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "app"
@@ -137,9 +137,9 @@ def test_private_modules_of_other_packages_are_imported_in_one_module_each() -> 
             if package != "app" and (is_private or name.startswith("uvicorn.protocols.")):
                 importing.setdefault(package, set()).add(relative(path))
     assert importing == {
-        "fastapi": {"app/api/bodies/received_requests.py"},
+        "fastapi": {"app/http/bodies/received_requests.py"},
         "ftfy": {"app/text/words/cleaning.py"},
-        "uvicorn": {"app/api/edge/connections.py"},
+        "uvicorn": {"app/http/limits/connections.py"},
     }
 
 

@@ -39,10 +39,10 @@ from stepwell_client import (
 from stepwell_client.models import Hit
 from stepwell_client.uploading import File
 
-from app.config import Settings
-from app.pipelines.requests.filter_models import SearchFilters
-from app.shapes.sources import SourceRoots
-from app.store.connection.transactions import Database
+from app.database.transactions import Database
+from app.requests.filter_models import SearchFilters
+from app.settings import Settings
+from app.sources.types import SourceRoots
 
 SOURCES = Path(__file__).parents[1] / "client" / "src" / "stepwell_client"
 LIME = "# Lime mortar\n\nBelow the third landing we use lime mortar, never cement."

@@ -68,7 +68,7 @@ def connected(command: Command) -> Command:
 def opened(url: str | None, api_key: str | None, user: str | None, data_dir: Path | None) -> Client:
     """The client of these options. Raises BadRequest where they contradict each other."""
     if url is None:
-        from app.cli import in_process
+        from app.serving import in_process
 
         return in_process.client(options.LOCAL if user is None else user, data_dir)
     if user is not None:

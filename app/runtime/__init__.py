@@ -12,25 +12,24 @@ import stamina
 from pydantic import SecretStr
 
 from app import errors
-from app.config import Settings, usable_cores
+from app.concurrency.budget import Budget
+from app.database import health, transactions
+from app.database.embedded import postgres
+from app.database.schema import migration
+from app.database.standby import Standby
+from app.database.transactions import Database, ServerHooks, TimeLimits
+from app.entities.linking import mention_refresh
+from app.feedback.types import FeedbackOptions
+from app.fetching.fetching import WebFetcher
+from app.fetching.hosts import AllowedHosts
+from app.models.calls import BULK_PATIENCE_S
 from app.parsing.process import ParseLimits
-from app.pipelines.linking import mention_refresh
-from app.pipelines.maintenance import local_token
-from app.pipelines.running.budget import Budget
-from app.pipelines.running.services import ChunkingOptions, Services, VectorCache
-from app.providers.calls import BULK_PATIENCE_S
-from app.providers.web.fetching import WebFetcher
-from app.recognition import process
-from app.recognition.process import Recogniser, RecognitionLimits
-from app.runtime import locations, models
-from app.shapes.feedback import FeedbackOptions
-from app.shapes.hosts import AllowedHosts
-from app.shapes.sources import SourceRoots
-from app.store.connection import transactions
-from app.store.connection.standby import Standby
-from app.store.connection.transactions import Database, ServerHooks, TimeLimits
-from app.store.embedded import postgres
-from app.store.maintenance import health, migration
+from app.parsing.recognition import process
+from app.parsing.recognition.process import Recogniser, RecognitionLimits
+from app.runtime import local_token, locations, models
+from app.services import ChunkingOptions, Services, VectorCache
+from app.settings import Settings, usable_cores
+from app.sources.types import SourceRoots
 from app.text.words import languages
 
 PROVIDER_GRACE_S = 0.25

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from app.shapes.optional_tools import COMPAT_TOOLS, OPTIONAL_TOOLS
+from app.agents.optional_tools import COMPAT_TOOLS, OPTIONAL_TOOLS
 from app.tools.arguments import ToolArguments
 from app.tools.context import ToolContext
 from app.tools.results import ToolResult

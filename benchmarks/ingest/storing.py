@@ -20,10 +20,11 @@ from uuid import uuid4
 
 import psutil
 
-from app import config, runtime
-from app.pipelines.documents import batches
-from app.pipelines.running.services import Services
-from app.shapes.writing import Upload
+from app import runtime
+from app import settings as config
+from app.documents.storing import batches
+from app.documents.types import Upload
+from app.services import Services
 
 
 def _uploads(rows: Sequence[dict[str, Any]]) -> list[Upload]:

@@ -12,10 +12,10 @@ from typing import Any, Literal
 from app.evaluation import beir, runner
 from app.evaluation.beir import EvaluationSet
 from app.evaluation.runner import ASSESSED_HITS, Strategy, Tenant
-from app.pipelines.running.services import Services
-from app.ranking import blending
-from app.ranking.relevance import MeanEffect
-from app.shapes.reading import Answer, Hit
+from app.query.types import Answer, Hit
+from app.relevance.relevance import MeanEffect
+from app.search.steps.guidance import blending
+from app.services import Services
 
 Kind = Literal["own", "foreign", "unanswerable"]
 """A question of the set, of another set, or one of the same kind that the set does not answer."""

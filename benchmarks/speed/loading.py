@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from app import config, runtime
+from app import runtime
+from app import settings as config
+from app.access import keys
 from app.cli import ownership
-from app.pipelines.maintenance import keys
-from app.pipelines.running.services import Services
+from app.services import Services
 from benchmarks.speed import benchmark, corpus, passages, vectors
 from benchmarks.speed.benchmark import Parameters
 from benchmarks.speed.owner import owning

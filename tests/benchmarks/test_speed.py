@@ -9,8 +9,8 @@ import asyncpg
 import numpy as np
 import pytest
 
-from app.pipelines.running.services import Services
-from app.store.connection import sql, transactions
+from app.database import sql, transactions
+from app.services import Services
 from benchmarks.speed import (
     benchmark,
     texts,

@@ -12,9 +12,9 @@ import made_files
 import pytest
 from playground_page import Playground
 
-from app.api.site import playground as served
-from app.pipelines.documents import large_documents
-from app.store.connection.transactions import Database
+from app.database.transactions import Database
+from app.documents.storing import large_documents
+from app.web import playground_page as served
 
 SCRIPT = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 CHOOSE = """([name, content]) => {

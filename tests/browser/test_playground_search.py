@@ -11,8 +11,8 @@ import httpx
 import pytest
 from playground_page import Playground
 
-from app.pipelines.running.services import Services
-from app.pipelines.search import feedback
+from app.feedback import feedback
+from app.services import Services
 
 QUESTION = "How do I get my money back for a train fare and a hotel?"
 HOPS = "Which musical instrument does the author of the backfill guide play?"

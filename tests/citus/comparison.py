@@ -12,14 +12,14 @@ import sqlalchemy as sa
 from company import generate
 
 from app import errors
-from app.pipelines.running.budget import Budget
-from app.pipelines.running.services import Services, VectorCache
-from app.shapes.sources import SourceRoots
-from app.store.connection import transactions
-from app.store.connection.transactions import Database
-from app.store.embedded import postgres
-from app.store.maintenance import migration
-from app.store.search import recall
+from app.concurrency.budget import Budget
+from app.database import transactions
+from app.database.embedded import postgres
+from app.database.schema import migration
+from app.database.transactions import Database
+from app.search.store import recall
+from app.services import Services, VectorCache
+from app.sources.types import SourceRoots
 from benchmarks.fake_embedder import FakeEmbedder
 from citus import pair, routing, story
 from citus.pair import Pair, Tally

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.store.connection.transactions import Database
-from app.store.schema import tables
+from app.database.schema import tables
+from app.database.transactions import Database
 from benchmarks import statements
 
 _READS = re.compile(r"\s*(SELECT|WITH)\b", re.IGNORECASE)

@@ -9,10 +9,10 @@ import pytest
 from rich.console import Console
 
 from app.cli import options
-from app.cli.search import calibrate
+from app.database.calibrations import RelevanceCalibration, StoredCalibration
 from app.evaluation.calibrating import Effect, Fitted
 from app.evaluation.calibration import Calibration
-from app.shapes.calibrations import RelevanceCalibration, StoredCalibration
+from app.evaluation.commands import calibrate
 
 
 @pytest.fixture

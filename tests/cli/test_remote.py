@@ -17,10 +17,10 @@ import harness
 import made_files
 import pytest
 
-from app.config import Settings
-from app.pipelines.running.services import Services
-from app.shapes.sources import SourceRoots
-from app.store.connection.transactions import Database
+from app.database.transactions import Database
+from app.services import Services
+from app.settings import Settings
+from app.sources.types import SourceRoots
 
 ROOT = Path(__file__).parents[3]
 Command = Callable[..., Awaitable[Any]]
@@ -211,16 +211,17 @@ async def test_a_printed_configuration_has_a_placeholder_only_where_the_service_
 
 
 def test_a_command_by_way_of_a_service_imports_neither_the_search_core_nor_the_settings() -> None:
-    modules = ("search.search", "search.multihop", "search.why", "search.synonyms", "search.feedback")
-    modules += ("documents.documents", "documents.sources", "documents.jobs", "documents.entities", "documents.stats")
-    modules += ("documents.facets", "client", "root", "mcp.mcp")
+    modules = ("search.commands.search", "multihop.commands", "search.steps.why.commands", "feedback.commands")
+    modules += ("search.steps.synonyms.commands", "documents.commands.documents", "documents.commands.stats")
+    modules += ("sources.commands", "jobs.commands", "entities.commands", "facets.commands", "cli.client", "__main__")
+    modules += ("agents.mcp.commands",)
     opened = "from app.cli import connecting; connecting.opened('http://127.0.0.1:9', None, None, None)"
-    report = f"{opened}; import sys; {'; '.join(f'import app.cli.{name}' for name in modules)}; print(*sys.modules)"
-    report += "; import app.cli.mcp.mcp_bridge; print(*sys.modules)"
+    report = f"{opened}; import sys; {'; '.join(f'import app.{name}' for name in modules)}; print(*sys.modules)"
+    report += "; import app.agents.mcp.mcp_bridge; print(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", report], cwd=ROOT, capture_output=True, text=True, check=True)
     remote, with_bridge = (set(line.split()) for line in ran.stdout.splitlines())
     libraries = {"sqlalchemy", "asyncpg", "onnxruntime", "numpy", "fastapi", "pydantic_settings", "mcp", "mcp_types"}
-    assert not with_bridge & (libraries | {"app.config", "app.runtime"})
+    assert not with_bridge & (libraries | {"app.settings", "app.runtime"})
     assert "asyncio" not in remote
-    own = ("app.store", "app.providers", "app.pipelines", "app.api")
+    own = ("app.database", "app.models", "app.query", "app.http")
     assert not [name for name in with_bridge if name.startswith(own)]

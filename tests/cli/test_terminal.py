@@ -14,9 +14,10 @@ import asyncpg
 import harness
 import pytest
 
-from app.cli import root, terminal
-from app.store.embedded import postgres
-from app.store.embedded.postgres import EmbeddedPostgres
+from app import __main__ as root
+from app.cli import terminal
+from app.database.embedded import postgres
+from app.database.embedded.postgres import EmbeddedPostgres
 
 Stepwell = Callable[..., Any]
 HOSTILE = "\x1b]0;owned\x07\x1b[2Jred\x9b31m\x7f\x08\r\u202egnp"

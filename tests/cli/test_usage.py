@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 import stamina
 
-from app import config
+from app import settings as config
 
 Stepwell = Callable[..., Any]
 

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
-from app.shapes.writing import Upload
+from app.documents.types import Upload
 from company import vocabulary
 from company.people import Company, Person, Project
 from company.vocabulary import Matter, Vocabulary

@@ -11,8 +11,8 @@ from itertools import islice
 from random import Random
 from typing import TypeVar
 
+from app.database.filters.types import Filters
 from app.evaluation.beir import JudgedQuestion
-from app.shapes.filters import Filters
 from company import people, vocabulary
 from company.documents import ABOUT, SPAN_DAYS, START, TOUCHED, Draft
 from company.people import Company, Person

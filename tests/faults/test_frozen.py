@@ -25,13 +25,13 @@ from fastapi import FastAPI
 from harness import Tenant
 from running_service import DOCUMENTS, SEARCH, locked_chunks, unavailable, until
 
-from app.config import Settings
-from app.providers.local.minilm import MODEL
-from app.shapes.sources import SourceRoots
-from app.store.connection import bounded, transactions
-from app.store.connection.transactions import Database, TimeLimits
-from app.store.embedded import postgres
-from app.store.maintenance import migration
+from app.database import bounded, transactions
+from app.database.embedded import postgres
+from app.database.schema import migration
+from app.database.transactions import Database, TimeLimits
+from app.models.local.minilm import MODEL
+from app.settings import Settings
+from app.sources.types import SourceRoots
 
 WITHOUT_DATABASE = ("/healthz", "/metrics", "/api/rag/rerank", "/api/rag/tools", "/api/rag/tools/openapi.json")
 KEYED_S, WHOLE_S = 2.0, 10.0

@@ -14,17 +14,17 @@ from alembic.script import ScriptDirectory
 from sqlalchemy.engine import make_url
 
 from app import errors
-from app.pipelines.maintenance import repair
-from app.pipelines.running.services import ChunkingOptions
-from app.shapes.calibrations import LogitScale, RelevanceCalibration
-from app.shapes.conditions import IndexText
-from app.shapes.filters import Filters
-from app.shapes.reading import HybridRequest, LexicalQuery, Weights
-from app.store.connection import transactions
-from app.store.embedded import embedded_programs
-from app.store.filters import filters
-from app.store.maintenance import migration, reembedding, revisions
-from app.store.search import recall
+from app.database import transactions
+from app.database.calibrations import LogitScale, RelevanceCalibration
+from app.database.embedded import embedded_programs
+from app.database.filters import filters
+from app.database.filters.types import Filters
+from app.database.schema import migration, reembedding, revisions
+from app.maintenance import repair
+from app.query.types import HybridRequest, LexicalQuery, Weights
+from app.search.store import recall
+from app.services import ChunkingOptions
+from app.text.queries.conditions import IndexText
 
 MODEL, DIMENSION = "fake", 64
 REVISIONS = [script.revision for script in ScriptDirectory(str(revisions.scripts())).walk_revisions()][::-1]

@@ -1,0 +1,69 @@
+"""Lists the tools, and calls one by name with unvalidated arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import partial
+from typing import Any
+
+from rapidfuzz import fuzz, process
+
+from app import errors
+from app.agents import search_tools
+from app.agents.compat import chatgpt
+from app.documents import tools as document_tools
+from app.facets import tools as facet_tools
+from app.feedback import tools as feedback_tools
+from app.sources import tools as source_tools
+from app.tools.context import ToolContext
+from app.tools.tool import Tool
+
+TOOLS = (
+    *search_tools.TOOLS,
+    *document_tools.TOOLS,
+    *source_tools.TOOLS,
+    *facet_tools.TOOLS,
+    *feedback_tools.TOOLS,
+    *chatgpt.TOOLS,
+)
+NEAREST_SCORE = 75
+"""Least similarity, of 100, of an unknown name and the tool that is suggested for it."""
+_BY_NAME = {tool.name: tool for tool in TOOLS}
+
+
+def find(name: str, scopes: Collection[str] = ("admin",), *, optional: Collection[str] = ()) -> Tool:
+    """The tool of this name if it is offered, whatever its scope; `optional` are the optional tools that are.
+
+    Raises NotFound, which names the nearest of the tools that a key with these scopes may call.
+    """
+    tool = _BY_NAME.get(name)
+    if tool is None:
+        names = [each.name for each in offered(scopes, optional=optional)]
+        nearest = process.extractOne(name, names, scorer=fuzz.ratio, score_cutoff=NEAREST_SCORE)
+        hint = f"Did you mean {nearest[0]}?" if nearest else f"The tools are {', '.join(names)}."
+        raise errors.NotFound(f"There is no such tool. {hint}")
+    if tool.is_optional and name not in optional:
+        raise errors.NotFound(
+            f"The tool {name} is not offered here: the operator can name it in STEPWELL_TOOLS or STEPWELL_COMPAT."
+        )
+    return tool
+
+
+def offered(scopes: Collection[str], *, optional: Collection[str] = ()) -> list[Tool]:
+    """The tools that a key with these scopes may call; the optional ones only if they are among `optional`."""
+    known = (tool for tool in TOOLS if not tool.is_optional or tool.name in optional)
+    return [tool for tool in known if {tool.scope, "admin"} & set(scopes)]
+
+
+async def call(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
+    """Validate the arguments, run the tool, and return its result as JSON values.
+
+    Raises pydantic.ValidationError, and the errors of the pipelines: BadRequest, NotFound, Overloaded, …
+    """
+    given = tool.arguments.model_validate(arguments)
+    if not tool.only_reads:
+        return (await tool.handler(given, context)).compact()
+    run = partial(tool.handler, given, context.for_reading())
+    if tool in (*search_tools.TOOLS, chatgpt.SEARCH):  # which are admitted as searches
+        return (await run()).compact()
+    return (await context.admission.read(run)).compact()

@@ -1,0 +1,122 @@
+"""Holds the opened database, providers and options that pipelines take as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+from cachetools import LRUCache, TTLCache
+
+from app.concurrency.budget import Budget
+from app.database.read_routes import ReadRoute
+from app.database.restrictions import Restriction
+from app.database.transactions import Database
+from app.facets.types import Facet
+from app.feedback.types import FeedbackOptions
+from app.fetching.hosts import AllowedHosts
+from app.models import base
+from app.models.base import Embedder, Llm, PageFetcher, Reranker
+from app.models.calls import RemoteCalls
+from app.parsing.process import ParseLimits
+from app.parsing.recognition.process import Recogniser
+from app.search.steps.guidance.store.entity_cache import EntityCache
+from app.search.steps.synonyms.store import AnalysedSynonyms
+from app.sources.types import SourceRoots
+from app.text.names import tags
+
+CACHED_VALUES, FACETS_TTL_S = 200_000, 3_600
+"""Values of facets that a process keeps, and for how long."""
+CACHED_TERMS, CACHED_NAMES = 100_000, 50_000
+"""Analysed terms of synonyms, and names of sources, that a process keeps of all users together."""
+__all__ = ["ReadRoute", "Services", "VectorCache"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkingOptions:
+    """The size and the overlap of chunks in tokens, and the metadata keys whose values name entities.
+
+    With `llm_entities` the language model is asked for the entities of a document once it is stored. `language` is that
+    of a document which names none; None: it is detected.
+    """
+
+    target: int = 160
+    overlap: int = 24
+    entity_keys: tuple[str, ...] = tags.KEYS
+    llm_entities: bool = False
+    language: str | None = None
+
+
+@dataclass(slots=True)
+class VectorCache:
+    """The size of each user's cache of passage vectors, 0 for none, and how often this process found one there."""
+
+    size: int = 0
+    hits: int = 0
+    misses: int = 0
+
+
+def _values_in(facets: Sequence[Facet]) -> int:
+    return 1 + sum(1 + len(facet.values) for facet in facets)
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """A database, the providers, and the limits they work under.
+
+    `owner` is an embedded database as its owner sees it (all users' rows), for background work that no request asks
+    for. Without `llm` hops are expanded from stored names, without `reranker` only cosine re-ranking works, and without
+    `recogniser` text in pictures is not read.
+    `expected_schema` and `target_schema` are the present model and the one to which the vectors can be switched.
+    `tools` are the optional tools that agents are offered. `local_token` is what requests present under
+    AUTH=local_token; empty otherwise. `pages` fetches pages of the web, for requests those of `fetch_hosts`.
+    """
+
+    db: Database
+    embedder: Embedder
+    owner: Database | None = None
+    chunking_options: ChunkingOptions = field(default_factory=ChunkingOptions)
+    parse_limits: ParseLimits = field(default_factory=ParseLimits)
+    budget: Budget = field(default_factory=Budget)
+    expected_schema: tuple[str, int] = ("", 0)
+    target_schema: tuple[str, int] | None = None
+    llm: Llm | None = None
+    reranker: Reranker | None = None
+    recogniser: Recogniser | None = None
+    pages: PageFetcher | None = None
+    fetch_hosts: AllowedHosts = field(default_factory=AllowedHosts)
+    feedback: FeedbackOptions = field(default_factory=FeedbackOptions)
+    tools: frozenset[str] = frozenset()
+    local_token: str = ""
+    source_roots: SourceRoots = field(default_factory=SourceRoots)
+    watch_interval_s: float = 300.0
+    entity_cache: EntityCache = field(default_factory=EntityCache)
+    facet_cache: TTLCache[Hashable, Sequence[Facet]] = field(
+        default_factory=lambda: TTLCache(CACHED_VALUES, FACETS_TTL_S, getsizeof=_values_in)
+    )
+    synonym_cache: LRUCache[Hashable, AnalysedSynonyms] = field(
+        default_factory=lambda: LRUCache(CACHED_TERMS, getsizeof=lambda synonyms: synonyms.size)
+    )
+    source_names: LRUCache[Hashable, Mapping[UUID, str]] = field(
+        default_factory=lambda: LRUCache(CACHED_NAMES, getsizeof=lambda names: len(names) + 1)
+    )
+    cache: VectorCache = field(default_factory=VectorCache)
+
+    def for_request(self, route: ReadRoute, *, only_reads: bool) -> Services:
+        """The services with a database whose transactions follow the route of a request."""
+        return replace(self, db=self.db.for_request(route, only_reads=only_reads))
+
+    def restricted(self, restriction: Restriction) -> Services:
+        """The services for a caller who does not see everything of the user."""
+        return replace(self, db=self.db.restricted(restriction))
+
+    @property
+    def whole(self) -> Services:
+        """The services for work on everything of the user, whoever has asked for it."""
+        return self if self.db.audience is None else replace(self, db=self.db.whole)
+
+    @property
+    def remote_calls(self) -> list[RemoteCalls]:
+        """The calls of the remote models."""
+        found = map(base.calls_of, (self.embedder, self.llm, self.reranker))
+        return [calls for calls in found if calls is not None]
