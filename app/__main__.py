@@ -6,23 +6,13 @@ neither the database driver nor the model's runtime, which take seconds to impor
 
 from __future__ import annotations
 
-import importlib
 import sys
 from typing import Any, NamedTuple, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from app import __version__, errors
-
-
-class LazyCommand(NamedTuple):
-    """Where a command is defined (`folder.module:attribute` in app) and its line in `--help`."""
-
-    place: str
-    summary: str
-    takes_query: bool = False
-    is_hidden: bool = False
+from app import __version__, capabilities, capability, errors
 
 
 class Failure(NamedTuple):
@@ -33,51 +23,7 @@ class Failure(NamedTuple):
     field: str | None = None
 
 
-COMMANDS = {
-    "serve": LazyCommand("serving.serve:serve", "Run the service until it is stopped."),
-    "serve-process": LazyCommand("serving.serve:serve_process", "Run one process of the service.", is_hidden=True),
-    "demo": LazyCommand("serving.demo:demo", "Ingest sample notes, run three searches and start the service."),
-    "ingest": LazyCommand("documents.commands.ingest:ingest", "Add files and folders."),
-    "formats": LazyCommand("documents.commands.formats:formats", "List the formats of files that are read."),
-    "search": LazyCommand("search.commands.search:search", "Search the documents.", takes_query=True),
-    "why": LazyCommand("search.steps.why.commands:why", "Explain why a passage is not in an answer.", takes_query=True),
-    "multihop": LazyCommand(
-        "multihop.commands:multihop", "Search over several hops and show how each hit was reached.", takes_query=True
-    ),
-    "eval": LazyCommand("evaluation.commands.evaluate:evaluate", "Measure retrieval quality on an evaluation set."),
-    "calibrate": LazyCommand(
-        "evaluation.commands.calibrate:calibrate",
-        "Fit the relevance of hits to judged questions on your own documents.",
-    ),
-    "feedback": LazyCommand("feedback.commands:app", "Judge hits, and list and export what was said of them."),
-    "synonyms": LazyCommand("search.steps.synonyms.commands:app", "List, replace and remove words that mean the same."),
-    "doctor": LazyCommand("maintenance.commands.doctor:doctor", "Check the database, the model and the settings."),
-    "backup": LazyCommand("maintenance.commands.backup:backup", "Write the whole database to a file."),
-    "restore": LazyCommand("maintenance.commands.backup:restore", "Load a backup."),
-    "repair": LazyCommand(
-        "maintenance.commands.repair:repair",
-        "Compare derived rows with the stored texts and rebuild those that differ.",
-    ),
-    "reindex": LazyCommand(
-        "maintenance.commands.reindex:reindex", "Cut documents again that were cut with other options."
-    ),
-    "reembed": LazyCommand(
-        "maintenance.commands.reembed:reembed", "Replace the embedding model while the service answers."
-    ),
-    "audit": LazyCommand("access.commands.audit:audit", "Show deletions, key management and the use of keys."),
-    "mcp": LazyCommand("agents.mcp.commands:mcp", "Serve the tools for agents over MCP on stdin and stdout."),
-    "openapi": LazyCommand("serving.openapi:openapi", "Print the OpenAPI document."),
-    "db": LazyCommand("maintenance.commands.database:app", "Upgrade, check and show the database schema."),
-    "keys": LazyCommand("access.commands.keys:app", "Create, list, rotate and revoke API keys."),
-    "users": LazyCommand("access.commands.users:app", "List, export and delete users."),
-    "stats": LazyCommand("documents.commands.stats:stats", "Print numbers of what is stored."),
-    "facets": LazyCommand("facets.commands:facets", "List keys and values of metadata."),
-    "documents": LazyCommand("documents.commands.documents:app", "List, show and delete documents."),
-    "sources": LazyCommand("sources.commands:app", "Keep documents in step with folders: add, list, sync, remove."),
-    "jobs": LazyCommand("jobs.commands:app", "List, show and cancel background jobs."),
-    "worker": LazyCommand("serving.worker:worker", "Run background jobs in a process of their own."),
-    "entities": LazyCommand("entities.commands:app", "Import, list and show entities."),
-}
+capabilities.register()
 
 
 class QueryCommand(TyperCommand):
@@ -95,11 +41,11 @@ class QueryCommand(TyperCommand):
 
 
 class LazyGroup(TyperGroup):
-    """Lists COMMANDS without importing them, and imports the one that runs."""
+    """Lists the commands without importing them, and imports the one that runs."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        for name, command in COMMANDS.items():
+        for name, command in capability.commands().items():
             self.add_command(TyperCommand(name, help=command.summary, hidden=command.is_hidden))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -188,9 +134,8 @@ def _end(status: int, failures: list[Failure], *, as_json: bool) -> NoReturn:
 
 
 def _imported(name: str) -> Any:
-    command = COMMANDS[name]
-    module, _, attribute = command.place.partition(":")
-    found = getattr(importlib.import_module(f"app.{module}"), attribute)
+    command = capability.commands()[name]
+    found = capability.load(command.place)
     if isinstance(found, typer.Typer):
         return typer.main.get_group(found)
     alone = typer.Typer(add_completion=False)

@@ -1,35 +1,26 @@
-"""Holds the opened database, providers and options that pipelines take as one value."""
+"""Holds the opened database, models and options that use cases take as one value."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from uuid import UUID
-
-from cachetools import LRUCache, TTLCache
+from typing import TypeVar, cast
 
 from app.concurrency.budget import Budget
 from app.database.read_routes import ReadRoute
 from app.database.restrictions import Restriction
 from app.database.transactions import Database
-from app.facets.types import Facet
-from app.feedback.types import FeedbackOptions
 from app.fetching.hosts import AllowedHosts
+from app.fetching.pages import PageFetcher
 from app.models import base
-from app.models.base import Embedder, Llm, PageFetcher, Reranker
+from app.models.base import Embedder, Llm, Reranker
 from app.models.calls import RemoteCalls
 from app.parsing.process import ParseLimits
 from app.parsing.recognition.process import Recogniser
-from app.search.steps.guidance.store.entity_cache import EntityCache
-from app.search.steps.synonyms.store import AnalysedSynonyms
-from app.sources.types import SourceRoots
 from app.text.names import tags
 
-CACHED_VALUES, FACETS_TTL_S = 200_000, 3_600
-"""Values of facets that a process keeps, and for how long."""
-CACHED_TERMS, CACHED_NAMES = 100_000, 50_000
-"""Analysed terms of synonyms, and names of sources, that a process keeps of all users together."""
 __all__ = ["ReadRoute", "Services", "VectorCache"]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +45,6 @@ class VectorCache:
     size: int = 0
     hits: int = 0
     misses: int = 0
-
-
-def _values_in(facets: Sequence[Facet]) -> int:
-    return 1 + sum(1 + len(facet.values) for facet in facets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,21 +72,10 @@ class Services:
     recogniser: Recogniser | None = None
     pages: PageFetcher | None = None
     fetch_hosts: AllowedHosts = field(default_factory=AllowedHosts)
-    feedback: FeedbackOptions = field(default_factory=FeedbackOptions)
     tools: frozenset[str] = frozenset()
     local_token: str = ""
-    source_roots: SourceRoots = field(default_factory=SourceRoots)
-    watch_interval_s: float = 300.0
-    entity_cache: EntityCache = field(default_factory=EntityCache)
-    facet_cache: TTLCache[Hashable, Sequence[Facet]] = field(
-        default_factory=lambda: TTLCache(CACHED_VALUES, FACETS_TTL_S, getsizeof=_values_in)
-    )
-    synonym_cache: LRUCache[Hashable, AnalysedSynonyms] = field(
-        default_factory=lambda: LRUCache(CACHED_TERMS, getsizeof=lambda synonyms: synonyms.size)
-    )
-    source_names: LRUCache[Hashable, Mapping[UUID, str]] = field(
-        default_factory=lambda: LRUCache(CACHED_NAMES, getsizeof=lambda names: len(names) + 1)
-    )
+    options: Mapping[type, object] = field(default_factory=dict)
+    states: dict[type, object] = field(default_factory=dict)
     cache: VectorCache = field(default_factory=VectorCache)
 
     def for_request(self, route: ReadRoute, *, only_reads: bool) -> Services:
@@ -109,6 +85,20 @@ class Services:
     def restricted(self, restriction: Restriction) -> Services:
         """The services for a caller who does not see everything of the user."""
         return replace(self, db=self.db.restricted(restriction))
+
+    def option(self, kind: type[T]) -> T:
+        """The options of a type that a capability has made of the settings, or those without settings."""
+        return cast(T, self.options[kind]) if kind in self.options else kind()
+
+    def with_option(self, value: object) -> Services:
+        """The services with other options of the type of `value`."""
+        return replace(self, options={**self.options, type(value): value})
+
+    def state(self, kind: type[T]) -> T:
+        """What a capability keeps in this process, such as a cache: one of a type, made when it is first used."""
+        if kind not in self.states:
+            self.states[kind] = kind()
+        return cast(T, self.states[kind])
 
     @property
     def whole(self) -> Services:

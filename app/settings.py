@@ -16,9 +16,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretStr, model_validator
 from pydantic_settings import NoDecode
 
-from app.agents.optional_tools import COMPAT, OPTIONAL_TOOLS
 from app.fetching.hosts import is_pattern
 from app.models.settings import ProviderSettings
+from app.tools.optional_tools import COMPAT, OPTIONAL_TOOLS
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 MAX_MODEL_THREADS = 4

@@ -12,6 +12,7 @@ from alembic.config import Config
 from alembic.util import CommandError
 from sqlalchemy.engine import Connection
 
+from app import capabilities
 from app.database.schema import migration, revisions, tables
 
 
@@ -62,7 +63,8 @@ async def run_as_owner() -> None:
 
     async with ownership.open_dsn(settings) as dsn:
         if await migration.on_connection(dsn, run) == revisions.head():
-            await runtime.queue_linking(settings, dsn)
+            capabilities.register()
+            await runtime.finish_upgrade(dsn)
 
 
 if context.is_offline_mode():

@@ -21,17 +21,19 @@ from fake_provider import FakeProvider
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
+from app import capabilities
 from app.database import transactions
 from app.database.embedded import postgres
 from app.database.schema import migration
-from app.documents import documents
 from app.documents.storing import batches
 from app.documents.types import Upload
+from app.http.monitoring import health
 from app.models.base import Embedder
 from app.services import Services
 from app.settings import usable_cores
 from benchmarks.fake_embedder import FakeEmbedder
 
+capabilities.register()
 # Property tests check results, not the speed of the machine.
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
@@ -119,7 +121,7 @@ def _default_logging() -> Iterator[None]:
 @pytest.fixture
 def patient_readiness(monkeypatch: pytest.MonkeyPatch) -> None:
     """The readiness check waits for a database longer than a busy machine stops a test."""
-    monkeypatch.setattr(documents, "READY_WAIT_S", 30.0)
+    monkeypatch.setattr(health, "READY_WAIT_S", 30.0)
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from uuid import UUID, uuid4
 
 import asyncpg
 
-from app.database.filters.types import OPERATORS, Filters
+from app.database.filter_types import OPERATORS, Filters
 
 KEYS = ["a", "b", "odd key", "größe"]
 DAY = 24 * 60 * 60 * 1_000_000

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import NAMESPACE_OID, UUID, uuid4, uuid5
 
 from app.database import vectors
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 from app.database.transactions import Database
 from app.documents.store import document_puts
 from app.documents.types import ChunkDraft, DocumentDraft

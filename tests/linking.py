@@ -79,7 +79,7 @@ async def found(
     cache: EntityCache | None = None,
 ) -> Answer:
     """The answer to a query, with its own cache of entities by default."""
-    return await search.run(query, tenant.user_id, tenant.services(entity_cache=cache or EntityCache()))
+    return await search.run(query, tenant.user_id, tenant.services(states={EntityCache: cache or EntityCache()}))
 
 
 def explained(answer: Answer) -> Any:

@@ -1,4 +1,4 @@
-"""Databases for short vectors, for the folders of statements below those of use cases, whose conftest imports `template`."""
+"""Databases for short vectors, for folders of statements whose conftest imports `template`."""
 
 from __future__ import annotations
 

@@ -15,12 +15,12 @@ import httpx
 import web_site
 from jsonschema import Draft202012Validator
 
-from app import runtime
 from app.database import transactions
 from app.fetching.hosts import AllowedHosts
 from app.models.base import Embedder
 from app.serving import demo, openapi
 from app.settings import Settings
+from app.sources import source_roots
 
 COMMITTED = Path(__file__).parents[1] / "openapi" / "openapi.json"
 """The document; `test_openapi` compares it with that of the service, which takes a second to build."""
@@ -99,10 +99,9 @@ async def sample_service(dsn: str, embedder: Embedder) -> AsyncIterator[httpx.As
         site.answers["/lime.html"] = web_site.response(b"<!doctype html><title>Lime</title><p>Mortar dries slowly.")
         services = replace(
             await harness.services(opened, embedder),
-            source_roots=runtime.source_roots(settings),
             pages=site.fetcher(tls=trusting),
             fetch_hosts=AllowedHosts(("docs.example.com",)),
-        )
+        ).with_option(source_roots.options(settings))
         async with harness.running(settings, services) as app, harness.client(app) as caller:
             yield caller
     await opened.close()

@@ -130,7 +130,7 @@ def disturb(folder: Path, paths: list[str], chance: random.Random) -> Changed:
 
 def services(tenant: Tenant, *roots: Path, per_user: bool = False) -> Any:
     """The tenant's services with folders that sources may be added from."""
-    return tenant.services(source_roots=SourceRoots(roots, per_user=per_user))
+    return tenant.services().with_option(SourceRoots(roots, per_user=per_user))
 
 
 async def add(tenant: Tenant, folder: Path, **options: Any) -> AddedSource:

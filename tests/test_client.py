@@ -10,7 +10,6 @@ import json
 import re
 import runpy
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args, get_type_hints, is_typeddict
 from uuid import uuid4
@@ -123,7 +122,7 @@ async def test_a_passage_is_explained_and_documents_are_deleted_by_filter(client
 async def test_a_source_is_added_synchronised_and_deleted(database: Database, tmp_path: Path) -> None:
     (tmp_path / "lime.md").write_text(LIME)
     folders = SourceRoots((tmp_path,), per_user=False)
-    services = replace(await harness.services(database), source_roots=folders)
+    services = (await harness.services(database)).with_option(folders)
     async with (
         harness.running(Settings(auth="none"), services) as app,
         harness.client(app) as http,

@@ -20,16 +20,16 @@ from app.access import tokens
 from app.access.store import audit, keys
 from app.access.store.audit import Event
 from app.access.store.keys import Key, NewKey, Verified
+from app.database.filter_types import Filters
 from app.database.filters import filters
-from app.database.filters.types import Filters
 from app.database.restrictions import Restriction
 from app.database.transactions import Database, SharedTransaction
+from app.requests import users
 
 __all__ = [
     "SCOPES",
     "Grant",
     "Verified",
-    "check_user",
     "create",
     "list_keys",
     "restriction",
@@ -40,7 +40,6 @@ __all__ = [
 ]
 
 SCOPES = ("search", "write", "metrics", "admin")
-MAX_USER_LENGTH = 200
 LOOKUP_S = 1.0
 """Time limit of a look-up of a key, including the wait for a connection."""
 RESTRICTED_SCOPES = ("search", "write")
@@ -69,7 +68,7 @@ class Grant:
 async def create(user_id: str, grant: Grant | None = None, *, db: Database, actor: str) -> str:
     """A new key for a user. It is returned once and never shown again. Raises BadRequest naming the field."""
     grant = grant or Grant()
-    check_user(user_id)
+    users.check_user(user_id)
     if unknown := set(grant.scopes) - set(SCOPES):
         raise errors.BadRequest(
             f"Scopes are {', '.join(SCOPES)}; {len(unknown)} of the given ones are unknown.", field="scopes"
@@ -171,12 +170,6 @@ def restriction(own: Filters, others: Filters | None, *, shows_entities: bool) -
     """What the holder of a key or a token sees: the documents that pass these filters, and others if there are any."""
     both = own if others is None else filters.both(others, own)
     return filters.restriction(both, shows_entities=shows_entities)
-
-
-def check_user(user_id: str) -> None:
-    """Raises BadRequest if the user name is blank, too long or not printable."""
-    if not user_id.strip() or len(user_id) > MAX_USER_LENGTH or not user_id.isprintable():
-        raise errors.BadRequest(f"A user is 1 to {MAX_USER_LENGTH} printable characters.", field="user")
 
 
 def _id_of(key: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from app import __version__
 from app.agents import schemas
-from app.agents.optional_tools import COMPAT_TOOLS
+from app.tools.optional_tools import COMPAT_TOOLS
 from app.tools.tool import Tool
 
 _REFUSED = {

@@ -8,27 +8,17 @@ from typing import Any
 
 from rapidfuzz import fuzz, process
 
-from app import errors
-from app.agents import search_tools
-from app.agents.compat import chatgpt
-from app.documents import tools as document_tools
-from app.facets import tools as facet_tools
-from app.feedback import tools as feedback_tools
-from app.sources import tools as source_tools
+from app import capability, errors
 from app.tools.context import ToolContext
 from app.tools.tool import Tool
 
-TOOLS = (
-    *search_tools.TOOLS,
-    *document_tools.TOOLS,
-    *source_tools.TOOLS,
-    *facet_tools.TOOLS,
-    *feedback_tools.TOOLS,
-    *chatgpt.TOOLS,
-)
 NEAREST_SCORE = 75
 """Least similarity, of 100, of an unknown name and the tool that is suggested for it."""
-_BY_NAME = {tool.name: tool for tool in TOOLS}
+
+
+def every() -> tuple[Tool, ...]:
+    """All tools, also those that the settings do not name."""
+    return tuple(tool for tools in capability.declared("tools") for tool in tools)
 
 
 def find(name: str, scopes: Collection[str] = ("admin",), *, optional: Collection[str] = ()) -> Tool:
@@ -36,7 +26,7 @@ def find(name: str, scopes: Collection[str] = ("admin",), *, optional: Collectio
 
     Raises NotFound, which names the nearest of the tools that a key with these scopes may call.
     """
-    tool = _BY_NAME.get(name)
+    tool = next((each for each in every() if each.name == name), None)
     if tool is None:
         names = [each.name for each in offered(scopes, optional=optional)]
         nearest = process.extractOne(name, names, scorer=fuzz.ratio, score_cutoff=NEAREST_SCORE)
@@ -51,7 +41,7 @@ def find(name: str, scopes: Collection[str] = ("admin",), *, optional: Collectio
 
 def offered(scopes: Collection[str], *, optional: Collection[str] = ()) -> list[Tool]:
     """The tools that a key with these scopes may call; the optional ones only if they are among `optional`."""
-    known = (tool for tool in TOOLS if not tool.is_optional or tool.name in optional)
+    known = (tool for tool in every() if not tool.is_optional or tool.name in optional)
     return [tool for tool in known if {tool.scope, "admin"} & set(scopes)]
 
 
@@ -64,6 +54,6 @@ async def call(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -
     if not tool.only_reads:
         return (await tool.handler(given, context)).compact()
     run = partial(tool.handler, given, context.for_reading())
-    if tool in (*search_tools.TOOLS, chatgpt.SEARCH):  # which are admitted as searches
+    if tool.is_search:  # which is admitted as one by its handler
         return (await run()).compact()
     return (await context.admission.read(run)).compact()

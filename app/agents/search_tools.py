@@ -10,20 +10,20 @@ from uuid import UUID
 from pydantic import Field
 
 from app import errors, limits
+from app.agents.results import PassageList
 from app.concurrency.limiter import Released
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 from app.facets import facets
 from app.kinds import Depth, Mode
-from app.multihop import depth, multihop
+from app.multihop import multihop
 from app.query.search_request import HopOptions, SearchRequest
 from app.query.similar_request import SimilarRequest
 from app.query.types import Answer
 from app.requests import fields, metadata_filters
-from app.search import search, similar
+from app.search import depth, search, similar
 from app.sources import sources
 from app.tools.arguments import ToolArguments, clamped
 from app.tools.context import ToolContext
-from app.tools.results import PassageList
 from app.tools.tool import Tool
 
 _DEFAULT_TOKENS = 3_000
@@ -197,6 +197,7 @@ TOOLS = (
         SearchArguments,
         PassageList,
         search_documents,
+        is_search=True,
     ),
     Tool(
         "search_documents_multihop",
@@ -207,6 +208,7 @@ TOOLS = (
         MultihopArguments,
         PassageList,
         search_over_hops,
+        is_search=True,
     ),
     Tool(
         "search_documents_by_entity",
@@ -216,6 +218,7 @@ TOOLS = (
         EntitySearchArguments,
         PassageList,
         search_by_entity,
+        is_search=True,
     ),
     Tool(
         "find_similar_chunks",
@@ -224,5 +227,6 @@ TOOLS = (
         SimilarArguments,
         PassageList,
         find_similar,
+        is_search=True,
     ),
 )

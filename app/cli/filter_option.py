@@ -8,7 +8,7 @@ from app.cli import json_option
 from app.errors import BadRequest
 
 if TYPE_CHECKING:  # a command without the option does not import the models of the API
-    from app.database.filters.types import Filters
+    from app.database.filter_types import Filters
     from app.requests.filter_models import SearchFilters
 
 

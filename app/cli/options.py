@@ -114,9 +114,9 @@ def interrupted() -> typer.Exit:
 
 def checked_user(user: str) -> str:
     """Returns a valid user name unchanged. Raises BadRequest for an invalid one."""
-    from app.access import keys
+    from app.requests import users
 
-    keys.check_user(user)
+    users.check_user(user)
     return user
 
 

@@ -11,9 +11,9 @@ from typing import TypeVar
 
 from app import settings as config
 from app.cli import options
-from app.database import health, transactions
+from app.database import transactions
 from app.database.embedded import postgres
-from app.database.schema import revisions, roles
+from app.database.schema import health, revisions, roles
 from app.database.transactions import Database, TimeLimits
 from app.settings import Settings
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 
 
 @dataclass(frozen=True, slots=True)

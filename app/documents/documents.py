@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -11,8 +10,7 @@ from uuid import UUID
 from app import errors
 from app.access.store import audit
 from app.access.store.audit import Event
-from app.database.filters.types import DocumentFilter
-from app.database.schema import migration
+from app.database.filter_types import DocumentFilter
 from app.database.transactions import Database, Writing, retry_read
 from app.documents.store import documents, pending_versions
 from app.documents.storing import document_drafts
@@ -20,7 +18,6 @@ from app.documents.types import Chunk, Document, RowCounts, Stats
 from app.relevance import store as calibrations
 from app.text import uris
 
-READY_WAIT_S = 1.0
 EVERY = DocumentFilter()
 
 
@@ -127,12 +124,3 @@ async def stats(user_id: str, *, db: Database) -> Stats:
     """How much a user has stored."""
     async with db.reading(user_id) as reading:
         return replace(await documents.stats(reading), calibration=await calibrations.get(reading))
-
-
-async def ready(*, db: Database, model: str, dimension: int, target: tuple[str, int] | None = None) -> None:
-    """Return if searches can be served now. Raises DatabaseUnavailable after READY_WAIT_S, and SchemaMismatch."""
-    try:
-        async with asyncio.timeout(READY_WAIT_S):
-            await migration.check(db, model=model, dimension=dimension, target=target)
-    except TimeoutError as error:
-        raise errors.DatabaseUnavailable("The database does not respond; try again shortly.") from error

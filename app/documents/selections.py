@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from app.concurrency import retries
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 from app.database.transactions import Database, Writing
 from app.documents import documents
 from app.documents.store import pending_versions, selections

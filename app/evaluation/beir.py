@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from app import errors
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 from app.documents.types import Upload
 from app.kinds import Json
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from app import errors, limits
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 from app.documents import documents
 from app.documents.storing import batches
 from app.entities import entity_lines

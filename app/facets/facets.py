@@ -10,10 +10,10 @@ from typing import Any
 from rapidfuzz import fuzz, process
 
 from app.database import cached_reads
-from app.database.filters.types import Filters, is_operator_object
+from app.database.filter_types import Filters, is_operator_object
 from app.database.transactions import Database, retry_read
 from app.facets.store import facets
-from app.facets.types import Facet, FacetQuery
+from app.facets.types import Facet, FacetCache, FacetQuery
 from app.query.missed_filters import MissedFilter
 from app.query.types import Answer
 from app.services import Services
@@ -37,7 +37,7 @@ async def run(query: FacetQuery, user_id: str, services: Services) -> Sequence[F
     async with services.db.reading(user_id) as reading:
         key = (user_id, reading.audience, repr(query))
         find = partial(facets.count, reading, query)
-        return await cached_reads.get_or_find(services.facet_cache, reading.version, key, find)
+        return await cached_reads.get_or_find(services.state(FacetCache).of_versions, reading.version, key, find)
 
 
 @retry_read

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 from app.facets import facets
 from app.facets.types import MAX_VALUES_OF_KEY, Facet, FacetQuery
 from app.requests import metadata_filters

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.database.filters.types import Filters
+from cachetools import TTLCache
+
+from app.database.filter_types import Filters
 from app.kinds import Json
 
 MAX_KEYS = 100
@@ -47,3 +50,20 @@ class Facet:
     types: Json
     distinct: int
     values: tuple[FacetValue, ...]
+
+
+CACHED_VALUES, CACHED_S = 200_000, 3_600
+"""Values of facets that a process keeps, and for how long."""
+
+
+def _values_in(facets: Sequence[Facet]) -> int:
+    return 1 + sum(1 + len(facet.values) for facet in facets)
+
+
+@dataclass(frozen=True, slots=True)
+class FacetCache:
+    """Counted facets by the version of what was counted."""
+
+    of_versions: TTLCache[Hashable, Sequence[Facet]] = field(
+        default_factory=lambda: TTLCache(CACHED_VALUES, CACHED_S, getsizeof=_values_in)
+    )

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from app import errors
 from app.feedback import store as feedback
-from app.feedback.types import Feedback, GivenFeedback
+from app.feedback.types import Feedback, FeedbackOptions, GivenFeedback
 from app.services import Services
 
 log = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ async def give(given: Feedback, user_id: str, services: Services) -> UUID:
 
     Raises BadRequest where no feedback is kept, NotFound for an unknown passage, and if there is nothing to withdraw.
     """
-    if not services.feedback.days:
+    if not services.option(FeedbackOptions).days:
         raise errors.BadRequest("No feedback is kept here: STEPWELL_FEEDBACK_DAYS is 0.")
     await services.db.check_writable()
     try:
@@ -48,7 +48,7 @@ def _unknown(given: Feedback) -> errors.NotFound:
 async def listed(user_id: str, services: Services) -> AsyncIterator[GivenFeedback]:
     """The judgements of a user, newest first."""
     async with services.db.reading(user_id) as reading:
-        async for one in feedback.listed(reading, days=services.feedback.days):
+        async for one in feedback.listed(reading, days=services.option(FeedbackOptions).days):
             yield one
 
 
@@ -57,7 +57,7 @@ async def expire_forever(services: Services) -> None:
     while True:
         try:
             async with services.db.shared() as shared:
-                expired = await feedback.expire(shared, days=services.feedback.days)
+                expired = await feedback.expire(shared, days=services.option(FeedbackOptions).days)
             if expired:
                 log.info("feedback expired: %d", expired, extra={"action": "feedback_expired"})
         except errors.StepwellError as error:

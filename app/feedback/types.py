@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from app.settings import Settings
+
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
@@ -38,3 +40,8 @@ class FeedbackOptions:
     """For how many days feedback is kept, 0 for none at all."""
 
     days: int = 180
+
+
+def options(settings: Settings) -> FeedbackOptions:
+    """The options in the settings."""
+    return FeedbackOptions(settings.feedback_days)

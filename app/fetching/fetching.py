@@ -21,7 +21,7 @@ import httpx
 from app import errors, limits
 from app.fetching.hosts import AllowedHosts
 from app.fetching.network import PublicNetwork
-from app.models.base import Validators, WebPage
+from app.fetching.pages import Validators, WebPage
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MAX_REDIRECTS = 5

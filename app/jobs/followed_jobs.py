@@ -15,14 +15,9 @@ from app.jobs import kinds
 from app.jobs.store import job_states, jobs
 from app.jobs.types import JobState
 from app.kinds import JobStatus
-from app.sources import source_sync
-from app.sources.store import recorded_files
 
 JobKey = UUID | Literal["newest"]
 """The id of a job, or the newest of the user's without those that update links or postings."""
-MAX_FAILURES = 1_000
-"""Files that could not be stored which are listed."""
-_UNCANCELLABLE = [kind.name for kind in kinds.ALL if not kind.is_cancellable]
 POLL_S = 0.5
 """Pause between two looks at a job that is followed."""
 KEEP_ALIVE_S = 10.0
@@ -35,7 +30,7 @@ async def find(key: JobKey, user_id: str, *, db: Database) -> UUID:
     if key != "newest":
         return key
     async with db.primary.reading(user_id) as reading:
-        found = await job_states.newest(reading, without=_UNCANCELLABLE)
+        found = await job_states.newest(reading, without=kinds.uncancellable())
     if found is None:
         raise errors.NotFound("No such job.")
     return found
@@ -43,14 +38,13 @@ async def find(key: JobKey, user_id: str, *, db: Database) -> UUID:
 
 @retry_read
 async def get(job_id: UUID, user_id: str, *, db: Database) -> JobState:
-    """One job, with the files that it could not store if it synchronises a source. Raises NotFound."""
+    """One job, with what its kind adds to its result. Raises NotFound."""
     async with db.primary.reading(user_id) as reading:
         found = await _stored(reading, job_id)
-        if found.kind != source_sync.KIND.name:
+        details = next((kind.details for kind in kinds.every() if kind.name == found.kind), None)
+        if details is None:
             return found
-        failed = await recorded_files.failures(reading, job_id=job_id, limit=MAX_FAILURES)
-    listed = [{"path": failure.path, "reason": failure.reason} for failure in failed]
-    return replace(found, result={**found.result, "failures": listed})
+        return replace(found, result={**found.result, **await details(reading, job_id)})
 
 
 @retry_read
@@ -101,7 +95,7 @@ async def cancel(job_id: UUID, user_id: str, *, db: Database) -> JobState:
     """
     async with db.primary.reading(user_id) as reading:
         found = await _stored(reading, job_id)
-    if found.kind in _UNCANCELLABLE:
+    if found.kind in kinds.uncancellable():
         raise errors.Conflict("Jobs that update links or postings cannot be cancelled.")
     async with db.writing(user_id, checked=True) as writing:
         await writing.lock()

@@ -1,17 +1,16 @@
-"""Lists the kinds of background jobs, each of which is declared in the module with its handler."""
+"""Lists the kinds of background jobs that the capabilities declare."""
 
 from __future__ import annotations
 
-from app.documents.storing import large_documents, posting_removal
-from app.entities.linking import llm_entities, mention_refresh
-from app.maintenance import reindex
-from app.sources import source_sync
+from app import capability
+from app.jobs.workers import JobKind
 
-ALL = (
-    mention_refresh.KIND,
-    large_documents.KIND,
-    posting_removal.KIND,
-    reindex.KIND,
-    source_sync.KIND,
-    llm_entities.KIND,
-)
+
+def every() -> tuple[JobKind, ...]:
+    """The kinds of all capabilities."""
+    return capability.declared("jobs")
+
+
+def uncancellable() -> list[str]:
+    """The names of the kinds whose jobs cannot be cancelled."""
+    return [kind.name for kind in every() if not kind.is_cancellable]

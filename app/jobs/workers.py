@@ -16,10 +16,9 @@ from typing import Any
 from uuid import UUID
 
 from app import errors
-from app.concurrency import offload
-from app.database.transactions import Database, Transaction, Writing
-from app.documents.storing import stage_times
-from app.documents.storing.stage_times import StageTimes
+from app.concurrency import offload, stage_times
+from app.concurrency.stage_times import StageTimes
+from app.database.transactions import Database, Reading, Transaction, Writing
 from app.jobs.store import jobs
 from app.jobs.store.jobs import Job
 from app.models import failures
@@ -61,6 +60,7 @@ class JobKind:
         is_cancellable: Whether the user may cancel a job.
         on_failure: The kind of job that is queued when a job fails or is cancelled.
         kept: How many finished jobs of a user with the same payload are kept; None for all.
+        details: Finds what is shown with the result of a job, in a transaction that reads.
         gives_up: Whether a job fails after too many failures or attempts; otherwise it is tried until it succeeds.
     """
 
@@ -71,6 +71,7 @@ class JobKind:
     on_failure: str | None = None
     kept: int | None = None
     gives_up: bool = True
+    details: Callable[[Reading, UUID], Awaitable[Mapping[str, Any]]] | None = None
 
     async def add(self, db: Writing, payload: Mapping[str, Any]) -> UUID:
         """Queue a job, in the transaction that records its work; returns its id."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app import errors
-from app.database import health, transactions
-from app.database.schema import migration, revisions
+from app.database import transactions
+from app.database.schema import health, migration, revisions
 from app.database.transactions import Database
 from app.maintenance.store import backups
 from app.maintenance.store.backups import Access, Archive

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from app.access import keys
-from app.database import driver_errors, health
+from app.database import driver_errors
 from app.database.read_routes import Lag
-from app.database.schema import distribution, migration, reembedding, revisions
+from app.database.schema import distribution, health, migration, reembedding, revisions
 from app.database.transactions import Database
 from app.maintenance import reindex, repair
 from app.maintenance.repair import Checked

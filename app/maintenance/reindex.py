@@ -15,7 +15,7 @@ from uuid import UUID
 
 from app import errors
 from app.concurrency import cancellable
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 from app.database.transactions import Database
 from app.documents import document_changes, selections
 from app.documents.store import cuts, documents

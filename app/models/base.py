@@ -11,7 +11,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from app import errors
-from app.fetching.hosts import AllowedHosts
 from app.kinds import Vector
 from app.models.calls import RemoteCalls
 
@@ -173,41 +172,4 @@ class Reranker(Protocol):
 
     async def scores(self, query: str, passages: Sequence[str]) -> list[float]:
         """The relevance of each passage, 0 to 1, in the same order. Scores of two calls cannot be compared."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Validators:
-    """What a site said about the version of a page at `address`, for a conditional request; empty if it said none."""
-
-    address: str
-    etag: str = ""
-    last_modified: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class WebPage:
-    """A page or file as a site sent it, without content encoding; `validators` has its address after redirects.
-
-    `media_type` and `charset` are in lower case, and empty where the site names none.
-    """
-
-    raw: bytes
-    media_type: str
-    charset: str
-    validators: Validators
-
-
-class PageFetcher(Protocol):
-    """Fetches one page or file of the public web."""
-
-    def normalised(self, address: str) -> str:
-        """An http or https address as it is fetched and stored, without its fragment. Raises `blocked_url`."""
-        ...
-
-    async def fetch(self, address: str, *, allowed: AllowedHosts, known: Validators | None = None) -> WebPage | None:
-        """The page at an http or https address; None if it is still the version that `known` names.
-
-        Raises `blocked_url` for an address that may not be fetched, `fetch_failed` and `site_unavailable`.
-        """
         ...

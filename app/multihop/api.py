@@ -12,10 +12,9 @@ from app.http.authentication import auth
 from app.http.bodies import bodies, replies
 from app.http.limits import admission
 from app.http.problems import problems
-from app.multihop import depth
 from app.multihop.rerank_models import RerankAnswer, RerankRequest, merged_response
 from app.query.search_request import SearchRequest
-from app.search import merge_lists
+from app.search import depth, merge_lists
 from app.search.api import router as search_router
 from app.search.api.search_responses import SearchAnswer
 

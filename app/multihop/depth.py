@@ -10,17 +10,16 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from app import errors
-from app.concurrency.limiter import UNLIMITED, Released
+from app.concurrency.limiter import Released
 from app.database.transactions import retry_read
 from app.kinds import DepthReason, DepthUsed
 from app.multihop import multihop
-from app.query import model_switch
 from app.query.matches import EntityMatch
 from app.query.search_request import SearchRequest
 from app.query.types import Answer
 from app.search import search
 from app.search.steps.guidance import entity_scores, matching
+from app.search.steps.guidance.store.entity_cache import EntityCache
 from app.services import Services
 from app.text.names import names
 from app.text.queries import analysis
@@ -32,38 +31,24 @@ DIRECT_TYPES = ("phrase", "technical")
 """Types of queries that look something up literally."""
 
 
-def over_hops(query: SearchRequest) -> SearchRequest:
-    """The request over several hops. Raises BadRequest if it asks for another depth."""
-    if "depth" in query.model_fields_set and query.depth != "thorough":
-        raise errors.BadRequest("This search always goes over several hops: leave depth out.", field="depth")
-    return query.changed(depth="thorough")
+async def answer(query: SearchRequest, user_id: str, services: Services, turn: Released) -> Answer:
+    """The answer of a request whose depth is `auto` or `thorough`.
 
-
-async def run(query: SearchRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> Answer:
-    """The answer of a search, which is `fast`, or of one over several hops, which is `thorough`.
-
-    The depth `auto` chooses one, and only follows links unless a language model is configured, whose questions are
-    worth the time. Raises what `search.run` and `multihop.run` raise, and BadRequest for options of hops without hops.
+    `auto` only follows links unless a language model is configured, whose questions are worth the time.
     """
-    return await model_switch.run(services.embedder, services.db, lambda: _answer(query, user_id, services, turn))
-
-
-async def _answer(query: SearchRequest, user_id: str, services: Services, turn: Released) -> Answer:
     depth = query.depth
-    if depth == "fast" and query.ranking.hops is not None:
-        raise errors.BadRequest("Needs the depth auto or thorough.", field="ranking.hops")
     began = time.perf_counter()
     reason: DepthReason = "requested" if depth != "auto" else await _reason(query, user_id, services)
     used: DepthUsed = depth if depth != "auto" else "thorough" if reason == "names" else "fast"
     chosen = time.perf_counter()
     if used == "fast":
-        answer = await search.answer(query, user_id, services, turn)
-        if reason != "no_names" or not _contains_title(answer):
-            return _with_depth(answer, used, reason, chosen - began)
+        found = await search.answer(query, user_id, services, turn)
+        if reason != "no_names" or not _contains_title(found):
+            return _with_depth(found, used, reason, chosen - began)
         used, reason, chosen = "thorough", "names", time.perf_counter()
     follow_only = depth == "auto" and services.llm is None
-    answer = await multihop.answer(query, user_id, services, turn, follow_only=follow_only)
-    return _with_depth(answer, used, reason, chosen - began)
+    found = await multihop.answer(query, user_id, services, turn, follow_only=follow_only)
+    return _with_depth(found, used, reason, chosen - began)
 
 
 def _with_depth(answer: Answer, used: DepthUsed, reason: DepthReason, seconds: float) -> Answer:
@@ -105,7 +90,7 @@ async def _reason(query: SearchRequest, user_id: str, services: Services) -> Dep
 async def _entities(query: SearchRequest, parsed: ParsedQuery, user_id: str, services: Services) -> list[EntityMatch]:
     """The entities that the query names."""
     async with services.db.searching(user_id, candidates=query.ranking.candidates) as reading:
-        matches = await matching.run(reading, query, parsed, None, cache=services.entity_cache)
+        matches = await matching.run(reading, query, parsed, None, cache=services.state(EntityCache))
     return [match for match in matches.all if match.key]
 
 

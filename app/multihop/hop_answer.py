@@ -18,7 +18,7 @@ from app.query.context import SearchContext
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, Candidate, ChunkLink, Hit, LexicalQuery
 from app.relevance import relevance
-from app.search import completion, ordering, pages
+from app.search import completion, named_sources, ordering, pages
 from app.search.candidates import Page
 from app.search.pages import PageRequest
 from app.search.ranking import merge
@@ -115,7 +115,7 @@ class HopAnswer:
             return
         async with self.state.reading(self.context) as reading:
             read = await chunks.by_id(reading, [chunk.chunk_id for chunk in missing], vector=None)
-            await self.context.name_sources((candidate for candidate, _similarity in read.values()), reading)
+            await named_sources.read(self.context, (candidate for candidate, _similarity in read.values()), reading)
         for chunk in missing:
             chunk.candidate, _similarity = read.get(chunk.chunk_id, (None, None))
 

@@ -24,7 +24,7 @@ from app.query import model_switch
 from app.query.context import SearchContext
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, Hop, HybridRequest, LexicalQuery, Weights
-from app.search import pages, search, understanding
+from app.search import named_sources, pages, search, understanding
 from app.search.ranking import fusion_plan, merge
 from app.services import Services
 from app.text.names import names
@@ -170,7 +170,7 @@ class _FurtherHops:
             stored = [chunk_id for chunk_id in sources if chunk_id in self.state.chunks]
             new = await self.strategy.retrieve(hop, searches, stored, self.state, reading)
             found_texts = (self.state.chunks[chunk_id].candidate for chunk_id in new)
-            await self.context.name_sources(filter(None, found_texts), reading)
+            await named_sources.read(self.context, filter(None, found_texts), reading)
         return new
 
     async def _searches(self, found: HopTerms) -> list[HopSearch]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 from app.kinds import Vector
 from app.query.types import ChunkLink
 from app.text.queries.conditions import IndexText

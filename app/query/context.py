@@ -5,22 +5,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import partial
 from uuid import UUID
 
 from app import errors
 from app.concurrency.limiter import UNLIMITED, Released
-from app.database import cached_reads
 from app.database.calibrations import RelevanceCalibration
-from app.database.transactions import Reading, Version
+from app.database.transactions import Version
 from app.kinds import Degraded, Vector
 from app.models import base
-from app.query.types import Candidate
 from app.services import Services
-from app.sources.store import sources
 
 log = logging.getLogger(__name__)
 
@@ -63,15 +59,6 @@ class SearchContext:
             log.warning("query embedding failed: %s", type(error).__name__, extra={"action": "embedding_failed"})
             self.degraded += ["embedding_failed", "no_query_vector"]
             return None
-
-    async def name_sources(self, candidates: Iterable[Candidate], db: Reading) -> None:
-        """Read the names of the sources of candidates, unless they are known."""
-        if any(one.source_id and one.source_id not in self.source_names for one in candidates):
-            key, cache = (db.user_id, db.audience), self.services.source_names
-            found: Mapping[UUID, str] = await cached_reads.get_or_find(
-                cache, db.version.data, key, partial(sources.names, db)
-            )
-            self.source_names.update(found)
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
 from app import limits
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 from app.kinds import (
     Collapse,
     Confidence,

@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 from app.kinds import Collapse, Detail
 from app.query import moved_fields
 from app.query.search_request import CHUNK_IDS_EXCLUDED, COLLAPSE, CURSOR, Cursor, Group, Limit

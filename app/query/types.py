@@ -8,7 +8,7 @@ from operator import attrgetter
 from uuid import UUID
 
 from app import limits
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 from app.kinds import (
     Confidence,
     ConfidenceBasis,
@@ -29,7 +29,7 @@ from app.query import signals
 from app.query.matches import Boost, EntityMatch, HitGuidance
 from app.query.missed_filters import MissedFilter
 from app.query.snippets import Snippet
-from app.search.steps.synonyms.types import Synonym
+from app.query.synonyms import Synonym
 from app.text.queries.conditions import Condition, ConditionPlan, IndexText
 
 

@@ -18,11 +18,10 @@ from types import MappingProxyType
 
 from app.database.calibrations import RelevanceCalibration
 from app.kinds import Confidence, FusionUsed
-from app.query import bm25
+from app.query import bm25, fused_scores
 from app.query.types import Term
 from app.relevance import logit_scales
 from app.relevance.logit_scales import Prior
-from app.search.steps.guidance import blending
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +135,7 @@ class Scale:
 
     def of(self, score: float) -> float:
         """Returns the relevance of a hit by the score that orders it, 0 to 1; larger ones count 1."""
-        scaled = min(1.0, max(0.0, score)) ** blending.EXPONENTS[self.search.fusion]
+        scaled = min(1.0, max(0.0, score)) ** fused_scores.EXPONENTS[self.search.fusion]
         return logit_scales.applied(
             self.calibration.relevance, self._relevance(self.legs.hit, self.search.entities.removed(scaled))
         )

@@ -11,16 +11,31 @@ import binascii
 import math
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Protocol, TypeVar
 from uuid import UUID
 
 from app import errors
-from app.database.filters.types import ORDERED_CHARACTERS
-from app.documents.types import Document
+from app.database.filter_types import ORDERED_CHARACTERS
 from app.kinds import DocumentOrder
 
 MAX_LENGTH = 1_200
 Key = TypeVar("Key")
+
+
+class Listed(Protocol):
+    """What the order of a listing of documents depends on."""
+
+    @property
+    def document_id(self) -> UUID: ...
+
+    @property
+    def created_at(self) -> datetime: ...
+
+    @property
+    def updated_at(self) -> datetime: ...
+
+    @property
+    def title(self) -> str: ...
 
 
 def make(created_at: datetime, document_id: UUID) -> str:
@@ -33,7 +48,7 @@ def read(cursor: str) -> tuple[datetime, UUID]:
     return _decode(cursor, _moment)
 
 
-def after_document(document: Document, order: DocumentOrder) -> str:
+def after_document(document: Listed, order: DocumentOrder) -> str:
     """The cursor after this document, in an order; all but the one of creation are named in it."""
     if order == "newest":
         return make(document.created_at, document.document_id)

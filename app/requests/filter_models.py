@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, GetCoreSchemaHandler, model_validato
 from pydantic_core import PydanticCustomError, core_schema
 
 from app import limits
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 from app.requests import metadata_filters, wire
 
 MAX_GROUP_DEPTH = 4

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 from app.kinds import Json
-from app.query import rrf
+from app.query import fused_scores as rrf
 from app.query.context import SearchContext
 from app.query.matches import EntityMatch
 from app.query.search_request import SearchRequest

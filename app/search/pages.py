@@ -30,7 +30,7 @@ from app.query.context import SearchContext
 from app.query.search_request import SearchRequest
 from app.query.similar_request import SimilarRequest
 from app.query.types import Hit, HybridRequest, HybridResult
-from app.search import stale_chunks
+from app.search import named_sources, stale_chunks
 from app.search.candidates import Page, Ranked
 from app.search.completion import Completion
 from app.search.ranking import grouping
@@ -227,7 +227,7 @@ async def _continued(found: Sequence[Hit], request: HybridRequest, context: Sear
         async with context.services.db.searching(context.user_id, candidates=request.candidates) as reading:
             stale = await stale_chunks.find([hit.candidate for hit in found], context, reading)
             result = await recall.hybrid(reading, request)
-            await context.name_sources(result.candidates, reading)
+            await named_sources.read(context, result.candidates, reading)
     kept = [hit for hit in found if hit.candidate.chunk_id not in stale]
     known = {hit.candidate.chunk_id for hit in kept}
     lowest = min((hit.candidate.score for hit in kept), default=math.inf)

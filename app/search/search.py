@@ -12,14 +12,16 @@ from app.query.context import SearchContext
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, HybridResult
 from app.relevance import relevance
-from app.search import completion, ordering, pages, understanding
+from app.search import completion, named_sources, ordering, pages, understanding
 from app.search.candidates import Candidates, Ranked, Recalled
 from app.search.steps import relaxation
 from app.search.steps.corrections import corrections
 from app.search.steps.guidance import guidance, matching
 from app.search.steps.guidance.guidance import AppliedGuidance, Unguided
 from app.search.steps.guidance.matching import EntityMatches
+from app.search.steps.guidance.store.entity_cache import EntityCache
 from app.search.steps.synonyms import synonyms
+from app.search.steps.synonyms.store import SynonymCache
 from app.search.store import recall
 from app.search.understanding import Understanding
 from app.services import Services
@@ -101,15 +103,15 @@ async def _recalled(
         with context.timed("pass1"):
             # Descriptions of entities are compared with the vector of the text only.
             vector = understood.request.vector if query.vector is None else None
-            matches = await matching.run(reading, query, understood.parsed, vector, cache=services.entity_cache)
+            matches = await matching.run(reading, query, understood.parsed, vector, cache=services.state(EntityCache))
         with context.timed("recall"):
-            request = await synonyms.expanded(reading, understood.request, services.synonym_cache)
+            request = await synonyms.expanded(reading, understood.request, services.state(SynonymCache).of_versions)
             result = await recall.hybrid(reading, guidance.widened(request, query, matches))
             if corrected := await corrections.corrected(reading, request, understood.parsed, result):
                 request = corrected
                 result = await recall.hybrid(reading, guidance.widened(request, query, matches))
             unguided = Unguided(query, understood.parsed, request, result)
-            applied = await guidance.run(reading, unguided, matches, cache=services.entity_cache)
-        await context.name_sources((*result.candidates, *applied.added), reading)
+            applied = await guidance.run(reading, unguided, matches, cache=services.state(EntityCache))
+        await named_sources.read(context, (*result.candidates, *applied.added), reading)
     found = replace(understood, request=request)
     return found, matches, replace(result, candidates=(*result.candidates, *applied.added)), applied

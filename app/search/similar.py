@@ -13,7 +13,7 @@ from app.query.context import SearchContext
 from app.query.similar_request import SimilarRequest
 from app.query.types import Answer, Hit, HybridRequest, HybridResult
 from app.relevance import confidence
-from app.search import completion, pages
+from app.search import completion, named_sources, pages
 from app.search.candidates import Page, Recalled
 from app.search.pages import HybridRun
 from app.search.ranking.fusion_plan import BY_VECTOR
@@ -64,7 +64,7 @@ async def _nearest(query: SimilarRequest, context: SearchContext) -> HybridRun:
             with_content=query.detail != "ids" or query.is_collapsed,
         )
         result = await recall.hybrid(reading, request)
-        await context.name_sources(result.candidates, reading)
+        await named_sources.read(context, result.candidates, reading)
         return HybridRun(request, result, is_whole=len(result.candidates) < request.limit)
 
 

@@ -29,6 +29,7 @@ from app.main import create_app
 from app.runtime import models
 from app.services import Services
 from app.settings import Settings
+from app.sources.types import SourceRoots
 
 ADDRESS = "http://127.0.0.1"
 CONNECTIONS = 4
@@ -134,7 +135,7 @@ class _Application:
     async def _work(self) -> None:
         while True:
             try:
-                ran = await workers.run_next(self._services, kinds.ALL, user_id=self._user)
+                ran = await workers.run_next(self._services, kinds.every(), user_id=self._user)
             except errors.StepwellError:
                 ran = None
             if ran is None:
@@ -159,9 +160,9 @@ async def _open(user: str, settings: Settings, portal: BlockingPortal) -> AsyncI
 
 def _for_command(services: Services) -> Services:
     """Services that read tables of any length, fetch any page and add any folder to an embedded database."""
-    roots = replace(services.source_roots, anywhere=services.owner is not None)
+    roots = replace(services.option(SourceRoots), anywhere=services.owner is not None)
     limits = replace(services.parse_limits, documents=sys.maxsize)
-    return replace(services, owner=None, fetch_hosts=ANY_HOST, source_roots=roots, parse_limits=limits)
+    return replace(services, owner=None, fetch_hosts=ANY_HOST, parse_limits=limits).with_option(roots)
 
 
 class _Authenticated:

@@ -10,9 +10,10 @@ from pathlib import Path
 from uuid import UUID
 
 from app import errors
+from app.concurrency import stage_times
 from app.documents.files import file_reading, picture_lines
 from app.documents.files.file_reading import FileReader, NamedFile
-from app.documents.storing import batches, ingest, large_documents, stage_times
+from app.documents.storing import batches, ingest, large_documents
 from app.documents.storing.batches import IngestOutcome
 from app.documents.types import IngestResult, SourcePath, Upload
 from app.services import Services

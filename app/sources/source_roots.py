@@ -7,10 +7,10 @@ import stat
 from pathlib import Path
 
 from app import errors
+from app.documents.files.folders import LARGEST_FILE
+from app.settings import Settings
 from app.sources.types import SourceRoots
 
-LARGEST_FILE = 50_000_000
-"""Bytes of the largest file that is read."""
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _OUTSIDE = "The folder is not in one that is allowed by STEPWELL_SOURCE_ROOTS."
@@ -128,3 +128,10 @@ def _is_link(base: Path, roots: SourceRoots, user_id: str) -> bool:
 
 def _real(path: Path) -> Path:
     return Path(os.path.realpath(path))
+
+
+def options(settings: Settings) -> SourceRoots:
+    """The folders that sources may be added from; with API keys each user has a subfolder of its own."""
+    return SourceRoots(
+        tuple(Path(root).expanduser() for root in settings.source_roots), per_user=settings.auth == "api_key"
+    )

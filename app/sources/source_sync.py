@@ -31,7 +31,7 @@ from app.sources import source_files, source_roots, source_scan
 from app.sources.source_files import FileVersion
 from app.sources.source_scan import Plan
 from app.sources.store import recorded_files, sources
-from app.sources.types import KnownFile, Source
+from app.sources.types import KnownFile, Source, SourceRoots
 
 T = TypeVar("T")
 COUNTED = ("added", "replaced", "renamed", "removed", "unchanged", "failed")
@@ -132,11 +132,11 @@ async def _sync(run: Run) -> int:
 async def _plan(syncing: _Syncing) -> Plan:
     """Compare the folder with the recorded files. Raises `source_unavailable`, `folder_not_allowed`."""
     draft, services, user_id = syncing.source.draft, syncing.run.services, syncing.run.user_id
-    source_roots.check(syncing.folder, user_id, services.source_roots, confined=draft.confined)
+    source_roots.check(syncing.folder, user_id, services.option(SourceRoots), confined=draft.confined)
     pictures = services.recogniser is not None
     scan = partial(source_scan.scan, draft, taken=await _taken(syncing), known=syncing.known, pictures=pictures)
     found = await cancellable.run(0, scan)
-    source_roots.check(syncing.folder, user_id, services.source_roots, confined=draft.confined)
+    source_roots.check(syncing.folder, user_id, services.option(SourceRoots), confined=draft.confined)
     return await cancellable.run(0, partial(source_scan.compare, draft, found, syncing.known, syncing.job_id))
 
 
@@ -255,7 +255,17 @@ async def _finish(syncing: _Syncing, plan: Plan) -> int:
     return sum(counts[name] for name in ("added", "replaced", "renamed", "removed"))
 
 
-KIND = JobKind("sync_source", _sync, queue="sources", kept=20)
+MAX_FAILURES = 1_000
+"""Files that could not be stored which a job lists."""
+
+
+async def _failures(db: Reading, job_id: UUID) -> dict[str, Any]:
+    """The files that a job could not store."""
+    failed = await recorded_files.failures(db, job_id=job_id, limit=MAX_FAILURES)
+    return {"failures": [{"path": failure.path, "reason": failure.reason} for failure in failed]}
+
+
+KIND = JobKind("sync_source", _sync, queue="sources", kept=20, details=_failures)
 
 
 def _counted(formats: FormatCounts, versions: Sequence[FileVersion]) -> FormatCounts:

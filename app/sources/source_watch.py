@@ -23,6 +23,7 @@ from app.documents.files import folders
 from app.services import Services
 from app.sources import sources as source_jobs
 from app.sources.store import sources
+from app.sources.types import SourceRoots
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +37,7 @@ RELOAD_MS = 2_000
 
 async def run_forever(services: Services) -> None:
     """Watch the sources of all users until cancelled."""
-    watch = _Watch(services.db, services.watch_interval_s)
+    watch = _Watch(services.db, services.option(SourceRoots).watch_interval_s)
     while True:
         await asyncio.sleep(RELOAD_MS / 1000)  # also at the start of a service, which has other work to do
         try:
@@ -45,7 +46,7 @@ async def run_forever(services: Services) -> None:
             log.warning("watching postponed: %s", error.code, extra={"action": "watch_postponed"})
         except (OSError, RuntimeError) as error:  # such as a limit of the system on the number of watched folders
             log.warning("events are not available: %s", error, extra={"action": "watch_without_events"})
-            await asyncio.sleep(min(services.watch_interval_s, WITHOUT_EVENTS_S))
+            await asyncio.sleep(min(services.option(SourceRoots).watch_interval_s, WITHOUT_EVENTS_S))
         except Exception:
             log.exception("watching failed", extra={"action": "watch_failed"})
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from uuid import UUID
 
 from app import errors
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 from app.database.transactions import Database, Writing, retry_read
 from app.documents import selections
 from app.documents.files import folders
@@ -22,7 +22,7 @@ from app.kinds import SourceStatus
 from app.services import Services
 from app.sources import source_roots, source_scan, source_sync
 from app.sources.store import recorded_files, sources
-from app.sources.types import Source, SourceDraft
+from app.sources.types import Source, SourceDraft, SourceRoots
 from app.text import uris
 
 EVERYTHING = ("**/*",)
@@ -58,7 +58,7 @@ async def add(request: SourceRequest, user_id: str, services: Services, *, confi
     field, Conflict if there are too many sources or another has the name.
     """
     if confined:
-        folder, name = source_roots.allowed(request.path, user_id, services.source_roots)
+        folder, name = source_roots.allowed(request.path, user_id, services.option(SourceRoots))
     else:
         folder, name = source_roots.any_folder(request.path)
     if folders.is_in_database(folder):
@@ -67,7 +67,7 @@ async def add(request: SourceRequest, user_id: str, services: Services, *, confi
     async with services.db.writing(user_id) as writing:
         await writing.lock()
         known = await sources.find(writing, path=draft.path, globs=draft.globs)
-        taken = await sources.names(writing)
+        taken = {one: draft.shown_name for one, draft in (await sources.drafts(writing)).items()}
         status: SourceStatus = "added"
         draft = _named(draft, known, taken)
         if known is None:

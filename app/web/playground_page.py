@@ -85,7 +85,7 @@ async def _upload_rules(request: Request) -> Response:
 
 async def _job_kinds(_: Request) -> Response:
     """A module with the kinds of jobs that may be cancelled."""
-    return _module(CANCELLABLE=[kind.name for kind in kinds.ALL if kind.is_cancellable])
+    return _module(CANCELLABLE=[kind.name for kind in kinds.every() if kind.is_cancellable])
 
 
 def _module(**constants: object) -> Response:

@@ -12,9 +12,9 @@ from typing import Any, Literal
 from app.evaluation import beir, runner
 from app.evaluation.beir import EvaluationSet
 from app.evaluation.runner import ASSESSED_HITS, Strategy, Tenant
+from app.query import fused_scores
 from app.query.types import Answer, Hit
 from app.relevance.relevance import MeanEffect
-from app.search.steps.guidance import blending
 from app.services import Services
 
 Kind = Literal["own", "foreign", "unanswerable"]
@@ -114,7 +114,7 @@ def _score(hit: Hit, answer: Answer, *, over_hops: bool) -> float:
     if over_hops:
         return float((hit.combined_score or 0.0) / (hit.explain or {})["best"])
     entities = MeanEffect(**(answer.explain or {})["relevance"]["entities"])
-    return entities.removed(hit.candidate.score ** blending.EXPONENTS[answer.fusion or "convex"])
+    return entities.removed(hit.candidate.score ** fused_scores.EXPONENTS[answer.fusion or "convex"])
 
 
 def save(samples: Sequence[Sample], file: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from app import runtime
+from app import capabilities, runtime
 from app import settings as config
 from app.access import keys
 from app.cli import ownership
@@ -44,5 +44,6 @@ async def _key(user_id: str, services: Services) -> str:
 
 
 if __name__ == "__main__":
+    capabilities.register()
     given = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     sys.stdout.write("\n" + json.dumps(asyncio.run(run(given))) + "\n")

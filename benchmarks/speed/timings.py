@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import sqlalchemy as sa
 
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 from app.database.transactions import Database
 from app.evaluation import metrics
 from app.kinds import Vector

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from app.agents.document_tools import GetDocumentArguments
 from app.agents.search_tools import MultihopArguments, SearchArguments
-from app.documents.tools import GetDocumentArguments
 
 
 @pytest.mark.parametrize(("limit", "used"), [(0, 1), (-5, 1), (7, 7), (1_000, 50)])

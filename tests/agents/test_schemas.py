@@ -11,16 +11,16 @@ from uuid import UUID
 
 import jsonschema
 import pytest
+from app.tools.optional_tools import COMPAT_TOOLS, OPTIONAL_TOOLS
 
 from app.agents import formats, registry
-from app.agents.optional_tools import COMPAT_TOOLS, OPTIONAL_TOOLS
+from app.agents.results import ToolPassage
 from app.serving import openapi
 from app.serving.openapi import Contract
-from app.tools.results import ToolPassage
 from app.tools.tool import Tool
 
 COMMITTED = Path(__file__).parents[2] / "openapi"
-EACH_TOOL = pytest.mark.parametrize("tool", registry.TOOLS, ids=lambda tool: tool.name)
+EACH_TOOL = pytest.mark.parametrize("tool", registry.every(), ids=lambda tool: tool.name)
 
 
 def nodes(schema: Any) -> Iterator[dict[str, Any]]:
@@ -75,8 +75,8 @@ def test_a_key_is_offered_the_tools_of_its_scopes() -> None:
     def names(*scopes: str) -> set[str]:
         return {tool.name for tool in registry.offered(scopes)}
 
-    assert {tool.name for tool in registry.TOOLS if tool.is_optional} == {*OPTIONAL_TOOLS, *COMPAT_TOOLS}
-    always = [tool for tool in registry.TOOLS if not tool.is_optional]
+    assert {tool.name for tool in registry.every() if tool.is_optional} == {*OPTIONAL_TOOLS, *COMPAT_TOOLS}
+    always = [tool for tool in registry.every() if not tool.is_optional]
     assert names("search") == {tool.name for tool in always if tool.scope == "search"}
     assert names("write") == {"add_document", "delete_document", "add_source", "sync_source"}
     assert names("admin") == {tool.name for tool in always}

@@ -60,7 +60,7 @@ async def database(
 async def services(database: Database, offline_embedder: Embedder, shelf: Path) -> Services:
     """What the service without keys runs with: the offline model, for which relevance is calibrated."""
     # Each service runs the jobs of both.
-    return replace(await harness.services(database, offline_embedder), source_roots=SourceRoots((str(shelf),)))
+    return (await harness.services(database, offline_embedder)).with_option(SourceRoots((str(shelf),)))
 
 
 @pytest.fixture(scope="session")

@@ -112,9 +112,8 @@ def _services(opened: Opened, folder: Path) -> Services:
         model,
         budget=PATIENT,
         expected_schema=(model.model.name, model.model.dimension),
-        source_roots=SourceRoots((folder,), per_user=True),
         cache=VectorCache(10_000),
-    )
+    ).with_option(SourceRoots((folder,), per_user=True))
 
 
 async def _run(plan: Plan, single: Opened, cluster: Opened, folder: Path) -> Tally:

@@ -7,7 +7,6 @@ import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -48,7 +47,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def address_of_service(database: Database, root: Path) -> AsyncIterator[str]:
     """The address of a service with keys."""
     roots = SourceRoots((root,), per_user=False)
-    services: Services = replace(await harness.services(database), source_roots=roots)
+    services: Services = (await harness.services(database)).with_option(roots)
     async with harness.running(Settings(auth="api_key"), services) as app, harness.listening(app) as port:
         yield f"http://127.0.0.1:{port}"
 

@@ -14,7 +14,7 @@ import asyncpg
 import harness
 import pytest
 
-from app import __main__ as root
+from app import capability
 from app.cli import terminal
 from app.database.embedded import postgres
 from app.database.embedded.postgres import EmbeddedPostgres
@@ -93,7 +93,7 @@ def test_no_command_prints_a_control_character_of_stored_text(
         "eval": [(tmp_path / HOSTILE.replace("/", ""),)],
     }
     of_owner: dict[str, list[tuple[object, ...]]] = {"audit": [()], "users": [("list",)]}
-    assert shown.keys() | of_owner.keys() | WITHOUT_STORED_TEXT == root.COMMANDS.keys()
+    assert shown.keys() | of_owner.keys() | WITHOUT_STORED_TEXT == capability.commands().keys()
     for name, each in (shown | of_owner).items():
         for arguments in each:
             whose = () if name in of_owner or name == "eval" else ("--user", user)

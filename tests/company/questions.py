@@ -11,7 +11,7 @@ from itertools import islice
 from random import Random
 from typing import TypeVar
 
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 from app.evaluation.beir import JudgedQuestion
 from company import people, vocabulary
 from company.documents import ABOUT, SPAN_DAYS, START, TOUCHED, Draft

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from app import errors
 from app.database import transactions, vectors
-from app.database.filters.types import DocumentFilter, Filters
+from app.database.filter_types import DocumentFilter, Filters
 from app.database.schema import tables
 from app.database.transactions import Database, Writing
 from app.documents.store import document_puts, documents

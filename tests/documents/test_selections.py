@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from harness import Tenant
 
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 from app.documents import documents, selections
 from app.documents.store import document_rows
 from app.documents.storing import large_documents

@@ -17,7 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app import errors
-from app.database.filters.types import DocumentFilter
+from app.database.filter_types import DocumentFilter
 from app.database.transactions import Database
 from app.documents import documents
 from app.documents.storing import batches, ingest

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app import limits
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 from app.evaluation import beir, runner
 from app.evaluation.runner import Strategy
 from app.query.search_request import SearchRequest

@@ -17,8 +17,9 @@ from requests_of import search_request
 from running_service import DOCUMENTS, SEARCH, until
 
 from app import errors, runtime
-from app.database import health, transactions
+from app.database import transactions
 from app.database.embedded import postgres
+from app.database.schema import health
 from app.documents.storing import ingest
 from app.documents.types import Upload
 from app.search import search

@@ -10,7 +10,6 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -77,7 +76,7 @@ async def _serving(
         settings = Settings(auth=auth, max_concurrent_searches=8, worker=worker)
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "notes").mkdir()  # the source of the example
-            services = replace(services, source_roots=SourceRoots((Path(folder),), per_user=False))
+            services = services.with_option(SourceRoots((Path(folder),), per_user=False))
             async with harness.running(settings, services) as app, running_service.listening(app) as client:
                 client.headers["X-API-Key"] = key
                 yield app, client, database

@@ -10,10 +10,10 @@ import asyncpg
 import harness
 import pytest
 from api_caller import Caller
+from app.tools.optional_tools import OPTIONAL_TOOLS
 from example_app import assert_problem
 from fastapi import FastAPI
 
-from app.agents.optional_tools import OPTIONAL_TOOLS
 from app.database.transactions import Database
 from app.feedback import store as feedback
 from app.feedback.types import FeedbackOptions
@@ -131,7 +131,7 @@ async def test_optional_tools_are_offered_and_called_where_they_are_named(databa
 
 
 async def test_none_is_taken_where_none_is_kept(database: Database, owner: asyncpg.Connection) -> None:
-    services = replace(await harness.services(database), feedback=FeedbackOptions(days=0))
+    services = (await harness.services(database)).with_option(FeedbackOptions(days=0))
     async with harness.running(Settings(auth="none"), services) as app, harness.client(app) as client:
         body = {"query": QUERY, "document_id": str(uuid4()), "helpful": True}
         refused = await client.post("/api/rag/feedback", json=body)

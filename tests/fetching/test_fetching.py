@@ -15,7 +15,7 @@ from app import errors
 from app.fetching import addresses, hosts, network
 from app.fetching.fetching import MAX_REDIRECTS, FetchLimits
 from app.fetching.hosts import ANY_HOST, AllowedHosts
-from app.models.base import Validators
+from app.fetching.pages import Validators
 
 PAGE = "http://docs.example.com/lime.html"
 FEW = FetchLimits(max_bytes=10_000, step_s=5.0, whole_s=5.0)

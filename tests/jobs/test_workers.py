@@ -11,8 +11,8 @@ import pytest
 from harness import Tenant
 
 from app import errors
+from app.concurrency import stage_times
 from app.database.transactions import Database
-from app.documents.storing import stage_times
 from app.jobs import followed_jobs, workers
 from app.jobs.store import jobs as store
 from app.jobs.types import JobState

@@ -13,8 +13,8 @@ import pytest
 from app import errors
 from app.database import transactions
 from app.database.embedded import postgres
+from app.database.filter_types import Filters
 from app.database.filters import filters
-from app.database.filters.types import Filters
 from app.database.schema import migration, revisions, tables
 from app.documents import documents
 from app.entities import entities

@@ -17,8 +17,8 @@ from app import errors
 from app.database import transactions
 from app.database.calibrations import LogitScale, RelevanceCalibration
 from app.database.embedded import embedded_programs
+from app.database.filter_types import Filters
 from app.database.filters import filters
-from app.database.filters.types import Filters
 from app.database.schema import migration, reembedding, revisions
 from app.maintenance import repair
 from app.query.types import HybridRequest, LexicalQuery, Weights

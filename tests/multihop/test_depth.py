@@ -13,8 +13,8 @@ from app.documents.types import Upload
 from app.kinds import Depth
 from app.models.base import Proposal
 from app.models.caching import CachingEmbedder
-from app.multihop import depth
 from app.query.types import Answer
+from app.search import depth
 from benchmarks.fake_embedder import FakeEmbedder
 
 QUESTION = "Where was the director of Silent Harbour born?"

@@ -22,9 +22,10 @@ from app.evaluation import calibrating
 from app.evaluation.beir import JudgedQuestion
 from app.evaluation.calibrating import Judgements
 from app.models.local.onnx_embedder import OnnxEmbedder
-from app.multihop import depth, multihop
+from app.multihop import multihop
 from app.query.types import Answer
 from app.relevance import calibrations, logit_scales
+from app.search import depth
 
 LEVELS = ("low", "medium", "medium_high", "high", "very_high")
 SCALES = RelevanceCalibration(LogitScale(0.7, 0.8), LogitScale(-0.4, 1.3), LogitScale(0.1, 0.9))

@@ -14,14 +14,13 @@ from harness import Tenant
 from requests_of import search_request
 
 from app import errors, limits
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 from app.database.transactions import Database
 from app.documents.types import Upload
-from app.multihop import depth
 from app.query.search_request import GuidanceOptions
 from app.query.similar_request import SimilarRequest
 from app.query.types import Answer, Hit
-from app.search import similar
+from app.search import depth, similar
 from app.services import ChunkingOptions
 
 DOCUMENTS, CHUNKS_EACH = 20, 52

@@ -15,7 +15,7 @@ from requests_of import search_request
 
 from app.database import transactions
 from app.database.connections import Connection
-from app.database.filters.types import DocumentFilter
+from app.database.filter_types import DocumentFilter
 from app.documents import documents
 from app.kinds import Vector
 from app.models.base import Proposal

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from harness import Tenant, uris
 
-from app.database.filters.types import DocumentFilter
+from app.database.filter_types import DocumentFilter
 from app.documents import documents
 from app.documents.types import Chunk
 from app.kinds import Vector

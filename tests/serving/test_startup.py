@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app import __main__ as root
+from app import capability
 
 HEAVY = ("sqlalchemy", "asyncpg", "onnxruntime", "tokenizers", "fastapi", "numpy", "httpx", "pydantic_settings")
 REPORT = f"""
@@ -35,10 +36,10 @@ def test_the_version_and_the_list_of_commands_need_no_heavy_import(arguments: li
     assert ran.stdout.splitlines()[-1].split() == ["imported:"]
 
 
-@pytest.mark.parametrize("name", [name for name, command in root.COMMANDS.items() if not command.is_hidden])
+@pytest.mark.parametrize("name", [name for name, command in capability.commands().items() if not command.is_hidden])
 def test_every_listed_command_has_a_help_page(name: str) -> None:
     listed = CliRunner().invoke(root.app, ["--help"], env={"COLUMNS": "200"})
-    assert root.COMMANDS[name].summary in listed.output
+    assert capability.commands()[name].summary in listed.output
     page = CliRunner().invoke(root.app, [name, "--help"])
     assert page.exit_code == 0
     assert f"stepwell {name}" in page.output

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from watchfiles import Change
 from app.database.transactions import Database
 from app.jobs import followed_jobs
 from app.sources import source_watch, sources
+from app.sources.types import SourceRoots
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ async def _watching(tenant: Tenant, folder: Path, interval_s: float) -> tuple[An
     """The source once it has been compared at the start of watching, the watching task and the jobs so far."""
     added = await source_folder.add(tenant, folder, watch=True)
     await source_folder.work(tenant)
-    services = replace(tenant.services(), watch_interval_s=interval_s)
+    services = tenant.services().with_option(SourceRoots(watch_interval_s=interval_s))
     watching = asyncio.create_task(source_watch.run_forever(services))
     await _queued(tenant.db, tenant, {added.job_id})
     await source_folder.work(tenant)

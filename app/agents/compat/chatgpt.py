@@ -12,9 +12,9 @@ from pydantic import Field
 from app import errors
 from app.documents import documents
 from app.documents.types import Document
-from app.multihop import depth
 from app.query.search_request import Group, Ranking, SearchRequest
 from app.requests import fields
+from app.search import depth
 from app.tools.arguments import ToolArguments
 from app.tools.context import ToolContext
 from app.tools.results import NOTICE, ToolResult
@@ -112,7 +112,7 @@ def _url(uri: str | None, document_id: UUID) -> str:
     return uri if uri and uri.startswith(("http://", "https://")) else f"stepwell://documents/{document_id}"
 
 
-SEARCH = Tool("search", "Search", "Search the user's documents.", SearchedText, FoundDocuments, search)
+SEARCH = Tool("search", "Search", "Search the user's documents.", SearchedText, FoundDocuments, search, is_search=True)
 TOOLS = (
     SEARCH,
     Tool("fetch", "Fetch", "Read a document that search has found.", FetchedDocument, DocumentContent, fetch),

@@ -12,11 +12,11 @@ from pydantic import AfterValidator, BaseModel, Field
 from pydantic_core import PydanticCustomError
 
 from app import errors, limits
-from app.database.filters.types import OPERANDS, Filters
-from app.multihop import depth
+from app.database.filter_types import OPERANDS, Filters
 from app.query.search_request import SearchRequest
 from app.query.types import Hit
 from app.requests import fields
+from app.search import depth
 from app.sources import sources
 from app.text import dates
 from app.tools.context import ToolContext

@@ -18,6 +18,7 @@ from app.agents.compat import dify
 from app.http.authentication import auth, versions
 from app.http.bodies import bodies
 from app.requests import strict_json, validation_errors
+from app.settings import Settings
 
 PATH = "/retrieval"
 LIMITS = bodies.SearchRoute.limits
@@ -27,8 +28,10 @@ _CODES: Mapping[int, int] = {401: 1002, 403: 1002, 404: 2001}
 _NO_BEARER = 1001
 
 
-def install(app: FastAPI) -> None:
-    """Add the route."""
+def install(app: FastAPI, settings: Settings) -> None:
+    """Add the route where the settings name it."""
+    if "dify" not in settings.compat:
+        return
     app.router.routes.append(Route(PATH, endpoint=_retrieve, methods=["POST"], name="dify"))
 
 

@@ -28,7 +28,7 @@ MAX_BYTES = LIMITS.max_bytes or 1
 _ANY_SCOPE = auth.Scope("search", "write")
 
 
-def install(app: FastAPI) -> None:
+def install(app: FastAPI, _settings: object) -> None:
     """Add the route. It answers inside `serving`."""
     for path in (PATH, f"{PATH}/"):  # clients add a slash
         app.router.routes.append(Route(path, endpoint=_Endpoint(), methods=["POST"], name="mcp"))

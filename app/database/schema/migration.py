@@ -12,8 +12,8 @@ from alembic.config import Config
 from sqlalchemy.engine import Connection
 
 from app import errors
-from app.database import engines, failures, health, sql, transactions
-from app.database.schema import catalogue, distribution, reembedding, revisions, roles, tables, vector_ddl
+from app.database import engines, failures, sql, transactions
+from app.database.schema import catalogue, distribution, health, reembedding, revisions, roles, tables, vector_ddl
 
 log = logging.getLogger(__name__)
 _Returned = TypeVar("_Returned")

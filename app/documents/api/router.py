@@ -10,7 +10,9 @@ from uuid import UUID
 from fastapi import APIRouter, Body, Query, Request, Response
 
 from app import limits
-from app.database.filters.types import DocumentFilter
+from app.concurrency import stage_times
+from app.concurrency.stage_times import StageTimes
+from app.database.filter_types import DocumentFilter
 from app.documents import document_changes, documents
 from app.documents.api import document_bodies, pages, storing, uploads
 from app.documents.api import document_examples as examples
@@ -28,8 +30,7 @@ from app.documents.api.document_models import (
     StoredDocument,
 )
 from app.documents.api.uploads import Item
-from app.documents.storing import ingest, stage_times
-from app.documents.storing.stage_times import StageTimes
+from app.documents.storing import ingest
 from app.documents.types import Chunk, Upload
 from app.http.authentication import auditing, auth
 from app.http.bodies import bodies, filter_parameter, replies

@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 from app.documents.api.document_models import DocumentDeletion
 from app.documents.types import RowCounts, SelectionDeletion
 from app.http.contract.responses import Response

@@ -8,11 +8,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app import errors
+from app.concurrency.stage_times import StageTimes
 from app.documents.api import uploads
 from app.documents.api.document_models import DocumentFailure, DocumentResult, DocumentResultList, RefusedItem
 from app.documents.api.uploads import Item
 from app.documents.storing import batches, ingest
-from app.documents.storing.stage_times import StageTimes
 from app.documents.types import IngestResult, Upload
 from app.services import Services
 

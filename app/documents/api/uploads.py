@@ -20,11 +20,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from app import errors
+from app.concurrency import stage_times
 from app.concurrency.limiter import Turn
 from app.documents.api.document_models import DocumentForm, FileFields, RefusedItem
 from app.documents.files import file_reading, picture_lines
 from app.documents.files.file_reading import FileReader, NamedFile, UnreadMember
-from app.documents.storing import stage_times
 from app.documents.types import Upload
 from app.http.bodies import spooling
 from app.requests import strict_json, validation_errors

@@ -18,9 +18,10 @@ from pathspec import GitIgnoreSpec
 from app.documents.files import file_reading, folder_names
 from app.documents.files.left_out import LeftOut
 from app.kinds import LeftOutReason
-from app.sources import source_roots
 
 Failed = Callable[[Path, OSError], None]
+LARGEST_FILE = 50_000_000
+"""Bytes of the largest file that is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def unread(head: bytes, size: int, name: str, *, pictures: bool) -> LeftOutReaso
     A file whose content turns out to be damaged or protected is read: its failure says so. `pictures`: whether text in
     pictures is read.
     """
-    if size > source_roots.LARGEST_FILE:
+    if size > LARGEST_FILE:
         return "too_large"
     if not size and not file_reading.title_of_blank(name):
         return "empty"

@@ -20,9 +20,8 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from app import errors
-from app.concurrency import offload
+from app.concurrency import offload, stage_times
 from app.documents.store import recognised_pictures
-from app.documents.storing import stage_times
 from app.parsing.process import Recognise, Unrecognised
 from app.parsing.recognition import process
 from app.parsing.recognition.process import RecognitionFailed
@@ -45,7 +44,7 @@ async def _lines(user_id: str, services: Services, picture: Picture) -> Sequence
     """The lines on a picture. Raises Unrecognised."""
     assert services.recogniser is not None
     key = await offload.run(len(picture.pixels), PictureKey, picture)
-    with stage_times.recognising(picture):
+    with stage_times.recognising(picture.page, picture.pages):
         kept = await _kept(user_id, services, key)
         if kept is not None:
             return kept

@@ -17,8 +17,8 @@ from sqlalchemy.dialects import postgresql
 
 from app import errors
 from app.database import sql
+from app.database.filter_types import ORDERED_CHARACTERS, DocumentFilter
 from app.database.filters import filters
-from app.database.filters.types import ORDERED_CHARACTERS, DocumentFilter
 from app.database.schema import tables
 from app.database.transactions import Reading, Writing
 from app.database.vectors import VectorValue

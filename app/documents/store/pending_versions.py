@@ -9,8 +9,8 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from app.database import sql
+from app.database.filter_types import Filters
 from app.database.filters import filters as conditions
-from app.database.filters.types import Filters
 from app.database.schema import tables
 from app.database.transactions import Reading, Writing
 from app.documents.store import key_bounds

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from app.database import sql
+from app.database.filter_types import Filters
 from app.database.filters import filters as conditions
-from app.database.filters.types import Filters
 from app.database.transactions import Reading
 from app.documents.types import RowCounts
 

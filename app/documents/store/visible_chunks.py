@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from app.database.filter_types import Filters
 from app.database.filters import filters
-from app.database.filters.types import Filters
 from app.database.transactions import Reading
 from app.documents.store import visible_documents
 

@@ -10,8 +10,8 @@ import weakref
 from collections import OrderedDict
 
 from app.database import sql
+from app.database.filter_types import Filters
 from app.database.filters import filters
-from app.database.filters.types import Filters
 from app.database.transactions import Listed, Reading
 
 MOST_LISTED = 2_000

@@ -27,10 +27,10 @@ from typing import TypeVar
 from uuid import UUID
 
 from app import errors
-from app.concurrency import cancellable, retries
+from app.concurrency import cancellable, retries, stage_times
 from app.documents.store.document_puts import PutDocument
 from app.documents.store.documents import StoredVersion
-from app.documents.storing import document_writes, ingest, large_documents, overlap, stage_times
+from app.documents.storing import document_writes, ingest, large_documents, overlap
 from app.documents.storing.chunk_vectors import ChunkVectors, DraftVectors
 from app.documents.storing.ingest import IN_BULK, StoringOptions
 from app.documents.storing.pace import Pace

@@ -19,7 +19,7 @@ from app.documents.types import DocumentDraft
 from app.entities.linking import llm_entities, mention_extraction
 from app.entities.linking.mention_extraction import DocumentToLink
 from app.entities.store import mentions
-from app.entities.store.mentions import LinkedNames
+from app.entities.store.mentions import ChunkText, DocumentHead, LinkedNames
 from app.services import ChunkingOptions
 from app.text.names import names
 
@@ -29,11 +29,21 @@ async def put(
 ) -> list[PutDocument]:
     """Store drafts as the documents with their identities; an identical document is left unchanged."""
     stored, replaced = await document_puts.put(db, drafts, vectors_by_key=vectors.by_key, names_version=names.VERSION)
-    written = [mention_extraction.put_document(put) for put in stored if put.status != "unchanged"]
+    written = [_to_link(put) for put in stored if put.status != "unchanged"]
     if written:
         await _complete(db, written, vectors.target, options)
         await mentions.prune(db, replaced)
     return stored
+
+
+def _to_link(put: PutDocument) -> DocumentToLink:
+    """A document that was stored in this transaction, as it is linked."""
+    head = DocumentHead(put.draft.title, put.draft.metadata)
+    chunks = []
+    for index, chunk in enumerate(put.draft.chunks):
+        opening, path = None if index else head, tuple(chunk.passage.heading_path)
+        chunks.append(ChunkText(put.first_no + index, put.document_id, chunk.passage.content, opening, path))
+    return DocumentToLink(put.document_id, head, chunks)
 
 
 async def replace(

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
 
-from app.concurrency import cancellable, retries
+from app.concurrency import cancellable, retries, stage_times
 from app.documents.store import documents
 from app.documents.store.document_puts import PutDocument
 from app.documents.store.documents import StoredVersion
-from app.documents.storing import document_drafts, document_writes, large_documents, stage_times
+from app.documents.storing import document_drafts, document_writes, large_documents
 from app.documents.storing.chunk_vectors import ChunkVectors, DraftVectors
 from app.documents.types import DocumentDraft, IngestResult, Upload
 from app.entities.linking import gazetteers

@@ -16,12 +16,12 @@ from typing import Any
 from uuid import UUID
 
 from app import errors
-from app.concurrency import cancellable, interruption, retries
+from app.concurrency import cancellable, interruption, retries, stage_times
 from app.database.transactions import Transaction, Writing
 from app.documents.store import document_puts, documents, key_bounds, pending_versions, publishing, staging
 from app.documents.store.documents import DocumentSource, StoredVersion
 from app.documents.store.staging import Slice, StagedDocument
-from app.documents.storing import chunk_vectors, document_drafts, posting_removal, stage_times
+from app.documents.storing import chunk_vectors, document_drafts, posting_removal
 from app.documents.storing.pace import Pace
 from app.documents.types import ChunkDraft, DocumentDraft, IngestResult
 from app.entities.linking import llm_entities, mention_refresh

@@ -17,7 +17,6 @@ from typing import Any, Self
 from uuid import UUID
 
 from app.database.transactions import Reading, Writing
-from app.documents.store.document_puts import PutDocument
 from app.entities.linking import gazetteers, name_links
 from app.entities.linking.name_links import DocumentNames, is_title
 from app.entities.store import mentions, named_chunks
@@ -75,16 +74,6 @@ class DocumentToLink:
         """Its chunks with what they are matched with."""
         matcher = Matcher.of(self.head, gazetteer, keys)
         return [(chunk, matcher) for chunk in self.chunks]
-
-
-def put_document(put: PutDocument) -> DocumentToLink:
-    """A document that was stored in this transaction, as it is linked."""
-    head = DocumentHead(put.draft.title, put.draft.metadata)
-    chunks = []
-    for index, chunk in enumerate(put.draft.chunks):
-        opening, path = None if index else head, tuple(chunk.passage.heading_path)
-        chunks.append(ChunkText(put.first_no + index, put.document_id, chunk.passage.content, opening, path))
-    return DocumentToLink(put.document_id, head, chunks)
 
 
 async def stored_document(db: Writing, document_id: UUID) -> DocumentToLink:

@@ -78,6 +78,13 @@ async def enqueue_all(owner: Database) -> list[str]:
         return await name_changes.enqueue_all(shared, rules=names.VERSION)
 
 
+async def link_again(owner: Database, services: Services | None) -> None:
+    """Link the texts that an older version has linked, or leave it to jobs where there are no services."""
+    for user_id in await enqueue_all(owner):
+        if services is not None:
+            await drain(user_id, services)
+
+
 async def is_pending(db: Reading) -> bool:
     """Whether some texts are still to be linked again."""
     return bool(await name_changes.pending(db, limit=1) or await mentions.unread(db, version=names.VERSION, limit=1))

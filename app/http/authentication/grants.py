@@ -11,7 +11,7 @@ from app import errors
 from app.access import keys
 from app.access.keys import Verified
 from app.access.tokens import SCOPES, Claims
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 from app.database.restrictions import Restriction
 from app.requests.filter_models import SearchFilters
 from app.text import json_values

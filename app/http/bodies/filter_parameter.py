@@ -8,7 +8,7 @@ from fastapi import Depends, Query
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 from app.requests import strict_json
 from app.requests.filter_models import SearchFilters
 

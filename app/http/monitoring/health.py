@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Literal
 
@@ -10,7 +11,8 @@ from pydantic import BaseModel, Field
 
 from app import __version__, errors
 from app.concurrency.single_flight import SingleFlight
-from app.documents import documents
+from app.database.schema import migration
+from app.database.transactions import Database
 from app.http.authentication import auth
 from app.http.bodies import bodies
 from app.http.problems import problems
@@ -20,6 +22,7 @@ from app.services import Services
 router = APIRouter(tags=["health"], route_class=bodies.StrictRoute, responses=problems.responses(422))
 
 CACHE_S = 2.0
+READY_WAIT_S = 1.0
 
 
 class Health(BaseModel):
@@ -69,7 +72,7 @@ class ReadinessCheck:
         model, dimension = use.expected_schema
         self._failure = None
         try:
-            await documents.ready(db=use.db, model=model, dimension=dimension, target=use.target_schema)
+            await _check_database(db=use.db, model=model, dimension=dimension, target=use.target_schema)
         except TimeoutError:
             self._failure = errors.DeadlineExceeded("The database did not answer within a second.")
         except errors.StepwellError as failure:
@@ -106,3 +109,12 @@ async def readyz(request: Request, use: auth.Opened) -> Readiness:
         standby=_standby(use),
         providers={calls.target.role: calls.breaker.state for calls in use.remote_calls},
     )
+
+
+async def _check_database(*, db: Database, model: str, dimension: int, target: tuple[str, int] | None = None) -> None:
+    """Return if searches can be served now. Raises DatabaseUnavailable after READY_WAIT_S, and SchemaMismatch."""
+    try:
+        async with asyncio.timeout(READY_WAIT_S):
+            await migration.check(db, model=model, dimension=dimension, target=target)
+    except TimeoutError as error:
+        raise errors.DatabaseUnavailable("The database does not respond; try again shortly.") from error

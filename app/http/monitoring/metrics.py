@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -20,7 +20,6 @@ from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import __version__, errors, kinds
-from app.documents.types import IngestResult
 from app.http.authentication import auth
 from app.http.bodies import bodies
 from app.http.problems import problems
@@ -35,6 +34,19 @@ BREAKER_STATES = kinds.values(BreakerState)
 Read = Callable[[], Awaitable[str]]
 """Reads metrics in Prometheus text format. Raises OSError."""
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+class Stored(Protocol):
+    """What is counted of a stored document."""
+
+    @property
+    def status(self) -> str: ...
+
+    @property
+    def chunk_count(self) -> int: ...
+
+    @property
+    def embedded(self) -> int: ...
 
 
 class Metrics:
@@ -134,7 +146,7 @@ class Metrics:
         """Count a judgement of a hit; None is one that was withdrawn."""
         self.feedback.labels("withdrawn" if helpful is None else str(helpful).lower()).inc()
 
-    def ingested(self, stored: Iterable[IngestResult], refused: int) -> None:
+    def ingested(self, stored: Iterable[Stored], refused: int) -> None:
         """Count the outcomes of uploads."""
         for document in stored:
             self.documents.labels(document.status).inc()

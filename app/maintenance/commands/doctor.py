@@ -17,7 +17,8 @@ from rich.table import Table
 
 from app import errors, runtime
 from app.cli import options, ownership, terminal
-from app.database import driver_errors, health
+from app.database import driver_errors
+from app.database.schema import health
 from app.database.transactions import TimeLimits
 from app.maintenance import doctor as pipeline
 from app.maintenance import model_checks

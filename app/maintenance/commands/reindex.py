@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from app import runtime
 from app.cli import filter_option, json_option, options, terminal
 from app.cli.progress import Progress
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 from app.documents import selections
 from app.entities.linking import mention_refresh
 from app.errors import BadRequest

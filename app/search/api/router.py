@@ -1,4 +1,4 @@
-"""Serves the endpoints for search, two-pass search, similar passages, and why a passage is not in an answer."""
+"""Serves the endpoints for search, two-pass search and similar passages."""
 
 from __future__ import annotations
 
@@ -14,17 +14,12 @@ from app.http.authentication import auth
 from app.http.bodies import bodies, replies
 from app.http.limits import admission
 from app.http.problems import problems
-from app.multihop import depth
 from app.query.search_request import SearchRequest
 from app.query.similar_request import SimilarRequest
 from app.query.types import Answer
 from app.requests import wire
-from app.search import similar
-from app.search.api.search_models import EntitySearchRequest
-from app.search.api.search_responses import EntitySearchResponse, SearchAnswer, response_of
-from app.search.steps.guidance import entity_search
-from app.search.steps.why import why
-from app.search.steps.why.models import Placement, WhyRequest
+from app.search import depth, similar
+from app.search.api.search_responses import SearchAnswer, response_of
 from app.services import Services
 
 router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.SearchRoute, responses=problems.AUTHENTICATED)
@@ -54,20 +49,6 @@ _SEARCH_EXAMPLES = {
 }
 _TWO_PASS_EXAMPLES = {
     "person": {"summary": "Work of a person", "value": {"query": "What has cliffclarke been working on?"}}
-}
-_ENTITY_EXAMPLES = {
-    "name": {"summary": "A name in another spelling", "value": {"query": "Cliff Clarke"}},
-    "role": {"summary": "What somebody does", "value": {"query": "who looks after the buoys", "type": "person"}},
-}
-_WHY_EXAMPLES = {
-    "uri": {
-        "summary": "Why a note is not in the answer",
-        "value": {
-            "query": "Why do the buoys not report every minute?",
-            "uri": "sample/decisions/D-019-lime.md",
-            "filters": {"metadata": {"tags": ["decision"]}},
-        },
-    }
 }
 _SIMILAR_EXAMPLES = {
     "chunk": {
@@ -124,29 +105,6 @@ async def find_about(
 
 
 @router.post(
-    "/search/why",
-    operation_id="explain_placement",
-    summary="Explain why a passage is not in an answer",
-    response_model=Placement,
-    responses={**problems.SEARCH, **problems.responses(404)},
-)
-async def explain_placement(
-    body: Annotated[WhyRequest, Body(openapi_examples=_WHY_EXAMPLES)],
-    request: Request,
-    user_id: auth.Searcher,
-    use: auth.ReadUse,
-) -> Response:
-    """Where a passage stands in a search: its rank and score in each leg, and what keeps it out of the answer.
-
-    `change` brings it in, or nearer where more than one thing keeps it out.
-    """
-    check_vector(body, use)
-    placement, timings = await admission.in_turn(request, user_id, partial(why.run, body, user_id, use))
-    request.state.timings = timings
-    return await replies.json(replies.HIT_COST, lambda: placement)
-
-
-@router.post(
     "/similar",
     operation_id="similar",
     summary="Find similar passages",
@@ -162,28 +120,6 @@ async def find_similar(
     """The passages with the highest cosine similarity to a stored chunk (itself excluded) or to a vector."""
     check_vector(body, use)
     return await respond(request, user_id, lambda _: similar.run(body, user_id, use), body, use)
-
-
-@router.post(
-    "/entities/search",
-    operation_id="search_entities",
-    summary="Search entities",
-    response_model=EntitySearchResponse,
-    responses=problems.SEARCH,
-)
-async def find_entities(
-    body: Annotated[EntitySearchRequest, Body(openapi_examples=_ENTITY_EXAMPLES)],
-    request: Request,
-    user_id: auth.Searcher,
-    use: auth.ReadUse,
-) -> Response:
-    """Entities that a text names in any spelling, or describes by role, team, facts or meaning, with their scores.
-
-    `matched_by` is what matched best. Names weigh most, then meaning, roles and teams, then facts.
-    """
-    answer = await admission.in_turn(request, user_id, partial(entity_search.run, body.shape(user_id), use))
-    size = replies.HIT_COST * len(answer.entities)
-    return await replies.json(size, partial(EntitySearchResponse.of, answer))
 
 
 def check_vector(body: SearchRequest | SimilarRequest, use: Services) -> None:

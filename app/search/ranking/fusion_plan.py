@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.kinds import Fusion, FusionUsed, Mode, QueryType
-from app.query import rrf
+from app.query import fused_scores as rrf
 from app.query.types import Weights
 
 EVEN = Weights(1.0, 1.0)

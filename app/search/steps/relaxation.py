@@ -14,6 +14,7 @@ from app.concurrency import offload
 from app.database.transactions import Reading, retry_read
 from app.query.context import SearchContext
 from app.query.types import HybridRequest, HybridResult, LexicalQuery, Weights
+from app.search import named_sources
 from app.search.steps.corrections import spelling
 from app.search.steps.corrections import store as vocabulary
 from app.search.store import recall
@@ -73,7 +74,7 @@ async def _run_looser(
         if looser is None:
             return None
         found = await recall.hybrid(reading, looser)
-        await context.name_sources(found.candidates, reading)
+        await named_sources.read(context, found.candidates, reading)
         return (looser, found) if found.candidates else None
 
 

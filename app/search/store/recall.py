@@ -15,9 +15,10 @@ from app.database.filters import filters
 from app.database.transactions import Reading
 from app.documents.store import visible_documents
 from app.kinds import Vector, VectorPlan
-from app.query import bm25, rrf
+from app.query import bm25
+from app.query import fused_scores as rrf
+from app.query.synonyms import SynonymPhrase
 from app.query.types import Candidate, HybridRequest, HybridResult, LexicalQuery, Term, Weights
-from app.search.steps.synonyms.types import SynonymPhrase
 from app.search.store import conditions
 from app.search.store.conditions import Compiled
 from app.text.queries.conditions import ConditionPlan, IndexText

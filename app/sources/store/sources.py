@@ -106,11 +106,6 @@ async def drafts(db: Reading) -> dict[UUID, SourceDraft]:
     return {found.source_id: found.draft for found in (_source(db, row._mapping) for row in rows)}
 
 
-async def names(db: Reading) -> dict[UUID, str]:
-    """The names of all of the user's sources, by id."""
-    return {source_id: draft.shown_name for source_id, draft in (await drafts(db)).items()}
-
-
 _LINK_FILES = sql.inline(
     """
     UPDATE stepwell.documents AS d SET source_id = :source_id, source_path = g.path

@@ -18,11 +18,11 @@ from uuid import uuid4
 import harness
 import pytest
 from api_caller import Caller
+from app.tools.optional_tools import OPTIONAL_TOOLS
 from fastapi import FastAPI
 from openapi_operations import OPERATIONS
 
 from app.agents import registry
-from app.agents.optional_tools import OPTIONAL_TOOLS
 from app.database.transactions import Database
 from app.documents.store import visible_documents
 from app.settings import Settings
@@ -271,7 +271,7 @@ def test_every_operation_and_tool_is_called_with_a_restricted_key() -> None:
     }
     assert named | WRITES | OF_THE_SERVICE == OPERATIONS.keys() - {"call_tool"}
     assert not named & WRITES
-    assert _arguments("a", world).keys() == {tool.name for tool in registry.TOOLS}
+    assert _arguments("a", world).keys() == {tool.name for tool in registry.every()}
 
 
 @pytest.mark.parametrize("kind", sorted(RESTRICTIONS))

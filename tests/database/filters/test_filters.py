@@ -10,9 +10,9 @@ import pytest
 from filter_oracle import StoredDocument
 
 from app.database import sql
+from app.database.filter_types import BOUNDS, OPERANDS, Filters
 from app.database.filters import filters as translation
 from app.database.filters import json_paths
-from app.database.filters.types import BOUNDS, OPERANDS, Filters
 from app.database.transactions import Database
 from app.text import dates
 

@@ -19,13 +19,14 @@ from watchfiles import Change
 
 from app.cli import progress
 from app.cli.progress import Progress
+from app.concurrency import stage_times
+from app.concurrency.stage_times import StageTimes
 from app.documents.commands import ingest, uploading
 from app.documents.commands.ingesting import Summary
 from app.documents.files import file_reading, folders
 from app.documents.files.file_reading import NamedFile, ParseLimits
 from app.documents.files.left_out import LeftOut
-from app.documents.storing import document_drafts, stage_times
-from app.documents.storing.stage_times import StageTimes
+from app.documents.storing import document_drafts
 from app.sources import source_scan, source_watch
 from app.sources.types import SourceDraft
 

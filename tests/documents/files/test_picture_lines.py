@@ -17,14 +17,15 @@ from harness import Tenant, as_owner, new_user
 from PIL import Image, ImageDraw
 
 from app.access import users
+from app.concurrency import stage_times
+from app.concurrency.stage_times import StageTimes
 from app.database.schema import tables
 from app.database.transactions import Database
 from app.documents import documents
 from app.documents.files import file_reading, picture_lines
 from app.documents.files.file_reading import NamedFile, ParseLimits
 from app.documents.store import recognised_pictures
-from app.documents.storing import ingest, stage_times
-from app.documents.storing.stage_times import StageTimes
+from app.documents.storing import ingest
 from app.documents.types import Upload
 from app.errors import UnreadableFile
 from app.jobs import followed_jobs, workers

@@ -14,7 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from app.database import vectors
-from app.database.filters.types import DocumentFilter
+from app.database.filter_types import DocumentFilter
 from app.database.transactions import Database, Writing
 from app.documents.store import document_puts, documents
 from app.entities.store import mentions

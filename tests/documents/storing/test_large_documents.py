@@ -13,7 +13,7 @@ import pytest
 from harness import Tenant
 
 from app import errors
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 from app.database.transactions import Database, WriteTurns
 from app.documents import document_changes, documents, selections
 from app.documents.store import documents as store_documents

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.documents.web import web_pages
-from app.models.base import Validators, WebPage
+from app.fetching.pages import Validators, WebPage
 
 ADDRESS = "https://docs.example.com"
 

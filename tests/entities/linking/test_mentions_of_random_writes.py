@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from app import errors
 from app.database import transactions
-from app.database.filters.types import DocumentFilter
+from app.database.filter_types import DocumentFilter
 from app.documents import document_changes, documents
 from app.entities import entities
 from app.entities.linking import mention_refresh

@@ -14,8 +14,8 @@ from filter_oracle import StoredDocument
 
 from app import errors
 from app.database import transactions
+from app.database.filter_types import Filters
 from app.database.filters import filters as translation
-from app.database.filters.types import Filters
 from app.database.transactions import Database
 from app.facets.store import facet_counts, facets
 from app.facets.types import Facet, FacetQuery

@@ -11,8 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from app.__main__ import app
-from app.database import health, transactions
+from app.database import transactions
 from app.database.embedded import postgres
+from app.database.schema import health
 from app.entities.linking import mention_refresh
 from app.maintenance import doctor, repair
 from app.maintenance.commands import doctor as command

@@ -10,7 +10,7 @@ from uuid import UUID
 import hybrid
 import pytest
 
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 from app.database.transactions import Database
 from app.entities.linking import mention_extraction
 from app.multihop.store import links

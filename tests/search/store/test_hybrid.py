@@ -9,7 +9,7 @@ import oracle
 import pytest
 from query_vectors import WORDS, angled, at, ids, one
 
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 
 
 async def test_rrf_adds_weight_over_k_plus_rank_and_nothing_for_an_absent_leg(put, find) -> None:

@@ -9,7 +9,7 @@ import oracle
 import pytest
 from query_vectors import ids, one
 
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 from app.search.store import recall
 
 

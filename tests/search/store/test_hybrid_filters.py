@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from query_vectors import angled, at, ids
 
 from app.database import transactions
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 from app.database.transactions import Database
 from benchmarks.fake_embedder import FakeEmbedder
 

@@ -11,7 +11,7 @@ import oracle
 import pytest
 from query_vectors import WORDS, at, ids
 
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 from app.database.transactions import Database
 from app.search.store import recall
 from benchmarks.fake_embedder import FakeEmbedder

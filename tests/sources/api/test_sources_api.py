@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def app(database: Database, embedder: FakeEmbedder, root: Path) -> AsyncIterator[FastAPI]:
     """The application with that folder."""
     services = await harness.services(database, embedder)
-    services = replace(services, source_roots=SourceRoots((root,), per_user=True))
+    services = services.with_option(SourceRoots((root,), per_user=True))
     async with harness.running(Settings(auth="api_key"), services) as running:
         yield running
 

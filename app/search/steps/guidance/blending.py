@@ -14,18 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from uuid import UUID
 
 from app.kinds import FusionUsed
+from app.query import fused_scores
 from app.query.matches import Boost, EntityMatch, HitGuidance, Link
 from app.query.types import Hit
 
 LIFT_PER_MENTION, MAX_LIFT = 0.1, 0.5
 WEAKEST_LINK, FULL_STRENGTH = 0.5, 4.0
 """The factor of a link of strength 0, and the strength from which it is 1: that of a title."""
-EXPONENTS: Mapping[FusionUsed, float] = MappingProxyType({"rrf": 5.0, "convex": 1.0})
-"""The exponent p by fusion."""
 KEPT_WITHIN = 10
 """Rank within which the best unguided hits stay."""
 
@@ -71,7 +69,7 @@ def blended(
 
 def final_score(doc_score: float, link_score: float, *, weight: float, fusion: FusionUsed) -> float:
     """Returns the blend of a score and that of its link."""
-    exponent = EXPONENTS[fusion]
+    exponent = fused_scores.EXPONENTS[fusion]
     powered: float = (1 - weight) * max(doc_score, 0.0) ** exponent + weight * link_score
     return powered if exponent == 1 else powered ** (1 / exponent)
 
@@ -84,7 +82,7 @@ def _blended(hit: Hit, link: Link | None, weight: float, fusion: FusionUsed) -> 
         else HitGuidance(None, 0.0, 0.0, doc_score)
     )
     final = final_score(doc_score, guidance.score, weight=weight, fusion=fusion)
-    exponent = EXPONENTS[fusion]
+    exponent = fused_scores.EXPONENTS[fusion]
     return hit.rescored(
         "entity", final, guidance=guidance, weight=weight, exponent=exponent, parent_score=guidance.score
     )
@@ -125,7 +123,9 @@ def boost_factor(lifts: Iterable[Lift], fusion: FusionUsed = "convex") -> float:
     """Returns the factor of a chunk's score: the mentions of several entities add up to the largest of their limits."""
     lifts = list(lifts)
     total = sum(min(lift.per_mention * lift.mentions, lift.most) for lift in lifts)
-    factor: float = (1 + min(total, max((lift.most for lift in lifts), default=0.0))) ** (1 / EXPONENTS[fusion])
+    factor: float = (1 + min(total, max((lift.most for lift in lifts), default=0.0))) ** (
+        1 / fused_scores.EXPONENTS[fusion]
+    )
     return factor
 
 

@@ -16,6 +16,7 @@ from uuid import UUID
 from app.database.transactions import SearchTransaction
 from app.documents.store import chunks
 from app.kinds import FusionUsed
+from app.query import fused_scores
 from app.query.matches import EntityMatch, Link
 from app.query.search_request import SearchRequest
 from app.query.types import Candidate, Hit, HybridRequest, HybridResult
@@ -108,7 +109,7 @@ async def run(
         return AppliedGuidance(matches.fallback_reason or "literal_match")
     wide = widened(search.request, query, matches)
     links = await linked_documents.of_candidates(db, wide, applicable, result, cache=cache)
-    exponent = blending.EXPONENTS[wide.fusion]
+    exponent = fused_scores.EXPONENTS[wide.fusion]
     weighed = evidence.weighed(applicable, result, links, exponent=exponent, forced=is_forced)
     applied = AppliedGuidance(matches.fallback_reason, wide.fusion, weighed)
     guides = _Guides(matches.guiding(options.threshold), links)
@@ -264,7 +265,7 @@ def mean_effect(candidates: Sequence[Candidate], applied: AppliedGuidance) -> Me
     links = (applied.links[chunk_id].score for chunk_id in best if chunk_id in applied.links)
     factors = _boost_factors(applied)
     mean_factor = sum(factors.get(chunk_id, 1.0) for chunk_id in best) / len(best)
-    return MeanEffect(applied.weight * sum(links) / len(best), mean_factor ** blending.EXPONENTS[applied.fusion])
+    return MeanEffect(applied.weight * sum(links) / len(best), mean_factor ** fused_scores.EXPONENTS[applied.fusion])
 
 
 def _boost_factors(applied: AppliedGuidance) -> dict[UUID, float]:

@@ -10,7 +10,7 @@ neither preferred nor put at a disadvantage. `p` is the exponent of the fusion, 
 from __future__ import annotations
 
 from app.kinds import FusionUsed
-from app.search.steps.guidance import blending
+from app.query import fused_scores
 
 
 def decay(age_days: float, *, half_life_days: float) -> float:
@@ -21,7 +21,7 @@ def decay(age_days: float, *, half_life_days: float) -> float:
 
 def factor(decayed: float, *, weight: float, fusion: FusionUsed) -> float:
     """Returns the factor of a score, 1 − weight to 1 + weight, or the p-th root of that."""
-    raised: float = (1 + weight * (2 * decayed - 1)) ** (1 / blending.EXPONENTS[fusion])
+    raised: float = (1 + weight * (2 * decayed - 1)) ** (1 / fused_scores.EXPONENTS[fusion])
     return raised
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import sqlalchemy as sa
+from cachetools import LRUCache
 
 from app.database import sql
 from app.database.schema import tables
@@ -147,3 +148,16 @@ async def lexemes_of_terms(
 
 def _distances(positions: Sequence[int]) -> Iterator[int]:
     return (position - positions[0] for position in positions)
+
+
+CACHED_TERMS = 100_000
+"""Analysed terms of all users together that a process keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class SynonymCache:
+    """Analysed synonyms by their version."""
+
+    of_versions: LRUCache[Hashable, AnalysedSynonyms] = field(
+        default_factory=lambda: LRUCache(CACHED_TERMS, getsizeof=lambda synonyms: synonyms.size)
+    )

@@ -15,12 +15,13 @@ from cachetools import Cache
 from app import errors
 from app.database import cached_reads
 from app.database.transactions import Database, Reading
+from app.query.synonyms import Synonym, SynonymPhrase
 from app.query.types import HybridRequest
 from app.search import understanding
 from app.search.steps.synonyms import lines as synonyms
 from app.search.steps.synonyms import store as stored
 from app.search.steps.synonyms.store import AnalysedSynonyms, PlacedLexeme, TermGroup
-from app.search.steps.synonyms.types import Synonym, SynonymGroup, SynonymPhrase
+from app.search.steps.synonyms.types import SynonymGroup
 
 MAX_SYNONYMS = 32
 """Synonyms that a query is expanded by, the first in the order of the groups."""

@@ -13,19 +13,18 @@ from uuid import UUID
 
 from app import errors, limits
 from app.concurrency.limiter import UNLIMITED, Released
+from app.database.filter_types import Filters
 from app.database.filters import filters
-from app.database.filters.types import Filters
 from app.database.transactions import Reading, retry_read
 from app.documents.store import chunks, selections
 from app.documents.storing import document_drafts
 from app.kinds import KeptOutBy, OrderingStep, Vector
-from app.multihop import depth
 from app.query import model_switch
 from app.query.context import SearchContext
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, Candidate, LexicalQuery
 from app.relevance import confidence
-from app.search import search
+from app.search import depth, search
 from app.search.completion import Completion
 from app.search.steps.why import placed_search
 from app.search.steps.why.models import Placement, WhyRequest

@@ -13,7 +13,7 @@ from harness import Tenant, uris
 from linking import asked, explained, found
 from requests_of import search_request
 
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 from app.entities import entities
 from app.entities.types import EntityDraft
 from app.search.steps.guidance import blending

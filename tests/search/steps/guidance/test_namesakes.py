@@ -10,7 +10,7 @@ import pytest
 from harness import Tenant, uris
 from linking import asked
 
-from app.database.filters.types import DocumentFilter
+from app.database.filter_types import DocumentFilter
 from app.documents import documents
 from app.entities import entities
 from app.entities.linking import mention_extraction, mention_refresh

@@ -10,9 +10,9 @@ from harness import Tenant, uris
 from requests_of import search_request
 
 from app.access import users
-from app.database.filters.types import Filters
+from app.database.filter_types import Filters
 from app.database.transactions import Database
-from app.multihop import depth
+from app.search import depth
 from app.search.steps.synonyms import synonyms
 from app.search.steps.synonyms.types import SynonymGroup
 

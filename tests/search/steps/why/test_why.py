@@ -15,8 +15,8 @@ from app import errors
 from app.cli import options
 from app.database import transactions
 from app.models.base import Embedder
-from app.multihop import depth
 from app.query.search_request import SearchRequest
+from app.search import depth
 from app.search.steps.why import why
 from app.search.steps.why.models import Placement, WhyRequest
 from app.services import Services

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from app import errors
+from app.documents.api.parse_times import ParseTimes
 from app.documents.files.file_reading import ParseLimits
-from app.http.limits.parse_times import ParseTimes
 
 LIMITS = ParseLimits(request_s=300.0)
 

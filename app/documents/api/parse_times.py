@@ -27,7 +27,7 @@ USER_S = 600.0
 MAX_USERS = 100_000
 
 
-def install(app: FastAPI) -> None:
+def install(app: FastAPI, _settings: object) -> None:
     """Create the limits of an application."""
     app.state.parse_times = ParseTimes()
 

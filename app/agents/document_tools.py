@@ -9,7 +9,18 @@ from uuid import UUID
 from pydantic import Field
 
 from app import errors, limits
-from app.database.filters.types import DocumentFilter, Filters
+from app.agents.results import (
+    DocumentDeleted,
+    DocumentList,
+    DocumentStored,
+    DocumentText,
+    EntityEntries,
+    KnowledgeStats,
+    ToolDocument,
+    ToolEntity,
+    cut,
+)
+from app.database.filter_types import DocumentFilter, Filters
 from app.documents import documents
 from app.documents.storing import ingest
 from app.documents.types import Upload
@@ -22,17 +33,6 @@ from app.search.steps.guidance import entity_search
 from app.search.steps.guidance.entity_search import EntityQuery
 from app.tools.arguments import ToolArguments, clamped
 from app.tools.context import ToolContext
-from app.tools.results import (
-    DocumentDeleted,
-    DocumentList,
-    DocumentStored,
-    DocumentText,
-    EntityEntries,
-    KnowledgeStats,
-    ToolDocument,
-    ToolEntity,
-    cut,
-)
 from app.tools.tool import Tool
 
 MAX_CONTENT = 1_000_000

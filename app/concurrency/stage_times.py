@@ -13,8 +13,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
-from app.parsing.recognition.types import Picture
-
 T = TypeVar("T")
 Stage = Literal["parsing", "recognition", "cutting", "model", "database"]
 
@@ -106,13 +104,13 @@ def _leave_page() -> None:
 
 
 @contextmanager
-def recognising(picture: Picture) -> Iterator[None]:
+def recognising(page: int, pages: int) -> Iterator[None]:
     """Count the time of the block, within parsing, to recognition instead, and the picture that is recognised in it."""
     times = _measured.get()
     if times is None:
         yield
         return
-    times.page = (picture.page, picture.pages) if picture.pages else None
+    times.page = (page, pages) if pages else None
     parses = times.is_running("parsing")
     if parses:
         times.end("parsing")

@@ -1,0 +1,15 @@
+"""Declares what this folder adds to the service."""
+
+from __future__ import annotations
+
+from app.capability import Capability, Command
+
+FEEDBACK = Capability(
+    routers=("feedback.api:router",),
+    commands={
+        "feedback": Command("feedback.commands:app", "Judge hits, and list and export what was said of them."),
+    },
+    tools=("feedback.tools:TOOLS",),
+    background=("feedback.feedback:expire_forever",),
+    options=("feedback.types:options",),
+)
