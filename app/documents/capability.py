@@ -5,6 +5,7 @@ from __future__ import annotations
 from app.capability import Capability, Command
 
 DOCUMENTS = Capability(
+    exports=("documents",),
     routers=(
         "documents.api.router:router",
         "documents.api.selection_router:router",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from app.capability import Capability, Command
 
 FEEDBACK = Capability(
+    tables=("feedback.tables:TABLES",),
+    exports=("feedback",),
     routers=("feedback.api:router",),
     commands={
         "feedback": Command("feedback.commands:app", "Judge hits, and list and export what was said of them."),
