@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from app import capability
 from app.database.filter_types import Filters
 from app.database.transactions import Database
-from app.query import missed_filters
 from app.query.missed_filters import MissedFilter
 from app.query.types import Answer
 
@@ -51,8 +51,13 @@ def sentence(missed: MissedFilter) -> str:
     return f"{missed.key}: no document has {missing}.{named}"
 
 
+async def missed(filters: Filters, user_id: str, *, db: Database) -> list[MissedFilter]:
+    """The conditions on metadata that no document meets by themselves, as far as a capability can tell."""
+    return [one for look in capability.declared("missed_filters") for one in await look(filters, user_id, db=db)]
+
+
 async def complete(answer: Answer, filters: Filters, user_id: str, *, db: Database) -> Answer:
     """The answer, with the conditions on metadata that no document meets if the filters exclude everything."""
     if answer.fallback_reason != "filters_exclude_all":
         return answer
-    return replace(answer, missed=tuple(await missed_filters.find(filters, user_id, db=db)))
+    return replace(answer, missed=tuple(await missed(filters, user_id, db=db)))
