@@ -18,7 +18,6 @@ DOCUMENTS = Capability(
         "formats": Command("documents.commands.formats:formats", "List the formats of files that are read."),
         "stats": Command("documents.commands.stats:stats", "Print numbers of what is stored."),
     },
-    tools=("documents.tools:TOOLS",),
     jobs=(
         "documents.storing.large_documents:KIND",
         "documents.storing.posting_removal:KIND",

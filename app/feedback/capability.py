@@ -13,5 +13,5 @@ FEEDBACK = Capability(
     },
     tools=("feedback.tools:TOOLS",),
     background=("feedback.feedback:expire_forever",),
-    options=("feedback.types:options",),
+    options=("feedback.settings:options",),
 )

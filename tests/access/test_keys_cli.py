@@ -43,7 +43,7 @@ def test_commands_of_the_owner_import_neither_the_web_framework_nor_the_models()
 
     assert not imported([*of_access, *of_maintenance]) & {"fastapi", "starlette", "mcp", "uvicorn"}
     light = imported([*of_access, "maintenance.commands.backup"])
-    assert not light & {"onnxruntime", "tokenizers", "numpy", "httpx", "app.runtime", "app.models"}
+    assert not light & {"onnxruntime", "tokenizers", "numpy", "httpx", "app.runtime", "app.models.base"}
 
 
 @pytest.mark.parametrize("auth", ["none", "api_key"])

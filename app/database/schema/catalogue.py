@@ -71,7 +71,7 @@ _PROTECTED = sql.inline(
 def _unprotected_tables(connection: Connection) -> list[str]:
     """Tenant tables without row-level security."""
     rows = connection.execute(_PROTECTED, {"schema": tables.SCHEMA}).scalars()
-    unprotected = {table.name for table in tables.TENANT_TABLES} - set(rows)
+    unprotected = {table.name for table in tables.of_users()} - set(rows)
     return [f"table {name} has no row-level security or no policy" for name in sorted(unprotected)]
 
 

@@ -529,4 +529,8 @@ SHARED = frozenset(table.name for table in (api_keys, key_uses, jobs, embedding_
 The service's role has no privilege on api_keys and key_uses, which it reaches through one function each; jobs are
 claimed by one function, whichever user's they are.
 """
-TENANT_TABLES = tuple(table for table in metadata.sorted_tables if table.name not in SHARED)
+
+
+def of_users() -> tuple[Table, ...]:
+    """The tables with rows of users, referenced tables first."""
+    return tuple(table for table in complete().sorted_tables if table.name not in SHARED)

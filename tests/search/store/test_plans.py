@@ -33,7 +33,7 @@ from benchmarks.fake_embedder import FakeEmbedder
 
 CHUNKS, OTHERS = 4_000, 500
 GRAPH = "ix_embeddings_embedding"
-TENANT = {table.name for table in tables.TENANT_TABLES}
+TENANT = {table.name for table in tables.of_users()}
 SMALL_TABLES = {"tenants", "sources", "text_statistics"}
 """A row or a handful a user: how they are scanned does not matter."""
 
