@@ -222,5 +222,5 @@ def test_a_command_by_way_of_a_service_imports_neither_the_search_core_nor_the_s
     libraries = {"sqlalchemy", "asyncpg", "onnxruntime", "numpy", "fastapi", "pydantic_settings", "mcp", "mcp_types"}
     assert not with_bridge & (libraries | {"app.settings", "app.runtime"})
     assert "asyncio" not in remote
-    own = ("app.database", "app.models", "app.query", "app.http")
+    own = ("app.database", "app.models", "app.query.types", "app.http", "app.search.search")
     assert not [name for name in with_bridge if name.startswith(own)]
