@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -35,7 +36,8 @@ from benchmarks.fake_embedder import FakeEmbedder
 
 WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 """Counts the connections to the database that wait for a lock."""
-
+COMPANY = Path(__file__).with_name("company")
+"""An evaluation set about a fictional company."""
 
 Posed = TypeVar("Posed", Reading, Writing)
 
