@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from api_caller import Caller
-from example_app import assert_problem
 
 DOCUMENTS = "/api/rag/documents"
 
@@ -92,23 +91,3 @@ async def test_an_invalid_patch_is_refused_with_its_field(caller: Caller, patch:
     refused = await _patch(caller, stored["document_id"], patch, 422)
     assert [error["field"] for error in refused["errors"]] == [field]
     assert await _get(caller, stored["document_id"]) == before
-
-
-async def test_a_merge_patch_may_be_sent_with_its_own_media_type(caller: Caller) -> None:
-    stored = await caller.add("Lime.", "lime")
-    headers = {"Content-Type": "application/merge-patch+json"}
-    response = await caller.client.patch(
-        f"{DOCUMENTS}/{stored['document_id']}", content=b'{"title": "Mortar"}', headers=headers
-    )
-    assert (response.status_code, response.json()["title"]) == (200, "Mortar")
-
-
-async def test_a_document_is_deleted_by_its_uri(caller: Caller, new_caller: Any) -> None:
-    await caller.add("Lime.", "notes/lime.md")
-    other = await new_caller("search", "write")
-    await other.add("Theirs.", "notes/lime.md")
-    deleted = await caller.client.delete(DOCUMENTS, params={"uri": "notes/lime.md"})
-    assert (deleted.status_code, deleted.json()["documents_deleted"]) == (200, 1)
-    assert_problem(await caller.client.delete(DOCUMENTS, params={"uri": "notes/lime.md"}), 404, "not_found")
-    assert_problem(await caller.client.delete(DOCUMENTS), 422, "invalid_request", "uri")
-    assert len((await other.client.get(DOCUMENTS)).json()["documents"]) == 1
