@@ -7,8 +7,6 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import Any
-from uuid import UUID
 
 from app import runtime
 from app.config import Settings
@@ -16,26 +14,9 @@ from app.pipelines.entities import entities
 from app.pipelines.running import workers
 from app.pipelines.running.services import Services
 from app.shapes.entities import EntityDraft
-from app.store.jobs import jobs
 from benchmarks.fake_embedder import FakeEmbedder
 
 ROOT = Path(__file__).parents[3]
-
-
-async def _queue(data_dir: Path) -> UUID:
-    async with runtime.open_database(Settings(data_dir=data_dir), pool_size=1) as db, db.writing("local") as writing:
-        return await jobs.add(writing, "unknown_to_workers", {})
-
-
-def test_jobs_are_listed_shown_and_cancelled(stepwell: Any, data_dir: Path) -> None:
-    job_id = asyncio.run(_queue(data_dir))
-    assert stepwell("jobs", "list", "--json").json[0]["job_id"] == str(job_id)
-    assert str(job_id) in stepwell("jobs", "list").out
-    assert stepwell("jobs", "show", job_id, "--json").json["status"] == "queued"
-    assert stepwell("jobs", "cancel", job_id, "--json").json["status"] == "cancelled"
-    assert stepwell("jobs", "cancel", "newest", "--json").json["job_id"] == str(job_id)
-    for unknown, status in (("5b0f8a52-3c1e-4d0b-9a57-2f6d1c8e7b40", 1), ("oldest", 2)):
-        assert stepwell("jobs", "show", unknown).code == status
 
 
 async def test_a_worker_process_runs_queued_jobs_until_it_is_stopped(data_dir: Path) -> None:
