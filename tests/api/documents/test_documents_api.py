@@ -47,30 +47,17 @@ async def test_each_item_of_a_list_is_stored_or_refused_on_its_own(caller: Calle
 async def test_pages_neither_skip_nor_repeat_while_documents_are_added(caller: Caller) -> None:
     before = [(await caller.add(f"Note {n}."))["document_id"] for n in range(10)]
     seen: list[str] = []
-    cursor = None
-    while True:
-        page = (
-            await caller.client.get(DOCUMENTS, params={"limit": 3, **({"cursor": cursor} if cursor else {})})
-        ).json()
+    async for page in caller.pages(DOCUMENTS, limit=3):
         seen += [document["document_id"] for document in page["documents"]]
         await caller.add(f"Late note {len(seen)}.")
-        if (cursor := page["next_cursor"]) is None:
-            break
     assert seen == before[::-1]
 
 
 async def test_documents_of_one_moment_are_paged_without_gaps(caller: Caller) -> None:
     for n in range(5):
         await caller.add(f"Note {n}.", created_at="2024-01-01T00:00:00Z")
-    seen, cursor = set(), None
-    while True:
-        page = (
-            await caller.client.get(DOCUMENTS, params={"limit": 2, **({"cursor": cursor} if cursor else {})})
-        ).json()
-        seen |= {document["document_id"] for document in page["documents"]}
-        if (cursor := page["next_cursor"]) is None:
-            break
-    assert len(seen) == 5
+    pages = [page["documents"] async for page in caller.pages(DOCUMENTS, limit=2)]
+    assert len({document["document_id"] for page in pages for document in page}) == sum(map(len, pages)) == 5
 
 
 async def test_documents_are_listed_in_each_order_page_by_page(caller: Caller) -> None:
@@ -80,16 +67,12 @@ async def test_documents_are_listed_in_each_order_page_by_page(caller: Caller) -
     await caller.add("Other text.", uri="z", title="Zinc", created_at="2021-01-01T00:00:00Z")
     seen: dict[str, list[str]] = {order: [] for order in ("newest", "oldest", "changed", "title")}
     for order, found in seen.items():
-        cursor = None
-        while True:
-            asked = {"limit": 3, "sort": order, "query": "", **({"cursor": cursor} if cursor else {})}
-            page = (await caller.client.get(DOCUMENTS, params=asked)).json()
+        async for page in caller.pages(DOCUMENTS, limit=3, sort=order, query=""):
             found += [document["uri"] for document in page["documents"]]
-            if (cursor := page["next_cursor"]) is None:
-                break
-            other = "newest" if order != "newest" else "title"
-            refused = await caller.client.get(DOCUMENTS, params={"sort": other, "cursor": cursor})
-            assert_problem(refused, 422, "invalid_cursor", "cursor")
+            if cursor := page["next_cursor"]:
+                other = "newest" if order != "newest" else "title"
+                refused = await caller.client.get(DOCUMENTS, params={"sort": other, "cursor": cursor})
+                assert_problem(refused, 422, "invalid_cursor", "cursor")
     assert sorted(seen["title"][:2]) == ["a", "b"]
     assert seen | {"title": seen["title"][2:]} == {
         "newest": uris[::-1],
