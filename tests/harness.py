@@ -164,12 +164,12 @@ async def services(db: Database, embedder: Embedder | None = None) -> Services:
 async def running(settings: Settings, services: Services) -> AsyncIterator[FastAPI]:
     """The application between startup and shutdown; the database stays open."""
     app = create_app(settings, opened=(services, AsyncExitStack()))
-    _share_routes(app)
+    share_routes(app)
     async with app.router.lifespan_context(app):
         yield app
 
 
-def _share_routes(app: FastAPI) -> None:
+def share_routes(app: FastAPI) -> None:
     """Give the application what the framework has built for the routes of an earlier one: it takes a third of a second.
 
     It is the same for all: it depends on the routers, and on what `create_app` passes to each application alike.

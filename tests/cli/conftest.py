@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
+import harness
 import pytest
 import server_folders
+from fastapi import FastAPI
 
-from app.cli import options, root
+from app.cli import in_process, options, root
+from app.main import create_app
 from app.providers.local import minilm, minilm_int8, onnx_model
 from app.store.embedded import postgres
 from app.store.maintenance import migration
@@ -31,6 +34,12 @@ def _open_once(graph: Path | bytes, *, threads: int, weights: Any = None) -> Any
     """The same session for the same files; one of its own for weights in memory."""
     in_files = weights is None or isinstance(weights, Path)
     return (_opened if in_files else _open_session)(graph, threads=threads, weights=weights)
+
+
+def _with_shared_routes(*given: Any, **options: Any) -> FastAPI:
+    app = create_app(*given, **options)
+    harness.share_routes(app)
+    return app
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +90,13 @@ async def _copy(server: postgres.EmbeddedPostgres, template: str, name: str) -> 
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _model_opened_once() -> Iterator[None]:
-    """Commands share the graph of the offline model, which has no state: opening it takes longer than a search."""
+def _built_once() -> Iterator[None]:
+    """Commands share the offline model and the routes, which have no state: making them takes longer than a search."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(minilm, "_verify", _verified)
         patch.setattr(minilm_int8, "content", _computed)
         patch.setattr(onnx_model, "open_session", _open_once)
+        patch.setattr(in_process, "create_app", _with_shared_routes)
         yield
 
 
