@@ -77,6 +77,15 @@ def test_the_blend_is_alpha_times_the_passage_and_the_rest_its_best_entity() -> 
     assert [h.guidance.doc_score for h in blended if h.guidance] == [0.9, 0.2, 1.0]
 
 
+def test_rrf_scores_are_blended_as_a_power_mean_with_exponent_5() -> None:
+    links = {A: Link(A, C, 1.0, 2.0)}
+    blended = blending.blended([hit(A, 0.9, A), hit(B, 0.95, B)], links, weight=0.2, fusion="rrf")
+    assert scores(blended) == pytest.approx({A: (0.8 * 0.9**5 + 0.2) ** 0.2, B: (0.8 * 0.95**5) ** 0.2})
+    unweighted = blending.blended([hit(A, 0.9, A), hit(B, 0.95, B)], links, weight=0.0, fusion="rrf")
+    assert scores(unweighted) == pytest.approx({A: 0.9, B: 0.95})
+    assert blending.boost_factor([Lift(1)], "rrf") == pytest.approx(1.1**0.2)
+
+
 @pytest.mark.parametrize(("alpha", "order"), [(1.0, [C, B, A]), (0.0, [A, B, C])])
 def test_alpha_1_is_the_passages_own_order_and_alpha_0_the_entities(alpha: float, order: list[UUID]) -> None:
     links = {A: Link(A, C, 1.0, 2.0), B: Link(B, D, 0.6, 9.0)}
@@ -98,6 +107,14 @@ def test_the_link_of_a_document_is_to_its_best_entity_weakened_if_it_is_weak() -
         A: Link(A, C, 1.0, 8.0),
         B: Link(B, D, 0.5 * (0.5 + 0.5 * 2 / 4), 2.0),
     }
+
+
+def test_the_weight_of_parents_is_the_largest_aboutness_times_the_rest_of_alpha() -> None:
+    assert blending.weight([match(C, 1.0, aboutness=0.8), match(D, 1.0, aboutness=0.4)], alpha=0.5) == pytest.approx(
+        0.4
+    )
+    assert blending.weight([match(C, 1.0, aboutness=0.8)], alpha=1.0) == 0.0
+    assert blending.weight([], alpha=0.5) == 0.0
 
 
 def test_hits_to_keep_move_up_into_the_first_ten_and_scores_still_descend() -> None:
