@@ -22,6 +22,11 @@ CHOOSE = """([name, content]) => {
     document.getElementById("files").files = chosen.files;
     document.getElementById("files").dispatchEvent(new Event("change"));
 }"""
+READABLE = """async names => {
+    const { readable } = await import('/playground/assets/documents/folders.js');
+    return readable(names.map(name => ({ name })));
+}"""
+DIRECTIONS = "texts => texts.map(text => getComputedStyle(text).direction)"
 EVERYTHING_STORED = """async () => JSON.stringify({
     local: {...localStorage}, session: {...sessionStorage}, cookie: document.cookie, url: location.href,
     history: history.state, databases: await indexedDB.databases(), caches: await caches.keys(), name: window.name,
@@ -157,6 +162,14 @@ async def test_an_uploaded_file_is_listed_found_and_deleted(playground: Playgrou
     await playground.page.locator("#uploads-clear").click()
 
 
+async def test_a_folder_is_sent_without_what_the_service_would_leave_out(playground: Playground) -> None:
+    kept = ["v/a.md", "v/build/plan.md", "v/vendor/b.md", "v/web/package.json", ".env", "notes.svg"]
+    left_out = ["v/.git/config", "v/node_modules/p/README.md", "v/__pycache__/a.txt", "v/uv.lock", "v/app.min.js"]
+    left_out += [".DS_Store", "._a.md", "v/Thumbs.db", "desktop.ini"]
+    found = await playground.page.evaluate(READABLE, [*kept, *left_out, "v/.x"])
+    assert [one["name"] for one in found] == kept
+
+
 async def test_a_large_file_is_followed_until_its_job_has_stored_it(
     playground: Playground, client: httpx.AsyncClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,3 +238,16 @@ async def test_a_document_is_edited_and_deleted_where_it_is_read_and_the_page_sa
     await page.get_by_role("link", name="All documents").click()
     await page.locator("#documents .row").first.wait_for()
     assert await page.title() == "Documents · Stepwell"
+
+
+async def test_texts_run_in_the_direction_of_their_script(playground: Playground, client: httpx.AsyncClient) -> None:
+    page = playground.page
+    document = {"uri": "wall.md", "title": "جدار المرفأ", "content": "جدار المرفأ مبني من الحجر الجيري quexby."}
+    stored = (await client.post("documents", json=document)).json()
+    cards = await playground.search("quexby")
+    assert await cards.first.locator("h3, .snippet").evaluate_all(DIRECTIONS) == ["rtl", "rtl"]
+    await cards.first.locator("h3 a").click()
+    await page.locator(".chunk").wait_for()
+    assert await page.locator("#document-title, .chunk .passage").evaluate_all(DIRECTIONS) == ["rtl", "rtl"]
+    assert await page.locator("#query").evaluate_all(DIRECTIONS) == ["ltr"]
+    await client.delete(f"documents/{stored['document_id']}")

@@ -254,6 +254,34 @@ async def test_files_that_are_dropped_in_the_zone_are_stored_and_beside_it_neith
     assert await page.evaluate(f"document.body.dispatchEvent({text})"), "a dropped text goes into a field"
 
 
+async def test_why_not_completes_the_uris_of_stored_documents(playground: Playground, page: Page) -> None:
+    await playground.search("lime")
+    await page.locator(".why-not > summary").click()
+    await page.locator("#why-uri").fill("even/01")
+    option = "#why-uri-uris option[value='shelf/even/018.md']"
+    await page.locator(option).wait_for(state="attached")
+    assert await page.locator("#why-uri").get_attribute("list") == "why-uri-uris"
+    assert await page.locator("#why-uri-uris option").count() == 5
+
+
+async def test_a_problem_is_on_the_page_once(page: Page) -> None:
+    async def failing(route: Route) -> None:
+        problem = {"status": 503, "title": "Unavailable", "detail": "The database is away.", "code": "unavailable"}
+        await route.fulfill(status=503, json=problem)
+
+    await page.route("**/api/rag/**", failing)
+    await page.locator("nav a[href='#documents']").click()
+    for view in ("entities", "jobs", "documents"):
+        await page.locator(f"nav a[href='#{view}']").click()
+        await page.locator(f"#view-{view} .problem").first.wait_for()
+        assert await page.get_by_text("The database is away.").count() == 1
+    await page.locator("nav [data-view=search]").click()
+    await page.locator("#query").fill("lime")
+    await page.locator("#query").press("Enter")
+    await page.locator("#answer .problem").wait_for()
+    assert await page.get_by_text("The database is away.").count() == 1
+
+
 async def test_axe_finds_no_violation_in_lists_and_dialogs_at_390_and_1280_pixels(
     playground: Playground, page: Page, client: httpx.AsyncClient, tmp_path: Path, shelf: Path
 ) -> None:

@@ -191,6 +191,23 @@ def test_the_repositorys_gitignore_applies_to_a_folder_in_it(tmp_path: Path, mon
     assert [str(path) for path in folders.files(Path(), LeftOut(), _never)] == ["a.md"]
 
 
+def test_what_is_left_out_is_shown_by_reason(stepwell: Stepwell, tmp_path: Path) -> None:
+    write(tmp_path, {"a.md": "Lime.", "b.png": "\x89PNG", "LICENSE": "Free.", "e.txt": ""})
+    for name in ("b", "c", "d", "e"):
+        (tmp_path / f"{name}.png").write_bytes(b"\x89PNG\r\n")
+    notes: dict[str, bytes | str] = {"sand.md": "Sand.", "picture.png": b"\x89PNG", "z.txt": ""}
+    (tmp_path / "notes.zip").write_bytes(made_files.archive(notes))
+    user = harness.new_user()
+    counted = stepwell("ingest", tmp_path, "--user", user, "--json")
+    assert (counted.code, counted.json["added"]) == (0, 3)
+    binary = {"count": 5, "examples": ["b.png", "c.png", "d.png"]}
+    empty = {"count": 2, "examples": ["e.txt", "notes.zip/z.txt"]}
+    assert counted.json["left_out"] == {"binary": binary, "empty": empty}
+    shown = stepwell("ingest", tmp_path, "--user", user).err
+    assert "Left out 5 neither text nor of a supported format: b.png, c.png, d.png, …" in shown
+    assert "Left out 2 without text: e.txt, notes.zip/z.txt" in shown
+
+
 def test_a_file_of_an_archive_that_fails_is_counted_with_the_archive(
     stepwell: Stepwell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

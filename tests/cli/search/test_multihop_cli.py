@@ -45,6 +45,16 @@ def test_the_tree_shows_each_hop_with_its_terms_and_every_hit_with_its_linking_n
     assert "[bold]" not in drawn
 
 
+def test_a_hit_shows_the_sentence_of_the_name_that_led_to_it(stepwell: Callable[..., Any], tmp_path: Path) -> None:
+    user = harness.new_user()
+    filler = " ".join(f"The harbour wall has stone number {number}." for number in range(8))
+    notes = {**NOTES, "Ilse Brandt": f"{filler} Ilse Brandt grew up in Varde."}
+    for place, (title, text) in enumerate(notes.items()):
+        (tmp_path / f"{place}.md").write_text(f"---\ntitle: {title}\n---\n{text}", encoding="utf-8")
+    assert stepwell("ingest", tmp_path, "--user", user).code == 0
+    assert "grew up in Varde" in stepwell("multihop", QUESTION, "--user", user).out
+
+
 def test_the_tree_shows_that_nothing_was_found_and_what_failed(stepwell: Callable[..., Any]) -> None:
     drawn = stepwell("multihop", "nothing [red]here[/]", "--user", harness.new_user()).out
     assert "nothing [red]here[/]" in drawn
