@@ -77,10 +77,16 @@ def test_levels_are_cut_offs_in_the_order_of_confidence() -> None:
     assert set(levels) == set(confidence.ORDER)
 
 
-def test_a_better_cosine_or_more_covered_words_raise_answerable_and_the_relevance_of_every_hit() -> None:
+def test_a_better_cosine_more_covered_words_or_a_phrase_raise_answerable_and_the_relevance_of_every_hit() -> None:
     usual = scale_of(SEARCH)
-    for better in (replace(SEARCH, cosine=0.62), replace(SEARCH, coverage=0.52)):
+    for better in (replace(SEARCH, cosine=0.62), replace(SEARCH, coverage=0.52), replace(SEARCH, is_phrase=True)):
         assert scale_of(better).answerable > usual.answerable
         assert scale_of(better).of(0.5) > usual.of(0.5)
     hopeless = scale_of(replace(SEARCH, cosine=-1.0, coverage=0.0))
     assert 0 < hopeless.of(1.0) < 1e-6
+
+
+def test_a_search_of_one_leg_has_the_coefficients_of_that_leg() -> None:
+    assert scale_of(SEARCH).legs is relevance.MODELS[MINILM].both
+    assert scale_of(replace(SEARCH, coverage=None)).legs is relevance.MODELS[MINILM].without_text
+    assert scale_of(replace(SEARCH, cosine=None, coverage=None)).legs is relevance.WITHOUT_VECTOR
