@@ -10,8 +10,10 @@ from rapidfuzz import fuzz, process
 
 from app import errors
 from app.tools import document_tools, facet_tools, feedback_tools, search_tools, source_tools
+from app.tools.arguments import ToolArguments
 from app.tools.compat import chatgpt
 from app.tools.context import ToolContext
+from app.tools.results import ToolResult
 from app.tools.tool import Tool
 
 TOOLS = (
@@ -57,9 +59,18 @@ async def call(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -
     Raises pydantic.ValidationError, and the errors of the pipelines: BadRequest, NotFound, Overloaded, …
     """
     given = tool.arguments.model_validate(arguments)
+    try:
+        return (await _run(tool, given, context)).compact()
+    except errors.BadRequest as error:
+        if error.field:
+            error.field = error.field.removeprefix("filters.")  # conditions are arguments of their own
+        raise
+
+
+async def _run(tool: Tool, given: ToolArguments, context: ToolContext) -> ToolResult:
     if not tool.only_reads:
-        return (await tool.handler(given, context)).compact()
+        return await tool.handler(given, context)
     run = partial(tool.handler, given, context.for_reading())
     if tool in (*search_tools.TOOLS, chatgpt.SEARCH):  # which are admitted as searches
-        return (await run()).compact()
-    return (await context.admission.read(run)).compact()
+        return await run()
+    return await context.admission.read(run)

@@ -21,13 +21,13 @@ from starlette.requests import Request
 
 from app import errors
 from app.api.bodies import spooling, strict_json
-from app.api.contract import validation_errors
 from app.api.documents.document_models import DocumentForm, FileFields, RefusedItem
 from app.concurrency.limiter import Turn
 from app.pipelines.documents import file_reading, picture_lines
 from app.pipelines.documents.file_reading import FileReader, NamedFile, UnreadMember
 from app.pipelines.running import stage_times
 from app.pipelines.running.services import Services
+from app.shapes import field_paths
 from app.shapes.writing import Upload
 from app.text.words import cleaning
 
@@ -131,7 +131,7 @@ def _fields(form: FormData, files: int) -> DocumentForm:
     for name, value in form.multi_items():
         if name == "files":
             continue
-        field = validation_errors.path_of([name])
+        field = field_paths.path_of([name])
         if name not in DocumentForm.model_fields:
             raise errors.BadRequest(f"Unknown form field. {_FIELDS}", field=field)
         if name in values or not isinstance(value, str):

@@ -33,7 +33,7 @@ from app.store.documents.document_rows import DocumentWrite, VectorValue
 from app.store.entities import mentions
 from app.store.entities.mentions import LinkedNames
 from app.store.facets import facet_counts
-from app.store.filters import filters
+from app.store.filters import filters, foreign_operators
 from app.store.schema import tables
 
 _d = tables.documents.c
@@ -263,6 +263,7 @@ async def page(
     db: Reading, *, limit: int, after: tuple[datetime | str, UUID] | None, only: DocumentFilter
 ) -> list[Document]:
     """The user's documents without their text, continuing after the position `after`: a time or title, and an id."""
+    await foreign_operators.check(db, only.filters)
     filtering = filters.binds(filters.visible(db, only.filters))
     parts, binds = [*filtering], {"user_id": db.user_id, "limit": limit, **filtering}
     if only.order != "newest":

@@ -12,6 +12,7 @@ from app.shapes.writing import RowCounts
 from app.store.connection import sql
 from app.store.connection.transactions import Reading
 from app.store.filters import filters as conditions
+from app.store.filters import foreign_operators
 
 
 class SelectedDocument(NamedTuple):
@@ -24,6 +25,8 @@ class SelectedDocument(NamedTuple):
 
 async def page(db: Reading, filters: Filters, *, after: SelectedDocument | None, limit: int) -> list[SelectedDocument]:
     """The next documents that pass the filters, oldest first."""
+    if after is None:
+        await foreign_operators.check(db, filters)
     filtering = conditions.binds(conditions.visible(db, filters))
     parts, binds = [*filtering], {"user_id": db.user_id, "limit": limit, **filtering}
     if after is not None:

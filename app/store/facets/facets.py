@@ -9,13 +9,14 @@ from __future__ import annotations
 from app.shapes.facets import MAX_KEYS, Facet, FacetQuery, FacetValue
 from app.store.connection import sql
 from app.store.connection.transactions import Reading
-from app.store.filters import filters
+from app.store.filters import filters, foreign_operators
 
 _TYPE_NAMES = {"array": "list"}
 
 
 async def count(db: Reading, query: FacetQuery) -> list[Facet]:
     """The facets of the documents that pass the filters, those of most documents first."""
+    await foreign_operators.check(db, query.filters)
     among = filters.visible(db, query.filters)
     filtering = filters.binds(among)
     statement = sql.statement("facets", *filtering) if among else sql.statement("counted_facets")

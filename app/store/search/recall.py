@@ -18,7 +18,7 @@ from app.shapes.synonyms import SynonymPhrase
 from app.store.connection import sql
 from app.store.connection.transactions import Reading
 from app.store.documents import visible_documents
-from app.store.filters import filters
+from app.store.filters import filters, foreign_operators
 from app.store.search import conditions
 from app.store.search.conditions import Compiled
 
@@ -77,6 +77,7 @@ async def hybrid(db: Reading, request: HybridRequest) -> HybridResult:
 
     Chunks that are not visible are skipped in a search transaction only.
     """
+    await foreign_operators.check(db, request.filters)
     asked, request = request, await visible(db, request)
     hidden = ("hidden",) if db.has_hidden else ()
     compiled = await compiled_conditions(db, request.lexical)
