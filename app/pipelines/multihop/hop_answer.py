@@ -20,10 +20,8 @@ from app.pipelines.search.pages import PageRequest
 from app.ranking import merge, relevance
 from app.ranking.merge import Scored
 from app.shapes import signals
-from app.shapes.conditions import IndexText
-from app.shapes.reading import Answer, Candidate, ChunkLink, Hit, LexicalQuery
+from app.shapes.reading import Answer, Candidate, ChunkLink, Hit
 from app.store.documents import chunks
-from app.store.search import recall
 
 _WAYS = [link.name for link in sorted(signals.LINKS.values(), key=lambda link: link.start != "source")]
 """Links of sources, then those of the query and of searches, as the strategies of a hit list them."""
@@ -75,8 +73,7 @@ class HopAnswer:
 
     def _needed(self, wanted: PageRequest) -> int | None:
         """Number of leading chunks from which the page and the result after it are made; None for all."""
-        # Chunks to which links lead were not checked for conditions, so any number of chunks may be left out.
-        if self._conditions.has_conditions or wanted.group_size is not None or (wanted.collapse and wanted.offset):
+        if wanted.group_size is not None or (wanted.collapse and wanted.offset):
             return None
         needed = wanted.end + 1
         if rerank.is_wanted(self.query) or wanted.collapse:
@@ -97,12 +94,10 @@ class HopAnswer:
         return await ordering.run(self.query, merged, recalled, self.context, keep_all=True)
 
     async def _leading(self, order: Sequence[UUID]) -> list[HopChunk]:
-        """The stored ones of these chunks without those of later hops that fail the conditions of the query."""
+        """The stored ones of these chunks."""
         leading = [self.state.chunks[chunk_id] for chunk_id in order]
         await self._read_missing(leading)
-        failing = await self._failing(leading)
-        stored = [chunk for chunk in leading if chunk.candidate and chunk.chunk_id in self.state.chunks]
-        return [chunk for chunk in stored if chunk.chunk_id not in failing]
+        return [chunk for chunk in leading if chunk.candidate and chunk.chunk_id in self.state.chunks]
 
     async def _read_missing(self, leading: Sequence[HopChunk]) -> None:
         """Read the text of the chunks to which only links led."""
@@ -114,19 +109,6 @@ class HopAnswer:
             await self.context.name_sources((candidate for candidate, _similarity in read.values()), reading)
         for chunk in missing:
             chunk.candidate, _similarity = read.get(chunk.chunk_id, (None, None))
-
-    @property
-    def _conditions(self) -> LexicalQuery:
-        """What hop 1 required and excluded; nothing that it had to drop."""
-        return self.state.first.recalled.request.lexical or LexicalQuery(IndexText("", ""))
-
-    async def _failing(self, leading: Sequence[HopChunk]) -> set[UUID]:
-        """The chunks of later hops that fail the conditions."""
-        later = [chunk.chunk_id for chunk in leading if chunk.hop not in (None, 1)]
-        if not later or not self._conditions.has_conditions:
-            return set()
-        async with self.state.reading(self.context) as reading:
-            return await recall.failing_conditions(reading, later, self._conditions)
 
     def _hit(self, ranked: Hit, scores: HopScores) -> Hit:
         """A hit with what its hop found, and what entities added to it in hop 1."""
