@@ -148,6 +148,16 @@ async def test_a_vector_replaces_that_of_the_text_and_is_not_embedded(reader: Ca
     assert by_uri["buoys"]["vector_score"] <= 1
 
 
+async def test_every_hit_of_a_leg_has_the_scores_of_both(reader: Caller) -> None:
+    """The design's clients read them as numbers."""
+    for mode in ("auto", "hybrid"):
+        answer = await reader.search("lime", mode=mode, limit=20, candidates=10, explain=True)
+        ranks = {(bool(hit["explain"]["vector_rank"]), bool(hit["explain"]["text_rank"])) for hit in answer["results"]}
+        assert len(ranks) > 1
+        for hit in answer["results"]:
+            assert {type(hit[name]) for name in ("rrf_score", "vector_score", "text_score")} == {float}
+
+
 async def test_the_server_timing_header_names_the_stages(reader: Caller) -> None:
     response = await reader.client.post("/api/rag/search", json={"query": "lime"})
     assert {stage.split(";")[0] for stage in response.headers["server-timing"].split(", ")} == {

@@ -21,7 +21,7 @@ async def test_rrf_adds_weight_over_k_plus_rank_and_nothing_for_an_absent_leg(pu
     assert text_only.rrf_score == pytest.approx(1 / (60 + 1), rel=1e-12)
     assert vector_only.rrf_score == pytest.approx(1 / (60 + 2), rel=1e-12)
     assert [(c.vector_rank, c.text_rank) for c in found.candidates] == [(1, 2), (None, 1), (2, None)]
-    assert (text_only.vector_score, vector_only.text_score) == (None, None)
+    assert (text_only.vector_score, vector_only.text_score) == (None, 0)
 
 
 async def test_weights_and_k_of_the_request_are_used_scaled_to_the_sum_two(put, find) -> None:
