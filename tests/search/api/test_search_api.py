@@ -146,3 +146,13 @@ async def test_a_vector_replaces_that_of_the_text_and_is_not_embedded(reader: Ca
     by_uri = {hit["uri"]: hit for hit in both["results"]}
     assert (by_uri["buoys"]["explain"]["vector_rank"], by_uri["lime"]["explain"]["text_rank"]) == (1, 1)
     assert by_uri["buoys"]["vector_score"] <= 1
+
+
+async def test_every_hit_of_a_leg_has_the_scores_of_both(reader: Caller) -> None:
+    """The design's clients read them as numbers."""
+    for mode in ("auto", "hybrid"):
+        answer = await reader.search("lime", mode=mode, limit=20, candidates=10, explain=True)
+        ranks = {(bool(hit["explain"]["vector_rank"]), bool(hit["explain"]["text_rank"])) for hit in answer["results"]}
+        assert len(ranks) > 1
+        for hit in answer["results"]:
+            assert {type(hit[name]) for name in ("rrf_score", "vector_score", "text_score")} == {float}

@@ -130,3 +130,12 @@ async def test_thresholds_apply_after_the_fusion(put, find) -> None:
     above = await find("copper", at(1), min_rrf_score=floor)
     assert hybrid.contents(above) == [c.content for c in everything.candidates if (c.rrf_score or 0) >= floor]
     assert 0 < len(above.candidates) < 3
+
+
+async def test_ties_in_a_leg_are_ordered_by_chunk_id_so_that_equal_databases_give_equal_scores(put, find) -> None:
+    for word in ("meadow", "castle", "lantern", "violin", "granite", "willow", "harbour", "reef"):
+        await put(f"copper {word}", embedded=[angled(0.8)])
+    for options in ({}, {"strict": ["copper"]}):
+        found = await find("copper", at(1), **options)
+        by_id = sorted(found.candidates, key=lambda one: one.chunk_id)
+        assert [(one.vector_rank, one.text_rank) for one in by_id] == [(n, n) for n in range(1, 9)]

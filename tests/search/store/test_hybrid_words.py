@@ -81,7 +81,7 @@ async def test_stop_words_alone_leave_the_vector_leg(put, find) -> None:
     await put("copper", "river")
     found = await find("the of and", at(1))
     assert (found.terms, found.text_found, found.vector_found) == ((), 0, 2)
-    assert all(c.text_rank is None and c.text_score is None for c in found.candidates)
+    assert all(c.text_rank is None and c.text_score == 0 for c in found.candidates)
     assert found.candidates[0].rrf_score == pytest.approx(1 / 61)
 
 
