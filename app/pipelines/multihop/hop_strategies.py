@@ -192,7 +192,7 @@ def _record_search(question: str | None, candidates: Iterable[Candidate], decay:
             chunk.add_link(ChunkLink("asked", question), decay * candidate.score)
 
 
-async def _passing(linked: Sequence[LinkedChunk], state: HopState, db: Reading) -> Sequence[LinkedChunk]:
+async def _passing(linked: list[LinkedChunk], state: HopState, db: Reading) -> list[LinkedChunk]:
     """Those that meet the conditions of hop 1, whose words the chunks to which links lead may lack or contain."""
     conditions = state.first.recalled.request.lexical
     if conditions is None or not conditions.has_conditions:
