@@ -1,4 +1,4 @@
-"""Creates, lists, verifies, rotates and revokes API keys.
+"""Creates, verifies, rotates and revokes API keys.
 
 A key reads `sw_<id>_<secret>`. `verify` and `verify_token` work as the service's role; the other functions need the
 database's owner.
@@ -19,25 +19,12 @@ from app import errors
 from app.access import tokens
 from app.access.store import audit, keys
 from app.access.store.audit import Event
-from app.access.store.keys import Key, NewKey, Verified
+from app.access.store.keys import NewKey, Verified
 from app.database.filter_types import Filters
 from app.database.filters import filters
 from app.database.restrictions import Restriction
 from app.database.transactions import Database, SharedTransaction
 from app.requests import users
-
-__all__ = [
-    "SCOPES",
-    "Grant",
-    "Verified",
-    "create",
-    "list_keys",
-    "restriction",
-    "revoke",
-    "rotate",
-    "verify",
-    "verify_token",
-]
 
 SCOPES = ("search", "write", "metrics", "admin")
 LOOKUP_S = 1.0
@@ -149,12 +136,6 @@ async def verify_token(presented: str, *, db: Database) -> tuple[Verified, token
     if found is None:
         raise errors.Unauthorized(_UNKNOWN)
     return found, claims
-
-
-async def list_keys(*, db: Database, user_id: str | None = None) -> list[Key]:
-    """All keys, or one user's."""
-    async with db.shared() as reading:
-        return await keys.list_keys(reading, user_id=user_id)
 
 
 async def revoke(key_id: str, *, db: Database, actor: str) -> None:

@@ -14,7 +14,7 @@ from app.cli import options
 from app.database import transactions
 from app.database.embedded import postgres
 from app.database.schema import health, revisions, roles
-from app.database.transactions import Database, TimeLimits
+from app.database.transactions import Database, SharedTransaction, TimeLimits
 from app.settings import Settings
 
 Result = TypeVar("Result")
@@ -25,11 +25,21 @@ STATEMENT_MS = 3_600_000
 def run(data_dir: Path | None, work: Callable[[Database], Awaitable[Result]]) -> Result:
     """Runs work as the database's owner and returns its result. Raises BadRequest where the role is not the owner."""
 
-    async def opened() -> Result:
+    async def open_and_run() -> Result:
         async with open_owner(options.settings(data_dir)) as database:
             return await work(database)
 
-    return options.run(opened())
+    return options.run(open_and_run())
+
+
+def run_once(data_dir: Path | None, work: Callable[[SharedTransaction], Awaitable[Result]]) -> Result:
+    """Runs work in one transaction of the database's owner, as `run` does."""
+
+    async def run_in_transaction(database: Database) -> Result:
+        async with database.shared() as owner:
+            return await work(owner)
+
+    return run(data_dir, run_in_transaction)
 
 
 @asynccontextmanager

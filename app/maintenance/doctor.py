@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from app.access import keys
+from app.access.store import keys
 from app.database import driver_errors
 from app.database.read_routes import Lag
 from app.database.schema import distribution, health, migration, reembedding, revisions
@@ -259,7 +259,8 @@ async def _keys(examined: Examined) -> list[Finding]:
         unknown = "not counted: only the database's owner can read them (STEPWELL_MIGRATION_URL)"
         return [Finding("keys", "ok", unknown)]
     many_users = examined.expected.many_users
-    live = [key for key in await keys.list_keys(db=examined.owner) if key.revoked_at is None]
+    async with examined.owner.shared() as owner:
+        live = [key for key in await keys.list_keys(owner) if key.revoked_at is None]
     if many_users and not live:
         return [Finding("keys", "warning", "There is no API key yet.", "Run `stepwell keys create you`.")]
     return [Finding("keys", "ok", f"{len(live)} API keys" if many_users else "not needed with AUTH=none")]

@@ -11,6 +11,7 @@ import typer
 from rich.text import Text
 
 from app.access import keys
+from app.access.store import keys as stored
 from app.cli import filter_option, json_option, options, ownership, terminal
 
 app = typer.Typer(help="API keys: create, list, rotate, revoke.", no_args_is_help=True)
@@ -48,13 +49,13 @@ def create(
 
 
 @app.command("list")
-def listed(
+def list_keys(
     user: Annotated[str | None, typer.Option("--user", help="Only this user's keys.")] = None,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
     """List the keys without their secrets."""
-    found = ownership.run(data_dir, lambda db: keys.list_keys(db=db, user_id=user))
+    found = ownership.run_once(data_dir, lambda owner: stored.list_keys(owner, user_id=user))
     fields = ("key_id", "user_id", "scopes", "name", "created_at", "expires_at", "revoked_at", "filters")
     rows: list[dict[str, Any]] = [
         {

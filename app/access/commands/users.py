@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from app.access import users
+from app.access.store import users as stored
 from app.cli import options, ownership, terminal
 
 app = typer.Typer(help="Users: list, export, delete.", no_args_is_help=True)
@@ -17,9 +18,9 @@ UserName = Annotated[str, typer.Argument(help="The user's name.")]
 
 
 @app.command("list")
-def listed(as_json: options.AsJson = False, data_dir: options.DataDir = None) -> None:
+def list_users(as_json: options.AsJson = False, data_dir: options.DataDir = None) -> None:
     """List all users with their numbers of live keys, documents, chunks and entities."""
-    rows = [dataclasses.asdict(user) for user in ownership.run(data_dir, lambda db: users.listed(db=db))]
+    rows = [dataclasses.asdict(user) for user in ownership.run_once(data_dir, stored.list_users)]
     if as_json:
         terminal.write_json(rows)
         return
@@ -55,7 +56,7 @@ def delete(
     """Delete a user's documents, entities and keys; the audit log records the deletion."""
     options.checked_user(user)
     if not yes:
-        held = ownership.run(data_dir, lambda db: users.counts(user, db=db))
+        held = ownership.run_once(data_dir, lambda owner: stored.count_rows(owner, user))
         if any(held.values()):
             terminal.confirm(f"Delete {_counted(held)} of {user}?")
     deleted, left = ownership.run(data_dir, lambda db: users.delete(user, db=db, actor=ownership.actor()))

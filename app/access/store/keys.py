@@ -130,7 +130,7 @@ async def add(db: SharedTransaction, key: NewKey) -> None:
     )
 
 
-async def list_keys(db: SharedTransaction, *, user_id: str | None) -> list[Key]:
+async def list_keys(db: SharedTransaction, *, user_id: str | None = None) -> list[Key]:
     """All keys, or one user's, oldest first."""
     query = sa.select(tables.api_keys).order_by(_k.created_at, _k.key_id)
     if user_id is not None:

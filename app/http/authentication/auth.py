@@ -21,7 +21,7 @@ from fastapi import Depends, Header, Request
 
 from app import errors
 from app.access import keys, tokens
-from app.access.keys import Verified
+from app.access.store.keys import Verified
 from app.access.tokens import SCOPES, Claims
 from app.concurrency import offload
 from app.concurrency.limiter import Limiter
