@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Coroutine
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 from rich.cells import cell_len
@@ -23,26 +22,10 @@ if TYPE_CHECKING:  # a command by way of a service needs neither settings nor an
     from app.settings import Settings
 
 
-class Mode(StrEnum):
-    """Legs to run."""
-
-    auto = "auto"
-    hybrid = "hybrid"
-    semantic = "semantic"
-    lexical = "lexical"
-
-
-class Rerank(StrEnum):
-    """Rerankers of the top hits."""
-
-    none = "none"
-    cosine = "cosine"
-    provider = "provider"
-
-
-Legs = Annotated[Mode, typer.Option("--mode", help="Legs to run.")]
-Reranking = Annotated[
-    Rerank, typer.Option("--rerank", help="Rerank the top hits by cosine similarity or by the configured provider.")
+Mode = Annotated[Literal["auto", "hybrid", "semantic", "lexical"], typer.Option("--mode", help="Legs to run.")]
+Rerank = Annotated[
+    Literal["none", "cosine", "provider"],
+    typer.Option("--rerank", help="Rerank the top hits by cosine similarity or by the configured provider."),
 ]
 Mmr = Annotated[bool, typer.Option("--mmr/--no-mmr", help="Diversify the top hits by maximal marginal relevance.")]
 Collapse = Annotated[

@@ -18,8 +18,8 @@ from app.documents.storing import batches
 from app.entities import entity_lines
 from app.entities.linking import mention_refresh
 from app.entities.types import EntityDraft
-from app.evaluation import beir, calibration, metrics
-from app.evaluation.calibration import Prediction
+from app.evaluation import beir, metrics
+from app.evaluation.metrics import Prediction
 from app.kinds import Extractor, Fusion, GuidanceMode, HopMerge, Json, Mode, Rerank
 from app.multihop import multihop
 from app.query.search_request import GuidanceOptions, HopOptions, Ranking, SearchRequest
@@ -147,7 +147,7 @@ class Predictions:
     def as_json(self) -> dict[str, Any]:
         """Returns the calibration of both."""
         named = {"relevance": self.relevance, "answerable": self.answerable}
-        return {name: asdict(calibration.of(pairs)) for name, pairs in named.items() if pairs}
+        return {name: asdict(metrics.measure_calibration(pairs)) for name, pairs in named.items() if pairs}
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,7 +163,7 @@ async def test_pruning_deletes_what_is_older_and_nothing_else(
     for column, table in (("at", "audit_log"), ("last_used_at", "key_uses")):
         aged = f"UPDATE stepwell.{table} SET {column} = {column} - interval '91 days' WHERE user_id = $1"
         await owner.execute(aged, old.user_id)
-    async with harness.as_owner(database) as as_owner, as_owner.shared() as owner:
+    async with harness.as_owner(database) as as_owner, as_owner.shared() as reading:
         assert await stored.prune(reading, days=90) == {"audit_log": 1, "key_uses": 1}
         assert await stored.events(reading, user_id=old.user_id, limit=10) == []
         assert [u.uses for u in await stored.key_uses(reading, user_id=new.user_id, limit=10)] == [1]
