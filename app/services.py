@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar, cast
 
 from app.concurrency.budget import Budget
+from app.database.filter_types import Restriction
 from app.database.read_routes import ReadRoute
-from app.database.restrictions import Restriction
 from app.database.transactions import Database
 from app.fetching.hosts import AllowedHosts
 from app.fetching.pages import PageFetcher

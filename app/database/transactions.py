@@ -24,9 +24,9 @@ from app.concurrency.limiter import Limiter
 from app.database import bounded, driver_errors, engines, failures, sql, vector_tables
 from app.database.calibrations import RelevanceCalibration
 from app.database.connections import Rows
+from app.database.filter_types import Restriction
 from app.database.pools import DISPOSE_S, Entered, Entry, Pool, ServerHooks, Version
 from app.database.read_routes import ReadRoute, ReadRoutes
-from app.database.restrictions import Restriction
 from app.database.vector_tables import VectorTables
 
 __all__ = [

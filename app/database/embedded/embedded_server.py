@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from pathlib import Path
 
 import psutil
 
-from app.database.embedded import embedded_files, embedded_programs, embedded_settings, reserve
+from app.database.embedded import embedded_files, embedded_programs, embedded_settings
 from app.errors import EmbeddedServerError
 
 LOCK_WAIT_S = 180.0
@@ -29,6 +30,8 @@ LEFTOVER_GRACE_S = 0.5
 LEFTOVER_WAIT_S = 10.0
 POLL_S = 0.02
 MAX_LOGS = 5
+RESERVE_BYTES = 20_000_000
+"""Room that a start takes: a segment of the write-ahead log (16 MiB), the pid and the logs."""
 
 
 class Server:
@@ -185,14 +188,14 @@ class Server:
     def _launch(self, programs: Path, account: embedded_files.Account, life: int) -> None:
         embedded_programs.check_version(self.layout)
         embedded_files.private_folder(self.layout.data, account)
-        reserve.release(self.layout.base)
+        _release_reserve(self.layout.base)
         embedded_settings.write(self.layout, account, self._tuning)
         self.layout.start_log.unlink(missing_ok=True)
         self.prune_logs()
         failure = embedded_programs.launch(programs, self.layout, account, life)
         if failure or not self._wait_until_ready():
             raise EmbeddedServerError(f"Postgres did not start: {failure}{self._last_log_lines()}")
-        reserve.keep(self.layout.base)
+        _keep_reserve(self.layout.base)
 
     def _stop(self, account: embedded_files.Account) -> None:
         if self._find_postmaster() is not None:
@@ -260,6 +263,24 @@ def _runs(process: psutil.Process) -> bool:
     with suppress(ChildProcessError):
         os.waitpid(process.pid, os.WNOHANG)
     return False
+
+
+def _release_reserve(base: Path) -> None:
+    """Delete the file if the disk of the base folder has less room than it takes."""
+    if shutil.disk_usage(base).free < RESERVE_BYTES:
+        (base / "reserve").unlink(missing_ok=True)
+
+
+def _keep_reserve(base: Path) -> None:
+    """Write the file if it is missing and the disk has room for twice as much."""
+    file = base / "reserve"
+    if file.exists() or shutil.disk_usage(base).free < 2 * RESERVE_BYTES:
+        return
+    try:
+        file.write_bytes(bytes(RESERVE_BYTES))
+    except OSError:
+        with suppress(OSError):
+            file.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -15,9 +15,8 @@ from itertools import chain
 from typing import Any
 
 from app import errors
-from app.database.filter_types import BOUNDS, Filters, is_operator_object
+from app.database.filter_types import BOUNDS, Filters, Restriction, is_operator_object
 from app.database.filters import json_paths
-from app.database.restrictions import Restriction
 from app.database.transactions import Reading
 from app.kinds import Json
 from app.text import dates, uris

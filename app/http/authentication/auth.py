@@ -26,8 +26,7 @@ from app.access.tokens import SCOPES, Claims
 from app.concurrency import offload
 from app.concurrency.limiter import Limiter
 from app.concurrency.single_flight import SingleFlight
-from app.database.filter_types import Filters
-from app.database.restrictions import Restriction
+from app.database.filter_types import Filters, Restriction
 from app.http.authentication import auditing, schemes, versions
 from app.requests.filter_models import SearchFilters
 from app.runtime import local_token

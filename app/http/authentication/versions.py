@@ -13,7 +13,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import errors
-from app.database.restrictions import Restriction
+from app.database.filter_types import Restriction
 from app.services import ReadRoute, Services
 
 HEADER = "X-Stepwell-Version"
