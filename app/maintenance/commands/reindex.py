@@ -30,10 +30,6 @@ def reindex(
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Also compare documents with the current options.")] = False,
     filters: json_option.FiltersJson = None,
-    detect_language: Annotated[
-        bool,
-        typer.Option("--detect-language", help="Compare all documents; those in English get the detected language."),
-    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count documents and change nothing.")] = False,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
@@ -55,8 +51,8 @@ def reindex(
         else:
             terminal.write(f"{sum(counts.values())} documents would be compared.")
         return
-    which: Filters | Literal["every"] | None = "every" if every or (detect_language and only is None) else only
-    done = options.run(_reindex(settings, chosen, which, detect_language=detect_language))
+    which: Filters | Literal["every"] | None = "every" if every else only
+    done = options.run(_reindex(settings, chosen, which))
     if as_json:
         terminal.write_json({one: dataclasses.asdict(reindexed) for one, reindexed in done.items()})
         return
@@ -74,7 +70,7 @@ async def _count(settings: Settings, chosen: list[str], only: Filters | None) ->
 
 
 async def _reindex(
-    settings: Settings, chosen: list[str], which: Filters | Literal["every"] | None, *, detect_language: bool
+    settings: Settings, chosen: list[str], which: Filters | Literal["every"] | None
 ) -> dict[str, Reindexed]:
     cut = runtime.chunking_options(settings)
     async with (
@@ -83,12 +79,10 @@ async def _reindex(
     ):
         services = Services(owner, embedder, chunking_options=cut, cache=VectorCache(settings.embedding_cache_size))
         users = chosen or await repair.users(db=owner)
-        return {one: await _of_user(one, services, which, detect_language=detect_language) for one in users}
+        return {one: await _of_user(one, services, which) for one in users}
 
 
-async def _of_user(
-    user_id: str, services: Services, which: Filters | Literal["every"] | None, *, detect_language: bool
-) -> Reindexed:
+async def _of_user(user_id: str, services: Services, which: Filters | Literal["every"] | None) -> Reindexed:
     done = Reindexed()
     listed: pipeline.Which = "every" if which == "every" else "outdated"
     total: int | None = None
@@ -99,7 +93,7 @@ async def _of_user(
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=options.err) as bar:
         task = bar.add_task(f"Documents of {user_id}", total=total)
-        async for done in pipeline.run(user_id, services, which=listed, detect_language=detect_language):
+        async for done in pipeline.run(user_id, services, which=listed):
             bar.update(task, completed=done.compared)
     await mention_refresh.settle(user_id, services)
     return done
