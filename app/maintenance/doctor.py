@@ -18,7 +18,8 @@ from app.maintenance.repair import Checked
 from app.services import ChunkingOptions
 
 Level = Literal["ok", "warning", "error"]
-MAX_USERS = 20
+MAX_USERS, MAX_CHUNKS = 20, 2_000
+"""Users whose rows are compared, and the chunks that a user may have for it."""
 LAG_S = 30.0
 """Seconds behind the primary from which a standby is reported."""
 SCARCE_BYTES = 2_000_000_000
@@ -47,7 +48,6 @@ class Expected:
         users: Users whose rows are checked, in addition to those in the database.
         chunking_options: The options with which documents are cut.
         target: The model to which the vectors can be switched, and its dimension.
-        full: Compare all rows instead of a sample.
     """
 
     model: str
@@ -56,7 +56,6 @@ class Expected:
     users: tuple[str, ...] = ()
     chunking_options: ChunkingOptions = field(default_factory=ChunkingOptions)
     target: tuple[str, int] | None = None
-    full: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,14 +206,12 @@ async def _leakproof(examined: Examined) -> list[Finding]:
 async def _rows(examined: Examined) -> list[Finding]:
     """Findings on postings, statistics, vectors and mentions, compared with the stored texts."""
     expected, every = examined.expected, await _every_user(examined)
-    users = every if expected.full else every[:MAX_USERS]
-    check = repair.check if expected.full else repair.check_sample
-    checked = [await check(one, db=examined.db, keys=expected.chunking_options.entity_keys) for one in users]
-    looked_at = f"{sum(one.chunks for one in checked)} chunks of {len(users)} users"
-    if len(users) < len(every):
-        looked_at += f" of {len(every)}"
-    if not all(one.complete for one in checked):
-        looked_at += ", a sample (--full compares all)"
+    small = [one for one in every[:MAX_USERS] if await repair.count_chunks(one, db=examined.db) <= MAX_CHUNKS]
+    keys = expected.chunking_options.entity_keys
+    checked = [await repair.check(one, db=examined.db, keys=keys) for one in small]
+    looked_at = f"{sum(one.chunks for one in checked)} chunks of {len(small)} users"
+    if len(small) < len(every):
+        looked_at += f" of {len(every)} (`stepwell repair --dry-run` compares all)"
     return [_compared(one, checked, looked_at) for one in repair.every()]
 
 
@@ -245,8 +242,7 @@ def _compared_mentions(checked: Sequence[Checked], looked_at: str) -> str:
 
 async def _chunking(examined: Examined) -> list[Finding]:
     options, users = examined.expected.chunking_options, await _every_user(examined)
-    some = users if examined.expected.full else users[:MAX_USERS]
-    count = sum([await reindex.count(user_id, options, db=examined.db) for user_id in some])
+    count = sum([await reindex.count(user_id, options, db=examined.db) for user_id in users[:MAX_USERS]])
     cut = f"{options.target} tokens with an overlap of {options.overlap}"
     if not count:
         return [Finding("chunking", "ok", f"documents are cut to {cut}")]

@@ -15,7 +15,7 @@ import pytest
 import pytest_asyncio
 
 from app.errors import ProviderError
-from app.maintenance import model_checks
+from app.maintenance.commands import doctor
 from app.models.local import minilm, minilm_int8
 from app.runtime import locations, models
 from app.settings import Settings
@@ -157,7 +157,7 @@ def test_the_digest_is_that_of_the_computed_weights(content):
 
 async def test_the_model_runs_with_8_bits_and_doctor_says_so(tmp_path):
     async with models.open_embedder(Settings(data_dir=tmp_path)) as embedder:
-        assert await model_checks.embed(embedder) == "all-MiniLM-L6-v2 (int8) returns 384 dimensions"
+        assert await doctor.embed(embedder) == "all-MiniLM-L6-v2 (int8) returns 384 dimensions"
     assert minilm_int8.is_kept(tmp_path / "models")
 
 
