@@ -37,8 +37,9 @@ class ParseRequest:
 
 
 def from_document(document: ExtractedDocument) -> dict[str, Any]:
-    """A document as a message."""
+    """A document as a message, without what its parser left out, of which its warnings speak."""
     fields = asdict(document)
+    del fields["left_out"]
     fields["created_at"] = document.created_at.isoformat() if document.created_at else None
     return {"document": fields}
 

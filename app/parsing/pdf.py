@@ -61,6 +61,14 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     )
 
 
+def content(raw: bytes) -> Iterator[tuple[str, str]]:
+    """The text of each page in the order of its content."""
+    document = _opened(raw)
+    for index in range(len(document)):
+        text = document[index].get_textpage().get_text_range(errors="replace")
+        yield f"page {index + 1}", text.replace(_HYPHEN, "-\n")
+
+
 def _opened(raw: bytes) -> pdfium.PdfDocument:
     try:
         document = pdfium.PdfDocument(raw)

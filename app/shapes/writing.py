@@ -27,11 +27,24 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Text that is left out of a document on purpose.
+
+    `reason` completes "Left out as …", such as `lines repeated as headers`. `where` is such as `pages 1–3`. `text` is
+    empty for what is no text, such as a picture.
+    """
+
+    reason: str
+    text: str = ""
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ExtractedDocument:
     """A document that a parser read from a file: its text as Markdown, not cleaned yet.
 
     `page_starts` has the offset of each page if the file has pages. `fragment` identifies the document within a file
-    of several, such as `row=5`.
+    of several, such as `row=5`. `left_out` is what the parser left out on purpose.
     """
 
     text: str
@@ -43,6 +56,7 @@ class ExtractedDocument:
     fragment: str = ""
     markdown: bool = True
     warnings: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
