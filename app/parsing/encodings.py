@@ -18,7 +18,7 @@ _BOMS = (
 )
 _DECLARED = re.compile(rb"(?:encoding|charset|coding)[ \t]*[:=][ \t]*[\"']?([A-Za-z][\w.:-]{1,40})", re.I)
 """What XML, HTML, translation files and the cookies of editors say about their encoding."""
-_HEAD = 1_024
+_HEAD = 2_048
 """Bytes at the beginning of a text in which its encoding is declared."""
 _WINDOWS = "cp1252"
 _LATIN = (_WINDOWS, "cp1250", "iso8859-2", "cp1254", "cp1257", "iso8859-16", "iso8859-13")
@@ -63,34 +63,28 @@ def is_text(head: bytes) -> bool:
     return True
 
 
-def decode(raw: bytes) -> Decoded:
-    """Decode bytes by their BOM, else as UTF-16 if zero bytes indicate it, else as UTF-8.
+def decode(raw: bytes, declared: str | None = None) -> Decoded:
+    """Decode bytes in the encoding that is declared beside them if they fit, else by their BOM, else as UTF-8.
 
-    Other bytes are decoded in the encoding that the text declares, else in the most probable one.
+    Zero bytes on one side indicate UTF-16. Other bytes are decoded in the encoding that the text itself declares, else
+    in the most probable one, with a warning.
 
     Raises BadRequest (field `content`) if the bytes are not text.
     """
     for bom, encoding in _BOMS:
         if raw.startswith(bom):
             return _replacing(raw[len(bom) :], encoding, None if encoding == "utf-8" else f"read as {encoding.upper()}")
+    if declared and (found := _decoded(raw, _named(declared))) is not None:
+        return Decoded(found)
     wide = _wide_encoding(raw[:_SAMPLE])
     if wide:
         return _replacing(raw, wide, f"read as {wide.upper()} without a byte order mark")
-    try:
-        text = raw.decode("utf-8")
-    except UnicodeDecodeError:
+    text = _decoded(raw, "utf-8")
+    if text is None:
         return _by_code_page(raw)
     if _control_share(text[:_SAMPLE]) > 0.34:
         raise _binary()
     return Decoded(text)
-
-
-def text_of(raw: bytes, declared: str | None = None) -> str:
-    """The text of bytes in the encoding that is declared if it fits, else in UTF-8, else in the most probable one."""
-    for encoding in (_named(declared or ""), "utf-8"):
-        if encoding and (text := _decoded(raw, encoding)) is not None:
-            return text
-    return _decoded(raw, guess(raw)) or raw.decode("latin-1")
 
 
 def guess(raw: bytes) -> str:
@@ -134,9 +128,8 @@ def _by_code_page(raw: bytes) -> Decoded:
     if _control_share(re.sub("[\x80-\x9f]+", "", text[:_SAMPLE])) > 0.05:
         raise _binary()
     declared = _DECLARED.search(raw[:_HEAD])
-    name = _named(declared[1].decode()) if declared else ""
-    if name and (found := _decoded(raw, name)) is not None:
-        return Decoded(found, (f"not UTF-8: read as {_NAMES.get(name, name)}, which it declares",))
+    if declared and (found := _decoded(raw, _named(declared[1].decode()))) is not None:
+        return Decoded(found)
     encoding = guess(raw)
     guessed = _decoded(raw, encoding)
     if guessed is None:
@@ -155,6 +148,8 @@ def _named(declared: str) -> str:
 
 def _decoded(raw: bytes, encoding: str) -> str | None:
     """The text of bytes in an encoding; None if they do not fit, or if it is no encoding of text."""
+    if not encoding:
+        return None
     try:
         return raw.decode(encoding)
     except (LookupError, ValueError):

@@ -107,7 +107,7 @@ def _body(message: EmailMessage) -> str:
         text = part.get_content()
     except (LookupError, ValueError):  # it names an encoding that does not exist
         text = _decoded(part)
-    return html_text.chapter(text.encode()) if part.get_content_type() == "text/html" else text
+    return html_text.chapter(text)[0] if part.get_content_type() == "text/html" else text
 
 
 def _decoded(part: MIMEPart) -> str:
