@@ -24,10 +24,13 @@ _WINDOWS = "cp1252"
 _LATIN = (_WINDOWS, "cp1250", "iso8859-2", "cp1254", "cp1257", "iso8859-16", "iso8859-13")
 _OTHER_SCRIPTS = (
     *("cp1251", "koi8-r", "cp1253", "cp1255", "cp1256", "cp874"),
-    *("cp932", "euc-jp", "gb18030", "big5", "cp949", _WINDOWS),
+    *("cp932", "euc-jp", "gb18030", "big5", "cp949"),
 )
 FOREIGN = 0.4
-"""Share of letters beyond ASCII from which a text without a Unicode encoding is in another script than Latin."""
+"""Share of letters beyond ASCII from which a text without a Unicode encoding may be in another script than Latin."""
+_TWO_SCRIPTS = re.compile("[A-Za-z][\u0370-\u0e7f]|[\u0370-\u0e7f][A-Za-z]")
+TWO_SCRIPTS = 0.1
+"""Share of letters beside those of another script in one word from which a guess is wrong."""
 _SUPERSETS = {
     "ascii": "utf-8",
     "iso8859-1": _WINDOWS,
@@ -40,6 +43,8 @@ _SUPERSETS = {
 """Encodings that are declared and what is written in their place, as browsers read them (WHATWG's Encoding)."""
 _NOT_DECLARED = re.compile(r"utf-?_?(?:16|32|7)|.*escape|idna|punycode|undefined", re.I)
 """Encodings of another width than the declaration, and those that are no encodings of files."""
+MIXED = 0.1
+"""Share of the characters beyond ASCII that are not in UTF-8 up to which a text is in UTF-8."""
 _NAMES = {_WINDOWS: "Windows-1252", "cp1250": "Windows-1250", "cp1254": "Windows-1254", "cp1257": "Windows-1257"}
 
 
@@ -89,17 +94,25 @@ def decode(raw: bytes, declared: str | None = None) -> Decoded:
 
 def guess(raw: bytes) -> str:
     """The most probable encoding of a text that is not in UTF-8; Windows-1252 if nothing else is more probable."""
-    import chardet  # loads models of all languages, and is rarely needed
-
     first = next((place.start() for place in re.finditer(rb"[\x80-\xff]", raw)), 0)
     sample = raw[max(0, first - _HEAD) : first + _SAMPLE]
-    candidates = _OTHER_SCRIPTS if _foreign_share(sample) > FOREIGN else _LATIN
+    if _foreign_share(sample) > FOREIGN:
+        encoding = _detected(sample, (*_LATIN, *_OTHER_SCRIPTS))
+        words = _decoded(sample, encoding) or ""
+        if len(_TWO_SCRIPTS.findall(words)) <= TWO_SCRIPTS * len(words):
+            return encoding
+    encoding = _detected(sample, _LATIN)
+    same = _decoded(sample, encoding) == _decoded(sample, _WINDOWS)
+    return _WINDOWS if same else encoding
+
+
+def _detected(sample: bytes, candidates: tuple[str, ...]) -> str:
+    import chardet  # loads models of all languages, and is rarely needed
+
     found = chardet.detect(
         sample, include_encodings=candidates, no_match_encoding=_WINDOWS, compat_names=False, prefer_superset=False
     )
-    encoding = found["encoding"] or _WINDOWS
-    same = _decoded(sample, encoding) == _decoded(sample, _WINDOWS)
-    return _WINDOWS if same else encoding
+    return found["encoding"] or _WINDOWS
 
 
 def _replacing(raw: bytes, encoding: str, note: str | None) -> Decoded:
@@ -130,11 +143,29 @@ def _by_code_page(raw: bytes) -> Decoded:
     declared = _DECLARED.search(raw[:_HEAD])
     if declared and (found := _decoded(raw, _named(declared[1].decode()))) is not None:
         return Decoded(found)
+    if (mixed := _mostly_utf8(raw)) is not None:
+        return Decoded(mixed, ("not wholly UTF-8: other bytes read as Windows-1252",))
     encoding = guess(raw)
     guessed = _decoded(raw, encoding)
     if guessed is None:
         return Decoded(text, ("not UTF-8: read as Latin-1",))
     return Decoded(guessed, (f"not UTF-8: read as {_NAMES.get(encoding, encoding)}",))
+
+
+def _mostly_utf8(raw: bytes) -> str | None:
+    """A text in UTF-8 of which some bytes are in Windows-1252, as in logs of several programs; None if it is not."""
+    others = 0
+
+    def as_windows(error: UnicodeError) -> tuple[str, int]:
+        nonlocal others
+        assert isinstance(error, UnicodeDecodeError)
+        others += 1
+        return error.object[error.start : error.end].decode(_WINDOWS, "replace"), error.end
+
+    codecs.register_error("stepwell", as_windows)
+    text = raw.decode("utf-8", "stepwell")
+    letters = len(re.findall("[^\x00-\x7f]", text))
+    return text if others <= MIXED * letters else None
 
 
 def _named(declared: str) -> str:

@@ -92,3 +92,10 @@ def test_a_text_in_an_older_encoding_of_its_script_is_read_with_a_warning(encodi
     decoded = encodings.decode((text * 5).encode(encoding))
     assert decoded.text == text * 5
     assert decoded.warnings
+
+
+def test_a_text_in_utf_8_with_some_other_bytes_loses_no_letter() -> None:
+    raw = "Größe der Fähre und der Flöße, überall größer. ".encode() * 5 + "Gebühr".encode("cp1252")
+    decoded = encodings.decode(raw)
+    assert decoded.text.endswith("größer. Gebühr")
+    assert decoded.warnings == ("not wholly UTF-8: other bytes read as Windows-1252",)
