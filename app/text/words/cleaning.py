@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from app.text import interruption
 from app.text.words import characters
 
-VERSION = 2
+VERSION = 3
 """Version of the rules of cleaning and cutting; a reindex applies them to documents with another one.
 
-2: mojibake is repaired, chunks are measured by the tokens of the embedding model.
+2: mojibake is repaired, chunks are measured by the tokens of the embedding model. 3: colours of terminals and embedded
+pictures are removed.
 """
 MAX_MARKS = 30  # length of a run of combining marks, as in Unicode's stream-safe text format (UAX #15)
 PIECE = 100_000
@@ -43,14 +44,27 @@ _TRAILING_SPACE = re.compile(r"(?<![^\S\n])[^\S\n]++$", re.MULTILINE)
 _NOT_ASCII = re.compile(r"[^\x00-\x7f](?:[\x00-\x7f]{0,16}[^\x00-\x7f])*+")
 _BOUNDARY = re.compile(r"\n(?!\n)|[A-Za-z](?=[A-Za-z])")
 _BLANK_LINES = re.compile(r"(?<!\n)\n{4,}+")
+_TERMINAL = re.compile(
+    r"\x1b\[[0-?]{0,64}+[ -/]{0,4}+[@-~]|\x1b[\]PX^_][^\x07\x1b\n]{0,4096}+(?:\x07|\x1b\\)"
+    r"|\x1b[()*+=>][0-9A-B]?|[^\n]\x08"
+)
+"""Control sequences and strings of terminals (ECMA-48), such as colours and titles, and what is written over."""
+_FILE_IN_LINK = re.compile(
+    r"<?(?<![A-Za-z])data:(?P<type>[\w.+-]{1,40}/[\w.+-]{1,80})?+(?P<base64>;[\w=.;+-]{1,200}+)?,[^\s\"'<>()\[\]\\]*+"
+    r"(?:\s{1,2}[A-Za-z0-9+/]{60,}+)*+(?:\s{1,2}[A-Za-z0-9+/]{1,76}={1,2})?>?"
+)
+SHORT_LINK = 200
+"""Characters up to which a file in a link that is no picture is kept: it may be what a text is about."""
+_IMAGE_WITHOUT_LINK = re.compile(r"!\[([^\[\]\n]{0,1000}+)\]\(\s?(?:\"[^\"\n]{0,1000}+\")?\)")
 _REMOVED = (
     (_SURROGATE, "broken surrogates removed"),
     (_CONTROL, "control characters removed"),
     (_INVISIBLE, "invisible characters removed"),
 )
 _STRAY_NOTE, _MARKS_NOTE = "stray joiners removed", "long runs of combining marks shortened"
+_TERMINAL_NOTE, _LINK_NOTE = "control sequences of terminals removed", "files in links (data: URIs) removed"
 _REPAIR_NOTE = "characters that had been decoded in a wrong encoding repaired"
-_NOTES = (*(note for _pattern, note in _REMOVED), _STRAY_NOTE, _MARKS_NOTE, _REPAIR_NOTE)
+_NOTES = (_TERMINAL_NOTE, _LINK_NOTE, *(note for _pattern, note in _REMOVED), _STRAY_NOTE, _MARKS_NOTE, _REPAIR_NOTE)
 _FENCE = re.compile(r" {0,3}(?:```|~~~)")
 _NOT_PROSE = re.compile(r"(?: {4}|\t| {0,3}(?:[-*+>|#]|\d{1,9}[.)]\s|```|~~~))")
 
@@ -71,13 +85,14 @@ def is_blank(text: str) -> bool:
 def clean(text: str) -> Cleaned:
     """Removes invisible characters and artefacts of scanners and editors, and repairs mojibake; idempotent.
 
-    A wrong decoding of a line ("cafÃ©" for "café") is undone. Line ends become LF;
+    A wrong decoding of a line ("cafÃ©" for "café") is undone. Control sequences of terminals, what was written over and
+    files in links (`data:`) are removed. Line ends become LF;
     NUL, controls, surrogates, BOM, bidi, zero-width and tag characters are removed (joiners remain inside emoji and
     in scripts that need them); ligatures are expanded; the text is NFC, and runs of combining marks are cut to 30;
     words hyphenated at a line end are joined in prose; spaces at line ends are removed; at most two blank lines
     remain in a row. Takes linear time.
     """
-    if text.isascii() and text.isprintable():  # a line without anything to remove inside
+    if text.isascii() and text.isprintable() and "data:" not in text:  # a line without anything to remove inside
         return Cleaned(text.rstrip())
     noted: list[str] = []
     while (cleaned := _repaired_and_cleaned(text, noted)) is None and (once := _once(text, noted)) != text:
@@ -101,11 +116,31 @@ def _repaired_and_cleaned(text: str, noted: list[str]) -> str | None:
 
 
 def _once(text: str, noted: list[str]) -> str:
-    text = _with_line_feeds(text)
+    text = _without_files_in_links(_without_control_sequences(_with_line_feeds(text), noted), noted)
     cleaned = "".join([_cleaned(piece, noted) for piece in _pieces(text, _between_lines)])
     cleaned = _without_line_end_hyphens(cleaned)
     shortened = (_BLANK_LINES.sub("\n\n\n", piece) for piece in _pieces(cleaned, _between_lines))
     return "".join(shortened).strip("\n")
+
+
+def _without_control_sequences(text: str, noted: list[str]) -> str:
+    return _without(_TERMINAL, text, _TERMINAL_NOTE, noted) if "\x1b" in text or "\x08" in text else text
+
+
+def _without_files_in_links(text: str, noted: list[str]) -> str:
+    """Returns the text without pictures and other files that are written in it, such as in exported Markdown."""
+    if "data:" not in text:
+        return text
+    kept = _FILE_IN_LINK.sub(lambda link: "" if _is_file(link) else link[0], text)
+    if kept == text:
+        return text
+    noted.append(_LINK_NOTE)
+    return _IMAGE_WITHOUT_LINK.sub(r"\1", kept)
+
+
+def _is_file(link: re.Match[str]) -> bool:
+    is_picture = (link["type"] or "").startswith("image/")
+    return is_picture or (link["base64"] is not None and len(link[0]) > SHORT_LINK)
 
 
 def _with_line_feeds(text: str) -> str:

@@ -185,3 +185,24 @@ def test_a_text_cleaned_in_pieces_equals_one_cleaned_at_once(piece, monkeypatch)
     whole = [cleaning.clean(text) for text in texts]
     monkeypatch.setattr(cleaning, "PIECE", piece)
     assert [cleaning.clean(text) for text in texts] == whole
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("\x1b[31mERROR\x1b[0m failed \x1b]0;title\x07 done", "ERROR failed  done"),
+        ("\x1b]8;;http://a.b/\x1b\\a link\x1b]8;;\x1b\\ \x1b[1;38;5;9mred\x1b[K", "a link red"),
+        ("N\x08NA\x08AME\n_\x08g_\x08rep", "NAME\ngrep"),
+        ("Tide ![high tide](data:image/png;base64,iVBORw0KGgo=) rises", "Tide high tide rises"),
+        (f"[image1]: <data:image/png;base64,{'iVBO' * 30}>\nend", "[image1]:\nend"),
+        (f'<img src="data:image/jpeg;base64,{"iVBO" * 30}" alt="pier">', '<img src="" alt="pier">'),
+        (f"a data:font/woff;base64,{'iVBO' * 60}\n{'iVBO' * 15}\niVBO== b", "a  b"),
+        ("a data:image/svg+xml,%3Csvg%3E b", "a  b"),
+        ("data:text/plain;base64,SGVsbG8= says hello", "data:text/plain;base64,SGVsbG8= says hello"),
+        ("metadata:image/png,x and data: 5, 6", "metadata:image/png,x and data: 5, 6"),
+    ],
+)
+def test_sequences_of_terminals_and_files_in_links_are_removed(text, kept):
+    cleaned = cleaning.clean(text)
+    assert cleaned.text == kept
+    assert bool(cleaned.warnings) == (text != kept)
