@@ -24,7 +24,7 @@ from app.parsing.process import ParseLimits, Parser, ParseShare, Recognise
 from app.pipelines.running import cancellable, offload
 from app.shapes.kinds import Json, LeftOutReason
 from app.shapes.writing import ExtractedDocument, Upload
-from app.text.structure import plain_json, restructured
+from app.text.structure import escapes, plain_json, restructured
 from app.text.words import cleaning, languages
 
 T = TypeVar("T")
@@ -36,6 +36,7 @@ HEAD = formats.HEAD
 FORMAT_OF_SUFFIX = {suffix: format.name for format in formats.FORMATS for suffix in format.suffixes}
 """The names of the formats that are read, by the suffixes of their files."""
 PICTURE = formats.PICTURE.name
+_ESCAPES = {formats.JSON.name: escapes.decode_json, formats.XML.name: escapes.decode_xml}
 
 
 def is_binary(name: str) -> bool:
@@ -266,6 +267,8 @@ def _text_upload(decoded: Decoded, file: NamedFile, format: FileFormat) -> Uploa
     text, fields = decoded.text, dict[str, str]()
     if format == formats.RST:
         text, fields = restructured.to_markdown(cleaning.clean(text).text)
+    elif decode := _ESCAPES.get(format.name):
+        text = decode(text)
     metadata, problems = _metadata(fields, file)
     return Upload(
         text,
