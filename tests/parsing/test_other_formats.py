@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import time
 from datetime import UTC, datetime
 from email.policy import EmailPolicy
 
 import made_files
+import pptx
 import pytest
+from pptx.chart.data import CategoryChartData
+from pptx.enum.chart import XL_CHART_TYPE
+from pptx.oxml import parse_xml
+from pptx.oxml.ns import nsdecls
+from pptx.util import Inches
 from reading import Read, refusal
 
 from app.parsing import mail
@@ -26,9 +33,42 @@ def test_each_slide_is_a_page_with_its_title_texts_tables_and_notes(read: Read) 
     )
     (document,) = read(raw, "a.pptx")
     first, second = document.text[: document.page_starts[1]].strip(), document.text[document.page_starts[1] :]
-    assert first == "## Tides\n\nHigh water\n- twice a day\n\nAsk the harbour office."
+    assert first == "## Tides\n\n- High water\n  - twice a day\n\nAsk the harbour office."
     assert document.title == "Tides"
-    assert second == "## Ports\n\nAll ports\n\n| port | high |\n| --- | --- |\n| Lindau | 3.5 |"
+    assert second == "## Ports\n\n- All ports\n\n| port | high |\n| --- | --- |\n| Lindau | 3.5 |"
+
+
+def test_a_chart_stands_on_its_slide_with_its_title_series_categories_and_values(read: Read) -> None:
+    deck = pptx.Presentation()
+    for title, values in (("Tides", (2.5, 4.4)), ("Ports", (7, 8))):
+        data = CategoryChartData()
+        data.categories = ["Lindau", "Husum"]
+        data.add_series("High", values)
+        slide = deck.slides.add_slide(deck.slide_layouts[5])
+        slide.shapes.title.text = title
+        place = (Inches(1), Inches(1), Inches(3), Inches(3))
+        chart = slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, *place, data).chart
+        chart.chart_title.text_frame.text = f"{title} of 2026"
+    saved = io.BytesIO()
+    deck.save(saved)
+    (document,) = read(saved.getvalue(), "a.pptx")
+    first, second = document.text[: document.page_starts[1]].strip(), document.text[document.page_starts[1] :]
+    assert first == "## Tides\n\nTides of 2026\n\nHigh: Lindau 2.5, Husum 4.4"
+    assert second == "## Ports\n\nPorts of 2026\n\nHigh: Lindau 7, Husum 8"
+
+
+def test_the_number_of_a_slide_is_left_out_and_named(read: Read) -> None:
+    deck = pptx.Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[5])
+    slide.shapes.title.text = "Tides"
+    number = slide.shapes.add_textbox(0, 0, 9, 9)
+    number.text_frame.text = "Page 17"
+    number.element.nvSpPr.nvPr.append(parse_xml(f'<p:ph {nsdecls("p")} type="sldNum"/>'))
+    saved = io.BytesIO()
+    deck.save(saved)
+    (document,) = read(saved.getvalue(), "a.pptx")
+    assert document.text == "## Tides"
+    assert document.warnings == ("Left out as footers, dates and numbers of slides: 1 line.",)
 
 
 def test_a_book_has_its_chapters_in_order_under_its_title(read: Read) -> None:

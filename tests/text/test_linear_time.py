@@ -21,7 +21,7 @@ import pytest
 from lxml import etree
 
 from app.errors import UnreadableFile
-from app.parsing import csv_rows, encodings, formats, html_text, mbox, notebook, opendocument, rtf, transcript
+from app.parsing import csv_rows, encodings, formats, html_text, mbox, notebook, office, rtf, transcript
 from app.parsing.files import InputFile
 from app.shapes.entities import NameUse
 from app.text.names import headings, name_uses, names, query_words, tags
@@ -166,7 +166,7 @@ def reading(parser: ModuleType, before: str = "", after: str = "") -> Callable[[
 
 def read_opendocument(text: str) -> object:
     try:
-        return list(opendocument.read(InputFile(made_files.opendocument(f"<office:text>{text}</office:text>"), "a")))
+        return list(office.read(InputFile(made_files.opendocument(f"<office:text>{text}</office:text>"), "a")))
     except (UnreadableFile, etree.XMLSyntaxError):
         return None
 
