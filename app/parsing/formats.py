@@ -225,8 +225,18 @@ FORMATS = (
         "encoded",
         ("EML",),
         ("eml",),
-        "the text of the message; subject, participants, date, names of attachments",
+        "the texts of the message in their order, forwarded messages and invitations; subject, participants, date, names "
+        "of attachments",
         "mail",
+    ),
+    FileFormat(
+        "mhtml",
+        "encoded",
+        ("MHTML",),
+        ("mhtml", "mht"),
+        "the main text of the saved page, as HTML",
+        "mhtml",
+        signature=re.compile(rb"From: <Saved by "),
     ),
     FileFormat("mbox", "encoded", ("MBOX",), ("mbox",), "each message is a document, as EML", "mbox", signature=_MBOX),
     FileFormat(

@@ -148,3 +148,31 @@ def test_cells_over_several_rows_and_columns_are_in_each_of_them(read: Read) -> 
 def test_spans_without_end_are_bounded(read: Read) -> None:
     rows = "<tr><td colspan=99999 rowspan=99999>x" * 300
     assert len(read(f"<html><table>{rows}</table></html>".encode(), "a.html")[0].text) < 1_000_000
+
+
+def test_a_saved_page_has_the_text_of_the_page_and_of_its_frames(read: Read) -> None:
+    raw = f"""From: <Saved by Blink>
+Subject: =?utf-8?Q?Caf=C3=A9?=
+Content-Type: multipart/related; type="text/html"; boundary="b"
+
+--b
+Content-Type: text/html
+Content-Transfer-Encoding: quoted-printable
+
+<html><body><form><p>{HOURS}</p><p>caf=C3=A9</p></form><iframe src=3D"cid:1"></iframe></body></html>
+--b
+Content-Type: text/css
+
+p {{ color: red }}
+--b
+Content-Type: text/html; charset=iso-8859-2
+Content-Transfer-Encoding: 8bit
+Content-Location: cid:1
+
+<p>\xa3</p>
+--b--
+""".replace("\n", "\r\n").encode("latin-1")
+    for name in ("page.mht", "saved"):
+        (document,) = read(raw, name)
+        assert document.title == "Café"
+        assert document.text.split() == [*HOURS.split(), "café", "Ł"]
