@@ -34,7 +34,7 @@ _NOT_MAIN = {"nav": "navigation", "footer": "footers", "aside": "asides"}
 _MAIN = ("main", "article", "blockquote")
 """Elements whose footers and asides are a part of their text."""
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
-_NOT_WRITTEN = "hidden submit button reset image checkbox radio file password range color"
+_NOT_WRITTEN = ("hidden", "submit", "button", "reset", "image", "file", "password", "range", "color")
 """Types of fields without a value that somebody wrote."""
 _PERMALINK = re.compile(r"\s*[¶#§🔗]\s*")
 _SEPARATOR = re.compile(r"\s*(?:[|»«·•–—]|::|(?<=\s)[-:/](?=\s)|:(?=\s))\s*")
@@ -143,8 +143,7 @@ def _prepare(soup: BeautifulSoup) -> list[LeftOut]:
         element.decompose()
     left_out = [*_removed(soup, _ELSEWHERE), *_unchosen(soup)]
     for field in soup.find_all("input"):
-        value = "" if str(field.get("type")) in _NOT_WRITTEN.split() else str(field.get("value") or "")
-        field.replace_with(f" {value} ")
+        field.replace_with(f" {_value(field)} ")
     for form in soup.find_all("form"):  # what recognises the main text takes forms for navigation
         form.name = "div"
     for heading in soup.find_all(_HEADINGS):
@@ -155,6 +154,14 @@ def _prepare(soup: BeautifulSoup) -> list[LeftOut]:
                 link.unwrap()
     html_tables.fill(soup)
     return left_out
+
+
+def _value(field: Tag) -> str:
+    """What a field shows: its value, or whether it is ticked."""
+    kind = str(field.get("type")).lower()
+    if kind in ("checkbox", "radio"):
+        return "[x]" if field.has_attr("checked") else "[ ]"
+    return "" if kind in _NOT_WRITTEN else str(field.get("value") or "")
 
 
 def _unchosen(soup: BeautifulSoup) -> Iterator[LeftOut]:
