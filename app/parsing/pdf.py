@@ -6,6 +6,7 @@ recognised by OCR, and so are the pictures on other pages.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -43,14 +44,16 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
 
     Raises UnreadableFile: `encrypted`, `damaged`, `parse_limit`, or `no_text`, also for pictures without OCR.
     """
-    document = _opened(file.raw)
-    found = [_page(document, index) for index in range(len(document))]
+    opened = _opened(file.raw)
+    document = opened.document
+    found = [_page(opened, index) for index in range(len(document))]
     warnings = _losses(file.raw, found)
     contents = [page or PageContent() for page in found]
     pictured = PagePictures(document, file.recognise)
     runs = pictured.runs([page.runs if page else None for page in found], [page.turn for page in contents])
     lines = [page_layout.lines(page) + content.asides for page, content in zip(runs, contents, strict=True)]
     if not any(lines):
+        _opened.cache_clear()
         raise pictures.blank("The PDF contains no text.", file.recognise)
     pages, left_out = margins.remove(lines)
     titled = headings.find(pages, _outline(document))
@@ -70,29 +73,50 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
 
 def content(raw: bytes) -> Iterator[tuple[str, str]]:
     """The text of each page in the order of its content, with values of form fields and notes."""
-    document = _opened(raw)
-    for index in range(len(document)):
-        try:
-            page = document[index]
-        except pdfium.PdfiumError:
-            continue
-        text = page.get_textpage().get_text_range(errors="replace").replace(HYPHEN, "-\n")
-        fields = (run.text for run in pdf_notes.values(page, LEVEL))
-        yield f"page {index + 1}", "\n".join((text, *fields, *pdf_notes.notes(page)))
+    opened = _opened(raw)
+    for index in range(len(opened.document)):
+        text = opened.texts.get(index)
+        yield f"page {index + 1}", _text_of(opened, index) if text is None else text
+    _opened.cache_clear()
 
 
-def _opened(raw: bytes) -> pdfium.PdfDocument:
+@dataclass(frozen=True, slots=True)
+class OpenedFile:
+    """A PDF, and the texts of its pages as PDFium has them, which are kept since loading a page takes long."""
+
+    document: pdfium.PdfDocument
+    texts: dict[int, str] = field(default_factory=dict)
+
+
+@functools.lru_cache(maxsize=1)
+def _opened(raw: bytes) -> OpenedFile:
     try:
         document = pdfium.PdfDocument(raw)
         document.init_forms()
-        pages = len(document)
     except pdfium.PdfiumError as error:
         if pdfium_c.FPDF_GetLastError() == pdfium_c.FPDF_ERR_PASSWORD or "password" in str(error).lower():
             raise UnreadableFile("encrypted", "The PDF is protected by a password: save it without one.") from error
         raise UnreadableFile("damaged", "The PDF is damaged: save or print it to a new PDF.") from error
-    if not pages:
-        raise UnreadableFile("damaged", "The PDF has no pages: transfer it again.")
-    return document
+    return OpenedFile(document)
+
+
+def _loaded(opened: OpenedFile, index: int) -> tuple[pdfium.PdfPage, pdfium.PdfTextPage] | None:
+    """A page and its text, which is kept; None if it is damaged."""
+    try:
+        page = opened.document[index]
+        text_page = page.get_textpage()
+    except pdfium.PdfiumError:
+        return None
+    text = text_page.get_text_range(errors="replace").replace(HYPHEN, "-\n")
+    values = (run.text for run in pdf_notes.values(page, LEVEL))
+    opened.texts[index] = "\n".join((text, *values, *pdf_notes.notes(page)))
+    return page, text_page
+
+
+def _text_of(opened: OpenedFile, index: int) -> str:
+    """The text of a page that was not loaded before; empty if it is damaged."""
+    _loaded(opened, index)
+    return opened.texts.get(index, "")
 
 
 def _losses(raw: bytes, pages: Sequence[PageContent | None]) -> list[str]:
@@ -107,15 +131,15 @@ def _losses(raw: bytes, pages: Sequence[PageContent | None]) -> list[str]:
     return warnings
 
 
-def _page(document: pdfium.PdfDocument, index: int) -> PageContent | None:
+def _page(opened: OpenedFile, index: int) -> PageContent | None:
     """What is on a page; None if it cannot be read."""
-    try:
-        page = document[index]
-    except pdfium.PdfiumError:
+    loaded = _loaded(opened, index)
+    if loaded is None:
         return None
+    page, text_page = loaded
     drawn = pdf_tables.drawn(page)
     groups: defaultdict[int, list[Word]] = defaultdict(list)
-    for word in pdf_words.words(page):
+    for word in pdf_words.words(text_page):
         groups[word.angle].append(word)
     (angle, words), *others = sorted(groups.items(), key=_characters, reverse=True) or [(0, [])]
     turn = Turn.of(angle)

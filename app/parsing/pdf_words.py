@@ -67,7 +67,7 @@ class Turn:
 LEVEL = Turn.of(0)
 
 
-def words(page: pdfium.PdfPage) -> Iterator[Word]:
+def words(page: pdfium.PdfTextPage) -> Iterator[Word]:
     """The words in the order of the page's content."""
     return _Characters(page).words()
 
@@ -75,8 +75,8 @@ def words(page: pdfium.PdfPage) -> Iterator[Word]:
 class _Characters:
     """Reads the characters of a page from PDFium, which separates words and lines."""
 
-    def __init__(self, page: pdfium.PdfPage) -> None:
-        self._page = page.get_textpage()
+    def __init__(self, page: pdfium.PdfTextPage) -> None:
+        self._page = page
         self._rect = pdfium_c.FS_RECTF()
         self._pointer = ctypes.byref(self._rect)
 
