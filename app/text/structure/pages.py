@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from app.text.words import cleaning
+from app.text.words import cleaning, hyphens
+from app.text.words.hyphens import Words
 
 _STRUCTURE = re.compile(r"\s*(?:#{1,6}\s|\||```|~~~|[-*+]\s|\d{1,9}[.)]\s)")
 _SENTENCE_END = re.compile(r"[.!?:;。！？…][\"'”’)\]]*$")
@@ -25,13 +26,14 @@ class CleanedPages:
 def clean(text: str, starts: Sequence[int]) -> CleanedPages:
     """Cleans a text whose pages begin at the given offsets. Takes linear time."""
     bounds = [*starts, len(text)]
-    cleaned = [cleaning.clean(text[begin:end].strip("\n")) for begin, end in pairwise(bounds)]
+    words = Words(text)
+    cleaned = [cleaning.clean(text[begin:end].strip("\n"), words=words) for begin, end in pairwise(bounds)]
     warnings = dict.fromkeys(warning for page in cleaned for warning in page.warnings)
-    joined, offsets = _joined([page.text for page in cleaned])
+    joined, offsets = _joined([page.text for page in cleaned], words)
     return CleanedPages(joined, tuple(offsets), tuple(warnings))
 
 
-def _joined(pages: Sequence[str]) -> tuple[str, list[int]]:
+def _joined(pages: Sequence[str], words: Words) -> tuple[str, list[int]]:
     """Returns the pages as one text, and the offset of each."""
     parts: list[str] = []
     starts: list[int] = []
@@ -39,7 +41,7 @@ def _joined(pages: Sequence[str]) -> tuple[str, list[int]]:
     previous = ""
     for page in pages:
         if previous and page:
-            previous, separator = _separated(previous, page)
+            previous, separator = _separated(previous, page, words)
             length += len(previous) - len(parts[-1]) + len(separator)
             parts[-1:] = [previous, separator]
             _lower(starts, length)
@@ -59,13 +61,14 @@ def _lower(starts: list[int], most: int) -> None:
         starts[place] = most
 
 
-def _separated(above: str, below: str) -> tuple[str, str]:
+def _separated(above: str, below: str, words: Words) -> tuple[str, str]:
     """Returns the page above, without the hyphen of a word that continues below, and what separates the two."""
     first, last = below.partition("\n")[0], above.rpartition("\n")[2]
     prose = not (_STRUCTURE.match(first) or _STRUCTURE.match(last))
     if prose and first[:1].islower():
-        if last[-1:] == "-" and last[-2:-1].islower():
-            return above[:-1], ""
+        joined = hyphens.join(last, first, words) if last[-2:-1].islower() else None
+        if joined is not None:
+            return above[: len(above) - len(last)] + joined, ""
         if not _SENTENCE_END.search(last):
             return above, "\n"
     return above, "\n\n"
