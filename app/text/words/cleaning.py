@@ -13,10 +13,11 @@ from app.text import interruption
 from app.text.words import characters, hyphens
 from app.text.words.hyphens import Words
 
-VERSION = 2
+VERSION = 3
 """Version of the rules of cleaning and cutting; a reindex applies them to documents with another one.
 
 2: mojibake is repaired, chunks are measured by the tokens of the embedding model.
+3: compounds keep their hyphens at line ends, plain text is cut at its headings.
 """
 MAX_MARKS = 30  # length of a run of combining marks, as in Unicode's stream-safe text format (UAX #15)
 PIECE = 100_000
