@@ -7,6 +7,7 @@ recognised by OCR, and so are the pictures on other pages.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -17,14 +18,16 @@ import pypdfium2 as pdfium
 from pypdfium2 import raw as pdfium_c
 
 from app.errors import UnreadableFile
-from app.parsing import headings, margins, markup, page_layout, pdf_notes, pdf_tables, pdf_words, pictures
-from app.parsing.files import InputFile
+from app.parsing import headings, margins, markup, page_layout, pdf_notes, pdf_pictures, pdf_tables, pdf_words, pictures
+from app.parsing.files import InputFile, Recognise
 from app.parsing.headings import OutlineEntry
 from app.parsing.page_layout import PageLine, TextRun
-from app.parsing.pdf_pictures import PagePictures
+from app.parsing.pdf_pictures import PagePictures, PageRuns
 from app.parsing.pdf_words import HYPHEN, LEVEL, Box, Cell, Turn, Word
-from app.shapes.writing import ExtractedDocument
+from app.shapes.writing import ExtractedDocument, LeftOut
 
+MAX_OBJECTS = 5_000
+"""Paths and images of a page that are looked at."""
 _DATE = re.compile(r"D?:?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([+-])(\d\d)'?(\d\d)?)?")
 _OBJECT = re.compile(rb"\d+ \d+ obj\b")
 _NOT_A_TITLE = re.compile(r"(?i)microsoft (?:word|powerpoint)|untitled|\.(?:docx?|pptx?|tex|indd|dvi|pdf)$")
@@ -32,10 +35,9 @@ _NOT_A_TITLE = re.compile(r"(?i)microsoft (?:word|powerpoint)|untitled|\.(?:docx
 
 @dataclass(frozen=True, slots=True)
 class PageContent:
-    """What is on a page: its runs, the turn that makes them level, and the lines beside its text."""
+    """The text of a page, and the lines beside it."""
 
-    runs: list[TextRun] = field(default_factory=list)
-    turn: Turn = LEVEL
+    text: PageRuns
     asides: list[PageLine] = field(default_factory=list)
 
 
@@ -48,10 +50,9 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     document = opened.document
     found = [_page(opened, index) for index in range(len(document))]
     warnings = _losses(file.raw, found)
-    contents = [page or PageContent() for page in found]
     pictured = PagePictures(document, file.recognise)
-    runs = pictured.runs([page.runs if page else None for page in found], [page.turn for page in contents])
-    lines = [page_layout.lines(page) + content.asides for page, content in zip(runs, contents, strict=True)]
+    runs = pictured.runs([page.text for page in found])
+    lines = [page_layout.lines(page) + content.asides for page, content in zip(runs, found, strict=True)]
     if not any(lines):
         _opened.cache_clear()
         raise pictures.blank("The PDF contains no text.", file.recognise)
@@ -67,7 +68,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         created_at=moment(properties.get("CreationDate", "")),
         page_starts=pictures.page_starts(texts),
         warnings=(*warnings, *pictured.warnings),
-        left_out=left_out,
+        left_out=(*left_out, *_unread(found, file.recognise)),
     )
 
 
@@ -119,9 +120,15 @@ def _text_of(opened: OpenedFile, index: int) -> str:
     return opened.texts.get(index, "")
 
 
-def _losses(raw: bytes, pages: Sequence[PageContent | None]) -> list[str]:
+def _unread(pages: Sequence[PageContent], recognise: Recognise | None) -> list[LeftOut]:
+    """The pictures on pages with text, if there is no OCR."""
+    numbers = [number for number, page in enumerate(pages, 1) if page.text.runs and page.text.pictures]
+    return [LeftOut("pictures without OCR", where=margins.spans(numbers))] if numbers and recognise is None else []
+
+
+def _losses(raw: bytes, pages: Sequence[PageContent]) -> list[str]:
     """Warnings on pages that could not be read. Raises UnreadableFile if there is no other page."""
-    missing = [number for number, page in enumerate(pages, 1) if page is None]
+    missing = [number for number, page in enumerate(pages, 1) if page.text.is_damaged]
     if len(missing) == len(pages):
         raise UnreadableFile("damaged", "The PDF is damaged: save or print it to a new PDF.")
     warnings = [f"Damaged and not read: {margins.spans(missing)} of {len(pages):,}."] if missing else []
@@ -131,22 +138,32 @@ def _losses(raw: bytes, pages: Sequence[PageContent | None]) -> list[str]:
     return warnings
 
 
-def _page(opened: OpenedFile, index: int) -> PageContent | None:
-    """What is on a page; None if it cannot be read."""
+def _page(opened: OpenedFile, index: int) -> PageContent:
+    """What is on a page."""
     loaded = _loaded(opened, index)
     if loaded is None:
-        return None
+        return PageContent(PageRuns(is_damaged=True))
     page, text_page = loaded
-    drawn = pdf_tables.drawn(page)
+    paths, images = _objects(page)
     groups: defaultdict[int, list[Word]] = defaultdict(list)
     for word in pdf_words.words(text_page):
         groups[word.angle].append(word)
     (angle, words), *others = sorted(groups.items(), key=_characters, reverse=True) or [(0, [])]
     turn = Turn.of(angle)
-    runs = _runs(words, drawn, turn, list(pdf_notes.values(page, turn)))
+    runs = _runs(words, pdf_tables.drawn(paths), turn, list(pdf_notes.values(page, turn)))
+    large = [box for box in pdf_pictures.large(page, images) if not pdf_pictures.has_text(box, runs, turn)]
     turned = [line for _, group in others for line in page_layout.lines(_runs(group, (), turn, ()))]
     notes = [PageLine(note, 0.0, begins=True) for note in pdf_notes.notes(page)]
-    return PageContent(runs, turn, [replace(line, size=0.0, is_aside=True) for line in (*turned, *notes)])
+    asides = [replace(line, size=0.0, is_aside=True) for line in (*turned, *notes)]
+    return PageContent(PageRuns(runs, turn, large[: pdf_pictures.MAX_OF_PAGE]), asides)
+
+
+def _objects(page: pdfium.PdfPage) -> tuple[list[pdfium.PdfObject], list[pdfium.PdfImage]]:
+    """The paths and the images of a page; of a page with many, the first ones."""
+    kinds = [pdfium_c.FPDF_PAGEOBJ_PATH, pdfium_c.FPDF_PAGEOBJ_IMAGE]
+    found = list(itertools.islice(page.get_objects(filter=kinds), MAX_OBJECTS))
+    images = [one for one in found if one.type == pdfium_c.FPDF_PAGEOBJ_IMAGE]
+    return [one for one in found if one.type != pdfium_c.FPDF_PAGEOBJ_IMAGE], images
 
 
 def _characters(group: tuple[int, Sequence[Word]]) -> int:

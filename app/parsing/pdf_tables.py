@@ -67,14 +67,9 @@ class Grid:
         return len({row for (row, _), first in self.first.items() if first == cell})
 
 
-def drawn(page: pdfium.PdfPage) -> list[Box]:
-    """The level and upright lines that are drawn on a page, as thin boxes; none of a drawing."""
-    found: list[Box] = []
-    for paths, path in enumerate(page.get_objects(filter=[pdfium_c.FPDF_PAGEOBJ_PATH]), 1):
-        if paths > MAX_PATHS:
-            return []
-        found += _lines_of(path)
-    return found
+def drawn(paths: Sequence[pdfium.PdfObject]) -> list[Box]:
+    """The level and upright lines among the paths of a page, as thin boxes; none of a drawing."""
+    return [box for path in paths for box in _lines_of(path)] if len(paths) <= MAX_PATHS else []
 
 
 def _lines_of(path: pdfium.PdfObject) -> Iterator[Box]:
