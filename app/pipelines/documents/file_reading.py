@@ -24,7 +24,7 @@ from app.parsing.process import ParseLimits, Parser, ParseShare, Recognise
 from app.pipelines.running import cancellable, offload
 from app.shapes.kinds import Json, LeftOutReason
 from app.shapes.writing import ExtractedDocument, Upload
-from app.text.structure import escapes, plain_json, restructured
+from app.text.structure import escapes, plain_headings, plain_json, restructured
 from app.text.words import cleaning, languages
 
 T = TypeVar("T")
@@ -277,7 +277,8 @@ def _text_upload(decoded: Decoded, file: NamedFile, format: FileFormat) -> Uploa
         markdown=format in (formats.MARKDOWN, formats.RST),
         frontmatter=format == formats.MARKDOWN,
         metadata=metadata,
-        default_title=file.name,
+        default_title=(plain_headings.title(cleaning.clean(text[:HEAD]).text) if format == formats.TEXT else "")
+        or file.name,
         warnings=(*decoded.warnings, *problems),
     )
 
