@@ -54,7 +54,7 @@ class RecordReader:
     """Reads records with the same fields, each with a fragment that no other one of the file has.
 
     `text_field` is the field that holds the text. Without one it is `text`, `content` or `body` if there is such a
-    field. If there is none, or it is blank, the text is all fields, one to a line.
+    field. If there is none, or it is blank and there is no title, the text is all fields, one to a line.
     """
 
     text_field: str | None
@@ -91,16 +91,16 @@ class RecordReader:
     ) -> ExtractedDocument:
         if self.text_field is not None and self.text_field not in record:
             raise UnreadableFile("unknown_text_field", f"There is no field or column with this name ({place}).")
-        chosen = self._chosen(record)
         title = _named(record, TITLE_FIELDS)
-        if chosen is not None and (text := _shown(record[chosen])):
-            others = [name for name in record if name not in (chosen, title)]
-        else:
-            others = [name for name in record if name != title]
-            names = order.of(record) if chosen is None else others
-            text = "\n".join(f"{name}: {record[name]}" for name in names if _shown(record[name]))
-            title = title or (order.name if order.name in record else None)
+        chosen = self._chosen(record)
+        if chosen is not None and not _shown(record[chosen]) and not (title and _shown(record[title])):
             chosen = None
+        others = [name for name in record if name not in (chosen, title)]
+        if chosen is not None:
+            text = _shown(record[chosen])
+        else:
+            text = "\n".join(f"{name}: {record[name]}" for name in order.of(record) if _shown(record[name]))
+            title = title or (order.name if order.name in record else None)
         known = {name: _plain(record[name]) for name in others if _shown(record[name])}
         return ExtractedDocument(
             text,
