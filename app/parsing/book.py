@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import posixpath
 import zipfile
 from collections.abc import Iterator
@@ -26,7 +27,8 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         chapters = list(dict.fromkeys(_chapters(package, posixpath.dirname(place))))  # each is read once
         _check_encryption(archive, chapters)
         present = set(archive.namelist())
-        texts = [html_text.chapter(archive.read(name)) for name in chapters if name in present]
+        pages = [html_text.decode(archive.read(name)).text for name in chapters if name in present]
+    texts, left_out = zip(*map(html_text.chapter, pages), strict=True) if pages else ((), ())
     text = "\n\n".join(text for text in texts if text)
     if not text:
         raise UnreadableFile("no_text", "The book contains no text.")
@@ -37,6 +39,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         metadata={"author": author} if author else {},
         language=_property(package, "language") or None,
         created_at=archives.moment(_property(package, "date")),
+        left_out=tuple(itertools.chain(*left_out)),
     )
 
 

@@ -81,6 +81,20 @@ RST = FileFormat(
     ("rst", "rest"),
     "headings and literal blocks; the field list becomes metadata",
 )
+JSON = FileFormat(
+    "json",
+    "plain",
+    ("JSON",),
+    ("json", "geojson", "topojson", "jsonc", "json5", "har", "webmanifest"),
+    r"the text in its layout; codes such as \u00e9 become characters",
+)
+XML = FileFormat(
+    "xml",
+    "plain",
+    ("XML",),
+    ("xml", "rss", "atom", "opml", "kml", "gpx", "xsd", "xsl", "xslt", "wsdl", "plist", "resx", "xliff", "xlf", "fb2"),
+    "the text with its markup; references such as &#233; become characters",
+)
 ARCHIVE = FileFormat("archive", "binary", ("Office or ZIP",))
 """What the first bytes of Office files, books and ZIP archives show: only their entries distinguish them."""
 OLD_OFFICE = FileFormat("old_office", "binary", ("DOC, PPT or MSG",))
@@ -106,6 +120,8 @@ FORMATS = (
     TEXT,
     MARKDOWN,
     RST,
+    JSON,
+    XML,
     FileFormat(
         "html",
         "encoded",
@@ -209,8 +225,18 @@ FORMATS = (
         "encoded",
         ("EML",),
         ("eml",),
-        "the text of the message; subject, participants, date, names of attachments",
+        "the texts of the message in their order, forwarded messages and invitations; subject, participants, date, "
+        "names of attachments",
         "mail",
+    ),
+    FileFormat(
+        "mhtml",
+        "encoded",
+        ("MHTML",),
+        ("mhtml", "mht"),
+        "the main text of the saved page, as HTML",
+        "mhtml",
+        signature=re.compile(rb"From: <Saved by "),
     ),
     FileFormat("mbox", "encoded", ("MBOX",), ("mbox",), "each message is a document, as EML", "mbox", signature=_MBOX),
     FileFormat(

@@ -15,8 +15,6 @@ from app.parsing import markup
 from app.parsing.files import InputFile
 from app.shapes.writing import ExtractedDocument
 
-_EMBEDDED = re.compile(r"!\[([^\[\]]*+)\]\((?:data|attachment):[^()]*+\)")
-_CONTROLS = re.compile(r"\x1b(?:\[[0-9;?]*+[A-Za-z]?|.)")
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+#-]{1,30}")
 _TEXTS = ("text/markdown", "text/plain", "text/latex", "text/html")
 """Forms of an output, of which the first that it has is read."""
@@ -69,7 +67,7 @@ def _blocks(cell: dict[str, Any], language: str) -> Iterator[str]:
     elif kind == "heading":
         yield markup.heading(level if isinstance(level := cell.get("level"), int) else 1, source)
     elif source:
-        yield _EMBEDDED.sub(r"\1", source)
+        yield source
 
 
 def _output(output: dict[str, Any]) -> str:
@@ -89,12 +87,12 @@ def _output(output: dict[str, Any]) -> str:
         from app.parsing import html_text  # its libraries take a second to import, and few outputs are HTML only
 
         return html_text.markdown(text).strip()
-    return _EMBEDDED.sub(r"\1", text).strip() if form == "text/markdown" else _printed(text)
+    return text.strip() if form == "text/markdown" else _printed(text)
 
 
 def _printed(text: str) -> str:
-    """Lines as a terminal shows them at last: without colours, and of a progress bar its last state."""
-    lines = (line.rstrip().rpartition("\r")[2] for line in _CONTROLS.sub("", text).split("\n"))
+    """Lines as a terminal shows them at last: of a progress bar its last state. Colours are removed later."""
+    lines = (line.rstrip().rpartition("\r")[2] for line in text.split("\n"))
     shown = "\n".join(lines).strip("\n")
     return markup.code(shown) if shown.strip() else ""
 

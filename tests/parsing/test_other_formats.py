@@ -191,3 +191,70 @@ def test_a_list_of_addresses_is_cut_at_its_punctuation_behind_a_whole_address() 
         _name, kept = mail.parsed(b"").policy.header_source_parse([f"From: {marks}\n"])
         assert sum(not character.isalnum() for character in kept) <= mail.MAX_MARKS + 1
     assert kept.endswith("a@b.c")
+
+
+def _message(kind: str, *parts: str) -> bytes:
+    inner = "".join(f"--b\n{part}\n" for part in parts)
+    return f"Subject: Lime\nMIME-Version: 1.0\nContent-Type: multipart/{kind}; boundary=b\n\n{inner}--b--\n".encode()
+
+
+HTML = "Content-Type: text/html; charset=utf-8\n\n"
+PLAIN = "Content-Type: text/plain; charset=utf-8\n\n"
+PICTURE = "Content-Type: image/png; name=pier.png\nContent-Disposition: inline; filename=pier.png\n\nx"
+FORWARDED = "Content-Type: message/rfc822\n\nFrom: Bo <bo@example.org>\nSubject: Fees\n\nPay 52 EUR.\n"
+CALENDAR = """Content-Type: text/calendar; charset=utf-8; method=REQUEST
+
+BEGIN:VCALENDAR
+BEGIN:VEVENT
+SUMMARY:Lime burning
+DTSTART;TZID=Europe/Berlin:20260301T100000
+LOCATION:Pier 5
+ATTENDEE;CN=Bo Lund:mailto:bo@example.org
+END:VEVENT
+END:VCALENDAR
+"""
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (_message("mixed", f"{HTML}<p># Lime <b>dry</b></p>", f"{PLAIN}# List"), "# Lime **dry**\n\n\\# List"),
+        (_message("mixed", f"{PLAIN}One.", PICTURE, f"{PLAIN}Two."), "One.\n\nTwo."),
+        (_message("mixed", f"{PLAIN}FYI", FORWARDED), "FYI\n\nFrom: Bo <bo@example.org>\nSubject: Fees\n\nPay 52 EUR."),
+        (_message("alternative", f"{PLAIN}Lime dries.", f"{HTML}<p>Lime dries.</p>"), "Lime dries."),
+        (_message("alternative", f"{PLAIN}See the HTML.", f"{HTML}<p>Lime dries in days</p>"), "Lime dries in days"),
+        (_message("alternative", f"{PLAIN}Lime dries soon.", f"{HTML}<p>Lime dries soon: 7</p>"), "Lime dries soon: 7"),
+        (
+            _message("alternative", f"{PLAIN}Come.", CALENDAR),
+            "Come.\n\nLime burning\nBegins: 2026-03-01 10:00 Europe/Berlin\n"
+            "Attendees: Bo Lund <bo@example.org>\nPlace: Pier 5",
+        ),
+        (b"Subject: Lime\nContent-Type: multipart/mixed; boundary=c\n\nNo boundary.", "No boundary."),
+        ("Subject: Lime\n\nMörtel 52".encode(), "Mörtel 52"),
+        ("Subject: Lime\n\nŽluťoučký kůň úpěl u řeky.".encode("cp1250"), "Žluťoučký kůň úpěl u řeky."),
+        ('Subject: Lime\nContent-Type: text/html\n\n<meta charset="latin2"><p>Łódź'.encode("iso-8859-2"), "Łódź"),
+        (b"Subject: Lime\nContent-Type: text/plain; charset=us-ascii\n\nS\xf8ren", "Søren"),
+    ],
+    ids=["HTML and plain", "picture", "forwarded", "two forms", "stub", "number", "invitation", "no boundary", "UTF-8",
+         "code page", "encoding in HTML", "wrong encoding"],
+)  # fmt: skip
+def test_a_message_has_all_its_texts_in_their_order(read: Read, raw: bytes, text: str) -> None:
+    (document,) = read(raw, "a.eml")
+    assert (document.text, document.title) == (text, "Lime")
+
+
+def test_what_is_left_out_of_a_message_is_named(read: Read) -> None:
+    attached = "Content-Type: text/plain\nContent-Disposition: attachment; filename=a.txt\n\nNote"
+    forms = "Content-Type: multipart/alternative; boundary=c\n\n--c\n{}Lime\n--c\n{}<p>Lime</p>\n--c--\n"
+    (document,) = read(_message("mixed", forms.format(PLAIN, HTML), PICTURE, attached), "a.eml")
+    assert document.metadata == {"attachments": ["pier.png", "a.txt"]}
+    assert document.warnings == (
+        "Left out as other forms of the same text: 1 line.",
+        "Left out as pictures: pier.png.",
+        "Left out as attachments: a.txt.",
+    )
+
+
+def test_a_subject_in_an_encoding_that_is_not_declared_is_read(read: Read) -> None:
+    assert read("Subject: Größe der Fähre\n\nx".encode(), "a.eml")[0].title == "Größe der Fähre"
+    assert read("Subject: Größe der Fähre\n\nx".encode("cp1252"), "a.eml")[0].title == "Größe der Fähre"

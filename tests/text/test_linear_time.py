@@ -21,7 +21,7 @@ import pytest
 from lxml import etree
 
 from app.errors import UnreadableFile
-from app.parsing import csv_rows, formats, html_text, mbox, notebook, office, rtf, tables, transcript
+from app.parsing import csv_rows, encodings, formats, html_text, mbox, notebook, office, rtf, tables, transcript
 from app.parsing.files import InputFile
 from app.shapes.entities import NameUse
 from app.text.names import headings, name_uses, names, query_words, tags
@@ -175,7 +175,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "cleaning": cleaning.clean,
     "pages": lambda text: pages.clean(text, range(0, len(text), 300)),
     "reStructuredText": restructured.to_markdown,
-    "bytes in another script": lambda text: cleaning.decode(text.encode("latin-1", "replace") + b"\xe9" * len(text)),
+    "bytes in another script": lambda text: encodings.decode(text.encode("latin-1", "replace") + b"\xe9" * len(text)),
     "HTML": read_html,
     "CSV": read_csv,
     "RTF": reading(rtf, "{\\rtf1 ", "}"),

@@ -73,6 +73,8 @@ def resolved(upload: Upload, *, language: str | None = None) -> CleanDocument:
     interruption.point()
     parsed = _parsed(upload, cleaned.text)
     metadata, problems = plain_json.joined(parsed.metadata, upload.metadata)
+    if problems:  # a frontmatter that is not kept as metadata stays in the text
+        parsed = dataclasses.replace(parsed, body=cleaned.text)
     title = clean_title(upload.title or parsed.title or upload.default_title)
     config, notes = _named_config(upload, parsed)
     return CleanDocument(

@@ -16,16 +16,16 @@ from urllib.parse import quote
 
 from app import errors
 from app.errors import UnreadableFile
-from app.parsing import formats, process
+from app.parsing import encodings, formats, process
+from app.parsing.encodings import Decoded
 from app.parsing.files import ArchiveMember
 from app.parsing.formats import FileFormat
 from app.parsing.process import ParseLimits, Parser, ParseShare, Recognise
 from app.pipelines.running import cancellable, offload
 from app.shapes.kinds import Json, LeftOutReason
 from app.shapes.writing import ExtractedDocument, Upload
-from app.text.structure import plain_json, restructured
+from app.text.structure import escapes, plain_json, restructured
 from app.text.words import cleaning, languages
-from app.text.words.cleaning import Decoded
 
 T = TypeVar("T")
 __all__ = ["FileReader", "NamedFile", "ParseLimits", "ParseShare", "Recognise", "UnreadMember", "opened"]
@@ -36,6 +36,7 @@ HEAD = formats.HEAD
 FORMAT_OF_SUFFIX = {suffix: format.name for format in formats.FORMATS for suffix in format.suffixes}
 """The names of the formats that are read, by the suffixes of their files."""
 PICTURE = formats.PICTURE.name
+_ESCAPES = {formats.JSON.name: escapes.decode_json, formats.XML.name: escapes.decode_xml}
 
 
 def is_binary(name: str) -> bool:
@@ -59,7 +60,7 @@ def is_readable(head: bytes, name: str, *, pictures: bool) -> bool:
         return pictures
     if format == formats.ARCHIVE:
         return formats.is_document_archive(head)
-    return format.content == "binary" or cleaning.is_text(head)
+    return format.content == "binary" or encodings.is_text(head)
 
 
 def format_name(head: bytes, name: str) -> str:
@@ -252,7 +253,7 @@ async def _decoded(file: NamedFile) -> Decoded:
     """The text of a file. Raises UnreadableFile."""
     size = len(file.raw)
     try:
-        decoded = await _run(size, partial(cleaning.decode, file.raw))
+        decoded = await _run(size, partial(encodings.decode, file.raw))
     except errors.BadRequest as error:
         raise formats.unsupported() from error
     blank = partial(cleaning.is_blank, decoded.text)
@@ -266,6 +267,8 @@ def _text_upload(decoded: Decoded, file: NamedFile, format: FileFormat) -> Uploa
     text, fields = decoded.text, dict[str, str]()
     if format == formats.RST:
         text, fields = restructured.to_markdown(cleaning.clean(text).text)
+    elif decode := _ESCAPES.get(format.name):
+        text = decode(text)
     metadata, problems = _metadata(fields, file)
     return Upload(
         text,
