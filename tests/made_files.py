@@ -213,10 +213,11 @@ def archive(entries: Mapping[str, bytes | str], *, packed: bool = True) -> bytes
     return target.getvalue()
 
 
-def replace_entry(raw: bytes, name: str, content: str) -> bytes:
-    """A ZIP archive in which one entry has another content."""
+def replace_entry(raw: bytes, name: str, content: str | None) -> bytes:
+    """A ZIP archive in which one entry has another content, or is missing."""
     with zipfile.ZipFile(io.BytesIO(raw)) as found:
-        return archive({one: content if one == name else found.read(one) for one in found.namelist()})
+        entries = {one: content if one == name else found.read(one) for one in found.namelist()}
+    return archive({one: text for one, text in entries.items() if text is not None})
 
 
 def notebook(*cells: Mapping[str, object], metadata: Mapping[str, object] | None = None) -> bytes:
