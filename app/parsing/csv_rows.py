@@ -8,6 +8,8 @@ import itertools
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from app.parsing import formats, records, tables
@@ -42,6 +44,29 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
     yield "the table", "\n".join(itertools.chain.from_iterable(cells for _, cells in table.rows))
 
 
+@dataclass(frozen=True, slots=True)
+class _Dialect:
+    """The characters between the values of a table, around them, and before those that have no meaning."""
+
+    delimiter: str
+    quote: str = '"'
+    escape: str | None = None
+
+
+@lru_cache(maxsize=1)
+def _detect(sample: str) -> _Dialect:
+    """The dialect that gives the most regular rows; for a table of one column any delimiter."""
+    import clevercsv  # takes a fifth of a second
+
+    try:
+        found = clevercsv.detect.Detector().detect(sample, delimiters=list(DELIMITERS))
+    except clevercsv.Error:
+        found = None
+    if found is None:
+        return _Dialect(max(DELIMITERS, key=sample.partition("\n")[0].count))
+    return _Dialect(found.delimiter or ",", found.quotechar or '"', found.escapechar or None)
+
+
 class _Rows:
     """Reads the rows of a table. `warnings` is complete after the last one."""
 
@@ -56,19 +81,12 @@ class _Rows:
         self.warnings: list[str] = []
 
     def _find_delimiter(self, name: str) -> str:
-        from clevercsv.detect import Detector  # takes a fifth of a second to import
-
         if formats.suffix(name) == "tsv" and "\t" in self._text:
             return "\t"
         sample = self._text[:SAMPLE]
-        try:
-            found = Detector().detect(sample[: sample.rfind("\n") + 1] or sample, delimiters=list(DELIMITERS))
-        except csv.Error:
-            found = None
-        if found is None:
-            return max(DELIMITERS, key=sample.partition("\n")[0].count)
-        self._quote, self._escape = found.quotechar or '"', found.escapechar or None
-        return found.delimiter or ","
+        found = _detect(sample[: sample.rfind("\n") + 1] or sample)
+        self._quote, self._escape = found.quote, found.escape
+        return found.delimiter
 
     def read(self) -> Iterator[list[str]]:
         """The rows. A row whose quotes are wrong ends with its line."""
