@@ -6,6 +6,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from bs4 import BeautifulSoup, Tag, XMLParsedAsHTMLWarning
 from lxml import etree
@@ -33,7 +34,7 @@ _NOT_MAIN = {"nav": "navigation", "footer": "footers", "aside": "asides"}
 _MAIN = ("main", "article", "blockquote")
 """Elements whose footers and asides are a part of their text."""
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
-_NOT_WRITTEN = "hidden submit button reset image checkbox radio file password range color"
+_NOT_WRITTEN = ("hidden", "submit", "button", "reset", "image", "file", "password", "range", "color")
 """Types of fields without a value that somebody wrote."""
 _PERMALINK = re.compile(r"\s*[¶#§🔗]\s*")
 _SEPARATOR = re.compile(r"\s*(?:[|»«·•–—]|::|(?<=\s)[-:/](?=\s)|:(?=\s))\s*")
@@ -142,8 +143,7 @@ def _prepare(soup: BeautifulSoup) -> list[LeftOut]:
         element.decompose()
     left_out = [*_removed(soup, _ELSEWHERE), *_unchosen(soup)]
     for field in soup.find_all("input"):
-        value = "" if str(field.get("type")) in _NOT_WRITTEN.split() else str(field.get("value") or "")
-        field.replace_with(f" {value} ")
+        field.replace_with(f" {_value(field)} ")
     for form in soup.find_all("form"):  # what recognises the main text takes forms for navigation
         form.name = "div"
     for heading in soup.find_all(_HEADINGS):
@@ -154,6 +154,14 @@ def _prepare(soup: BeautifulSoup) -> list[LeftOut]:
                 link.unwrap()
     html_tables.fill(soup)
     return left_out
+
+
+def _value(field: Tag) -> str:
+    """What a field shows: its value, or whether it is ticked."""
+    kind = str(field.get("type")).lower()
+    if kind in ("checkbox", "radio"):
+        return "[x]" if field.has_attr("checked") else "[ ]"
+    return "" if kind in _NOT_WRITTEN else str(field.get("value") or "")
 
 
 def _unchosen(soup: BeautifulSoup) -> Iterator[LeftOut]:
@@ -183,36 +191,44 @@ def _main_text(soup: BeautifulSoup, title: str) -> tuple[str, list[LeftOut]]:
 
     With what is left out. The heading of the page is kept wherever it is.
     """
-    is_large = len(soup.find_all(True, limit=MAX_COMPARED + 1)) > MAX_COMPARED
     left_out = [*_removed(soup, {"nav": _NOT_MAIN["nav"]}), *_removed(soup, _NOT_MAIN, within=_MAIN)]
     whole = _markdown(soup)
     if not whole.strip():  # a page that is navigation only
         return "\n\n".join(left.text.strip() for left in left_out), []
-    marked = soup.find_all("main") or soup.find_all("article")
-    if len(marked) == 1 and len(main := _markdown(marked[0])) >= MAIN_SHARE * len(whole):
-        reason = f"text outside of the page's {marked[0].name} element"
-    elif len(whole) <= SHORT or (main := _recognised(str(soup), is_fast=is_large)) is None or _loses(main, whole):
+    main, reason = _marked(soup, whole), "text outside of the element that marks the main text"
+    if main is None:
+        main, reason = _recognised(soup, whole), "text beside what was recognised as the main text"
+    if main is None:
         return whole, left_out
-    else:
-        reason = "text beside what was recognised as the main text"
     main = _with_heading(main, soup, title)
     rest = _rest(whole, main)
     return main, [*left_out, *([LeftOut(reason, rest)] if rest else [])]
 
 
-def _recognised(html: str, *, is_fast: bool) -> str | None:
+def _marked(soup: BeautifulSoup, whole: str) -> str | None:
+    """The text of the page's `main` or only `article` element; None without one, or if it is a small part."""
+    marked = soup.find_all("main") or soup.find_all("article")
+    text = _markdown(marked[0]) if len(marked) == 1 else ""
+    return text if text and len(text) >= MAIN_SHARE * len(whole) else None
+
+
+def _recognised(soup: BeautifulSoup, whole: str) -> str | None:
+    """What is recognised as the main text of a long page; None if it has too few of its words or numbers."""
+    if len(whole) <= SHORT:
+        return None
     import trafilatura  # takes a quarter of a second to import, and many pages mark their main text
 
-    return trafilatura.extract(
-        html, output_format="markdown", include_comments=False, include_tables=True, favor_recall=True, fast=is_fast
+    is_large = len(soup.find_all(True, limit=MAX_COMPARED + 1)) > MAX_COMPARED
+    main = trafilatura.extract(
+        str(soup),
+        output_format="markdown",
+        include_comments=False,
+        include_tables=True,
+        favor_recall=True,
+        fast=is_large,
     )
-
-
-def _loses(main: str, whole: str) -> bool:
-    """Whether a main text has too few of the words or of the numbers of the page."""
-    return any(
-        len(pattern.findall(main)) < RECOGNISED_SHARE * len(pattern.findall(whole)) for pattern in (_WORD, _NUMBER)
-    )
+    counts = ((len(kind.findall(main or "")), len(kind.findall(whole))) for kind in (_WORD, _NUMBER))
+    return None if any(found < RECOGNISED_SHARE * all_ for found, all_ in counts) else main
 
 
 def _with_heading(main: str, soup: BeautifulSoup, title: str) -> str:
@@ -261,12 +277,15 @@ def _without_marks_in_words(convert: Callable[..., str]) -> Callable[..., str]:
     return converted
 
 
+_library: Any = MarkdownConverter
+
+
 class _Converter(MarkdownConverter):
     """Keeps the text of blocks apart that the library takes for a part of a line, and words whole."""
 
-    convert_header = convert_footer = convert_nav = convert_aside = convert_main = MarkdownConverter.convert_div
-    convert_address = convert_figure = convert_fieldset = convert_form = MarkdownConverter.convert_div
-    convert_legend = convert_summary = convert_details = convert_center = MarkdownConverter.convert_div
+    convert_header = convert_footer = convert_nav = convert_aside = convert_main = _library.convert_div
+    convert_address = convert_figure = convert_fieldset = convert_form = _library.convert_div
+    convert_legend = convert_summary = convert_details = convert_center = _library.convert_div
 
     def convert_button(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         """Text of a control, apart from that beside it."""
@@ -274,9 +293,9 @@ class _Converter(MarkdownConverter):
 
     convert_option = convert_optgroup = convert_textarea = convert_button
 
-    convert_b = convert_strong = _without_marks_in_words(MarkdownConverter.convert_b)
-    convert_em = convert_i = _without_marks_in_words(MarkdownConverter.convert_em)
-    convert_del = convert_s = _without_marks_in_words(MarkdownConverter.convert_del)
+    convert_b = convert_strong = _without_marks_in_words(_library.convert_b)
+    convert_em = convert_i = _without_marks_in_words(_library.convert_em)
+    convert_del = convert_s = _without_marks_in_words(_library.convert_del)
 
 
 def _markdown(element: Tag) -> str:

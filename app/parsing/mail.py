@@ -104,7 +104,7 @@ def document(message: EmailMessage) -> ExtractedDocument | None:
 
 def content(raw: bytes) -> Iterator[tuple[str, str]]:
     """The texts of all parts of a message, and the headers of the messages in it."""
-    yield "", "\n".join(_texts(email.message_from_bytes(raw)))
+    yield "", "\n".join(dict.fromkeys(_texts(email.message_from_bytes(raw))))
 
 
 def _texts(message: Message) -> Iterator[str]:

@@ -17,6 +17,7 @@ COVERED = 0.8
 """Share of the words of another form of a text that a form has to have to be taken for the whole."""
 MAX_DEPTH = 50
 """Parts within parts that are read."""
+_CALENDARS = ("text/calendar", "application/ics")
 _FORWARDED = ("from", "to", "cc", "date", "subject")
 _WORD = re.compile(r"(?:https?://|www\.)\S+|(\d[\d.,:]*\d|\w+)")
 
@@ -80,6 +81,8 @@ def _read(part: Message, found: Body, depth: int) -> None:
         found.left_out.append(LeftOut("parts within too many others"))
     elif kind == "message/rfc822" and part.is_multipart():
         _read_forwarded(part, found, depth)
+    elif kind in _CALENDARS and not part.is_multipart():
+        _read_invitation(part, found)
     elif part.get_content_disposition() == "attachment" and not is_whole:
         _leave(part, found)
     elif kind == "multipart/alternative" and part.is_multipart():
@@ -96,17 +99,27 @@ def _read(part: Message, found: Body, depth: int) -> None:
 
 
 def _read_text(part: Message, kind: str, found: Body) -> None:
-    raw = part.get_payload(decode=True)
-    decoded = decode(raw if isinstance(raw, bytes) else b"", _charset(part))
+    decoded = _decoded(part)
     found.warnings += decoded.warnings
     if kind.endswith("html"):
         text, left_out = html_text.chapter(decoded.text)
         found.left_out += left_out
         found.add(text, is_markdown=True)
-    elif kind == "text/calendar":
-        found.add(_invitation(decoded.text))
     else:
         found.add(decoded.text)
+
+
+def _read_invitation(part: Message, found: Body) -> None:
+    """An invitation, which a message may have as a part and as an attachment."""
+    if name := part.get_filename():
+        found.attachments.append(name)
+    calendar = _decoded(part).text
+    try:
+        text = invitations.text(calendar)
+    except ValueError:
+        text = calendar
+    if (text, False) not in found.parts:
+        found.add(text)
 
 
 def _read_forwarded(part: Message, found: Body, depth: int) -> None:
@@ -120,7 +133,7 @@ def _read_alternatives(part: Message, found: Body, depth: int) -> None:
     """The first form of a text, which is plain text, unless another one has much that it does not have."""
     forms, invitation = [], Body()
     for one in _inner(part):
-        form = invitation if one.get_content_type() == "text/calendar" else Body()
+        form = invitation if one.get_content_type() in _CALENDARS else Body()
         _read(one, form, depth + 1)
         if form.parts and form is not invitation:
             forms.append(form)
@@ -154,13 +167,6 @@ def _leave(part: Message, found: Body) -> None:
     found.left_out.append(LeftOut(reason, where=name or part.get_content_type()))
 
 
-def _invitation(calendar: str) -> str:
-    try:
-        return invitations.text(calendar)
-    except ValueError:
-        return calendar
-
-
 def _escaped(text: str) -> str:
     return "\n".join(map(markup.escaped, text.splitlines()))
 
@@ -172,6 +178,11 @@ def _headers(message: Message, names: Sequence[str]) -> str:
 def _inner(part: Message) -> list[Any]:
     payload = part.get_payload()
     return payload if isinstance(payload, list) else []
+
+
+def _decoded(part: Message) -> Decoded:
+    raw = part.get_payload(decode=True)
+    return decode(raw if isinstance(raw, bytes) else b"", _charset(part))
 
 
 def _charset(part: Message) -> str | None:

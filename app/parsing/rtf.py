@@ -92,6 +92,9 @@ def _property(raw: bytes, name: bytes) -> str:
 def _created_at(raw: bytes) -> datetime | None:
     """The time of its creation, as the clock of its author showed it."""
     found = _CREATED.search(raw[:_HEAD])
-    with suppress(ValueError, OverflowError):
-        return datetime(*(int(part or 0) for part in found.groups()), tzinfo=UTC) if found else None  # type: ignore[misc]
+    if found is None:
+        return None
+    year, month, day, hour, minute = (int(part or 0) for part in found.groups())
+    with suppress(ValueError):
+        return datetime(year, month, day, hour, minute, tzinfo=UTC)
     return None

@@ -101,10 +101,11 @@ def test_forms_and_short_pages_keep_their_text_and_the_heading_of_the_page(read:
 
 def test_values_of_fields_are_text_and_options_that_are_not_chosen_are_named(read: Read) -> None:
     page = """<html><body><form><label>Ship</label><input name=a value="Ferry 52"><input type=hidden value=x>
-    <input type=submit value=Send><select><option>Bregenz<option selected>Lindau</select><textarea>At noon</textarea>
+    <input type=submit value=Send><input type=checkbox checked>Insured
+    <select><option>Bregenz<option selected>Lindau</select><textarea>At noon</textarea>
     <button>Book</button><button>Cancel</button></form></body></html>"""
     (document,) = read(page.encode(), "a.html")
-    assert document.text.split() == ["Ship", "Ferry", "52", "Lindau", "At", "noon", "Book", "Cancel"]
+    assert document.text.split() == ["Ship", "Ferry", "52", "[x]", "Insured", "Lindau", "At", "noon", "Book", "Cancel"]
     assert document.warnings == ("Left out as options that are not chosen: 1 line.",)
 
 

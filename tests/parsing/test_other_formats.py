@@ -212,6 +212,7 @@ def _message(kind: str, *parts: str) -> bytes:
 HTML = "Content-Type: text/html; charset=utf-8\n\n"
 PLAIN = "Content-Type: text/plain; charset=utf-8\n\n"
 PICTURE = "Content-Type: image/png; name=pier.png\nContent-Disposition: inline; filename=pier.png\n\nx"
+FORMS = "Content-Type: multipart/alternative; boundary=c\n\n--c\n{}\n--c\n{}\n--c--\n"
 FORWARDED = "Content-Type: message/rfc822\n\nFrom: Bo <bo@example.org>\nSubject: Fees\n\nPay 52 EUR.\n"
 CALENDAR = """Content-Type: text/calendar; charset=utf-8; method=REQUEST
 
@@ -236,7 +237,7 @@ END:VCALENDAR
         (_message("alternative", f"{PLAIN}See the HTML.", f"{HTML}<p>Lime dries in days</p>"), "Lime dries in days"),
         (_message("alternative", f"{PLAIN}Lime dries soon.", f"{HTML}<p>Lime dries soon: 7</p>"), "Lime dries soon: 7"),
         (
-            _message("alternative", f"{PLAIN}Come.", CALENDAR),
+            _message("mixed", FORMS.format(f"{PLAIN}Come.", CALENDAR), CALENDAR),
             "Come.\n\nLime burning\nBegins: 2026-03-01 10:00 Europe/Berlin\n"
             "Attendees: Bo Lund <bo@example.org>\nPlace: Pier 5",
         ),
@@ -256,8 +257,8 @@ def test_a_message_has_all_its_texts_in_their_order(read: Read, raw: bytes, text
 
 def test_what_is_left_out_of_a_message_is_named(read: Read) -> None:
     attached = "Content-Type: text/plain\nContent-Disposition: attachment; filename=a.txt\n\nNote"
-    forms = "Content-Type: multipart/alternative; boundary=c\n\n--c\n{}Lime\n--c\n{}<p>Lime</p>\n--c--\n"
-    (document,) = read(_message("mixed", forms.format(PLAIN, HTML), PICTURE, attached), "a.eml")
+    forms = FORMS.format(f"{PLAIN}Lime", f"{HTML}<p>Lime</p>")
+    (document,) = read(_message("mixed", forms, PICTURE, attached), "a.eml")
     assert document.metadata == {"attachments": ["pier.png", "a.txt"]}
     assert document.warnings == (
         "Left out as other forms of the same text: 1 line.",
