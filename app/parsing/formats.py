@@ -225,8 +225,7 @@ FORMATS = (
         "encoded",
         ("EML",),
         ("eml",),
-        "the texts of the message in their order, forwarded messages and invitations; subject, participants, date, "
-        "names of attachments",
+        "all texts of the message, forwarded messages and invitations; subject, people, date, names of attachments",
         "mail",
     ),
     FileFormat(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -14,7 +14,7 @@ from app.errors import UnreadableFile
 from app.parsing import records, sheet_parts, tables
 from app.parsing.files import InputFile
 from app.parsing.records import Cell, RecordReader
-from app.parsing.sheet_parts import SheetParts
+from app.parsing.sheet_parts import Place, SheetParts
 from app.parsing.tables import Table
 from app.shapes.writing import ExtractedDocument, LeftOut
 
@@ -41,7 +41,8 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
     """The values of all cells of each visible sheet, apart from the names of columns, which each document has."""
     workbook = CalamineWorkbook.from_filelike(io.BytesIO(raw))
     for name in _names(workbook, SheetVisibleEnum.Visible):
-        table = _table(workbook.get_sheet_by_name(name), SheetParts())
+        sheet = workbook.get_sheet_by_name(name)
+        table = _table([list(map(_value, cells)) for cells in sheet.to_python(skip_empty_area=False)], sheet, [])
         cells = (tables.shown(cell) for _, row in table.rows for cell in row)
         yield f"sheet {name}", "\n".join((table.above, *cells))
 
@@ -61,7 +62,8 @@ def _rows(
     reader = RecordReader(file.text_field)
     visible = _names(workbook, SheetVisibleEnum.Visible)
     for name in visible:
-        table = _table(workbook.get_sheet_by_name(name), parts.get(name, SheetParts()))
+        sheet, part = workbook.get_sheet_by_name(name), parts.get(name, SheetParts())
+        table = _table(_cells(sheet, part), sheet, part.merged)
         left_out += table.left_out
         shared = {"sheet": name} if len(visible) > 1 else {}
         found = reader.documents(_records(table, name), shared=shared | table.shared)
@@ -80,14 +82,18 @@ def _names(workbook: CalamineWorkbook, visible: SheetVisibleEnum) -> list[str]:
     return [sheet.name for sheet in sheets if (sheet.visible == SheetVisibleEnum.Visible) == is_visible]
 
 
-def _table(sheet: CalamineSheet, parts: SheetParts) -> Table:
-    rows: list[list[Any]] = [
+def _cells(sheet: CalamineSheet, parts: SheetParts) -> list[list[Any]]:
+    return [
         [_cell(cell, (row, column), parts) for column, cell in enumerate(cells)]
         for row, cells in enumerate(sheet.to_python(skip_empty_area=False))
     ]
+
+
+def _table(rows: list[list[Any]], sheet: CalamineSheet, merged: Sequence[tuple[Place, Place]]) -> Table:
+    """The table in the rows of a sheet, in which a merged cell stands in each place that it covers."""
     spanned = set()
-    for (top, left), (bottom, right) in (*(sheet.merged_cell_ranges or ()), *parts.merged):
-        for row in rows[top : bottom + 1]:
+    for (top, left), (bottom, right) in (*(sheet.merged_cell_ranges or ()), *merged):
+        for row in rows[top : bottom + 1] if left < sheet.total_width else ():
             row[left : right + 1] = [rows[top][left]] * len(row[left : right + 1])
         if right > left and right - left + 1 < sheet.total_width:
             spanned.add(top + 1)
@@ -100,7 +106,9 @@ def _records(table: Table, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]
             yield f"row={number}&sheet={quote(name, safe='')}", dict(zip(table.names, cells, strict=True))
 
 
-def _cell(cell: object, place: tuple[int, int], parts: SheetParts) -> Any:
+def _cell(cell: object, place: Place, parts: SheetParts) -> Any:
+    if isinstance(cell, str):
+        return cell or None
     value = _value(cell)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
@@ -110,6 +118,8 @@ def _cell(cell: object, place: tuple[int, int], parts: SheetParts) -> Any:
 
 def _value(cell: object) -> Any:
     """A cell as a JSON value; None if it is empty."""
+    if isinstance(cell, str):
+        return cell or None
     if isinstance(cell, float):
         return int(cell) if cell.is_integer() else float(f"{cell:.{_DIGITS}g}")
     if isinstance(cell, datetime.time):
@@ -118,4 +128,4 @@ def _value(cell: object) -> Any:
         return cell.isoformat()
     if isinstance(cell, datetime.timedelta):
         return str(cell)
-    return None if cell == "" else cell
+    return cell
