@@ -268,6 +268,13 @@ def archive(entries: Mapping[str, bytes | str], *, packed: bool = True) -> bytes
     return target.getvalue()
 
 
+def replace_entry(raw: bytes, name: str, content: str | None) -> bytes:
+    """A ZIP archive in which one entry has another content, or is missing."""
+    with zipfile.ZipFile(io.BytesIO(raw)) as found:
+        entries = {one: content if one == name else found.read(one) for one in found.namelist()}
+    return archive({one: text for one, text in entries.items() if text is not None})
+
+
 def notebook(*cells: Mapping[str, object], metadata: Mapping[str, object] | None = None) -> bytes:
     """A notebook of these cells in the format of Jupyter, version 4."""
     return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": metadata or {}, "cells": cells}).encode()

@@ -54,8 +54,8 @@ class Writer:
             return "\n".join(self._list(block.list))
         if block.table is not None:
             return self._table(block.table)
-        if block.blocks is not None:
-            return self._blocks(block.blocks)
+        if block.kind == "block_quote":
+            return self._blocks(block.blocks or ())
         if block.kind == "code_block":
             return markup.code(block.text or "", block.lang or "")
         return f"$${block.text}$$" if block.kind == "math" else ""

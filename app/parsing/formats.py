@@ -189,7 +189,7 @@ FORMATS = (
         "binary",
         ("XLSX", "XLSB", "XLS", "ODS"),
         ("xlsx", "xlsm", "xlsb", "xls", "ods"),
-        "each row below the names of the columns is a document",
+        "each row below the names of the columns is a document; numbers as shown; merged cells; visible sheets",
         "sheets",
         entries=frozenset({"xl/workbook.xml", "xl/workbook.bin"}),
         mimetypes=frozenset({f"{_OPENDOCUMENT}spreadsheet".encode()}),

@@ -21,6 +21,7 @@ from app.parsing import files, frames
 from app.parsing.files import ArchiveMember
 from app.parsing.formats import FileFormat
 from app.shapes import recognition
+from app.shapes.left_out import REASONS
 from app.shapes.recognition import Picture, RecognisedLine
 from app.shapes.writing import ExtractedDocument
 
@@ -191,11 +192,12 @@ class Parser:
             answer = {"refused": str(error)}
         await self._process.send(answer)
 
-    async def _member(self, *, path: str, size: int, refused: str, is_too_large: bool) -> ArchiveMember:
+    async def _member(self, *, path: str, size: int, refused: str, left_out: str | None) -> ArchiveMember:
         """A file of an archive, whose content follows its message. Raises EOFError, ValueError, TypeError."""
         if not 0 <= size <= files.LARGEST_MEMBER:
             raise ValueError("the file of the archive is too large")
-        return ArchiveMember(str(path), await self._process.read(size), str(refused), bool(is_too_large))
+        reason = next((one for one in REASONS if one == left_out), None)
+        return ArchiveMember(str(path), await self._process.read(size), str(refused), reason)
 
     async def _picture(self, *, width: int, height: int, page: int, pages: int) -> Picture:
         """A picture, whose pixels follow its message. Raises EOFError, ValueError, TypeError."""

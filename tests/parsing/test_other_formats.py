@@ -84,6 +84,17 @@ def test_a_chapter_that_is_named_again_is_read_once(read: Read) -> None:
     assert read(raw, "a.epub")[0].text == "## Lime\n\nLime dries slowly.\n\n## Clay\n\n- pipes"
 
 
+def test_a_chapter_that_is_missing_or_a_picture_is_named(read: Read) -> None:
+    raw = made_files.book(
+        {**CHAPTERS, "gone.xhtml": "<p>Gone</p>", "cover.svg": "<svg/>"}, title="Mortar", author="Ana"
+    )
+    raw = made_files.replace_entry(raw, "OEBPS/gone.xhtml", None)
+    assert read(raw, "a.epub")[0].warnings == (
+        "Left out as chapters that are not in the file: OEBPS/gone.xhtml.",
+        "Left out as chapters that are pictures: OEBPS/cover.svg.",
+    )
+
+
 def test_a_protected_book_is_refused(read: Read) -> None:
     raw = made_files.book({"one.xhtml": CHAPTERS["one.xhtml"]}, title="x", author="y", encrypted="one.xhtml")
     assert refusal(read, raw, "a.epub") == "encrypted"

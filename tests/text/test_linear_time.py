@@ -21,7 +21,7 @@ import pytest
 from lxml import etree
 
 from app.errors import UnreadableFile
-from app.parsing import csv_rows, encodings, formats, html_text, mbox, notebook, office, rtf, transcript
+from app.parsing import csv_rows, encodings, formats, html_text, mbox, notebook, office, rtf, tables, transcript
 from app.parsing.files import InputFile
 from app.shapes.entities import NameUse
 from app.text.names import headings, name_uses, names, query_words, tags
@@ -183,7 +183,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "notebook": reading(notebook, '{"nbformat": 4, "cells": [{"cell_type": "markdown", "source": "', '"}]}'),
     "mailbox": reading(mbox, "From a 12:30 b\n"),
     "OpenDocument": read_opendocument,
-    "columns": lambda text: csv_rows.columns([str(number) for number in range(len(text))]),
+    "columns": lambda text: tables.columns([str(number) for number in range(len(text))]),
     "format of a file": lambda text: formats.sniff(text.encode("utf-8", "replace"), "a"),
     "structure": structure.blocks,
     "title": structure.title,

@@ -192,7 +192,7 @@ class _ArchiveMembers:
         file = self._named(member)
         try:
             if member.refused:
-                raise UnreadableFile("damaged", member.refused)
+                raise UnreadableFile("damaged" if member.left_out is None else "unsupported_format", member.refused)
             async with aclosing(_found(file, self.parser)) as found:
                 async for one in found:
                     if isinstance(one, ArchiveMember):
@@ -206,8 +206,8 @@ class _ArchiveMembers:
 
     def _left_out(self, member: ArchiveMember, name: str, error: UnreadableFile) -> LeftOutReason | None:
         """Why a file is left out, by the rule for files of folders; None if it has failed."""
-        if member.is_too_large:
-            return "too_large"
+        if member.left_out is not None:
+            return member.left_out
         readable = is_readable(member.raw[:HEAD], name, pictures=self.pictures)
         if error.code == "unsupported_format" and not readable:
             return "binary"
