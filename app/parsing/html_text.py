@@ -13,11 +13,11 @@ from lxml import etree
 from lxml import html as lxml_html
 from markdownify import MarkdownConverter
 
+from app.parsing.files import LeftOut
 from app.errors import BadRequest, UnreadableFile
 from app.parsing import archives, encodings, html_tables
 from app.parsing.encodings import Decoded
-from app.parsing.files import InputFile
-from app.shapes.writing import ExtractedDocument, LeftOut
+from app.parsing.files import ExtractedDocument, InputFile
 
 MAIN_SHARE = 0.25
 """Share of a page's text from which an element that marks the main text is taken for all of it."""

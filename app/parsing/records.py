@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote
 
+from app.parsing.files import LeftOut
 from app.errors import UnreadableFile
-from app.shapes.writing import ExtractedDocument, LeftOut
+from app.parsing.files import ExtractedDocument
 
 TEXT_FIELDS = ("text", "content", "body")
 TITLE_FIELDS = ("title", "name")

@@ -14,6 +14,7 @@ import made_files
 import numpy as np
 import pptx
 import pytest
+from app.parsing.picture_lines import Picture, RecognisedLine
 from PIL import Image, ImageDraw
 from pptx.util import Inches
 from reportlab.lib.utils import ImageReader
@@ -21,10 +22,8 @@ from reportlab.pdfgen.canvas import Canvas
 
 from app.errors import UnreadableFile
 from app.parsing import formats, pictures, recognised_lines, worker
-from app.parsing.files import InputFile
+from app.parsing.files import ExtractedDocument, InputFile
 from app.parsing.process import ParseLimits, Parser, ParseShare, Unrecognised
-from app.shapes.recognition import Picture, RecognisedLine
-from app.shapes.writing import ExtractedDocument
 
 LIMITS = ParseLimits(cpu_s=10, wall_s=30.0)
 
