@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from anydoc import Block, CellSlot, Document, Inline, List, ListItem, Table
 
-from app.parsing.files import LeftOut
 from app.parsing import markup
+from app.parsing.files import LeftOut
 from app.parsing.pictures import Embedded
 
 PAGE = "\ue000"

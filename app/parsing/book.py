@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import unquote
 
-from app.parsing.files import LeftOut
 from app.errors import UnreadableFile
 from app.parsing import archives, html_text
-from app.parsing.files import ExtractedDocument, InputFile
+from app.parsing.files import ExtractedDocument, InputFile, LeftOut
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"

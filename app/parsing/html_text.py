@@ -13,11 +13,10 @@ from lxml import etree
 from lxml import html as lxml_html
 from markdownify import MarkdownConverter
 
-from app.parsing.files import LeftOut
 from app.errors import BadRequest, UnreadableFile
 from app.parsing import archives, encodings, html_tables
 from app.parsing.encodings import Decoded
-from app.parsing.files import ExtractedDocument, InputFile
+from app.parsing.files import ExtractedDocument, InputFile, LeftOut
 
 MAIN_SHARE = 0.25
 """Share of a page's text from which an element that marks the main text is taken for all of it."""

@@ -10,10 +10,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from app.parsing.files import LeftOut
 from app.errors import UnreadableFile
 from app.parsing import markup
-from app.parsing.files import ExtractedDocument, InputFile
+from app.parsing.files import ExtractedDocument, InputFile, LeftOut
 
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+#-]{1,30}")
 _WRITTEN_OVER = re.compile(r"([^\r\n]+)\r(?!\n)")

@@ -17,10 +17,9 @@ from datetime import UTC, datetime, timedelta, timezone
 import pypdfium2 as pdfium
 from pypdfium2 import raw as pdfium_c
 
-from app.parsing.files import LeftOut
 from app.errors import UnreadableFile
 from app.parsing import headings, margins, markup, page_layout, pdf_notes, pdf_pictures, pdf_tables, pdf_words, pictures
-from app.parsing.files import ExtractedDocument, InputFile, Recognise
+from app.parsing.files import ExtractedDocument, InputFile, LeftOut, Recognise
 from app.parsing.headings import OutlineEntry
 from app.parsing.page_layout import PageLine, TextRun
 from app.parsing.pdf_pictures import PagePictures, PageRuns

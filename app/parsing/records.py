@@ -9,9 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote
 
-from app.parsing.files import LeftOut
 from app.errors import UnreadableFile
-from app.parsing.files import ExtractedDocument
+from app.parsing.files import ExtractedDocument, LeftOut
 
 TEXT_FIELDS = ("text", "content", "body")
 TITLE_FIELDS = ("title", "name")

@@ -10,10 +10,9 @@ from urllib.parse import quote
 
 from python_calamine import CalamineSheet, CalamineWorkbook, PasswordError, SheetVisibleEnum
 
-from app.parsing.files import LeftOut
 from app.errors import UnreadableFile
 from app.parsing import records, sheet_parts, tables
-from app.parsing.files import ExtractedDocument, InputFile
+from app.parsing.files import ExtractedDocument, InputFile, LeftOut
 from app.parsing.records import Cell, RecordReader
 from app.parsing.sheet_parts import Place, SheetParts
 from app.parsing.tables import Table

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import made_files
 import pytest
 
-from app.parsing.files import LeftOut
 from app.parsing import guard, pdf
-from app.parsing.files import ExtractedDocument, InputFile
+from app.parsing.files import ExtractedDocument, InputFile, LeftOut
 
 PAGES = ["Payslip of Ana Lind\nGross pay: 2,950.00", "Payslip of Carla Moss\nGross pay: 4,120.00"]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.parsing.files import LeftOut
 from app.parsing import margins
+from app.parsing.files import LeftOut
 from app.parsing.page_layout import PageLine
 
 

@@ -14,7 +14,6 @@ import made_files
 import numpy as np
 import pptx
 import pytest
-from app.parsing.picture_lines import Picture, RecognisedLine
 from PIL import Image, ImageDraw
 from pptx.util import Inches
 from reportlab.lib.utils import ImageReader
@@ -23,6 +22,7 @@ from reportlab.pdfgen.canvas import Canvas
 from app.errors import UnreadableFile
 from app.parsing import formats, pictures, recognised_lines, worker
 from app.parsing.files import ExtractedDocument, InputFile
+from app.parsing.picture_lines import Picture, RecognisedLine
 from app.parsing.process import ParseLimits, Parser, ParseShare, Unrecognised
 
 LIMITS = ParseLimits(cpu_s=10, wall_s=30.0)
