@@ -6,7 +6,8 @@ import itertools
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 
-from bs4 import BeautifulSoup, NavigableString, Tag
+from bs4 import BeautifulSoup, Tag
+from bs4.element import NavigableString
 
 MOST_ADDED = 20_000
 """Cells that are added to the tables of a page; a cell may claim to extend over any number of rows."""
