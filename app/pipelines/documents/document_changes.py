@@ -46,13 +46,23 @@ async def change(
         return patched
 
     for _attempt in range(ATTEMPTS):
-        async with services.db.reading(user_id) as reading:
-            source = await documents.source(reading, document_id)
-            await gazetteers.current(reading)
+        source = await _source(document_id, user_id, services)
         result = await _store(source, changed(source), user_id, services)
         if result is not None:
             return result
     raise errors.Conflict("The document is being changed by other requests: read it, then send the change again.")
+
+
+async def _source(document_id: UUID, user_id: str, services: Services) -> DocumentSource:
+    """The stored version. Raises NotFound, and Conflict if the first version is still queued."""
+    try:
+        async with services.db.reading(user_id) as reading:
+            source = await documents.source(reading, document_id)
+            await gazetteers.current(reading)
+            return source
+    except errors.NotFound:
+        await large_documents.check_not_queued(document_id, user_id, services)
+        raise
 
 
 def merged(value: Json, patch: Json) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
 
+from app import errors
 from app.concurrency import retries
 from app.pipelines.documents import document_drafts, document_writes, large_documents
 from app.pipelines.documents.chunk_vectors import ChunkVectors, DraftVectors
@@ -20,7 +21,7 @@ from app.pipelines.running import cancellable, model_switch, stage_times
 from app.pipelines.running.services import ChunkingOptions, Services
 from app.providers.base import EmbeddingModel
 from app.shapes import uris
-from app.shapes.writing import DocumentDraft, IngestResult, Upload
+from app.shapes.writing import Document, DocumentDraft, IngestResult, Upload
 from app.store.documents import documents
 from app.store.documents.document_puts import PutDocument
 from app.store.documents.documents import StoredVersion
@@ -84,9 +85,7 @@ async def replace(document_id: UUID, upload: Upload, user_id: str, services: Ser
 
 
 async def _replace(document_id: UUID, upload: Upload, user_id: str, services: Services) -> IngestResult:
-    async with services.db.reading(user_id) as reading:
-        document = await documents.get(reading, document_id)
-        await gazetteers.current(reading)
+    document = await _stored(document_id, user_id, services)
     if document.uri is not None and (upload.uri is None or document.uri in uris.spellings(upload.uri)):
         upload = dataclasses.replace(upload, uri=document.uri)
     draft = await _draft_in_thread(upload, services)
@@ -98,6 +97,18 @@ async def _replace(document_id: UUID, upload: Upload, user_id: str, services: Se
         status = await document_writes.replace(writing, document_id, draft, found, services.chunking_options)
     embedded = 0 if status == "unchanged" else vectors.count(draft)
     return IngestResult.of(draft, document_id, status, chunk_count=len(draft.chunks), embedded=embedded)
+
+
+async def _stored(document_id: UUID, user_id: str, services: Services) -> Document:
+    """The document to replace. Raises NotFound, and Conflict if its first version is still queued."""
+    try:
+        async with services.db.reading(user_id) as reading:
+            document = await documents.get(reading, document_id)
+            await gazetteers.current(reading)
+            return document
+    except errors.NotFound:
+        await large_documents.check_not_queued(document_id, user_id, services)
+        raise
 
 
 def make_draft(upload: Upload, model: EmbeddingModel, options: ChunkingOptions) -> DocumentDraft:
