@@ -21,7 +21,7 @@ from app.pipelines.multihop import multihop
 from app.pipelines.requests.search_request import GuidanceOptions, HopOptions, Ranking, SearchRequest
 from app.pipelines.running.services import Services
 from app.pipelines.search import search
-from app.shapes import limits
+from app.shapes import limits, uris
 from app.shapes.entities import EntityDraft
 from app.shapes.filters import Filters
 from app.shapes.kinds import Extractor, Fusion, GuidanceMode, HopMerge, Json, Mode, Rerank
@@ -319,11 +319,11 @@ async def _ingest(
     return embedded, refused
 
 
-async def _delete_others(uris: set[str], user_id: str, services: Services) -> None:
+async def _delete_others(kept: set[str], user_id: str, services: Services) -> None:
     after = None
     while page := await documents.page(user_id, db=services.db, limit=1000, after=after):
         for document in page:
-            if document.uri not in uris:
+            if uris.composed(document.uri or "") not in kept:
                 await documents.delete(document.document_id, user_id, db=services.db)
         after = (page[-1].created_at, page[-1].document_id)
 

@@ -122,9 +122,14 @@ def _patched(source: DocumentSource, patch: Json, language: str | None) -> Clean
         config = document_drafts.default_config(document.content, document.title, language=named)
         document = dataclasses.replace(document, config=config)
     changed = {name: patch[name] for name in ("uri", "created_at") if name in patch}
-    if document.uri is not None and changed.get("uri") and document.uri in uris.spellings(changed["uri"]):
-        del changed["uri"]
+    if "uri" in changed:
+        changed["uri"] = _new_uri(document.uri, changed["uri"])
     return dataclasses.replace(document, **changed)
+
+
+def _new_uri(stored: str | None, given: str | None) -> str | None:
+    """The URI after a patch: the stored one if another spelling of it is given."""
+    return stored if stored and given and stored in uris.spellings(given) else document_drafts.stored_uri(given)
 
 
 def _check_title(document: CleanDocument, patch: Json) -> None:

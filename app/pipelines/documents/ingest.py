@@ -164,7 +164,8 @@ def named_as(draft: DocumentDraft, known: Container[bytes]) -> DocumentDraft | N
 
 
 def _other_identities(draft: DocumentDraft) -> dict[bytes, str]:
-    """The other spellings of the URI of a file, by identity; none for a file of a source, which knows its own."""
-    if draft.uri is None or draft.source is not None:
+    """The other spellings of the URI, by identity; for a file of a source only the same encoding in NFD."""
+    if draft.uri is None:
         return {}
-    return {document_drafts.uri_identity(one): one for one in uris.spellings(draft.uri)[1:]}
+    others = uris.spellings(draft.uri) if draft.source is None else [draft.uri, uris.decomposed(draft.uri)]
+    return {document_drafts.uri_identity(one): one for one in others[1:]}

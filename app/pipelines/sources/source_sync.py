@@ -27,6 +27,7 @@ from app.pipelines.running.workers import JobKind, Run
 from app.pipelines.sources import source_files, source_roots, source_scan
 from app.pipelines.sources.source_files import FileVersion
 from app.pipelines.sources.source_scan import Plan
+from app.shapes import uris
 from app.shapes.sources import KnownFile, Source
 from app.store.connection.transactions import Reading, Writing
 from app.store.documents import documents, pending_versions
@@ -167,16 +168,17 @@ async def _write_move(
 ) -> None:
     """Move the documents; one whose new uri another document has keeps its uri, and is deleted as a stale one."""
     found = await sources.uris_of(writing, syncing.source_id, paths=list(new_paths))
-    uris: dict[bytes, tuple[UUID, str]] = {}
+    new_uris: dict[bytes, tuple[UUID, str]] = {}
     for document_id, path, uri in found:
-        old, new = ((syncing.folder / one).as_uri() for one in (path, new_paths[path]))
-        if uri is not None and uri.startswith(old):
-            new_uri = new + uri.removeprefix(old)
-            uris[document_drafts.uri_identity(new_uri)] = document_id, new_uri
-    taken = await documents.find_many(writing, identities=list(uris))
+        old, new = (uris.composed((syncing.folder / one).as_uri()) for one in (path, new_paths[path]))
+        composed = uri and uris.composed(uri)
+        if composed is not None and composed.startswith(old):
+            new_uri = new + composed.removeprefix(old)
+            new_uris[document_drafts.uri_identity(new_uri)] = document_id, new_uri
+    taken = await documents.find_many(writing, identities=list(new_uris))
     await pending_versions.supersede(writing, document_ids=[document_id for document_id, _path, _uri in found])
     await sources.link(writing, syncing.source_id, {document_id: new_paths[path] for document_id, path, _uri in found})
-    await sources.move(writing, {identity: uris[identity] for identity in uris.keys() - taken.keys()})
+    await sources.move(writing, {identity: new_uris[identity] for identity in new_uris.keys() - taken.keys()})
     await recorded_files.forget(writing, syncing.source_id, list(new_paths))
     await recorded_files.record(writing, syncing.source_id, moved)
 

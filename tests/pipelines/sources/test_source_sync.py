@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -226,6 +227,23 @@ async def test_documents_that_were_ingested_before_belong_to_the_source_that_is_
     assert removed.deleted.documents == 1
     with pytest.raises(errors.NotFound):
         await sources.get(added.source.source_id, tenant.user_id, db=tenant.db)
+
+
+async def test_a_file_is_one_document_in_both_unicode_forms_of_its_path(tenant: Tenant, folder: Path) -> None:
+    composed, decomposed = (unicodedata.normalize(form, "Café/é.txt") for form in ("NFC", "NFD"))
+    before = await tenant.add("Lime.", (folder / composed).as_uri())
+    source_folder.write(folder, decomposed, b"Lime dries.")
+    added = await source_folder.add(tenant, folder / Path(decomposed).parent)
+    await source_folder.work(tenant)
+    assert await source_folder.ids(tenant) == {(folder / composed).as_uri(): before.document_id}
+    path = folder / composed
+    assert await sources.find([str(path.parent)], tenant.user_id, db=tenant.db) == [added.source.source_id]
+    (folder / decomposed).rename(folder / Path(decomposed).parent / path.name)
+    assert source_folder.counts(await source_folder.synced(tenant, added)) == {"renamed": 1}
+    assert await source_folder.ids(tenant) == {path.as_uri(): before.document_id}
+    source_folder.write(folder, decomposed, b"Other.")
+    state = await source_folder.synced(tenant, added)
+    assert (state.result["failed"], len(await source_folder.ids(tenant))) == (1, 1)
 
 
 async def test_a_cancelled_job_stops_and_the_next_one_does_the_rest(
