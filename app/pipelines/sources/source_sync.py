@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
@@ -138,7 +138,16 @@ async def _plan(syncing: _Syncing) -> Plan:
     scan = partial(source_scan.scan, draft, taken=await _taken(syncing), known=syncing.known, pictures=pictures)
     found = await cancellable.run(0, scan)
     source_roots.check(syncing.folder, user_id, services.source_roots, confined=draft.confined)
-    return await cancellable.run(0, partial(source_scan.compare, draft, found, syncing.known, syncing.job_id))
+    known = {**await _unrecorded(syncing, besides=found.files), **syncing.known}
+    return await cancellable.run(0, partial(source_scan.compare, draft, found, known, syncing.job_id))
+
+
+async def _unrecorded(syncing: _Syncing, *, besides: Container[str]) -> dict[str, KnownFile]:
+    """Files that are gone and were stored by a job that ended before it recorded them."""
+    async with syncing.run.db.reading(syncing.run.user_id) as reading:
+        paths = await recorded_files.unrecorded_paths(reading, syncing.source_id)
+    job_id = syncing.job_id
+    return {path: KnownFile(path, None, None, None, 0, None, job_id, 1) for path in paths if path not in besides}
 
 
 async def _taken(syncing: _Syncing) -> dict[str, str]:

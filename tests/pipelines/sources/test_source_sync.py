@@ -20,6 +20,7 @@ from app.pipelines.jobs import followed_jobs
 from app.pipelines.maintenance import repair
 from app.pipelines.maintenance.repair import Damage
 from app.pipelines.sources import sources
+from app.shapes.sources import SourcePath
 from app.store.connection.transactions import Database
 from app.store.jobs import jobs
 from app.text.names import tags
@@ -170,6 +171,20 @@ async def test_rows_that_a_file_has_lost_and_documents_that_were_deleted_are_put
     assert source_folder.counts(await source_folder.synced(tenant, added)) == {"replaced": 2}
     assert (await source_folder.ids(tenant))[(folder / "rows.csv").as_uri() + "#id=2"] == kept
     await _assert_as_fresh(tenant, folder)
+
+
+async def test_documents_that_a_killed_job_had_stored_and_not_recorded_go_with_their_file(
+    tenant: Tenant, folder: Path
+) -> None:
+    source_folder.write(folder, "kept.md", b"Mortar.")
+    added = await source_folder.add(tenant, folder)
+    for name in ("gone.md", "kept.md"):
+        path = SourcePath(added.source.source_id, name)
+        await tenant.add("Lime.", (folder / name).as_uri(), source=path)
+    await source_folder.work(tenant)
+    assert list(await source_folder.ids(tenant)) == [(folder / "kept.md").as_uri()]
+    counts = source_folder.counts(await followed_jobs.get(added.job_id, tenant.user_id, db=tenant.db))
+    assert counts == {"added": 1, "removed": 1}
 
 
 async def test_only_files_that_match_and_are_not_ignored_belong_to_a_source(tenant: Tenant, folder: Path) -> None:
