@@ -17,7 +17,7 @@ from pathlib import Path
 import harness
 import httpx
 import uvicorn
-from running_service import PATIENCE_S, until
+from running_service import PATIENCE_S
 
 from app.config import Settings
 from app.pipelines.documents import large_documents
@@ -61,10 +61,11 @@ class ForkedService:
     _process: ForkServerProcess | None = field(default=None, init=False)
 
     async def start(self) -> None:
-        """Start a process; returns once it answers."""
+        """Start a process; returns once it answers. The first one imports the service before."""
         self._process = _FORKING.Process(target=serve, args=(self.dsn, self.port, self.roots), daemon=True)
         await asyncio.to_thread(self._process.start)
-        await until(self._answers)
+        while not await self._answers():  # noqa: ASYNC110 - another process cannot set an event
+            await asyncio.sleep(0.01)
 
     async def _answers(self) -> bool:
         assert self._process is not None
