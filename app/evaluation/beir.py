@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from app import errors
-from app.shapes import uris
-from app.shapes.filters import Filters
-from app.shapes.kinds import Json
-from app.shapes.writing import Upload
+from app.database.filter_types import Filters
+from app.documents.types import Upload
+from app.kinds import Json
+from app.text import uris
 
 CORPUS, QUERIES, QRELS, ENTITIES = "corpus.jsonl", "queries.jsonl", "qrels.tsv", "entities.jsonl"
 SPLIT = "qrels/test.tsv"

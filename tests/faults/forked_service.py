@@ -19,12 +19,12 @@ import httpx
 import uvicorn
 from running_service import PATIENCE_S
 
-from app.config import Settings
-from app.pipelines.documents import large_documents
-from app.pipelines.running import workers
-from app.pipelines.sources import source_sync
-from app.shapes.sources import SourceRoots
-from app.store.connection import transactions
+from app.database import transactions
+from app.documents.storing import large_documents
+from app.jobs import workers
+from app.settings import Settings
+from app.sources import source_sync
+from app.sources.types import SourceRoots
 from benchmarks.fake_embedder import FakeEmbedder
 
 _FORKING = multiprocessing.get_context("forkserver")
