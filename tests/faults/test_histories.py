@@ -20,8 +20,8 @@ from forked_service import LARGE, ForkedService, forked_service
 from running_service import FULL, until
 
 from app.database import transactions
-from app.maintenance import repair
 from app.derived_rows import Damage
+from app.maintenance import repair
 from app.text.names import tags
 
 OPERATIONS, KILLS, SEEDS = (300, 12, range(1, 7)) if FULL else (40, 2, (1,))

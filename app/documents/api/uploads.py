@@ -27,7 +27,6 @@ from app.documents.files import file_reading
 from app.documents.files.file_reading import FileReader, NamedFile, UnreadMember
 from app.documents.types import Upload
 from app.http.bodies import spooling
-from app.recognition import kept_lines as picture_lines
 from app.requests import strict_json
 from app.services import Services
 from app.text import field_paths, uris
@@ -94,7 +93,7 @@ async def opened(request: Request, services: Services) -> AsyncIterator[AsyncIte
         fields = _fields(form, len(files))
         user_id, limits = request.state.caller.user_id, services.parse_limits
         share = stack.enter_context(request.app.state.parse_times.share(user_id, limits))
-        recognise = picture_lines.recogniser(user_id, services)
+        recognise = file_reading.recogniser(user_id, services)
         reader = await stack.enter_async_context(file_reading.opened(limits, share, recognise))
         yield _documents(files, _Form(fields, reader, request.state.upload_turn))
 
