@@ -19,6 +19,7 @@ import httpx
 import uvicorn
 from running_service import PATIENCE_S
 
+from app import capabilities
 from app.database import transactions
 from app.documents.storing import large_documents
 from app.jobs import workers
@@ -35,6 +36,7 @@ LARGE = 2_000
 
 def serve(dsn: str, port: int, roots: tuple[Path, ...]) -> None:
     """Serves a database until the process is killed; jobs have small slices, and store their progress often."""
+    capabilities.register()
     large_documents.LARGE = LARGE
     large_documents.CHUNKS = large_documents.EMBEDDED = large_documents.INDEXED = large_documents.MOST_INDEXED = 3
     source_sync.GROUP = 2
