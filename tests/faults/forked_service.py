@@ -10,7 +10,7 @@ import multiprocessing
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
@@ -47,7 +47,7 @@ def serve(dsn: str, port: int, roots: tuple[Path, ...]) -> None:
 async def _serve(dsn: str, port: int, roots: tuple[Path, ...]) -> None:
     database = transactions.connect(dsn, pool_size=6, pool_wait_s=30)
     services = await harness.services(database, FakeEmbedder())
-    services = replace(services, source_roots=SourceRoots(roots))
+    services = services.with_option(SourceRoots(roots))
     async with harness.running(Settings(auth="none", log_level="error"), services) as app:
         await uvicorn.Server(uvicorn.Config(app, port=port, lifespan="off", log_config=None, access_log=False)).serve()
 
