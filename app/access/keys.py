@@ -67,7 +67,7 @@ async def create(user_id: str, grant: Grant | None = None, *, db: Database, acto
         elif grant.shows_entities:
             raise errors.BadRequest("Only a key with filters does not show entities anyway.", field="entities")
         key = await _add(writing, user_id, grant)
-        await audit.record(writing, Event(user_id, actor, "key.created", _id_of(key), _recorded(grant)))
+        await audit.record(writing, Event(user_id, actor, "key.created", _id_of(key), _describe_restriction(grant)))
     return key
 
 
@@ -78,7 +78,7 @@ def _check_filters(grant: Grant) -> None:
         raise errors.BadRequest(f"A key with filters has the scopes {' or '.join(RESTRICTED_SCOPES)}.", field="scopes")
 
 
-def _recorded(grant: Grant) -> dict[str, Any]:
+def _describe_restriction(grant: Grant) -> dict[str, Any]:
     """What the audit log says of a key's restriction."""
     return {} if grant.filters is None else {"filters": dict(grant.filters), "entities": grant.shows_entities}
 
@@ -99,7 +99,7 @@ async def rotate(key_id: str, *, db: Database, grace: timedelta, actor: str) -> 
         key = await _add(writing, old.user_id, grant)
         await keys.expire(writing, key_id=old.key_id, at=now + grace)
         await audit.record(writing, Event(old.user_id, actor, "key.rotated", old.key_id))
-        await audit.record(writing, Event(old.user_id, actor, "key.created", _id_of(key), _recorded(grant)))
+        await audit.record(writing, Event(old.user_id, actor, "key.created", _id_of(key), _describe_restriction(grant)))
     return key
 
 

@@ -22,11 +22,11 @@ FiltersJson = Annotated[
 def read(given: str, *, field: str) -> Any:
     """The value of an option. Raises BadRequest with the place of a mistake."""
 
-    def refused(_constant: str) -> NoReturn:
+    def refuse(_constant: str) -> NoReturn:
         raise BadRequest("Must have finite numbers only.", field=field)
 
     try:
-        return json.loads(given, parse_constant=refused)
+        return json.loads(given, parse_constant=refuse)
     except json.JSONDecodeError as error:
         reason = error.msg.partition(":")[0]
         message = f"The option is not valid JSON at line {error.lineno}, column {error.colno}: {reason}."

@@ -41,7 +41,7 @@ HierarchyAlpha = Annotated[
 ]
 
 
-def named_path(text: str) -> Path:
+def read_path(text: str) -> Path:
     """The path that an argument names. Raises BadRequest for an empty one, which would be the working folder."""
     if not text:
         raise BadRequest("A path has a name: give . for the working folder.", field="path")
@@ -50,9 +50,7 @@ def named_path(text: str) -> Path:
 
 DataDir = Annotated[
     Path | None,
-    typer.Option(
-        "--data-dir", help="Data folder of the embedded Postgres.", show_default="per user", parser=named_path
-    ),
+    typer.Option("--data-dir", help="Data folder of the embedded Postgres.", show_default="per user", parser=read_path),
 ]
 User = Annotated[str, typer.Option("--user", help="The user who owns the documents.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -86,16 +84,16 @@ def run(work: Coroutine[Any, Any, Result], *, loop: Callable[[], asyncio.Abstrac
         with asyncio.Runner(loop_factory=loop) as runner:
             return runner.run(work)
     except KeyboardInterrupt:
-        raise interrupted() from None
+        raise report_interrupt() from None
 
 
-def interrupted() -> typer.Exit:
+def report_interrupt() -> typer.Exit:
     """Says that the command was interrupted; returns what ends it with status 130."""
     err.print("Interrupted.")
     return typer.Exit(130)
 
 
-def checked_user(user: str) -> str:
+def check_user(user: str) -> str:
     """Returns a valid user name unchanged. Raises BadRequest for an invalid one."""
     from app.requests import users
 
@@ -162,7 +160,7 @@ def cell(*lines: str | None, identity: object = None) -> Text:
     return shown
 
 
-def counted(number: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """A number with its noun, in the singular for one."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 

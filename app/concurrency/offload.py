@@ -51,7 +51,7 @@ class Threads:
         limiter = self._limiters.get(loop) or self._limiters.setdefault(loop, self._new_limiter())
         turn = await limiter.begin(_user.get())
         working = asyncio.wrap_future(self._start(work))
-        working.add_done_callback(partial(_ended, turn))
+        working.add_done_callback(partial(_end, turn))
         await asyncio.wait([working])
         return working.result()
 
@@ -69,7 +69,7 @@ class Threads:
             self._works.get()()
 
 
-def _ended(turn: Turn, work: asyncio.Future[T]) -> None:
+def _end(turn: Turn, work: asyncio.Future[T]) -> None:
     turn.end()
     work.exception()  # marks it as retrieved, where the caller has left
 

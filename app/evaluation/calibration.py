@@ -112,13 +112,13 @@ class _Asking:
         answers: list[Prediction] = []
         for strategy in STRATEGIES:
             found = await runner.answer(text, strategy, self.user_id, self.services)
-            hits[found.hops is not None] += self._judged(found, grades)
+            hits[found.hops is not None] += self._judge(found, grades)
             if found.answerable is not None:
                 scale = self.current.answerable if self.current else LogitScale()
                 answers.append((logit_scales.removed(scale, found.answerable), any(grades.values())))
         return AskedQuestion(hits[False], answers, hits[True])
 
-    def _judged(self, found: Answer, grades: Mapping[str, int]) -> list[Prediction]:
+    def _judge(self, found: Answer, grades: Mapping[str, int]) -> list[Prediction]:
         current = self.current or RelevanceCalibration()
         scale = current.relevance if found.hops is None else current.hops
         pairs: list[Prediction] = []

@@ -212,7 +212,7 @@ async def _rows(examined: Examined) -> list[Finding]:
     looked_at = f"{sum(one.chunks for one in checked)} chunks of {len(small)} users"
     if len(small) < len(every):
         looked_at += f" of {len(every)} (`stepwell repair --dry-run` compares all)"
-    return [_compared(one, checked, looked_at) for one in repair.every()]
+    return [_judge_rows(one, checked, looked_at) for one in repair.every()]
 
 
 async def _every_user(examined: Examined) -> list[str]:
@@ -220,19 +220,19 @@ async def _every_user(examined: Examined) -> list[str]:
     return list(dict.fromkeys((*examined.expected.users, *known)))
 
 
-def _compared(rows: Repair, checked: Sequence[Checked], looked_at: str) -> Finding:
+def _judge_rows(rows: Repair, checked: Sequence[Checked], looked_at: str) -> Finding:
     kind = rows.kind
     level: Level = "error" if rows.is_error else "warning"
     count = sum(one.damage.counts.get(kind, 0) for one in checked)
     if kind == "mentions":
-        looked_at = _compared_mentions(checked, looked_at)
+        looked_at = _describe_mentions(checked, looked_at)
     if not count:
         return Finding(kind, "ok", f"{rows.right}: {looked_at}")
     fix = "Run `stepwell repair`, which rebuilds them from the stored texts."
     return Finding(kind, level, f"{count} {rows.wrong}; compared: {looked_at}.", fix)
 
 
-def _compared_mentions(checked: Sequence[Checked], looked_at: str) -> str:
+def _describe_mentions(checked: Sequence[Checked], looked_at: str) -> str:
     """Of how many documents mentions were compared: of users whose texts jobs are linking, of none."""
     compared = [one.linked for one in checked if one.linked is not None]
     waiting = len(checked) - len(compared)

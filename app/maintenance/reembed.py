@@ -66,7 +66,7 @@ async def run(services: Services, owner: Database) -> AsyncIterator[FillingState
         table, missing = await _missing(services, owner)
         total = done + sum(missing.values())
         yield FillingState(done, total)
-        if not missing and await _switched(owner):
+        if not missing and await _try_switch(owner):
             return
         for user_id in missing:
             filling = _Filling(user_id, table, services)
@@ -90,7 +90,7 @@ def _cancelled() -> errors.Conflict:
     return errors.Conflict("The re-embedding was cancelled.")
 
 
-async def _switched(owner: Database) -> bool:
+async def _try_switch(owner: Database) -> bool:
     await reembedding.analyze(owner)
     try:
         return await reembedding.switch(owner)

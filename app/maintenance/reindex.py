@@ -126,7 +126,7 @@ async def _batches(user_id: str, services: Services, which: Which) -> AsyncItera
     batch: list[_Recut] = []
     characters = 0
     async for document_id in _ids(user_id, services, which):
-        recut = await _compared(document_id, user_id, services)
+        recut = await _cut_again(document_id, user_id, services)
         if recut is None:
             continue
         batch.append(recut)
@@ -150,7 +150,7 @@ async def _ids(user_id: str, services: Services, which: Which) -> AsyncIterator[
         after = page[-1]
 
 
-async def _compared(document_id: UUID, user_id: str, services: Services) -> _Recut | None:
+async def _cut_again(document_id: UUID, user_id: str, services: Services) -> _Recut | None:
     """The document cut again, compared with its stored chunks; None if it has been deleted."""
     try:
         async with services.db.reading(user_id) as reading:

@@ -86,7 +86,7 @@ async def check(user_id: str, *, db: Database, keys: Sequence[str]) -> Checked:
     """Compare all of a user's derived rows with the stored texts; writes nothing."""
     rows = UserRows(user_id, db, keys)
     chunks = await count_chunks(user_id, db=db)
-    linked = await _linked(rows)
+    linked = await _list_linked(rows)
     damage = Damage.of({one.kind: await _count(one, rows) for one in every()})
     return Checked(damage, chunks, linked=None if linked is None else len(linked))
 
@@ -101,7 +101,7 @@ async def _find_texts(rows: UserRows) -> AsyncIterator[Sequence[tuple[int, str]]
     while True:
         async with rows.reading() as reading:
             found = await repairs.texts(reading, after=after, limit=TEXTS_PER_SLICE)
-            indexed = {text.chunk_no: _indexed(text) for text in found}
+            indexed = {text.chunk_no: _indexed_text(text) for text in found}
             wrong = await repairs.wrong_texts(reading, indexed)
         if wrong:
             yield [(chunk_no, indexed[chunk_no]) for chunk_no in wrong]
@@ -110,7 +110,7 @@ async def _find_texts(rows: UserRows) -> AsyncIterator[Sequence[tuple[int, str]]
         after = found[-1].chunk_no
 
 
-def _indexed(text: Text) -> str:
+def _indexed_text(text: Text) -> str:
     return document_drafts.indexed_text(text.title, text.heading_path, text.content, text.config)
 
 
@@ -119,7 +119,7 @@ async def _find_postings(rows: UserRows) -> AsyncIterator[Sequence[Postings]]:
     for slice_no in range(passes):
         async with rows.reading() as reading:
             wrong = await repairs.wrong_postings(reading, slice_no=slice_no, slices=passes)
-        for some in _sliced(wrong, LEXEMES_PER_SLICE):
+        for some in _slice(wrong, LEXEMES_PER_SLICE):
             yield some
 
 
@@ -169,18 +169,18 @@ async def _add_vectors(wrong: Sequence[Text], user_id: str, services: Services) 
 async def _find_dangling(rows: UserRows) -> AsyncIterator[Sequence[tuple[str, UUID, int]]]:
     async with rows.reading() as reading:
         found = await repairs.dangling(reading)
-    for some in _sliced(found, ROWS_PER_SLICE):
+    for some in _slice(found, ROWS_PER_SLICE):
         yield some
 
 
 async def _find_mentions(rows: UserRows) -> AsyncIterator[Sequence[UUID]]:
     """The documents with wrong mentions or headings; none while jobs have not linked all texts yet."""
-    wrong = [document_id async for document_id in _wrongly_linked(rows, await _linked(rows) or ())]
-    for some in _sliced(wrong, ROWS_PER_SLICE):
+    wrong = [document_id async for document_id in _wrongly_linked(rows, await _list_linked(rows) or ())]
+    for some in _slice(wrong, ROWS_PER_SLICE):
         yield some
 
 
-async def _linked(rows: UserRows) -> list[UUID] | None:
+async def _list_linked(rows: UserRows) -> list[UUID] | None:
     """The user's documents; None if jobs have not linked all texts yet."""
     async with rows.reading() as reading:
         return None if await mention_refresh.is_pending(reading) else await repairs.document_ids(reading)
@@ -190,7 +190,7 @@ async def _wrongly_linked(rows: UserRows, document_ids: Sequence[UUID]) -> Async
     for document_id in document_ids:
         async with rows.reading() as reading:
             expected = await mention_extraction.expected(reading, document_id, keys=rows.keys)
-            is_wrong = expected is not None and expected != await repairs.stored_names(reading, document_id)
+            is_wrong = expected is not None and expected != await repairs.read_names(reading, document_id)
         if is_wrong:
             yield document_id
 
@@ -204,7 +204,7 @@ async def _link_again(wrong: Sequence[UUID], user_id: str, services: Services) -
     await mention_refresh.settle(user_id, services)
 
 
-def _sliced(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+def _slice(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     for start in range(0, len(values), size):
         yield values[start : start + size]
 

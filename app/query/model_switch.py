@@ -118,7 +118,7 @@ class SwitchingEmbedder:
 
     async def refresh(self, db: Database) -> None:
         """Use the model whose vectors are stored now. Raises SchemaMismatch if it is not configured."""
-        stored = await reembedding.stored(db)
+        stored = await reembedding.read_stored(db)
         if stored != self._active.stored:
             self._active = self._matching(stored)
             log.info("embedding model replaced", extra={"action": "model_replaced", "model": stored.model})

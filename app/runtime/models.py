@@ -73,7 +73,7 @@ async def open_stored(
 
     If they have been, the previous embedder is not opened. Raises ProviderError, SchemaMismatch.
     """
-    stored = await reembedding.stored(database)
+    stored = await reembedding.read_stored(database)
     following = settings.next()
     async with AsyncExitStack() as stack:
         opened = []

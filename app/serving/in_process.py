@@ -46,7 +46,7 @@ class InProcess(httpx.BaseTransport):
     """The application for one user, which is opened when the first request is sent."""
 
     def __init__(self, user: str, data_dir: Path | None) -> None:
-        self._user = options.checked_user(user)
+        self._user = options.check_user(user)
         self._settings = options.settings(data_dir)
         self._stack = ExitStack()
         self._opened: _Application | None = None

@@ -86,7 +86,7 @@ class SwitchingTenant(Tenant):
 
 async def _tenant(database: Database, **fields: Any) -> SwitchingTenant:
     tenant = SwitchingTenant(database, **fields)
-    stored = await reembedding.stored(database)
+    stored = await reembedding.read_stored(database)
     tenant.embedder = SwitchingEmbedder([tenant.old, tenant.next], stored)
     return tenant
 
@@ -229,7 +229,7 @@ async def test_a_process_without_the_new_model_refuses_to_search_and_names_the_s
     tenant = await _tenant(database)
     await tenant.add("Lime mortar.")
     alone = harness.Tenant(database, user_id=tenant.user_id)
-    alone.embedder = SwitchingEmbedder([tenant.old], await reembedding.stored(database))
+    alone.embedder = SwitchingEmbedder([tenant.old], await reembedding.read_stored(database))
     assert (await alone.ask("lime")).hits
     await _run(tenant.filling(), owning)
     with pytest.raises(errors.SchemaMismatch, match="STEPWELL_NEXT_EMBEDDER to next"):
@@ -285,7 +285,7 @@ async def test_a_model_of_more_than_two_thousand_dimensions_is_stored_with_sixte
 ) -> None:
     tenant = await _tenant(database)
     tenant.next = FakeEmbedder(name="wide", dimension=2_100)
-    tenant.embedder = SwitchingEmbedder([tenant.old, tenant.next], await reembedding.stored(database))
+    tenant.embedder = SwitchingEmbedder([tenant.old, tenant.next], await reembedding.read_stored(database))
     await tenant.many([Upload(f"Stone {n} lies in lime mortar.", uri=f"s{n}") for n in range(30)])
     await reembed.begin(owning, ("wide", 2_100))
     async for _state in reembed.run(tenant.filling(), owning):

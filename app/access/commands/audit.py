@@ -44,7 +44,7 @@ def audit(
         return
     table = options.table("at", "user", "event", ids=("event",))
     for row in shown:
-        event = options.cell(row["action"], _shown(row["counts"]), f"by {row['actor']}", identity=row["target"])
+        event = options.cell(row["action"], _format_counts(row["counts"]), f"by {row['actor']}", identity=row["target"])
         table.add_row(_moment(row["at"]), row["user_id"], event)
     options.print_table(table)
     table = options.table("day", "user", "key", "scope", "uses", "last used", ids=("key",))
@@ -63,10 +63,10 @@ def _moment(at: datetime) -> str:
     return options.moment(at.isoformat())
 
 
-def _shown(counts: Mapping[str, object]) -> str:
-    return ", ".join(_counted(name, count) for name, count in counts.items() if count)
+def _format_counts(counts: Mapping[str, object]) -> str:
+    return ", ".join(_format_count(name, count) for name, count in counts.items() if count)
 
 
-def _counted(name: str, value: object) -> str:
+def _format_count(name: str, value: object) -> str:
     """A number of rows, or one of the fields that restrict a key."""
     return f"{name} {json.dumps(value)}" if isinstance(value, dict | bool) else f"{value} {name}"

@@ -38,12 +38,12 @@ def export(
     data_dir: options.DataDir = None,
 ) -> None:
     """Write a user's documents, entities, sources, feedback, keys (no secrets) and events to a ZIP of JSON lines."""
-    options.checked_user(user)
+    options.check_user(user)
     written = ownership.run(data_dir, lambda db: users.export(user, file.absolute(), db=db, actor=ownership.actor()))
     if as_json:
         terminal.write_json(written)
         return
-    options.out.print(f"Wrote {file}: {_counted(written)}.", soft_wrap=True, markup=False)
+    options.out.print(f"Wrote {file}: {_format_counts(written)}.", soft_wrap=True, markup=False)
 
 
 @app.command()
@@ -54,11 +54,11 @@ def delete(
     data_dir: options.DataDir = None,
 ) -> None:
     """Delete a user's documents, entities and keys; the audit log records the deletion."""
-    options.checked_user(user)
+    options.check_user(user)
     if not yes:
         held = ownership.run_once(data_dir, lambda owner: stored.count_rows(owner, user))
         if any(held.values()):
-            terminal.confirm(f"Delete {_counted(held)} of {user}?")
+            terminal.confirm(f"Delete {_format_counts(held)} of {user}?")
     deleted, left = ownership.run(data_dir, lambda db: users.delete(user, db=db, actor=ownership.actor()))
     remaining = sum(left.values())
     if as_json:
@@ -73,5 +73,5 @@ def delete(
         raise typer.Exit(1)
 
 
-def _counted(counts: dict[str, int]) -> str:
+def _format_counts(counts: dict[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing"

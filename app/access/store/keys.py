@@ -94,7 +94,7 @@ async def verify(db: Database, *, key_id: str, secret_hash: bytes, within_s: flo
     The comparison is made in the database, so that no hash leaves it. Raises DatabaseUnavailable after `within_s`.
     """
     binds = {"key_id": key_id, "secret_hash": secret_hash}
-    return _verified(key_id, await db.rows(_VERIFY, binds, within_s=within_s))
+    return _read_verified(key_id, await db.rows(_VERIFY, binds, within_s=within_s))
 
 
 async def of_token(db: Database, *, key_id: str, within_s: float) -> Verified | None:
@@ -102,10 +102,10 @@ async def of_token(db: Database, *, key_id: str, within_s: float) -> Verified | 
 
     Raises DatabaseUnavailable after `within_s`.
     """
-    return _verified(key_id, await db.rows(_OF_TOKEN, {"key_id": key_id}, within_s=within_s))
+    return _read_verified(key_id, await db.rows(_OF_TOKEN, {"key_id": key_id}, within_s=within_s))
 
 
-def _verified(key_id: str, rows: Rows) -> Verified | None:
+def _read_verified(key_id: str, rows: Rows) -> Verified | None:
     row = rows.one_or_none()
     if row is None:
         return None

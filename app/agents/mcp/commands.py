@@ -64,7 +64,7 @@ def mcp(
         from app.agents.mcp import mcp_stdio
 
         settings = _with_roots(options.settings(data_dir), roots)
-        options.run(mcp_stdio.run(settings, options.checked_user(user)))
+        options.run(mcp_stdio.run(settings, options.check_user(user)))
 
 
 def _needs_key(url: str) -> bool:

@@ -60,10 +60,10 @@ class Server:
 
     def join(self) -> None:
         """Register as a client, and start the server unless it runs. Raises EmbeddedServerError."""
-        with _translated():
+        with _translate_errors():
             self._account = embedded_files.server_account()
             embedded_files.prepare(self.layout, self._account)
-            with self._locked():
+            with self._hold_lock():
                 if self._client_lock is None:
                     self._client_lock = self._open("clients", fcntl.LOCK_SH)
                 try:
@@ -74,7 +74,7 @@ class Server:
 
     def ensure_up(self) -> None:
         """Restart the server if it died; no effect if it runs or if this client has left."""
-        with _translated(), self._locked():
+        with _translate_errors(), self._hold_lock():
             if self._client_lock is not None and self._account is not None:
                 self._ensure_up(self._account)
 
@@ -82,7 +82,7 @@ class Server:
         """Unregister; the last client stops the server. Repeated calls have no effect."""
         if self._client_lock is None:
             return
-        with _translated(), self._locked():
+        with _translate_errors(), self._hold_lock():
             self._release_client_lock()
             exclusive = self._try_exclusive("clients")
             if exclusive is not None and self._account is not None:
@@ -215,7 +215,7 @@ class Server:
         return "".join(f"\n  {line}" for line in lines)
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _hold_lock(self) -> Iterator[None]:
         """Hold the lock of the data dir under which one client at a time starts or stops the server."""
         deadline = time.monotonic() + LOCK_WAIT_S
         while (lock := self._try_exclusive("lock")) is None:
@@ -284,7 +284,7 @@ def _keep_reserve(base: Path) -> None:
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     """Translate operating system errors (permissions, space, missing programs) into EmbeddedServerError."""
     try:
         yield

@@ -94,7 +94,7 @@ def binds(filters: Filters) -> dict[str, Any]:
     metadata = filters.metadata or {}
     contained = {key: value for key, value in metadata.items() if _is_contained(value)}
     others = {key: value for key, value in metadata.items() if key not in contained}
-    lists, rest = _indexed([*_metadata(others), *_of_uri(filters), *_groups(filters)])
+    lists, rest = _choose_lists([*_metadata(others), *_of_uri(filters), *_groups(filters)])
     found = {
         "document_ids": None if filters.document_ids is None else list(filters.document_ids),
         "source_ids": None if filters.source_ids is None else list(filters.source_ids),
@@ -108,7 +108,7 @@ def binds(filters: Filters) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _indexed(conditions: Sequence[_Condition]) -> tuple[list[list[str]], list[_Condition]]:
+def _choose_lists(conditions: Sequence[_Condition]) -> tuple[list[list[str]], list[_Condition]]:
     """The shortest lists of which the metadata must contain an object, and the conditions to be checked besides."""
     listed = sorted((each for each in conditions if each.containing), key=lambda each: len(each.containing))
     used = listed[:MAX_LISTS]
@@ -158,7 +158,7 @@ def _operators(key: str, given: Mapping[str, Any]) -> Iterator[_Condition]:
 
 def _equal(key: str, scalars: Sequence[Any]) -> _Condition:
     forms = tuple({key: form} for scalar in scalars for form in (scalar, [scalar]))
-    return _listed(json_paths.equal(key, scalars), forms, exact=True)
+    return _with_list(json_paths.equal(key, scalars), forms, exact=True)
 
 
 def _not_equal(key: str, scalar: Any) -> _Condition:
@@ -174,7 +174,7 @@ _OPERATORS: Mapping[str, Callable[[str, Any], _Condition]] = {"in": _equal, "ne"
 """The condition of each operator of `OPERANDS` on the value of a key."""
 
 
-def _listed(predicate: str, containing: tuple[Json, ...], *, exact: bool) -> _Condition:
+def _with_list(predicate: str, containing: tuple[Json, ...], *, exact: bool) -> _Condition:
     """A condition with its list, unless that is empty or too long."""
     usable = 0 < len(containing) <= MAX_OBJECTS
     return _Condition(predicate, containing if usable else (), exact=usable and exact)
@@ -231,7 +231,7 @@ def _of_uri(filters: Filters) -> Iterator[_Condition]:
 
 def _any(members: Sequence[_Condition]) -> _Condition:
     is_listed = all(member.containing for member in members)
-    listed = _listed(
+    listed = _with_list(
         json_paths.either(member.predicate for member in members),
         tuple(chain.from_iterable(member.containing for member in members)) if is_listed else (),
         exact=all(member.exact for member in members),

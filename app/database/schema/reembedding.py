@@ -50,7 +50,7 @@ def refusal(stored: tuple[str, int], configured: Sequence[tuple[str, int]]) -> s
     )
 
 
-async def stored(db: Database) -> StoredModel:
+async def read_stored(db: Database) -> StoredModel:
     """The model whose vectors are searched."""
     async with db.shared() as connection:
         found = await _lock(connection)

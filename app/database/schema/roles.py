@@ -132,10 +132,10 @@ async def set_password(owner_dsn: str, *, service_dsn: str) -> None:
 def verifier(password: str, salt: bytes) -> str:
     """The SCRAM verifier of an ASCII password (RFC 5803, RFC 7677): SCRAM-SHA-256$iterations:salt$stored:server."""
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, ITERATIONS)
-    stored = hashlib.sha256(_signed(salted, b"Client Key")).digest()
-    parts = (b64encode(part).decode() for part in (salt, stored, _signed(salted, b"Server Key")))
+    stored = hashlib.sha256(_sign(salted, b"Client Key")).digest()
+    parts = (b64encode(part).decode() for part in (salt, stored, _sign(salted, b"Server Key")))
     return "SCRAM-SHA-256${}:{}${}:{}".format(ITERATIONS, *parts)
 
 
-def _signed(key: bytes, message: bytes) -> bytes:
+def _sign(key: bytes, message: bytes) -> bytes:
     return hmac.digest(key, message, "sha256")

@@ -51,7 +51,7 @@ def calibrate(
     """
     if (folder is None) != reset:
         raise errors.BadRequest("Give a folder, or --reset.", field="FOLDER")
-    user_id, settings = options.checked_user(user), options.settings(data_dir)
+    user_id, settings = options.check_user(user), options.settings(data_dir)
     if folder is None:
         options.run(_reset(user_id, settings))
         if as_json:
@@ -59,8 +59,8 @@ def calibrate(
         else:
             options.out.print("The defaults are used again.")
         return
-    foreign = [question for other in unanswerable or () for question in beir.questions(other)]
-    given = Judgements(beir.judged_questions(folder), foreign, only_judged)
+    foreign = [question for other in unanswerable or () for question in beir.read_questions(other)]
+    given = Judgements(beir.read_judged_questions(folder), foreign, only_judged)
     fitted = options.run(_fit(given, user_id, settings, store=not dry_run))
     is_stored = fitted.helps and not dry_run
     if as_json:

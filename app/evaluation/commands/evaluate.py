@@ -78,7 +78,7 @@ def evaluate(
     data_dir: options.DataDir = None,
 ) -> None:
     """Ingest a set in BEIR layout, ask its questions and print the averaged metrics."""
-    tenant = Tenant.of(str(folder.resolve())) if user is None else Tenant(options.checked_user(user), exclusive=False)
+    tenant = Tenant.of(str(folder.resolve())) if user is None else Tenant(options.check_user(user), exclusive=False)
     strategy = Strategy(
         "semantic" if mode == "vector" else "lexical" if mode == "text" else mode,
         fusion,

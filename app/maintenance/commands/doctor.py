@@ -52,13 +52,13 @@ def doctor(
     data_dir: options.DataDir = None,
 ) -> None:
     """Check the database, the model and the settings; the exit status is 1 if an error is found."""
-    others = [options.checked_user(one) for one in user or ()]
+    others = [options.check_user(one) for one in user or ()]
     try:
         settings = options.settings(data_dir)
     except pydantic.ValidationError as error:
         findings, shown = _unusable(error), {}
     else:
-        findings = options.run(_examined(settings, (options.LOCAL, *others)))
+        findings = options.run(_examine(settings, (options.LOCAL, *others)))
         shown = _settings(settings)
     if as_json:
         printed = [dataclasses.asdict(finding) for finding in findings]
@@ -69,7 +69,7 @@ def doctor(
         raise typer.Exit(1)
 
 
-async def _examined(settings: Settings, users: tuple[str, ...]) -> list[Finding]:
+async def _examine(settings: Settings, users: tuple[str, ...]) -> list[Finding]:
     findings = [
         _auth(settings),
         *await _database(settings, users),
@@ -125,7 +125,7 @@ class ModelSettings:
     host: str
     key: str
 
-    def failed(self, error: errors.ProviderError) -> Finding:
+    def describe_failure(self, error: errors.ProviderError) -> Finding:
         """The finding about a failed call."""
         named = {part: self._variable(part) for part in ("url", "model", "dim")}
         fix = _FIXES[error.fault].format(prefix=self.prefix, host=self.host, key=self.key, **named)
@@ -185,7 +185,7 @@ async def _try(settings: Settings, name: str, named: ModelSettings) -> Finding |
         async with open_model(settings) as model:
             return None if model is None else Finding(named.name, "ok", await call(model))
     except errors.ProviderError as error:
-        return named.failed(error)
+        return named.describe_failure(error)
 
 
 def _model_settings(settings: Settings, name: str) -> ModelSettings:
@@ -212,16 +212,16 @@ def _settings(settings: Settings) -> dict[str, tuple[Any, bool]]:
     fields = type(settings).model_fields
     for (variable, _default, _meaning), (name, field) in zip(settings.described(), fields.items(), strict=True):
         value, default = getattr(settings, name), field.get_default(call_default_factory=True)
-        shown[variable] = _shown(name, value), value != default
+        shown[variable] = _mask(name, value), value != default
     return shown
 
 
-def _shown(name: str, value: Any) -> Any:
+def _mask(name: str, value: Any) -> Any:
     """A value with secrets masked."""
     if isinstance(value, SecretStr) or (name.endswith("url") and value):
         return _address(value)
     if isinstance(value, pydantic.BaseModel):
-        return {part: _shown(part, inner) for part, inner in value if inner is not None}
+        return {part: _mask(part, inner) for part, inner in value if inner is not None}
     return ",".join(value) if isinstance(value, tuple) else str(value) if isinstance(value, Path) else value
 
 

@@ -57,13 +57,13 @@ async def _reembed(settings: Settings) -> StoredModel:
     following = _next(settings)
     name = models.embedding(following)
     async with runtime.open_database(settings) as database, ownership.open_owner(settings) as owner:
-        if (stored := await reembedding.stored(owner)).name == name:
+        if (stored := await reembedding.read_stored(owner)).name == name:
             return stored
         await pipeline.begin(owner, name)
         async with models.open_embedder(following, patience_s=models.COMMAND_PATIENCE_S) as embedder:
             cache = VectorCache(settings.embedding_cache_size)
             await _fill(Services(database, embedder, cache=cache), owner)
-        return await reembedding.stored(owner)
+        return await reembedding.read_stored(owner)
 
 
 async def _fill(services: Services, owner: Database) -> None:

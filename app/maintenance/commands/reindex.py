@@ -40,7 +40,7 @@ def reindex(
     The command may be interrupted and repeated. Searches find the old chunks of a document or the new ones.
     """
     settings = options.settings(data_dir)
-    chosen = [options.checked_user(one) for one in user or ()]
+    chosen = [options.check_user(one) for one in user or ()]
     only = None if filters is None else filter_option.read(filters)
     if only is not None and every:
         raise BadRequest("Use either --filters or --all.", field="--filters")

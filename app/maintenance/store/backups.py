@@ -245,7 +245,7 @@ async def _count(connection: transactions.SharedTransaction, table: str) -> int:
 def _programs(server_major: int, environment: Mapping[str, str]) -> Path:
     """The folder of programs at least as new as the server. Raises BackupFailed if there are none."""
     if server_major <= int(embedded_programs.MAJOR):
-        return embedded_programs.installed()
+        return embedded_programs.find_installed()
     pg_dump = shutil.which("pg_dump", path=environment.get("PATH"))
     version = _major(pg_dump) if pg_dump else 0
     if pg_dump is None or version < server_major:

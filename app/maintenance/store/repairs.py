@@ -232,7 +232,7 @@ async def document_ids(db: Reading) -> list[UUID]:
     return list(await db.scalars(sa.select(_d.document_id).where(_d.user_id == db.user_id).order_by(_d.document_id)))
 
 
-async def stored_names(db: Reading, document_id: UUID) -> tuple[set[Mention], set[HeadingChunk]]:
+async def read_names(db: Reading, document_id: UUID) -> tuple[set[Mention], set[HeadingChunk]]:
     """The stored mentions and headings of a document."""
     mentions = sa.select(_m.entity_id, _m.chunk_no, _m.document_id, _m.kind, _m.count)
     headings = sa.select(_h.entity_id, _h.section_no, _h.chunk_no, _h.document_id)

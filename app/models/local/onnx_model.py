@@ -177,11 +177,11 @@ def _lower_priority() -> None:
 def _clean(text: Text) -> Text:
     """Join surrogate pairs and replace lone surrogates, which the tokenizer rejects."""
     if isinstance(text, tuple):
-        return _joined(text[0]), _joined(text[1])
-    return _joined(text)
+        return _join_surrogates(text[0]), _join_surrogates(text[1])
+    return _join_surrogates(text)
 
 
-def _joined(text: str) -> str:
+def _join_surrogates(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
