@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 from uuid import UUID
@@ -44,6 +44,9 @@ class Reindexed:
     compared: int = 0
     cut: int = 0
     embedded: int = 0
+
+    def __add__(self, other: Reindexed) -> Reindexed:
+        return Reindexed(self.compared + other.compared, self.cut + other.cut, self.embedded + other.embedded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,7 @@ async def _run_job(job_run: Run) -> int:
         total = before.compared + await cuts.count(reading, "marked")
     done = before
     async for now in run(user_id, job_run.services, which="marked"):
-        done = Reindexed(*map(sum, zip(astuple(before), astuple(now), strict=True)))
+        done = before + now
         progress = {"step": "cut", "unit": "documents", "done": done.compared, "total": total}
         async with db.shared() as shared:
             await job_run.advance(shared, **progress, cut=done.cut, embedded=done.embedded)
@@ -116,8 +119,7 @@ async def run(user_id: str, services: Services, *, which: Which = "outdated") ->
     done = Reindexed()
     async for batch in _batches(user_id, services, which):
         store = partial(_store_batch, batch, user_id, services)
-        new = await model_switch.run(services.embedder, services.db, store)
-        done = Reindexed(*map(sum, zip(astuple(done), astuple(new), strict=True)))
+        done += await model_switch.run(services.embedder, services.db, store)
         yield done
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from app.access import keys
 from app.access.store import keys as stored
-from app.cli import filter_option, json_option, options, ownership, terminal
+from app.cli import json_option, options, ownership, terminal
 
 app = typer.Typer(help="API keys: create, list, rotate, revoke.", no_args_is_help=True)
 
@@ -36,9 +36,12 @@ def create(
     """
     expires = datetime.now(UTC) + timedelta(days=days) if days else None
     scopes = tuple(scope or ("search", "write"))
+    only = None
     if filters is not None:
-        keys.restriction(filter_option.read(filters), None, shows_entities=entities)
-    grant = keys.Grant(scopes, name, expires, None if filters is None else filter_option.as_json(filters), entities)
+        given = json_option.search_filters(filters)
+        keys.restriction(given.shape(), None, shows_entities=entities)
+        only = given.model_dump(mode="json", by_alias=True, exclude_none=True)
+    grant = keys.Grant(scopes, name, expires, only, entities)
     key = ownership.run(data_dir, lambda db: keys.create(user, grant, db=db, actor=ownership.actor()))
     if as_json:
         restricted = {} if grant.filters is None else {"filters": grant.filters, "entities": entities}

@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 
 import typer
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from app import limits, runtime
@@ -151,8 +150,7 @@ async def _evaluate(
     tenant: Tenant,
     settings: Settings,
 ) -> EvaluationReport:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=options.err, transient=True) as bar:
+    with Progress(console=options.err, transient=True) as bar:
         tasks = {stage: bar.add_task(stage, total=None) for stage in ("ingesting", "asking")}
 
         def show(stage: str, done: int, total: int) -> None:

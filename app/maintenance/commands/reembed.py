@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
 from app import errors, runtime
 from app.cli import options, ownership, terminal
@@ -67,8 +66,7 @@ async def _reembed(settings: Settings) -> StoredModel:
 
 
 async def _fill(services: Services, owner: Database) -> None:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=options.err) as bar:
+    with Progress(console=options.err) as bar:
         task = bar.add_task("Embedding chunks", total=None)
         async for state in pipeline.run(services, owner):
             bar.update(task, completed=state.done, total=state.total or None)

@@ -6,10 +6,9 @@ import dataclasses
 from typing import Annotated, Literal
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
 from app import runtime
-from app.cli import filter_option, json_option, options, terminal
+from app.cli import json_option, options, terminal
 from app.cli.progress import Progress
 from app.database.filter_types import Filters
 from app.documents import selections
@@ -41,7 +40,7 @@ def reindex(
     """
     settings = options.settings(data_dir)
     chosen = [options.check_user(one) for one in user or ()]
-    only = None if filters is None else filter_option.read(filters)
+    only = None if filters is None else json_option.search_filters(filters).shape()
     if only is not None and every:
         raise BadRequest("Use either --filters or --all.", field="--filters")
     if dry_run:
@@ -56,8 +55,8 @@ def reindex(
     if as_json:
         terminal.write_json({one: dataclasses.asdict(reindexed) for one, reindexed in done.items()})
         return
-    total = [sum(values) for values in zip(*map(dataclasses.astuple, done.values()), strict=True)] or [0, 0, 0]
-    options.out.print(f"{total[0]} documents compared, {total[1]} cut again, {total[2]} chunks embedded.")
+    total = sum(done.values(), Reindexed())
+    options.out.print(f"{total.compared} documents compared, {total.cut} cut again, {total.embedded} chunks embedded.")
 
 
 async def _count(settings: Settings, chosen: list[str], only: Filters | None) -> dict[str, int]:
@@ -90,8 +89,7 @@ async def _of_user(user_id: str, services: Services, which: Filters | Literal["e
         listed, total = "marked", await pipeline.mark(which, user_id, db=services.db)
     elif which is None:
         total = await pipeline.count(user_id, services.chunking_options, db=services.db)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=options.err) as bar:
+    with Progress(console=options.err) as bar:
         task = bar.add_task(f"Documents of {user_id}", total=total)
         async for done in pipeline.run(user_id, services, which=listed):
             bar.update(task, completed=done.compared)
