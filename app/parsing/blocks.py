@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from anydoc import Block, Cell, CellSlot, Document, Inline, List, ListItem, Table
 
 from app.parsing import markup
+from app.parsing.files import LeftOut
 from app.parsing.pictures import Embedded
-from app.shapes.writing import LeftOut
 
 PAGE = "\ue000"
 """A paragraph that begins a page, of a character that has no meaning in Unicode."""

@@ -13,10 +13,9 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from app.parsing import formats, records, tables
-from app.parsing.files import InputFile
+from app.parsing.files import ExtractedDocument, InputFile
 from app.parsing.records import RecordReader
 from app.parsing.tables import Row
-from app.shapes.writing import ExtractedDocument
 
 DELIMITERS = ",;\t|"
 SAMPLE = 20_000

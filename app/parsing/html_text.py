@@ -16,8 +16,7 @@ from markdownify import MarkdownConverter
 from app.errors import BadRequest, UnreadableFile
 from app.parsing import archives, encodings, html_tables
 from app.parsing.encodings import Decoded
-from app.parsing.files import InputFile
-from app.shapes.writing import ExtractedDocument, LeftOut
+from app.parsing.files import ExtractedDocument, InputFile, LeftOut
 
 MAIN_SHARE = 0.25
 """Share of a page's text from which an element that marks the main text is taken for all of it."""

@@ -11,7 +11,7 @@ from typing import Any
 from app.errors import BadRequest
 from app.parsing import encodings, html_text, invitations, markup
 from app.parsing.encodings import Decoded
-from app.shapes.writing import LeftOut
+from app.parsing.files import LeftOut
 
 COVERED = 0.8
 """Share of the words of another form of a text that a form has to have to be taken for the whole."""

@@ -9,8 +9,7 @@ from email.message import Message
 
 from app.errors import UnreadableFile
 from app.parsing import html_text, mail, mail_parts
-from app.parsing.files import InputFile
-from app.shapes.writing import ExtractedDocument
+from app.parsing.files import ExtractedDocument, InputFile
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:

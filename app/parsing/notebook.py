@@ -12,8 +12,7 @@ from typing import Any
 
 from app.errors import UnreadableFile
 from app.parsing import markup
-from app.parsing.files import InputFile
-from app.shapes.writing import ExtractedDocument, LeftOut
+from app.parsing.files import ExtractedDocument, InputFile, LeftOut
 
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+#-]{1,30}")
 _WRITTEN_OVER = re.compile(r"([^\r\n]+)\r(?!\n)")

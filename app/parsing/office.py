@@ -9,10 +9,9 @@ import anydoc
 from app.errors import UnreadableFile
 from app.parsing import office_parts, pictures
 from app.parsing.blocks import Writer
-from app.parsing.files import InputFile
+from app.parsing.files import ExtractedDocument, InputFile
 from app.parsing.office_parts import Package
 from app.parsing.pictures import Embedded
-from app.shapes.writing import ExtractedDocument
 
 content = office_parts.content
 

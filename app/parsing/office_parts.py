@@ -23,7 +23,7 @@ from lxml import etree
 from app.errors import UnreadableFile
 from app.parsing import archives
 from app.parsing.blocks import PAGE
-from app.shapes.writing import LeftOut
+from app.parsing.files import LeftOut
 
 _CONTENT, _STYLES, _META = "content.xml", "styles.xml", "meta.xml"
 _SLIDE, _NOTES = re.compile(r"ppt/slides/[^/]+\.xml"), re.compile(r"ppt/notesSlides/[^/]+\.xml")

@@ -14,16 +14,16 @@ from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any, Self
 
+from app import kinds
 from app.concurrency import limited_process
 from app.concurrency.limited_process import LimitedProcess
 from app.errors import UnreadableFile, UnreadableReason
+from app.kinds import LeftOutReason
 from app.parsing import files, frames
-from app.parsing.files import ArchiveMember
+from app.parsing import picture_lines as recognition
+from app.parsing.files import ArchiveMember, ExtractedDocument
 from app.parsing.formats import FileFormat
-from app.shapes import recognition
-from app.shapes.left_out import REASONS
-from app.shapes.recognition import Picture, RecognisedLine
-from app.shapes.writing import ExtractedDocument
+from app.parsing.picture_lines import Picture, RecognisedLine
 
 FILES_PER_PROCESS = 200
 """Files after which a process is replaced, because libraries may leak memory."""
@@ -196,7 +196,7 @@ class Parser:
         """A file of an archive, whose content follows its message. Raises EOFError, ValueError, TypeError."""
         if not 0 <= size <= files.LARGEST_MEMBER:
             raise ValueError("the file of the archive is too large")
-        reason = next((one for one in REASONS if one == left_out), None)
+        reason = next((one for one in kinds.values(LeftOutReason) if one == left_out), None)
         return ArchiveMember(str(path), await self._process.read(size), str(refused), reason)
 
     async def _picture(self, *, width: int, height: int, page: int, pages: int) -> Picture:

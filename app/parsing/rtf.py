@@ -12,9 +12,8 @@ import anydoc
 from app.errors import UnreadableFile
 from app.parsing import pictures
 from app.parsing.blocks import Writer
-from app.parsing.files import InputFile
+from app.parsing.files import ExtractedDocument, InputFile
 from app.parsing.pictures import Embedded
-from app.shapes.writing import ExtractedDocument
 
 _HEAD = 1_000_000
 """Bytes at the beginning of a file that have its properties."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.parsing import archives, number_formats, office_parts
-from app.shapes.writing import LeftOut
+from app.parsing.files import LeftOut
 
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _REFERENCE = re.compile(rb'\br="([A-Z]{1,3})(\d{1,7})"')

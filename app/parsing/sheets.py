@@ -12,11 +12,10 @@ from python_calamine import CalamineSheet, CalamineWorkbook, PasswordError, Shee
 
 from app.errors import UnreadableFile
 from app.parsing import records, sheet_parts, tables
-from app.parsing.files import InputFile
+from app.parsing.files import ExtractedDocument, InputFile, LeftOut
 from app.parsing.records import Cell, RecordReader
 from app.parsing.sheet_parts import Place, SheetParts
 from app.parsing.tables import Table
-from app.shapes.writing import ExtractedDocument, LeftOut
 
 _DIGITS = 15
 """Decimal digits that a spreadsheet computes with; those beyond are noise."""

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.shapes.writing import LeftOut
+from app.parsing.files import LeftOut
 
 SAMPLE = 50
 """Rows that show where the names are."""

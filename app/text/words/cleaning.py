@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from app.text import interruption
+from app.concurrency import interruption
 from app.text.words import characters
 
 VERSION = 3
