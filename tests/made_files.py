@@ -64,10 +64,18 @@ def two_columns(rows: Sequence[tuple[str, str]], heading: str) -> bytes:
     return target.getvalue()
 
 
-def ruled_table(rows: Sequence[Sequence[str]]) -> bytes:
-    """A PDF with a sentence above and below a table with lines around its cells."""
+def ruled_table(rows: Sequence[Sequence[str]], *, spaced: float = 0.0, rotation: int = 0) -> bytes:
+    """A PDF with a sentence above and below a table with lines around its cells, whose letters may be spaced.
+
+    `rotation` turns the page by 90 degrees; its text is upright on the screen.
+    """
     target = io.BytesIO()
     drawn = canvas.Canvas(target, pagesize=A4)
+    if rotation:
+        drawn.setPageRotation(rotation)
+        drawn.translate(A4[0] if rotation == 90 else 0, 0 if rotation == 90 else A4[1])
+        drawn.rotate(90 if rotation == 90 else -90)
+        drawn.translate(0, -200)
     drawn.drawString(LEFT, TOP, "The table below lists the tides.")
     width, height, top = 100, 20, TOP - 40
     for number in range(len(rows) + 1):
@@ -76,8 +84,55 @@ def ruled_table(rows: Sequence[Sequence[str]]) -> bytes:
         drawn.line(LEFT + width * number, top, LEFT + width * number, top - height * len(rows))
     for y, row in enumerate(rows):
         for x, cell in enumerate(row):
-            drawn.drawString(LEFT + width * x + 5, top - height * (y + 1) + 6, cell)
+            drawn.drawString(LEFT + width * x + 5, top - height * (y + 1) + 6, cell, charSpace=spaced)
     drawn.drawString(LEFT, top - height * len(rows) - 30, "Tides come twice a day.")
+    drawn.save()
+    return target.getvalue()
+
+
+def merged_table(rows: Sequence[tuple[str, str]]) -> bytes:
+    """A PDF with lines around the cells of the right column, and one frame around the lines of the left one."""
+    target = io.BytesIO()
+    drawn = canvas.Canvas(target, pagesize=A4)
+    bottom = TOP - 20 * len(rows)
+    drawn.rect(LEFT, bottom, 200, TOP - bottom)
+    drawn.rect(LEFT + 200, bottom, 100, TOP - bottom)
+    for number, (left, right) in enumerate(rows):
+        y = TOP - 20 * (number + 1)
+        drawn.line(LEFT + 200, y, LEFT + 300, y)
+        drawn.drawString(LEFT + 5, y + 6, left)
+        drawn.drawString(LEFT + 205, y + 6, right)
+    drawn.save()
+    return target.getvalue()
+
+
+def turned_pdf(lines: Sequence[str], *, rotation: int = 0, angle: int = 0, level: Sequence[str] = ()) -> bytes:
+    """A PDF page with this /Rotate, with lines that run at an angle, counter-clockwise, and others that are level."""
+    target = io.BytesIO()
+    drawn = canvas.Canvas(target, pagesize=A4)
+    drawn.setPageRotation(rotation)
+    for number, line in enumerate(level):
+        drawn.drawString(LEFT, TOP - LEADING * number, line)
+    drawn.translate(300, 420)
+    drawn.rotate(angle)
+    for number, line in enumerate(lines):
+        drawn.drawString(-200, -LEADING * number, line)
+    drawn.save()
+    return target.getvalue()
+
+
+def form_pdf(values: Mapping[str, str], *, choice: str, checked: bool, note: str) -> bytes:
+    """A PDF with a form: named text fields, a choice and a box, and with a note."""
+    target = io.BytesIO()
+    drawn = canvas.Canvas(target, pagesize=A4)
+    for number, (name, value) in enumerate(values.items()):
+        y = TOP - 3 * LEADING * number
+        drawn.drawString(LEFT, y + 4, f"{name}:")
+        drawn.acroForm.textfield(name=name, value=value, x=LEFT + 80, y=y, width=200, height=18)
+    drawn.acroForm.choice(name="choice", value=choice, options=[choice, "Other"], x=LEFT, y=400, width=200, height=18)
+    drawn.acroForm.checkbox(name="box", checked=checked, x=LEFT, y=300)
+    drawn.drawString(LEFT + 40, 304, "Agreed")
+    drawn.textAnnotation(note, Rect=[300, 200, 320, 220])
     drawn.save()
     return target.getvalue()
 

@@ -137,7 +137,7 @@ FORMATS = (
         ("PDF",),
         ("pdf",),
         "text in reading order, column by column; headings from the outline, else from larger fonts; tables with lines "
-        "around their cells; pages",
+        "around their cells; values of form fields and notes; pages",
         "pdf",
         signature=_PDF,
         recognised="scans and pictures",

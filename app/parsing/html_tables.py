@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
+import itertools
+from collections import defaultdict, deque
 from dataclasses import dataclass, field
 
 from bs4 import BeautifulSoup, Tag
+from bs4.element import NavigableString
 
 MOST_ADDED = 20_000
 """Cells that are added to the tables of a page; a cell may claim to extend over any number of rows."""
@@ -18,16 +20,28 @@ _CELLS = ("td", "th")
 
 def fill(soup: BeautifulSoup) -> None:
     """Fill the rows of all tables, and put their captions above them."""
-    filler = _Filler(soup)
-    for table in soup.find_all("table"):
-        caption = table.find("caption", recursive=False)
-        if isinstance(caption, Tag):
+    for caption in soup.find_all("caption"):
+        if caption.parent is not None and caption.parent.name == "table":
             caption.name = "p"
-            table.insert_before(caption.extract())
-        if table.find(_extends):
-            filler.fill(table)
+            caption.parent.insert_before(caption.extract())
+    rows: defaultdict[int, list[Tag]] = defaultdict(list)
+    for row in soup.find_all("tr"):
+        rows[_table_of(row)].append(row)
+    left = MOST_ADDED
+    for table in dict.fromkeys(_table_of(cell.parent) for cell in soup.find_all(_extends) if cell.parent is not None):
+        filler = _Filler(soup, left)
+        for row in rows[table]:
+            filler.fill(row)
+        left = filler.left
     for cell in soup.find_all(_extends):  # of tables beyond the limit
         _span(cell, "colspan")
+
+
+def _table_of(row: Tag) -> int:
+    """The identity of the table of a row, which may be in a group of rows."""
+    parent = row.parent
+    is_group = parent is not None and parent.name in ("tbody", "thead", "tfoot")
+    return id(parent.parent if is_group and parent is not None else parent)
 
 
 def _extends(element: Tag) -> bool:
@@ -36,17 +50,16 @@ def _extends(element: Tag) -> bool:
 
 @dataclass(slots=True)
 class _Filler:
-    """Fills tables row by row. `above` has the cells that extend into the next row, and into how many, by column."""
+    """Fills a table row by row. `above` has the cells that extend into the next row, and into how many, by column."""
 
     soup: BeautifulSoup
-    left: int = MOST_ADDED
+    left: int
     above: dict[int, tuple[Tag, int]] = field(default_factory=dict)
 
-    def fill(self, table: Tag) -> None:
-        self.above = {}
-        for row in table.find_all("tr"):
-            if self.left > 0 and row.find_parent("table") is table:
-                row.extend(self._filled(deque(cell.extract() for cell in row.find_all(_CELLS, recursive=False))))
+    def fill(self, row: Tag) -> None:
+        """Fill the next row."""
+        if self.left > 0:
+            row.extend(self._filled(deque(cell.extract() for cell in row.find_all(_CELLS, recursive=False))))
 
     def _filled(self, cells: deque[Tag]) -> list[Tag]:
         """The cells of a row, with one in each column."""
@@ -76,14 +89,20 @@ class _Filler:
         row.extend(self._added("") if is_heading else self._repeated(cell) for _ in range(width - 1))
 
     def _repeated(self, cell: Tag) -> Tag:
-        text = " ".join(cell.get_text(" ").split())
-        return self._added(text if len(text) <= LONGEST_REPEATED else "", cell.name)
+        return self._added(_short_text(cell), cell.name)
 
     def _added(self, text: str, name: str = "td") -> Tag:
         self.left -= 1
         added = self.soup.new_tag(name)
         added.string = text
         return added
+
+
+def _short_text(cell: Tag) -> str:
+    """The text of a cell; empty if it is long or has many elements."""
+    inner = list(itertools.islice(cell.descendants, LONGEST_REPEATED))
+    text = " ".join(" ".join(one for one in inner if isinstance(one, NavigableString)).split())
+    return text if len(text) <= LONGEST_REPEATED and len(inner) < LONGEST_REPEATED else ""
 
 
 def _span(cell: Tag, name: str) -> int:

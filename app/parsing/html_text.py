@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -165,12 +165,18 @@ def _value(field: Tag) -> str:
 
 def _unchosen(soup: BeautifulSoup) -> Iterator[LeftOut]:
     """Remove the options of lists that are not chosen; the first one is if none is marked."""
-    for chooser in soup.find_all("select"):
-        options = chooser.find_all("option")
-        chosen = [option for option in options if option.has_attr("selected")] or options[:1]
-        others = [option.extract().get_text() for option in options if not any(option is one for one in chosen)]
-        if any(text.strip() for text in others):
-            yield LeftOut("options that are not chosen", "\n".join(others))
+    by_list: defaultdict[int, list[Tag]] = defaultdict(list)
+    for option in soup.find_all("option"):
+        within = (
+            option.parent.parent if option.parent is not None and option.parent.name == "optgroup" else option.parent
+        )
+        by_list[id(within)].append(option)
+    for options in by_list.values():
+        is_marked = any(option.has_attr("selected") for option in options)
+        others = [option for option in options[not is_marked :] if not option.has_attr("selected")]
+        texts = ["".join(option.extract().find_all(string=True, recursive=False)) for option in others]
+        if any(map(str.strip, texts)):
+            yield LeftOut("options that are not chosen", "\n".join(texts))
 
 
 def _removed(soup: BeautifulSoup, reasons: dict[str, str], within: tuple[str, ...] = ()) -> Iterator[LeftOut]:

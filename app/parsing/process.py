@@ -14,11 +14,10 @@ from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from app import kinds
 from app.concurrency import limited_process
 from app.concurrency.limited_process import LimitedProcess
 from app.errors import UnreadableFile, UnreadableReason
-from app.kinds import LeftOutReason
+from app.kinds import LeftOutReason, values
 from app.parsing import files, frames
 from app.parsing import picture_lines as recognition
 from app.parsing.files import ArchiveMember, ExtractedDocument
@@ -196,7 +195,7 @@ class Parser:
         """A file of an archive, whose content follows its message. Raises EOFError, ValueError, TypeError."""
         if not 0 <= size <= files.LARGEST_MEMBER:
             raise ValueError("the file of the archive is too large")
-        reason = next((one for one in kinds.values(LeftOutReason) if one == left_out), None)
+        reason = next((one for one in values(LeftOutReason) if one == left_out), None)
         return ArchiveMember(str(path), await self._process.read(size), str(refused), reason)
 
     async def _picture(self, *, width: int, height: int, page: int, pages: int) -> Picture:

@@ -25,7 +25,7 @@ from app.parsing.files import ArchiveMember, ExtractedDocument
 from app.parsing.formats import FileFormat
 from app.parsing.process import ParseLimits, Parser, ParseShare, Recognise
 from app.services import Services
-from app.text.structure import escapes, plain_json, restructured
+from app.text.structure import escapes, plain_headings, plain_json, restructured
 from app.text.words import cleaning, languages
 
 T = TypeVar("T")
@@ -283,7 +283,8 @@ def _text_upload(decoded: Decoded, file: NamedFile, format: FileFormat) -> Uploa
         markdown=format in (formats.MARKDOWN, formats.RST),
         frontmatter=format == formats.MARKDOWN,
         metadata=metadata,
-        default_title=file.name,
+        default_title=(plain_headings.title(cleaning.clean(text[:HEAD]).text) if format == formats.TEXT else "")
+        or file.name,
         warnings=(*decoded.warnings, *problems),
     )
 

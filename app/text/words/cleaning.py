@@ -8,13 +8,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from app.concurrency import interruption
-from app.text.words import characters
+from app.text.words import characters, hyphens
+from app.text.words.hyphens import Words
 
 VERSION = 3
 """Version of the rules of cleaning and cutting; a reindex applies them to documents with another one.
 
-2: mojibake is repaired, chunks are measured by the tokens of the embedding model. 3: colours of terminals and embedded
-pictures are removed.
+2: mojibake is repaired, chunks are measured by the tokens of the embedding model.
+3: compounds keep their hyphens at line ends, plain text is cut at its headings, colours of terminals and files in links
+are removed.
 """
 MAX_MARKS = 30  # length of a run of combining marks, as in Unicode's stream-safe text format (UAX #15)
 PIECE = 100_000
@@ -30,6 +32,8 @@ _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "
 _LINE_BREAK = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _VISIBLE = re.compile(f"[^{characters.BLANK}]")
 _CONTROL = re.compile(f"[{characters.CONTROL}]+")
+_OVERSTRIKE = re.compile("[^\\n\b]\b")
+"""A character that a terminal or printer writes over, as manual pages do for bold and underlined text."""
 _SURROGATE = re.compile(f"[{characters.SURROGATE}]+")
 _INVISIBLE = re.compile(f"[{characters.INVISIBLE}]+")
 _STRAY_JOINER = re.compile(
@@ -46,9 +50,9 @@ _BOUNDARY = re.compile(r"\n(?!\n)|[A-Za-z](?=[A-Za-z])")
 _BLANK_LINES = re.compile(r"(?<!\n)\n{4,}+")
 _TERMINAL = re.compile(
     r"\x1b\[[0-?]{0,64}+[ -/]{0,4}+[@-~]|\x1b[\]PX^_][^\x07\x1b\n]{0,4096}+(?:\x07|\x1b\\)"
-    r"|\x1b[()*+=>][0-9A-B]?|[^\n]\x08"
+    r"|\x1b[()*+=>][0-9A-B]?"
 )
-"""Control sequences and strings of terminals (ECMA-48), such as colours and titles, and what is written over."""
+"""Control sequences and strings of terminals (ECMA-48), such as colours and titles."""
 _FILE_IN_LINK = re.compile(
     r"<?(?<![A-Za-z])data:(?P<type>[\w.+-]{1,40}/[\w.+-]{1,80})?+(?P<base64>;[\w=.;+-]{1,200}+)?,[^\s\"'<>()\[\]\\]*+"
     r"(?:\s{1,2}[A-Za-z0-9+/]{60,}+)*+(?:\s{1,2}[A-Za-z0-9+/]{1,76}={1,2})?>?"
@@ -66,6 +70,8 @@ _TERMINAL_NOTE, _LINK_NOTE = "control sequences of terminals removed", "files in
 _REPAIR_NOTE = "characters that had been decoded in a wrong encoding repaired"
 _NOTES = (_TERMINAL_NOTE, _LINK_NOTE, *(note for _pattern, note in _REMOVED), _STRAY_NOTE, _MARKS_NOTE, _REPAIR_NOTE)
 _FENCE = re.compile(r" {0,3}(?:```|~~~)")
+_HYPHENS = ("-", "\u2010")
+_INDENTED_PROSE = re.compile(r"[ \t]+(?:[^\W\d_][^\s=<>{}]*+[ \t]++){4}")
 _NOT_PROSE = re.compile(r"(?: {4}|\t| {0,3}(?:[-*+>|#]|\d{1,9}[.)]\s|```|~~~))")
 
 
@@ -82,49 +88,54 @@ def is_blank(text: str) -> bool:
     return not any(_VISIBLE.search(text, start, start + PIECE) for start in range(0, len(text), PIECE))
 
 
-def clean(text: str) -> Cleaned:
+def clean(text: str, *, words: Words | None = None) -> Cleaned:
     """Removes invisible characters and artefacts of scanners and editors, and repairs mojibake; idempotent.
 
-    A wrong decoding of a line ("cafÃ©" for "café") is undone. Control sequences of terminals, what was written over and
-    files in links (`data:`) are removed. Line ends become LF;
+    A wrong decoding of a line ("cafÃ©" for "café") is undone. Control sequences of terminals and files in links
+    (`data:`) are removed. Line ends become LF;
     NUL, controls, surrogates, BOM, bidi, zero-width and tag characters are removed (joiners remain inside emoji and
     in scripts that need them); ligatures are expanded; the text is NFC, and runs of combining marks are cut to 30;
-    words hyphenated at a line end are joined in prose; spaces at line ends are removed; at most two blank lines
-    remain in a row. Takes linear time.
+    words divided at a line end are joined in prose, by `words` of the whole document if the text is a part of it;
+    spaces at line ends are removed; at most two blank lines remain in a row. Takes linear time.
     """
     if text.isascii() and text.isprintable() and "data:" not in text:  # a line without anything to remove inside
         return Cleaned(text.rstrip())
     noted: list[str] = []
-    while (cleaned := _repaired_and_cleaned(text, noted)) is None and (once := _once(text, noted)) != text:
+    words = words or Words(text)
+    while (cleaned := _repaired_and_cleaned(text, noted, words)) is None and (
+        once := _once(text, noted, words)
+    ) != text:
         text = once
     found = text if cleaned is None else cleaned
     return Cleaned(found, tuple(note for note in _NOTES if note in noted))
 
 
-def _repaired_and_cleaned(text: str, noted: list[str]) -> str | None:
+def _repaired_and_cleaned(text: str, noted: list[str], words: Words) -> str | None:
     """Returns the text that neither repairing nor cleaning changes any more, None if there is none after ROUNDS."""
     before = _with_line_feeds(text)
     notes: list[str] = []
-    cleaned = _once(_repaired(before, notes), notes)
+    cleaned = _once(_repaired(before, notes), notes, words)
     for _ in range(ROUNDS):
         # What was removed may have separated characters that are to be repaired.
         if cleaned == before or (repaired := _repaired(cleaned, notes)) == cleaned:
             noted += notes
             return cleaned
-        before, cleaned = cleaned, _once(repaired, notes)
+        before, cleaned = cleaned, _once(repaired, notes, words)
     return None
 
 
-def _once(text: str, noted: list[str]) -> str:
+def _once(text: str, noted: list[str], words: Words) -> str:
     text = _without_files_in_links(_without_control_sequences(_with_line_feeds(text), noted), noted)
+    if "\b" in text:
+        text = "".join(_OVERSTRIKE.sub("", piece) for piece in _pieces(text, _between_lines))
     cleaned = "".join([_cleaned(piece, noted) for piece in _pieces(text, _between_lines)])
-    cleaned = _without_line_end_hyphens(cleaned)
+    cleaned = _without_line_end_hyphens(cleaned, words)
     shortened = (_BLANK_LINES.sub("\n\n\n", piece) for piece in _pieces(cleaned, _between_lines))
     return "".join(shortened).strip("\n")
 
 
 def _without_control_sequences(text: str, noted: list[str]) -> str:
-    return _without(_TERMINAL, text, _TERMINAL_NOTE, noted) if "\x1b" in text or "\x08" in text else text
+    return _without(_TERMINAL, text, _TERMINAL_NOTE, noted) if "\x1b" in text else text
 
 
 def _without_files_in_links(text: str, noted: list[str]) -> str:
@@ -242,19 +253,27 @@ def capped_marks(text: str) -> str:
     return _MARKS.sub(r"\1", text) if _HIGH_RUN.search(text) else text
 
 
-def _without_line_end_hyphens(text: str) -> str:
-    """Joins words hyphenated at a line end, outside code, lists, tables, quotes and headings."""
-    if "-\n" not in text:
+def _without_line_end_hyphens(text: str, words: Words) -> str:
+    """Joins words that are divided at the end of a line, outside code, lists, tables, quotes and headings."""
+    if "-\n" not in text and "\u2010\n" not in text:
         return text
     kept: list[str] = []
-    fenced = prose = joinable = False
+    above, fenced, prose = "", False, False
     for line in text.split("\n"):
-        if joinable and line[:1].islower():
-            kept[-1] = kept[-1][:-1]
-            kept.append(line)
+        below = _continuation(above, line)
+        joined = hyphens.join(above, below, words) if below else None
+        if joined is not None:
+            kept += [kept.pop()[: len(joined) - len(above) or None], below]
         else:
             kept.append("\n" + line)
             fenced ^= _FENCE.match(line) is not None
-            prose = not fenced and _NOT_PROSE.match(line) is None
-        joinable = prose and line[-1:] == "-" and line[-2:-1].islower()
+            prose = not fenced and (_NOT_PROSE.match(line) is None or _INDENTED_PROSE.match(line) is not None)
+        above = line if prose and line.endswith(_HYPHENS) and line[-2:-1].islower() else ""
     return "".join(kept)[1:]
+
+
+def _continuation(above: str, line: str) -> str:
+    """Returns a line without its indent if it may continue the line above, which has the same indent; else nothing."""
+    bare = line.lstrip(" \t")
+    is_next = above and bare[:1].islower() and line[: -len(bare)] == above[: -len(above.lstrip(" \t"))]
+    return bare if is_next else ""

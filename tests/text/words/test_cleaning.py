@@ -192,7 +192,6 @@ def test_a_text_cleaned_in_pieces_equals_one_cleaned_at_once(piece, monkeypatch)
     [
         ("\x1b[31mERROR\x1b[0m failed \x1b]0;title\x07 done", "ERROR failed  done"),
         ("\x1b]8;;http://a.b/\x1b\\a link\x1b]8;;\x1b\\ \x1b[1;38;5;9mred\x1b[K", "a link red"),
-        ("N\x08NA\x08AME\n_\x08g_\x08rep", "NAME\ngrep"),
         ("Tide ![high tide](data:image/png;base64,iVBORw0KGgo=) rises", "Tide high tide rises"),
         (f"[image1]: <data:image/png;base64,{'iVBO' * 30}>\nend", "[image1]:\nend"),
         (f'<img src="data:image/jpeg;base64,{"iVBO" * 30}" alt="pier">', '<img src="" alt="pier">'),
