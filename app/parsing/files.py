@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 
-from app.shapes.recognition import Picture, RecognisedLine
+from app.kinds import Json
+from app.parsing.picture_lines import Picture, RecognisedLine
 
 LARGEST_MEMBER = 64_000_000
 """Bytes of the largest file of an archive that is read."""
@@ -36,3 +38,36 @@ class ArchiveMember:
     raw: bytes = b""
     refused: str = ""
     is_too_large: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Text that is left out of a document on purpose.
+
+    `reason` completes "Left out as …", such as `lines repeated as headers`. `where` is such as `pages 1–3`. `text` is
+    empty for what is no text, such as a picture.
+    """
+
+    reason: str
+    text: str = ""
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedDocument:
+    """A document that a parser read from a file: its text as Markdown, not cleaned yet.
+
+    `page_starts` has the offset of each page if the file has pages. `fragment` identifies the document within a file
+    of several, such as `row=5`. `left_out` is what the parser left out on purpose.
+    """
+
+    text: str
+    title: str = ""
+    metadata: Json = field(default_factory=dict)
+    language: str | None = None
+    created_at: datetime | None = None
+    page_starts: tuple[int, ...] = ()
+    fragment: str = ""
+    markdown: bool = True
+    warnings: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()

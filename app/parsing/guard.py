@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from app.shapes.writing import ExtractedDocument, LeftOut
+from app.parsing.files import ExtractedDocument, LeftOut
 
 Content = Callable[[bytes], Iterable[tuple[str, str]]]
 """Returns the parts of a file: where each is, such as `page 3` or `sheet Prices`, and its text."""

@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from app.parsing.files import LeftOut
 from app.parsing.page_layout import PageLine
-from app.shapes.writing import LeftOut
 
 MARGIN_LINES = 2
 """Lines at the top and at the bottom of a page among which headers, footers and page numbers are searched."""

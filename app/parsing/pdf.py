@@ -19,12 +19,11 @@ from pypdfium2 import raw as pdfium_c
 
 from app.errors import UnreadableFile
 from app.parsing import headings, margins, markup, page_layout, pdf_notes, pdf_pictures, pdf_tables, pdf_words, pictures
-from app.parsing.files import InputFile, Recognise
+from app.parsing.files import ExtractedDocument, InputFile, LeftOut, Recognise
 from app.parsing.headings import OutlineEntry
 from app.parsing.page_layout import PageLine, TextRun
 from app.parsing.pdf_pictures import PagePictures, PageRuns
 from app.parsing.pdf_words import HYPHEN, LEVEL, Box, Cell, Turn, Word
-from app.shapes.writing import ExtractedDocument, LeftOut
 
 MAX_OBJECTS = 5_000
 """Paths and images of a page that are looked at."""

@@ -10,12 +10,12 @@ import pypdfium2 as pdfium
 
 from app.errors import UnreadableFile
 from app.parsing import formats, pictures, recognised_lines
+from app.parsing import picture_lines as recognition
 from app.parsing.files import Recognise
 from app.parsing.page_layout import TextRun
 from app.parsing.pdf_words import LEVEL, Box, Turn
+from app.parsing.picture_lines import Picture
 from app.parsing.pictures import MAX_PICTURES, Embedded
-from app.shapes import recognition
-from app.shapes.recognition import Picture
 
 DPI = 200
 """Resolution in which pages are rendered, at most."""

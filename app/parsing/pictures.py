@@ -17,11 +17,10 @@ from PIL.Image import Transpose
 
 from app.errors import UnreadableFile
 from app.parsing import formats, margins, markup, page_layout, recognised_lines
-from app.parsing.files import InputFile, Recognise
+from app.parsing import picture_lines as recognition
+from app.parsing.files import ExtractedDocument, InputFile, Recognise
 from app.parsing.page_layout import PageLine
-from app.shapes import recognition
-from app.shapes.recognition import Picture, RecognisedLine
-from app.shapes.writing import ExtractedDocument
+from app.parsing.picture_lines import Picture, RecognisedLine
 
 DECODED = ("PNG", "JPEG", "TIFF", "GIF", "BMP")
 """Formats that are decoded; the library has others."""

@@ -9,8 +9,7 @@ import pytest
 from reading import Read
 
 from app.parsing import formats, guard, worker
-from app.parsing.files import InputFile
-from app.shapes.writing import ExtractedDocument
+from app.parsing.files import ExtractedDocument, InputFile
 
 
 @pytest.fixture(scope="session")

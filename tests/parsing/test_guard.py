@@ -8,8 +8,7 @@ import made_files
 import pytest
 
 from app.parsing import guard, pdf
-from app.parsing.files import InputFile
-from app.shapes.writing import ExtractedDocument, LeftOut
+from app.parsing.files import ExtractedDocument, InputFile, LeftOut
 
 PAGES = ["Payslip of Ana Lind\nGross pay: 2,950.00", "Payslip of Carla Moss\nGross pay: 4,120.00"]
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from app.parsing import margins
+from app.parsing.files import LeftOut
 from app.parsing.page_layout import PageLine
-from app.shapes.writing import LeftOut
 
 
 def remove(*pages: Sequence[str]) -> tuple[list[list[str]], tuple[LeftOut, ...]]:

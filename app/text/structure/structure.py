@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from app.text import interruption
+from app.concurrency import interruption
 from app.text.structure import plain_headings
 
 Kind = Literal["heading", "fence", "table", "list", "paragraph"]
