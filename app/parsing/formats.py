@@ -69,7 +69,8 @@ TEXT = FileFormat(
     "plain",
     ("text",),
     ("txt", "text"),
-    "the text, with lines that are underlined or in capitals as headings; UTF-8, UTF-16, or another encoding with a warning",
+    "the text, with lines that are underlined or in capitals as headings; UTF-8, UTF-16, or another encoding with a "
+    "warning",
 )
 MARKDOWN = FileFormat(
     "markdown",
