@@ -268,6 +268,13 @@ def archive(entries: Mapping[str, bytes | str], *, packed: bool = True) -> bytes
     return target.getvalue()
 
 
+def replace_entry(raw: bytes, name: str, content: str | None) -> bytes:
+    """A ZIP archive in which one entry has another content, or is missing."""
+    with zipfile.ZipFile(io.BytesIO(raw)) as found:
+        entries = {one: content if one == name else found.read(one) for one in found.namelist()}
+    return archive({one: text for one, text in entries.items() if text is not None})
+
+
 def notebook(*cells: Mapping[str, object], metadata: Mapping[str, object] | None = None) -> bytes:
     """A notebook of these cells in the format of Jupyter, version 4."""
     return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": metadata or {}, "cells": cells}).encode()
@@ -345,3 +352,26 @@ def tar(entries: Mapping[str, bytes | str], *, mode: str = "w:gz", links: Mappin
             entry.type, entry.linkname = tarfile.SYMTYPE, to
             made.addfile(entry)
     return target.getvalue()
+
+
+OLD_WORD = zlib.decompress(
+    base64.b85decode(
+        "c-rmU%Sr-a7>Ds!&9bvvbg-zebBoHTMYXqG&?aatIzdnh9=e|vT|ie-mr(nz!RbFXViZA!V8Zi*hi{l+e3?<V-}6)I<^D1AYTv}H;Sby"
+        "3m$RF#gJk<$!}tAQ-B5mbjQ;TU@WX|KSvJwxXJvVv008ub3$I#p=Vzzx>iWjpan<~tS9JNRyDV3V?&N6qV1NJ6<;sQntyik;@xA~6000"
+        "0000000000000000000000006ozqM{b;_GLDp;wsqlYslLBdX1=2HKxYZgqpOEEx=MLt)|p;c+ZU1Sv9BTRYonS#qj!))@9|?idt1`YW"
+        ">s9t?;-N-_(B<Z|?aPi1lQCv^hWc-Tr0oxl1cs#fp~GTClp^nr9`e{rdil=10QW9nDX6=jpdKKN|jbd$IT4arpi_e*P{=_jo=4^s9F_W"
+        "OsM"
+    )
+)
+"""A DOC with one paragraph: `Test OLE file, saved as Word 97-2003 Document.`"""
+OLD_SLIDES = zlib.decompress(
+    base64.b85decode(
+        "c-rmS*G^PX7>40ZQ?VgNMaSN;cg5bYH&pChMCCwD6yxO>&ph=?^b+(&7{3{YNFW}d1|)f&<W2spoykhpE=Tk2YwPz<UrIlUQ5uSYa&s|"
+        "d#A@BpFsCT$YvVw<Tpn6351W}B<_^1uO{sFvU#4lPIZaP9(#$j~%}y<Yk3i8{`)#FpndheksVyx`i&7~qPD|3#v@9)8E7HoeDy>dy(%Q"
+        "5xtxxS~L)w@&rOjze+M2ed?P*8anRcb!X;0dl_N9)rKOIO1)1h=Y9Z5&iv2;A0NGDTgI+aeRGwEzPm(HgP>0-K+E~hK0D_u?3()HAxZl"
+        "s&(R=S<;q`T=}x}P4Thv`vzoSvkosV6;4z3F*+Q9IYZ5%1Ukr>XkRS2Rq>{`J-UoBr_I(^b4FKIGKjR;Rw=b<v;avNLl}@xFMKE0vYsY"
+        "p?C!IEMYF7PS}UAE@kKR}6lOeR}}_0RB#!BN&UuQ7a!?eyx43&fUH5`kfR2006)w&{6yU!;tabzcj)70{{R300000000000000000000"
+        "00000000000000000000000000000mK7In{#do~"
+    )
+)
+"""A PPT with one slide, whose title is `Test`."""

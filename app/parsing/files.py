@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from app.kinds import Json
+from app.kinds import Json, LeftOutReason
 from app.parsing.picture_lines import Picture, RecognisedLine
 
 LARGEST_MEMBER = 64_000_000
@@ -32,12 +32,15 @@ class InputFile:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveMember:
-    """A file of an archive: its path there and its content, or the reason for which it is not unpacked."""
+    """A file of an archive: its path there and its content, or why it is not unpacked.
+
+    `left_out` is the reason if it is left out on purpose. The path of a folder ends with a slash.
+    """
 
     path: str
     raw: bytes = b""
     refused: str = ""
-    is_too_large: bool = False
+    left_out: LeftOutReason | None = None
 
 
 @dataclass(frozen=True, slots=True)

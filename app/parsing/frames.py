@@ -45,7 +45,7 @@ def from_document(document: ExtractedDocument) -> dict[str, Any]:
 
 def from_member(member: ArchiveMember) -> dict[str, Any]:
     """A file of an archive as a message, without its content."""
-    why = {"refused": member.refused, "is_too_large": member.is_too_large}
+    why = {"refused": member.refused, "left_out": member.left_out}
     return {"member": {"path": member.path, "size": len(member.raw), **why}}
 
 

@@ -20,6 +20,8 @@ Content = Callable[[bytes], Iterable[tuple[str, str]]]
 """Returns the parts of a file: where each is, such as `page 3` or `sheet Prices`, and its text."""
 LOST = "Not in the stored text"
 """The beginning of a warning on text that is lost without a reason."""
+RECORDS = 2_000
+"""Texts of records that are counted together."""
 MOST_PLACES, MOST_EXAMPLES = 5, 3
 UNKNOWN = "The text that was read could not be compared with the content of the file."
 _EACH = "\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # scripts without spaces, of which each character counts
@@ -49,9 +51,14 @@ class Guard:
         self._stored: Counter[str] = Counter()
         self._pages: list[Counter[str]] = []
         self._left_out: list[LeftOut] = []
+        self._records: list[str] = []
 
     def add(self, document: ExtractedDocument) -> None:
         """Count a document. A value of its metadata that is in its text too counts once."""
+        self._left_out += document.left_out
+        if document.fragment and not document.markdown:
+            self._add_record(document)
+            return
         text = document.text
         bounds = [*document.page_starts, len(text)] if document.page_starts else [0, len(text)]
         pages = [Counter(_tokens(text[start:end])) for start, end in itertools.pairwise(bounds)]
@@ -60,10 +67,23 @@ class Guard:
         for found in (counted, known, _tokens(document.title)):
             self._stored.update(found)
         self._pages += pages
-        self._left_out += document.left_out
+
+    def _add_record(self, document: ExtractedDocument) -> None:
+        """Count a record, whose fields are lines of its text; many at once, because each one takes long by itself."""
+        lines = frozenset(document.text.split("\n"))
+        fields = document.metadata.items()
+        self._records.append(document.text)
+        self._records += (f"{name} {value}" for name, value in fields if f"{name}: {value}" not in lines)
+        if len(self._records) >= RECORDS:
+            self._count_records()
+
+    def _count_records(self) -> None:
+        self._stored.update(_tokens("\n".join(self._records)))
+        self._records.clear()
 
     def warnings(self, content: Content, raw: bytes) -> tuple[str, ...]:
         """A sentence for each reason to leave text out, and one for each part of the file that has lost text."""
+        self._count_records()
         try:
             losses = self._losses(list(content(raw)))
         except Exception:  # whatever a library raises

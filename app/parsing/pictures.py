@@ -87,6 +87,13 @@ class Embedded:
         self._texts: dict[bytes, str] = {}
         self.warnings: list[str] = []
 
+    def is_unread(self, raw: bytes) -> bool:
+        """Whether an encoded picture is large enough for text and is not read, because there is no OCR."""
+        try:
+            return self._recognise is None and is_large(*_opened(raw).size)
+        except (UnreadableFile, *_DECODING):
+            return False
+
     def text(self, raw: bytes) -> str:
         """The text on an encoded picture as Markdown; empty without OCR and for a picture that is not read."""
         if self._recognise is None:
