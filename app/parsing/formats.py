@@ -65,7 +65,12 @@ _MBOX = re.compile(rb"From [^\r\n]{1,500}\d\d:\d\d[^\r\n]{0,100}\r?\n>?[!-9;-~]{
 _PACKED = re.compile(rb".{257}ustar|\x1f\x8b|BZh[1-9]|\xfd7zXZ", re.S)
 _OPENDOCUMENT = "application/vnd.oasis.opendocument."
 TEXT = FileFormat(
-    "text", "plain", ("text",), ("txt", "text"), "the text; UTF-8, UTF-16, or another encoding with a warning"
+    "text",
+    "plain",
+    ("text",),
+    ("txt", "text"),
+    "the text, with lines that are underlined or in capitals as headings; UTF-8, UTF-16, or another encoding with a "
+    "warning",
 )
 MARKDOWN = FileFormat(
     "markdown",
