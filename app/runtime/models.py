@@ -15,7 +15,7 @@ from app.pipelines.running.model_switch import SwitchingEmbedder
 from app.providers.base import Embedder, EmbeddingModel, Llm, Reranker
 from app.providers.caching import CachingEmbedder
 from app.providers.calls import BULK_PATIENCE_S, CallTimes
-from app.providers.local import minilm, model_folder
+from app.providers.local import minilm, minilm_files, model_folder
 from app.providers.local.model_folder import Overrides
 from app.providers.local.onnx_embedder import OnnxEmbedder
 from app.providers.local.onnx_reranker import OnnxReranker, UnloadedReranker
@@ -100,8 +100,9 @@ async def open_embedder(settings: Settings, *, patience_s: float = BULK_PATIENCE
 async def _embedder(settings: Settings, patience_s: float) -> OnnxEmbedder | HttpEmbedder | GeminiEmbedder:
     threads = settings.model_threads
     if settings.embedder == "minilm":
-        cache = locations.computed_weights(settings)
-        return await minilm.load(threads=threads, cache=cache)
+        downloads = locations.data_dir(settings) / "models"
+        folder = await asyncio.to_thread(minilm_files.find, downloads, settings.model_hub)
+        return await minilm.load(threads=threads, folder=folder, cache=locations.computed_weights(settings))
     if settings.embedder == "onnx":
         folder = _folder(settings.embedder_model)
         return await asyncio.to_thread(model_folder.load_embedder, folder, _overrides(settings), threads=threads)

@@ -17,22 +17,22 @@ import pytest_asyncio
 from app.config import Settings
 from app.errors import ProviderError
 from app.pipelines.maintenance import model_checks
-from app.providers.local import minilm, minilm_int8
+from app.providers.local import minilm, minilm_files, minilm_int8
 from app.runtime import locations, models
 
 HERE = Path(__file__).parent
 TEXTS = json.loads((HERE / "canonical_minilm.json").read_text(encoding="utf-8"))["texts"]
-PACKAGE = minilm._package_folder()
+PACKAGE = minilm_files.packaged()
 
 
 @pytest.fixture(scope="module")
 def tensors():
-    return dict(minilm_int8.tensors(PACKAGE / minilm.WEIGHTS))
+    return dict(minilm_int8.tensors(PACKAGE / minilm_files.WEIGHTS))
 
 
 @pytest.fixture(scope="module")
 def content():
-    return minilm_int8.content(PACKAGE / minilm.WEIGHTS)
+    return minilm_int8.content(PACKAGE / minilm_files.WEIGHTS)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
