@@ -155,7 +155,10 @@ def _connect(
     hooks: ServerHooks | None = None,
     limits: TimeLimits | None = None,
 ) -> Database:
-    return transactions.connect(dsn, pool_size=pool_size or settings.pool_size, limits=limits, hooks=hooks)
+    prepares = {"on": True, "off": False}.get(settings.prepared_statements)
+    return transactions.connect(
+        dsn, pool_size=pool_size or settings.pool_size, limits=limits, hooks=hooks, prepares=prepares
+    )
 
 
 async def migrate(settings: Settings, owner_dsn: str) -> str:

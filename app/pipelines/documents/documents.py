@@ -21,6 +21,8 @@ from app.store.maintenance import migration
 
 READY_WAIT_S = 1.0
 EVERY = DocumentFilter()
+NOBODY = "nobody"
+"""A user without data, whose search shows that searches work."""
 
 
 @retry_read
@@ -133,5 +135,7 @@ async def ready(*, db: Database, model: str, dimension: int, target: tuple[str, 
     try:
         async with asyncio.timeout(READY_WAIT_S):
             await migration.check(db, model=model, dimension=dimension, target=target)
+            async with db.searching(NOBODY):  # as a search begins, with the statement that it begins with
+                pass
     except TimeoutError as error:
         raise errors.DatabaseUnavailable("The database does not respond; try again shortly.") from error

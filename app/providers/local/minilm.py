@@ -72,9 +72,7 @@ def _open(folder: Path, threads: int, precision: Precision, cache: Path | None) 
     except ProviderError:
         raise
     except Exception as error:  # the libraries' exceptions have no other common base
-        raise ProviderError(
-            f"The offline embedding model cannot be loaded: reinstall it, or delete {folder}."
-        ) from error
+        raise ProviderError(f"The offline embedding model cannot be loaded: renew the files in {folder}.") from error
     return OnnxEmbedder(graph, replace(MODEL, precision=source.precision), EmbeddingSteps(output="vectors"))
 
 

@@ -13,6 +13,8 @@ from app.store.connection import bounded, failures
 log = logging.getLogger(__name__)
 
 _WRONG_PASSWORD = (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError)
+_LOST_STATEMENTS = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
+_POOLER = "A pooler before Postgres loses prepared statements: set STEPWELL_PREPARED_STATEMENTS=off."
 _NO_TEMPORARY_SPACE = "The database's disk is full, and this search needs temporary space on it: ask for less."
 DISK_FULL = "The database's disk is full: nothing was stored. Make room on it, then try again; searches go on."
 
@@ -35,6 +37,10 @@ def translated(error: BaseException, *, read_only: bool) -> BaseException:
         return errors.SchemaMismatch(f"The TLS parameters of DATABASE_URL cannot be used: {cause}")
     if isinstance(cause, asyncpg.InvalidAuthorizationSpecificationError):
         return errors.SchemaMismatch("The server refuses the role in DATABASE_URL, or its password.")
+    if isinstance(cause, _LOST_STATEMENTS):
+        return errors.DatabaseUnavailable(_POOLER)
+    if isinstance(cause, asyncpg.ProtocolViolationError):
+        return errors.SchemaMismatch(f"The server or pooler in DATABASE_URL refuses the connection: {cause}")
     if isinstance(cause, exc.TimeoutError):
         return errors.DatabaseUnavailable("All database connections are busy; try again shortly.")
     if isinstance(cause, asyncpg.LockNotAvailableError | asyncpg.DeadlockDetectedError | asyncpg.SerializationError):

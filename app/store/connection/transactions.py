@@ -539,12 +539,13 @@ def connect(
     pool_wait_s: float = 1.0,
     limits: TimeLimits | None = None,
     hooks: ServerHooks | None = None,
+    prepares: bool | None = None,
 ) -> Database:
-    """A Database on `dsn`; no connection is opened yet.
+    """A Database on `dsn`; no connection is opened yet. `prepares` as in `engines.create`.
 
     The pool is last in, first out, because the most recently used connection has cached plans and warm server caches.
     It resets no connection that is returned: `Connection.close` closes one that is still in a transaction.
     """
     pool = {"pool_size": pool_size, "max_overflow": 0, "pool_timeout": pool_wait_s, "pool_use_lifo": True}
     options = {**pool, "pool_reset_on_return": None, "isolation_level": "AUTOCOMMIT"}
-    return Database(Pool(engines.create(dsn, **options), hooks), limits=limits)
+    return Database(Pool(engines.create(dsn, prepares=prepares, **options), hooks), limits=limits)

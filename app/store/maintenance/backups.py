@@ -229,8 +229,9 @@ async def vacuum(dsn: str) -> None:
     engine = engines.create(dsn, pool_size=1, max_overflow=0, isolation_level="AUTOCOMMIT")
     try:
         async with engine.connect() as connection:
+            raw = await connection.get_raw_connection()
             for table in tables.metadata.sorted_tables:
-                await connection.execute(sa.text(f"VACUUM (ANALYZE) {table.fullname}"))
+                await raw.driver_connection.execute(f"VACUUM (ANALYZE) {table.fullname}")
     finally:
         await engine.dispose()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from app import errors
-from app.store.connection import engines, sql, transactions
+from app.store.connection import addresses, sql, transactions
 from app.store.maintenance import distribution
 from app.store.schema import catalogue, tables
 
@@ -111,9 +111,7 @@ def is_full(folder: Path) -> bool:
 
 def address(dsn: str) -> str:
     """Host and port of a database address, or the directory of its Unix socket; never the user or the password."""
-    url = sa.make_url(engines.asyncpg_url(dsn))
-    host = url.host or str(url.query.get("host") or "localhost")
-    return host if host.startswith("/") else f"{host}:{url.port or 5432}"
+    return addresses.read(dsn).server
 
 
 @contextmanager
