@@ -97,7 +97,7 @@ def postgres(bin_folder: Path, **settings: str) -> Iterator[Server]:
 
 @contextmanager
 def pgbouncer(*, host: str, port: int, mode: str, passwords: dict[str, str], tls: bool = False) -> Iterator[int]:
-    """A PgBouncer with its default settings, and fewer connections than clients where it pools by transaction; its port."""
+    """The port of a PgBouncer with its default settings; by transaction, it has fewer connections than clients."""
     assert PGBOUNCER is not None
     with server_folders.temporary() as folder:
         own = _free_port()

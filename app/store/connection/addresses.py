@@ -55,10 +55,10 @@ class Address:
     def url(self) -> sa.URL:
         """The address for SQLAlchemy, without parameters and further hosts."""
         host, port = self.hosts[0] if self.hosts else (None, None)
-        own = {"username": self.user, "password": self.password, "database": self.database}
+        url = sa.URL.create("postgresql+asyncpg", self.user, self.password, database=self.database)
         if host and host.startswith("/"):
-            return sa.URL.create("postgresql+asyncpg", **own, query={"host": host})
-        return sa.URL.create("postgresql+asyncpg", **own, host=host, port=port)
+            return url.set(query={"host": host})
+        return url.set(host=host, port=port)
 
     def settings(self) -> dict[str, str]:
         """The settings of a session that the address names."""

@@ -21,10 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import make_url
 
 from app import errors
-from app.store.connection import engines, transactions
+from app.store.connection import addresses, driver_errors, engines, transactions
 from app.store.embedded import embedded_programs
 from app.store.embedded.postgres import RESTRICTED_ROLE, SERVICE_RIGHTS, SERVICE_ROLE
 from app.store.maintenance import distribution, roles
@@ -34,9 +33,8 @@ LOCK_WAIT_S = 30
 """How long a dump waits for a migration, and a load for open transactions."""
 READ_BYTES = 1 << 16
 EXAMPLE = "stepwell.dump"
-_LIBPQ = {"ssl": "PGSSLMODE", "host": "PGHOST", "port": "PGPORT", "passfile": "PGPASSFILE"} | {
-    name: f"PG{name.upper()}" for name in ("sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl", "gssencmode")
-}
+_LIBPQ = {"connect_timeout": "PGCONNECT_TIMEOUT", "application_name": "PGAPPNAME"}
+"""The variables of libpq that are not named as its parameters are."""
 _EXCLUDED_VARIABLES = (
     "PGOPTIONS",
     "PGSERVICE",
@@ -228,10 +226,11 @@ async def vacuum(dsn: str) -> None:
     """Collect the planner's statistics of restored tables, which are not part of a backup."""
     engine = engines.create(dsn, pool_size=1, max_overflow=0, isolation_level="AUTOCOMMIT")
     try:
-        async with engine.connect() as connection:
-            raw = await connection.get_raw_connection()
-            for table in tables.metadata.sorted_tables:
-                await raw.driver_connection.execute(f"VACUUM (ANALYZE) {table.fullname}")
+        with driver_errors.explaining():
+            async with engine.connect() as connection:
+                driver: Any = (await connection.get_raw_connection()).driver_connection
+                for table in tables.metadata.sorted_tables:
+                    await driver.execute(f"VACUUM (ANALYZE) {table.fullname}")
     finally:
         await engine.dispose()
 
@@ -268,17 +267,19 @@ def _major(program: str) -> int:
 
 def _libpq(access: Access) -> dict[str, str]:
     """The environment in which libpq connects to `access.dsn`, the password included."""
-    url = make_url(engines.asyncpg_url(access.dsn))
-    variables: dict[str, Any] = {
-        "PGHOST": url.host,
-        "PGPORT": url.port,
-        "PGUSER": url.username,
-        "PGDATABASE": url.database,
+    address = addresses.read(access.dsn)
+    variables = {
+        "PGHOST": ",".join(host for host, _ in address.hosts) or None,
+        "PGPORT": ",".join(str(port or addresses.PORT) for _, port in address.hosts) or None,
+        "PGUSER": address.user,
+        "PGDATABASE": address.database,
+        "PGPASSWORD": address.password,
     }
-    variables |= {_LIBPQ[name]: value for name, value in url.query.items() if name in _LIBPQ}
-    variables["PGPASSWORD"] = url.password
+    variables |= {
+        _LIBPQ.get(name, f"PG{name.upper().replace('_', '')}"): text for name, text in address.parameters.items()
+    }
     inherited = {name: value for name, value in access.environment.items() if name not in _EXCLUDED_VARIABLES}
-    return inherited | {name: str(value) for name, value in variables.items() if value is not None}
+    return inherited | {name: value for name, value in variables.items() if value is not None}
 
 
 @contextmanager

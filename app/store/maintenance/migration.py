@@ -12,7 +12,7 @@ from alembic.config import Config
 from sqlalchemy.engine import Connection
 
 from app import errors
-from app.store.connection import engines, failures, sql, transactions
+from app.store.connection import driver_errors, engines, failures, sql, transactions
 from app.store.maintenance import distribution, health, reembedding, revisions, roles
 from app.store.schema import catalogue, tables, vector_ddl
 
@@ -42,8 +42,9 @@ async def on_connection(dsn: str, run: Callable[[Connection], _Returned]) -> _Re
     """Run a function on a connection to `dsn`, in one transaction; returns what it returns."""
     engine = engines.create(dsn, pool_size=1, max_overflow=0)
     try:
-        async with engine.begin() as connection:
-            return await connection.run_sync(run)
+        with driver_errors.explaining():
+            async with engine.begin() as connection:
+                return await connection.run_sync(run)
     finally:
         await engine.dispose()
 
@@ -79,12 +80,13 @@ async def distribute(dsn: str, *, shards: int | None = None) -> tuple[distributi
     """
     engine = engines.create(dsn, pool_size=1, max_overflow=0)
     try:
-        async with engine.begin() as connection:
-            await connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-            await connection.run_sync(revisions.check_on)
-            found = await connection.run_sync(distribution.distribute, shards=shards)
-        async with engine.begin() as connection:
-            return found, await connection.run_sync(distribution.mark_leakproof)
+        with driver_errors.explaining():
+            async with engine.begin() as connection:
+                await connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+                await connection.run_sync(revisions.check_on)
+                found = await connection.run_sync(distribution.distribute, shards=shards)
+            async with engine.begin() as connection:
+                return found, await connection.run_sync(distribution.mark_leakproof)
     finally:
         await engine.dispose()
 
@@ -103,7 +105,7 @@ def _prepare(connection: Connection) -> None:
         raise errors.ReadOnly(failures.READ_ONLY)
     roles.check_creation(connection)
     connection.execute(sa.text(f"CREATE SCHEMA IF NOT EXISTS {tables.SCHEMA}"))
-    if connection.scalar(sa.text("SELECT 1 FROM pg_extension WHERE extname = 'vector'")):
+    if _has_vectors(connection):
         return
     try:
         with connection.begin_nested():
@@ -112,6 +114,25 @@ def _prepare(connection: Connection) -> None:
         raise errors.SchemaMismatch(
             "pgvector is missing and this role may not install it: run CREATE EXTENSION vector as a superuser first."
         ) from error
+
+
+_VECTORS = sql.inline(
+    """
+    SELECT n.nspname AS schema, to_regtype('vector') IS NOT NULL AS found, quote_ident(current_database()) AS database
+    FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'vector'
+    """
+)
+
+
+def _has_vectors(connection: Connection) -> bool:
+    """Whether pgvector is installed. Raises SchemaMismatch, with the remedy, if its schema is not searched."""
+    row = connection.execute(_VECTORS).one_or_none()
+    if row is not None and not row.found:
+        raise errors.SchemaMismatch(
+            f"pgvector is in the schema {row.schema}, which is not on the search path: run ALTER DATABASE "
+            f'{row.database} SET search_path = "$user", public, {row.schema}.'
+        )
+    return row is not None
 
 
 async def check(
