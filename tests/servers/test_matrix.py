@@ -66,21 +66,17 @@ def embedded(address: Any, pooling: str) -> Iterator[Database]:
         yield Database(*(f"postgresql://{user}@127.0.0.1:{port}/{address.name}" for user in users))
 
 
-@pytest.fixture(scope="module")
-def debian() -> Iterator[debian_servers.Server]:
-    programs = debian_servers.programs(MAJOR)
-    if programs is None:
-        pytest.skip(f"needs Debian's package postgresql-{MAJOR}, and pgvector built for it")
-    with debian_servers.postgres(programs) as started:
-        yield started
-
-
 @asynccontextmanager
 async def on_debian(
-    server: debian_servers.Server, pooling: str, *, schema: str = "public", creates_roles: bool = True
+    server: debian_servers.Server,
+    pooling: str,
+    *,
+    schema: str = "public",
+    creates_roles: bool = True,
+    name: str = "",
 ) -> AsyncIterator[Database]:
     """A database as an administrator prepares it: its owner is no superuser; TLS is required."""
-    name = f"app_{pooling}_{schema}_{creates_roles}".lower()
+    name = name or f"app_{pooling}_{schema}_{creates_roles}".lower()
     statements = [
         f"CREATE ROLE {OWNER} LOGIN PASSWORD '{debian_servers.PASSWORD}'",
         f"ALTER ROLE {OWNER} {'CREATEROLE' if creates_roles else 'NOCREATEROLE'}",

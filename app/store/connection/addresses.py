@@ -52,6 +52,11 @@ class Address:
         named = [host if host.startswith("/") else f"{host}:{port or PORT}" for host, port in self.hosts]
         return ", ".join(named) or f"localhost:{PORT}"
 
+    @property
+    def needs_tls(self) -> bool:
+        """Whether only encrypted connections may be made."""
+        return self.parameters.get("sslmode") in ("require", "verify-ca", "verify-full")
+
     def url(self) -> sa.URL:
         """The address for SQLAlchemy, without parameters and further hosts."""
         host, port = self.hosts[0] if self.hosts else (None, None)
