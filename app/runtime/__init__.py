@@ -30,7 +30,7 @@ from app.store.connection import transactions
 from app.store.connection.standby import Standby
 from app.store.connection.transactions import Database, ServerHooks, TimeLimits
 from app.store.embedded import postgres
-from app.store.maintenance import health, migration
+from app.store.maintenance import health, migration, revisions
 from app.text.words import languages
 
 PROVIDER_GRACE_S = 0.25
@@ -156,8 +156,9 @@ def _connect(
     limits: TimeLimits | None = None,
 ) -> Database:
     prepares = {"on": True, "off": False}.get(settings.prepared_statements)
+    size = pool_size or settings.pool_size
     return transactions.connect(
-        dsn, pool_size=pool_size or settings.pool_size, limits=limits, hooks=hooks, prepares=prepares
+        dsn, pool_size=size, limits=limits, hooks=hooks, prepares=prepares, revision=revisions.head()
     )
 
 

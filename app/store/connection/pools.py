@@ -48,7 +48,7 @@ class Entered:
     `version`, `has_hidden` (chunks of large documents that readers must not see), `chunks`, `graph_rows` (an estimate
     of the rows in the HNSW graph that contains the user's vectors, those of other users included), `calibration` and
     `synonyms_version` (the version when the synonyms were stored) are those of the user; zeros and None without a user,
-    or if the user has never stored anything.
+    or if the user has never stored anything. `revision` is that of the schema, in a transaction that is to write.
     """
 
     connection: Connection
@@ -59,12 +59,14 @@ class Entered:
     chunks: int = 0
     calibration: RelevanceCalibration | None = None
     synonyms_version: int = 0
+    revision: str | None = None
 
     @classmethod
     def of(cls, connection: Connection, first: Any, tables: VectorTables) -> Entered:
         """What the first row says; in a transaction of a user it begins with the array that `enter_plain` returns."""
+        revision = first["revision"] if "revision" in first else None  # noqa: SIM401 - a record has no get
         if not isinstance(first[0], list):
-            return cls(connection, tables)
+            return cls(connection, tables, revision=revision)
         data, names, has_hidden, graph_rows, chunks, *others = first[0]
         calibration, synonyms_version = None, 0
         if others:
@@ -80,6 +82,7 @@ class Entered:
             int(chunks),
             calibration,
             synonyms_version,
+            revision,
         )
 
 

@@ -60,6 +60,9 @@ def upgrade_by(connection: Connection, migrate: Callable[[Config], None], *, mod
     found = revisions.read(connection)
     if found is not None and not revisions.is_known(found):
         raise errors.SchemaMismatch(f"{': '.join(revisions.mismatch(found))}.", is_shown=True)
+    if found not in (None, revisions.head()):
+        # Writes of running processes begin by reading it: those that have begun end first, the others see the new one.
+        connection.execute(sa.text("LOCK TABLE stepwell.alembic_version IN ACCESS EXCLUSIVE MODE"))
     migrate(configuration(connection, model=model, dimension=dimension))
     reached = revisions.read(connection) or ""
     roles.restrict(connection)
