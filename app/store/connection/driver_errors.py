@@ -19,6 +19,7 @@ log = logging.getLogger(__name__)
 _WRONG_PASSWORD = (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError)
 _LOST_STATEMENTS = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
 _POOLER = "A pooler before Postgres loses prepared statements: set STEPWELL_PREPARED_STATEMENTS=off."
+BUSY = "All database connections are busy; try again shortly."
 _NO_TEMPORARY_SPACE = "The database's disk is full, and this search needs temporary space on it: ask for less."
 DISK_FULL = "The database's disk is full: nothing was stored. Make room on it, then try again; searches go on."
 
@@ -87,7 +88,7 @@ _STATES: tuple[tuple[Any, str, Callable[[BaseException], errors.StepwellError]],
     (
         exc.TimeoutError,
         "",
-        _says(errors.DatabaseUnavailable, "All database connections are busy; try again shortly."),
+        _says(errors.DatabaseUnavailable, BUSY),
     ),
     (
         (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError, asyncpg.SerializationError),

@@ -21,7 +21,10 @@ KEPT_FREE_BYTES = 200_000_000
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """A server, the role that is connected and its database; `vector` is pgvector's version, None without it."""
+    """A server, the role that is connected and its database; `vector` is pgvector's version, None without it.
+
+    `tls` is the version of TLS of the server's connection, None without it.
+    """
 
     version_num: int
     version: str
@@ -33,6 +36,7 @@ class ServerFacts:
     migrated: bool
     may_use: bool
     bytes: int
+    tls: str | None = None
 
 
 async def server(database: transactions.Database) -> ServerFacts:
