@@ -43,6 +43,11 @@ def translated(error: BaseException, *, read_only: bool) -> BaseException:
     return error
 
 
+def is_of_a_statement(cause: BaseException) -> bool:
+    """Whether Postgres rejects what it was sent, which is a defect unless a connection is opened or a command runs."""
+    return isinstance(cause, asyncpg.PostgresError) and translated(cause, read_only=False) is cause
+
+
 def _of_tls(cause: BaseException) -> errors.StepwellError:
     why = getattr(cause, "verify_message", "") or getattr(cause, "reason", "") or cause
     return errors.ConnectionLost(f"The database cannot be reached over TLS: {why}.")
