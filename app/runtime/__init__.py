@@ -162,9 +162,9 @@ def _connect(
     )
 
 
-async def migrate(settings: Settings, owner_dsn: str) -> str:
+async def migrate(settings: Settings, owner_dsn: str, *, report: migration.Report | None = None) -> str:
     """Upgrades the schema, queues jobs that link texts again, and returns the revision."""
-    revision = await upgrade(settings, owner_dsn)
+    revision = await upgrade(settings, owner_dsn, report=report)
     await queue_linking(settings, owner_dsn)
     return revision
 
@@ -178,11 +178,11 @@ async def queue_linking(settings: Settings, owner_dsn: str) -> None:
         await owner.close()
 
 
-async def upgrade(settings: Settings, owner_dsn: str) -> str:
+async def upgrade(settings: Settings, owner_dsn: str, *, report: migration.Report | None = None) -> str:
     """Upgrades the schema and returns the revision. Raises what `migration.upgrade` raises, and ConnectionLost."""
     model, dimension = models.embedding(settings)
     try:
-        return await migration.upgrade(owner_dsn, model=model, dimension=dimension)
+        return await migration.upgrade(owner_dsn, model=model, dimension=dimension, report=report)
     except OSError as error:
         raise errors.ConnectionLost("The database cannot be reached; try again shortly.") from error
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from alembic import command
@@ -18,11 +20,27 @@ from app.store.schema import catalogue, tables, vector_ddl
 
 log = logging.getLogger(__name__)
 _Returned = TypeVar("_Returned")
+WRITES_END_S = 60
+"""Seconds within which writes that have begun must end; new ones wait meanwhile."""
 _LOCK = 7_236_411_902
 
 
-async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head") -> str:
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A revision that a database was brought to, what it does, and the seconds that it took."""
+
+    revision: str
+    summary: str
+    seconds: float
+
+
+Report = Callable[[Step], None]
+
+
+async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head", report: Report | None = None) -> str:
     """Bring the database at `dsn` (its owner's address) to `revision`; returns the revision reached.
+
+    `report` is called after each revision; all are one transaction.
 
     Concurrent calls wait for one another on an advisory lock. Raises SchemaMismatch where pgvector is missing,
     SchemaMismatch where a newer version has upgraded the database, or an earlier one has to, BadRequest for a
@@ -31,11 +49,46 @@ async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head
 
     def run(connection: Connection) -> str:
         def migrate(config: Config) -> None:
+            if report is not None:
+                config.attributes["on_version_apply"] = _timed(report)
             command.upgrade(config, revision)
 
         return upgrade_by(connection, migrate, model=model, dimension=dimension)
 
     return await on_connection(dsn, run)
+
+
+async def rehearse(dsn: str, *, model: str, dimension: int, report: Report) -> str:
+    """Do what `upgrade` does and roll it back; returns the revision that it would reach. It locks the same tables."""
+
+    def run(connection: Connection) -> str:
+        def migrate(config: Config) -> None:
+            config.attributes["on_version_apply"] = _timed(report)
+            command.upgrade(config, "head")
+
+        raise _Rehearsed(upgrade_by(connection, migrate, model=model, dimension=dimension))
+
+    try:
+        return await on_connection(dsn, run)
+    except _Rehearsed as done:
+        return str(done)
+
+
+class _Rehearsed(Exception):
+    """Ends a rehearsal, so that its transaction is rolled back; the message is the revision reached."""
+
+
+def _timed(report: Report) -> Callable[..., None]:
+    """What Alembic calls after each revision."""
+    began = time.monotonic()
+
+    def applied(*, step: Any, **_: Any) -> None:
+        nonlocal began
+        now = time.monotonic()
+        report(Step(step.up_revision_id, step.up_revision.doc, now - began))
+        began = now
+
+    return applied
 
 
 async def on_connection(dsn: str, run: Callable[[Connection], _Returned]) -> _Returned:
@@ -62,6 +115,7 @@ def upgrade_by(connection: Connection, migrate: Callable[[Config], None], *, mod
         raise errors.SchemaMismatch(f"{': '.join(revisions.mismatch(found))}.", is_shown=True)
     if found not in (None, revisions.head()):
         # Writes of running processes begin by reading it: those that have begun end first, the others see the new one.
+        connection.execute(sa.text(f"SET LOCAL lock_timeout = '{WRITES_END_S}s'"))
         connection.execute(sa.text("LOCK TABLE stepwell.alembic_version IN ACCESS EXCLUSIVE MODE"))
     migrate(configuration(connection, model=model, dimension=dimension))
     reached = revisions.read(connection) or ""

@@ -6,6 +6,8 @@ import asyncio
 
 import harness
 import pytest
+import sqlalchemy as sa
+from alembic import command
 
 from app import errors
 from app.config import Settings
@@ -76,3 +78,31 @@ async def test_a_migration_waits_for_a_write_that_has_begun(process, embedder):
                 pass
     finally:
         await old.close()
+
+
+async def test_while_a_slow_migration_runs_searches_go_on_and_writes_are_unavailable(process, embedder):
+    database, address = process
+    tenant = harness.Tenant(database, embedder)
+    await tenant.add("Copper lanterns hang in the harbour.", uri="a.md")
+    await set_revision(address, sorted(revisions._known())[-2])
+    holder = await address.connect()
+    await holder.execute("SELECT pg_advisory_lock(42)")
+
+    def run(connection):
+        def slow(config):
+            command.upgrade(config, "head")
+            connection.execute(sa.text("SET LOCAL lock_timeout = 0"))
+            connection.execute(sa.text("SELECT pg_advisory_xact_lock(42)"))
+
+        return migration.upgrade_by(connection, slow, model=embedder.model.name, dimension=embedder.model.dimension)
+
+    migrating = asyncio.create_task(migration.on_connection(address.owner_dsn, run))
+    while not await holder.fetchval(harness.WAITING):
+        assert not migrating.done()
+    assert harness.uris(await tenant.ask("copper")) == ["a.md"]
+    with pytest.raises(errors.DatabaseUnavailable):
+        await tenant.add("Granite.", uri="b.md")
+    await holder.close()
+    assert await migrating == revisions.head()
+    await tenant.add("Granite.", uri="b.md")
+    assert await tenant.uris() == ["b.md", "a.md"]
