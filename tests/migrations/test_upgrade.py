@@ -60,7 +60,7 @@ async def test_the_baseline_equals_the_schema_that_the_revisions_before_it_made(
 
 
 async def test_a_rehearsal_takes_each_revision_and_changes_nothing(populated) -> None:
-    steps: list[migration.Step] = []
+    steps: list[migration.AppliedRevision] = []
     reached = await migration.rehearse(populated.owner_dsn, model=MODEL, dimension=DIMENSION, report=steps.append)
     assert reached == revisions.head()
     assert [step.revision for step in steps] == REVISIONS[1:]

@@ -105,7 +105,7 @@ async def _rehearse(settings: Settings) -> str:
         return await migration.rehearse(dsn, model=model, dimension=dimension, report=_print_step)
 
 
-def _print_step(step: migration.Step) -> None:
+def _print_step(step: migration.AppliedRevision) -> None:
     options.err.print(f"{step.revision} in {step.seconds:.1f} s: {step.summary}", markup=False, soft_wrap=True)
 
 

@@ -26,7 +26,7 @@ _LOCK = 7_236_411_902
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AppliedRevision:
     """A revision that a database was brought to, what it does, and the seconds that it took."""
 
     revision: str
@@ -34,7 +34,7 @@ class Step:
     seconds: float
 
 
-Report = Callable[[Step], None]
+Report = Callable[[AppliedRevision], None]
 
 
 async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head", report: Report | None = None) -> str:
@@ -85,7 +85,7 @@ def _timed(report: Report) -> Callable[..., None]:
     def applied(*, step: Any, **_: Any) -> None:
         nonlocal began
         now = time.monotonic()
-        report(Step(step.up_revision_id, step.up_revision.doc, now - began))
+        report(AppliedRevision(step.up_revision_id, step.up_revision.doc, now - began))
         began = now
 
     return applied
