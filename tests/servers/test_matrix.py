@@ -26,7 +26,7 @@ from benchmarks.fake_embedder import FakeEmbedder
 
 OWNER = "app_owner"
 MAJOR = 15
-ROUNDS = 8
+ROUNDS = 5
 MEMBERSHIP = (
     f"ALTER ROLE {postgres.SERVICE_ROLE} NOINHERIT",
     f"GRANT {postgres.RESTRICTED_ROLE} TO {postgres.SERVICE_ROLE}",
@@ -178,7 +178,7 @@ async def test_debian_15_with_tls(debian, pooling):
         await drive(database)
 
 
-@pytest.mark.parametrize("pooling", ["direct", "session", "transaction"])
+@pytest.mark.parametrize("pooling", ["direct", "transaction"])
 async def test_debian_15_with_pgvector_in_another_schema(debian, pooling):
     async with on_debian(debian, pooling, schema="extensions") as database:
         await drive(database)

@@ -50,6 +50,7 @@ _EXCLUDED_VARIABLES = (
 """Environment variables that would change the target or the behaviour of a program."""
 _TABLE_DATA = re.compile(r"^COPY \w+\.(\w+) \(([^)]*)\) FROM stdin;\n(.*?)^\\\.$", re.MULTILINE | re.DOTALL)
 _DUMPED_FROM = re.compile(r"^-- Dumped from database version (\d+)", re.MULTILINE)
+_MISSING_VECTORS = re.compile(r'type "(\w+)\.(?:vector|halfvec)" does not exist')
 _NEW_SETTING = b"SET transaction_timeout"
 """Written by pg_restore 17 and newer, rejected by older servers."""
 
@@ -173,7 +174,14 @@ async def load(access: Access, file: Path) -> None:
         read_error, write_error = await error_outputs
         if await reader.wait() or await writer.wait():
             # A failure of psql also makes pg_restore fail, so psql's error output comes first.
-            raise errors.BackupFailed(f"The backup could not be restored: {write_error or read_error}")
+            reason = write_error or read_error
+            raise errors.BackupFailed(f"The backup could not be restored: {reason}{_remedy(reason)}")
+
+
+def _remedy(reason: str) -> str:
+    """What to do where the backup has pgvector in another schema than the database."""
+    schema = _MISSING_VECTORS.search(reason)
+    return f" Run ALTER EXTENSION vector SET SCHEMA {schema[1]}, then restore." if schema else ""
 
 
 async def _send_script(reader: Process, writer: Process) -> None:
