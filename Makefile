@@ -58,10 +58,10 @@ image-proof: $(RUN)
 	$(BIN)/python .ci/image-proof $(ARGS)
 
 fuzz: $(VENV)/.dev
-	STEPWELL_FUZZ_CASES=10000 $(BIN)/python -m pytest tests/api/contract/test_fuzz.py -s $(ARGS)
+	STEPWELL_FUZZ_CASES=10000 $(BIN)/python -m pytest tests/http/contract/test_fuzz.py -s $(ARGS)
 
 faults: $(VENV)/.dev
-	STEPWELL_FAULTS=full STEPWELL_TEST_KILLS=20 $(BIN)/python -m pytest tests/faults tests/test_durability.py tests/benchmarks/test_soak.py tests/benchmarks/test_attacks.py tests/text/test_linear_time.py tests/cli/mcp/test_mcp_cli.py tests/pipelines/linking tests/pipelines/guidance/test_guidance_gate.py -s $(ARGS)
+	STEPWELL_FAULTS=full STEPWELL_TEST_KILLS=20 $(BIN)/python -m pytest tests/faults tests/test_durability.py tests/benchmarks/test_soak.py tests/benchmarks/test_attacks.py tests/text/test_linear_time.py tests/agents/test_mcp_cli.py tests/entities/linking tests/search/steps/guidance/test_guidance_gate.py -s $(ARGS)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -81,7 +81,7 @@ openapi schema: $(VENV)/.dev
 
 # The successful responses that the OpenAPI document shows; run `make openapi` afterwards.
 examples: $(VENV)/.dev
-	STEPWELL_WRITE_EXAMPLES=1 $(BIN)/python -m pytest tests/api/contract/test_success_examples.py
+	STEPWELL_WRITE_EXAMPLES=1 $(BIN)/python -m pytest tests/http/contract/test_success_examples.py
 
 screenshots: $(VENV)/.dev
 	$(BIN)/python docs/screenshots.py

@@ -1,34 +1,47 @@
 """Stepwell: hybrid, multi-hop and entity-guided search over documents.
 
-A query passes through the layers once, and a response is returned:
-
-    HTTP / MCP / CLI → pipelines → ( text · providers · store → SQL ) → ranking → response
-
-and a file, before it is stored: HTTP / CLI → pipelines → parsing (in a process of its own) → text → providers → store
+A folder is a capability and holds all of its layers; each imports only what stands below it in this list:
 
 app/
-├── __main__.py      python -m app
-├── cli/             the commands by subject: search, documents, serving, maintenance, mcp; one module a command
-├── main.py          create_app(): the lifespan opens the pool and the providers; nothing happens at import
-├── runtime/         opens and closes what every entry point needs: database, providers, limits
-├── config/          one Settings; values are passed down, never imported by lower layers
-├── errors.py        the exception hierarchy, and the status of each code
-├── concurrency/     bounds concurrent work
+├── __main__.py      the command line
+├── serving/         starts the service: its processes, its address, its workers, and the application of a command
+├── main.py          create_app() puts the registered capabilities together
+├── capabilities.py  the list of capabilities: the one place that names them all
+├── maintenance/     doctor, repair, backup, change of model
+├── agents/          tools and MCP; compat/ for Dify and ChatGPT
+├── feedback/        what callers say about hits
+├── web/             the playground and Swagger UI
+├── evaluation/      quality on sets in BEIR layout, and calibration
+├── multihop/        several hops: links, terms, merge
+├── search/          a query to its answer: understanding, the hybrid statement, fusion, order, page; steps/
+├── sources/         folders that are kept in step
+├── documents/       storing, reading, changing, deleting; files, pages of the web, large documents
+├── entities/        people, teams and other names, and their mentions in texts
+├── facets/          counts of metadata
+├── jobs/            the queue, workers, events
+├── http/            what every endpoint shares: authentication, bodies, limits, problems, metrics
+├── access/          keys, tokens, users, audit
+├── cli/             the frame of the command line: options, progress, the one client
+├── runtime/         opens and closes what every entry point needs: database, models, limits
+├── settings.py      one Settings; values are passed down
+├── tools/           what a tool is; each capability declares its own
+├── relevance/       the probability that a hit is relevant: features, coefficients, calibration
+├── query/           the request of a search, and what its steps hand on
+├── derived_rows.py  how derived rows are compared with what they are derived from, and rewritten
+├── services.py      the opened database, models and options that use cases take as one value
+├── parsing/         files to text, in a process with limits; recognition/ is its optional OCR
+├── models/          embedders, re-rankers and language models: protocols, local and remote
+├── requests/        what requests, tools and commands share: strict JSON, field types, filters, cursors
+├── database/        pools, transactions that know their user, the SQL loader, filters, schema; embedded/
+├── fetching/        pages and files over HTTP, of public hosts only
+├── text/            pure text: words, passages, names, query language
+├── concurrency/     one limiter, one single flight, one runner of processes with limits, deadlines
 ├── telemetry.py     logs and request ids
-├── concurrency/     bounds concurrent work: one limiter, one single flight, one runner of processes with limits
-├── shapes/          the core types (frozen, slotted dataclasses) and the literal types that they share
-├── api/             HTTP: a folder of routers and models a capability, and what they share: bodies, problems, limits
-├── tools/           the registry of agent tools and its exports; the field types that tools and requests share
-├── pipelines/       use cases by capability: search, guidance, multihop, why, documents, linking, sources, jobs, …
-├── ranking/         pure arithmetic on core types: fusion, merge, boost, MMR, confidence
-├── text/            pure text processing: words, structure, passages, names, queries
-├── parsing/         reads files of every format in a process with limits; the only package with parser libraries
-├── recognition/     recognises text on pictures (OCR) in another such process; the library is an optional extra
-├── store/           the only package that knows Postgres, by the same capabilities; .sql files lie beside their module
-├── providers/       the only package that calls other services (remote) or loads a model (local)
-├── evaluation/      BEIR sets in, nDCG and recall out: a client of the pipelines like any other
+├── kinds.py         the enumerations
+├── limits.py        the limits of requests
 ├── samples/         the notes of a small fictional company, and questions about them
-└── web/             static assets: the playground, Swagger UI
+├── capability.py    what a capability declares
+└── errors.py        the exceptions, and the status of each code
 """
 
 __version__ = "0.1.0"

@@ -1,5 +1,167 @@
-"""Runs the command line as `python -m app`."""
+"""Defines the command line `stepwell` and reports its errors.
 
-from app.cli.root import main
+The module of a command is imported when that command runs: `--version`, `--help` and a mistyped command then need
+neither the database driver nor the model's runtime, which take seconds to import.
+"""
 
-main()
+from __future__ import annotations
+
+import sys
+from typing import Any, NamedTuple, NoReturn
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from app import __version__, capabilities, capability, errors
+
+
+class Failure(NamedTuple):
+    """Why a command failed: a stable code, a sentence, and the option, argument, field or variable that is wrong."""
+
+    code: str
+    detail: str
+    field: str | None = None
+
+
+capabilities.register()
+
+
+class QueryCommand(TyperCommand):
+    """A command with a query argument; the error for an unknown option shows how to send a query that begins with -."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parses as usual. Raises TyperException, with the hint where no option is similar to an unknown one."""
+        try:
+            return super().parse_args(ctx, args)
+        except typer.TyperException as error:
+            if getattr(error, "possibilities", ("none",)):
+                raise
+            error.message += f". A query that begins with - follows --: {ctx.command_path} -- '-word'"
+            raise
+
+
+class LazyGroup(TyperGroup):
+    """Lists the commands without importing them, and imports the one that runs."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        for name, command in capability.commands().items():
+            self.add_command(TyperCommand(name, help=command.summary, hidden=command.is_hidden))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command's name, the imported command and its arguments."""
+        name, _listed, rest = super().resolve_command(ctx, args)
+        return name, _imported(str(name)), rest
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    name="stepwell",
+    help="Hybrid search over your documents: one service, one Postgres.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback(invoke_without_command=True)
+def _root(version: bool = typer.Option(False, "--version", help="Show the version and exit.", is_eager=True)) -> None:
+    if version:
+        typer.echo(f"stepwell {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Runs the command line."""
+    run(app)
+
+
+def run(commands: typer.Typer) -> None:
+    """Runs a command line; an error is one sentence on stderr, or with --json an object on stdout, and a status."""
+    as_json = "--json" in _options(sys.argv[1:])
+    try:
+        # With --json mistakes in the arguments are raised, which are otherwise printed with the usage of the command.
+        status = commands(standalone_mode=not as_json)
+        sys.exit(status if isinstance(status, int) else 0)
+    except KeyboardInterrupt:
+        _end(130, [Failure("interrupted", "Interrupted.")], as_json=as_json)
+    except typer.Abort:
+        _end(1, [Failure("aborted", "Aborted.")], as_json=as_json)
+    except errors.StepwellError as error:
+        from app.cli import options
+
+        _end(options.status(error), [Failure(error.code, error.message, error.field)], as_json=as_json)
+    except Exception as error:
+        if (failures := _failures(error) or _of_database(error)) is None:
+            raise
+        _end(2, failures, as_json=as_json)
+
+
+def _options(arguments: list[str]) -> list[str]:
+    """The arguments before `--`, after which nothing is an option."""
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments
+
+
+def _failures(error: Exception) -> list[Failure] | None:
+    """What is wrong with arguments or settings; None for other errors."""
+    if isinstance(error, typer.TyperException):
+        return [Failure("usage", error.format_message())]
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return None
+    found = error.errors(include_url=False, include_input=False)
+    return [Failure("invalid_settings", one["msg"], _variable(one["loc"])) for one in found]
+
+
+def _of_database(error: Exception) -> list[Failure] | None:
+    """What the database refused; None for other errors."""
+    if type(error).__module__.partition(".")[0] not in ("sqlalchemy", "asyncpg"):
+        return None
+    from app.database import driver_errors
+
+    found = driver_errors.explained(error)
+    return [Failure(found.code, found.message, found.field)] if isinstance(found, errors.StepwellError) else None
+
+
+def _variable(place: tuple[int | str, ...]) -> str:
+    return (".".join(map(str, place)) or "settings").upper()
+
+
+def _end(status: int, failures: list[Failure], *, as_json: bool) -> NoReturn:
+    """Prints why a command failed, and ends it."""
+    first = failures[0]
+    if as_json:
+        from app.cli import terminal
+
+        detail = " ".join(one.detail for one in failures)
+        terminal.write_json({"error": {"code": first.code, "detail": detail, "field": first.field}})
+    elif first.code == "interrupted":
+        typer.echo(first.detail, err=True)
+    else:
+        for one in failures:
+            _print_error(one)
+    sys.exit(status)
+
+
+def _imported(name: str) -> Any:
+    command = capability.commands()[name]
+    found = capability.load(command.place)
+    if isinstance(found, typer.Typer):
+        return typer.main.get_group(found)
+    alone = typer.Typer(add_completion=False)
+    alone.command(name, cls=QueryCommand if command.takes_query else None)(found)
+    return typer.main.get_command(alone)
+
+
+def _print_error(failure: Failure) -> None:
+    from rich.markup import escape
+
+    from app.cli import terminal
+
+    named = f"{failure.field}: {failure.detail}" if failure.code == "invalid_settings" else failure.detail
+    field = f" ({failure.field})" if failure.field and failure.code != "invalid_settings" else ""
+    terminal.console(stderr=True).print(f"[red]Error:[/] {escape(named + field)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -12,33 +12,22 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
-from app import __version__, config, runtime, telemetry
-from app.api.access import auth, schemes, versions
-from app.api.agents import dify_router, mcp
-from app.api.agents import router as agents
-from app.api.bodies import bodies
-from app.api.contract import success_examples
-from app.api.documents import facets_router as facets
-from app.api.documents import router as documents
-from app.api.documents import selection_router as selections
-from app.api.edge import admission, origins, parse_times, rate_limits
-from app.api.entities import router as entities
-from app.api.jobs import router as jobs
-from app.api.monitoring import health, loop_lag, metrics, read_metrics, request_ids, traces
-from app.api.multihop import router as multihop
-from app.api.problems import problems
-from app.api.search import feedback_router as feedback
-from app.api.search import router as search
-from app.api.search import synonyms_router as synonyms
-from app.api.site import docs, playground
-from app.api.sources import router as sources
+from app import __version__, capabilities, capability, runtime, telemetry
+from app import settings as config
+from app.access import audit
 from app.concurrency.limiter import Limiter
-from app.config import Settings
-from app.pipelines.jobs import background
-from app.pipelines.maintenance import audit
-from app.pipelines.running.services import Services
+from app.http.authentication import auth, schemes, versions
+from app.http.bodies import bodies
+from app.http.contract import success_examples
+from app.http.limits import admission, origins, rate_limits
+from app.http.monitoring import health, loop_lag, metrics, read_metrics, request_ids, traces
+from app.http.problems import problems
+from app.jobs import background
+from app.services import Services
+from app.settings import Settings
+from app.web import docs_page as docs
+from app.web import playground_page as playground
 
-ROUTERS = (search, feedback, synonyms, multihop, documents, selections, facets, sources, jobs, entities, agents, health)
 MAX_WAITING_SEARCHES = 512
 """Searches that wait in all processes; others get 503."""
 QUEUE_SHARE = 0.5
@@ -49,15 +38,7 @@ Hybrid search over your documents: by vectors and by BM25, fused in one SQL stat
 Every operation has an example that can be sent unchanged. A read that sends the `X-Stepwell-Version` of an earlier
 response is not answered from a standby that is older.
 """
-TAGS = [
-    {"name": "search", "description": "Search for passages."},
-    {"name": "documents", "description": "Store, read and delete documents."},
-    {"name": "sources", "description": "Keep documents in step with folders of files."},
-    {"name": "jobs", "description": "Follow and cancel background jobs."},
-    {"name": "entities", "description": "Describe the people, projects and things that documents mention."},
-    {"name": "tools", "description": "Tools for agents: definitions and calls."},
-    {"name": "health", "description": "Monitor the service."},
-]
+_HEALTH = {"health": "Monitor the service."}
 
 
 def create_app(
@@ -73,6 +54,7 @@ def create_app(
     where there are several.
     """
     chosen = settings or config.load()
+    capabilities.register()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -80,14 +62,16 @@ def create_app(
         services, stack = opened or await _open(chosen)
         app.state.services = services
         _build_routes(app)
-        async with stack, _background_workers(app, services), mcp.serving(app):
+        async with stack, _background_workers(app, services), AsyncExitStack() as serving:
+            for opened_while_serving in capability.declared("lifespans"):
+                await serving.enter_async_context(opened_while_serving(app))
             yield
 
     app = FastAPI(
         title="Stepwell",
         version=__version__,
         description=DESCRIPTION,
-        openapi_tags=TAGS,
+        openapi_tags=[{"name": name, "description": text} for name, text in {**capability.tags(), **_HEALTH}.items()],
         servers=[{"url": "/", "description": "The service that serves this document."}],
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         docs_url=None,
@@ -103,7 +87,7 @@ def create_app(
     app.state.key_lookups = auth.KeyLookups()
     app.state.readiness = health.ReadinessCheck()
     bodies.install(app)
-    for router in (*(module.router for module in ROUTERS), multihop.lists_router):
+    for router in (*capability.declared("routers"), health.router):
         app.include_router(router)
     for installed in (docs, playground, traces, schemes, problems, success_examples):
         installed.install(app)
@@ -111,11 +95,9 @@ def create_app(
     for installed in (read_metrics, versions, request_ids):
         installed.install(app)
     admission.install(app, _searches(chosen), processes=chosen.workers)
-    parse_times.install(app)
     rate_limits.install(app, per_user=chosen.rate_limit_user, per_key=chosen.rate_limit_key)
-    mcp.install(app)
-    if "dify" in chosen.compat:
-        dify_router.install(app)
+    for install in capability.declared("installs"):
+        install(app, chosen)
     origins.install(app, hosts=chosen.hosts, allowed=chosen.allowed_origins)
     return app
 

@@ -14,14 +14,13 @@ from unittest import mock
 
 from app.evaluation import beir, runner
 from app.evaluation.runner import Strategy, Tenant
-from app.pipelines.multihop import hop_terms
-from app.pipelines.multihop.hop_state import HopChunk
-from app.pipelines.running.services import Services
-from app.ranking import signal_sum
-from app.shapes import signals
-from app.shapes.kinds import Extractor
-from app.shapes.links import LinkedChunk
-from app.store.multihop import links
+from app.kinds import Extractor
+from app.multihop import hop_terms, signal_sum
+from app.multihop.hop_state import HopChunk
+from app.multihop.store import links
+from app.multihop.types import LinkedChunk
+from app.query import signals
+from app.services import Services
 
 COVERAGE = "covers"
 METHODS: Mapping[str, Extractor] = {"terms": "none", "terms of names": "statistical"}

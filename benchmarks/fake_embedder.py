@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from app.errors import ProviderError
-from app.providers import base
-from app.shapes.kinds import Vector
+from app.kinds import Vector
+from app.models import base
 
 _WORD = re.compile(r"\w+")
 

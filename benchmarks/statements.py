@@ -9,9 +9,9 @@ from unittest import mock
 
 import sqlalchemy as sa
 
-from app.store.connection import connections
-from app.store.connection.connections import Connection
-from app.store.connection.transactions import Database
+from app.database import connections
+from app.database.connections import Connection
+from app.database.transactions import Database
 
 
 @contextmanager

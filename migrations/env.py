@@ -1,4 +1,4 @@
-"""Configures Alembic on the connection of `app.store.maintenance.migration`, or on one of its own for `alembic …`.
+"""Configures Alembic on the connection of `app.database.schema.migration`, or on one of its own for `alembic …`.
 
 The service and `stepwell db upgrade` pass a connection in `config.attributes`. Called as `alembic` in a checkout, a
 connection to the owner's address is opened as `stepwell db upgrade` opens it, and an upgrade takes the same steps: the
@@ -12,8 +12,10 @@ from alembic.config import Config
 from alembic.util import CommandError
 from sqlalchemy.engine import Connection
 
-from app.store.maintenance import migration, revisions
-from app.store.schema import tables
+from app import capabilities
+from app.database.schema import migration, revisions, tables
+
+capabilities.register()
 
 
 def run_on(connection: Connection) -> None:
@@ -27,7 +29,7 @@ def configure(connection: Connection) -> None:
     """Configure Alembic for an open connection."""
     context.configure(
         connection=connection,
-        target_metadata=tables.metadata,
+        target_metadata=tables.complete(),
         include_schemas=True,
         include_name=lambda name, kind, _parents: kind != "schema" or name == tables.SCHEMA,
         version_table_schema=tables.SCHEMA,
@@ -39,7 +41,8 @@ def configure(connection: Connection) -> None:
 
 async def run_as_owner() -> None:
     """Run the command of the command line on a connection of the database's owner."""
-    from app import config, runtime  # only in a checkout: the service, which is above this file, passes a connection
+    from app import runtime
+    from app import settings as config  # only in a checkout: the service, which is above this file, passes a connection
     from app.cli import ownership
     from app.runtime import models
 
@@ -63,7 +66,7 @@ async def run_as_owner() -> None:
 
     async with ownership.open_dsn(settings) as dsn:
         if await migration.on_connection(dsn, run) == revisions.head():
-            await runtime.queue_linking(settings, dsn)
+            await runtime.finish_upgrade(dsn)
 
 
 if context.is_offline_mode():

@@ -21,27 +21,31 @@ from fake_provider import FakeProvider
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
-from app.config import usable_cores
-from app.pipelines.documents import batches, documents
-from app.pipelines.running.services import Services
-from app.providers.base import Embedder
-from app.shapes.writing import Upload
-from app.store.connection import transactions
-from app.store.embedded import postgres
-from app.store.maintenance import migration
+from app import capabilities
+from app.database import transactions
+from app.database.embedded import postgres
+from app.database.schema import migration
+from app.documents.storing import batches
+from app.documents.types import Upload
+from app.http.monitoring import health
+from app.models.base import Embedder
+from app.services import Services
+from app.settings import usable_cores
 from benchmarks.fake_embedder import FakeEmbedder
 
+capabilities.register()
 # Property tests check results, not the speed of the machine.
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
 # The results are the same with and without the extra `ocr`; the tests of OCR switch it on.
 os.environ.setdefault("STEPWELL_OCR", "off")
+pytest_plugins = ["api_fixtures", "cli_fixtures", "store_fixtures", "use_case_fixtures"]
 TOGETHER = (
     "tests/browser/",
     "tests/test_examples_in_docs.py",
-    "tests/api/search/test_why_api.py",
-    "tests/api/contract/test_openapi_examples.py",
-    "tests/api/contract/test_success_examples.py",
+    "tests/search/steps/why/api/test_why_api.py",
+    "tests/http/contract/test_openapi_examples.py",
+    "tests/http/contract/test_success_examples.py",
 )
 """Tests of one process: they share a browser and the sample notes, whose storing takes eight seconds."""
 END_TO_END = "tests/end_to_end/"
@@ -117,7 +121,7 @@ def _default_logging() -> Iterator[None]:
 @pytest.fixture
 def patient_readiness(monkeypatch: pytest.MonkeyPatch) -> None:
     """The readiness check waits for a database longer than a busy machine stops a test."""
-    monkeypatch.setattr(documents, "READY_WAIT_S", 30.0)
+    monkeypatch.setattr(health, "READY_WAIT_S", 30.0)
 
 
 @pytest.fixture(scope="session")
@@ -151,7 +155,7 @@ async def new_database(server: postgres.EmbeddedPostgres) -> Callable[..., Await
 
 
 @pytest.fixture(scope="session")
-async def template(server: postgres.EmbeddedPostgres) -> str:
+async def narrow_template(server: postgres.EmbeddedPostgres) -> str:
     """The name of an empty database with the schema of the newest migration."""
     async with _maintenance(server) as owner:
         await owner.execute(f"CREATE DATABASE {TEMPLATE} TEMPLATE template0 ENCODING 'UTF8'")
@@ -160,9 +164,15 @@ async def template(server: postgres.EmbeddedPostgres) -> str:
 
 
 @pytest.fixture(scope="session")
+def template(narrow_template: str) -> str:
+    """The name of the template that databases are copies of."""
+    return narrow_template
+
+
+@pytest.fixture(scope="session")
 async def wide_template(new_database: Callable[..., Awaitable[DatabaseAddress]]) -> str:
     """The same for vectors of the offline model's length; test folders override `template` with it."""
-    from app.providers.local.minilm import MODEL as OFFLINE  # imported here because it takes a second
+    from app.models.local.minilm import MODEL as OFFLINE  # imported here because it takes a second
 
     address = await new_database()
     await migration.upgrade(address.owner_dsn, model=OFFLINE.name, dimension=OFFLINE.dimension)
@@ -172,7 +182,7 @@ async def wide_template(new_database: Callable[..., Awaitable[DatabaseAddress]])
 @pytest.fixture(scope="session")
 async def offline_embedder() -> AsyncIterator[Embedder]:
     """The offline embedding model."""
-    from app.providers.local import minilm
+    from app.models.local import minilm
 
     model = await minilm.load()
     yield model
@@ -184,7 +194,7 @@ async def demo_template(
     new_database: Callable[..., Awaitable[DatabaseAddress]], wide_template: str, offline_embedder: Embedder
 ) -> str:
     """The name of a database with what `stepwell demo` stores."""
-    from app.cli.serving import demo  # imported here because it takes two seconds
+    from app.serving import demo  # imported here because it takes two seconds
 
     address = await new_database(wide_template)
     opened = transactions.connect(address.service_dsn, pool_size=4, pool_wait_s=30.0)

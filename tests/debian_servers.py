@@ -16,7 +16,7 @@ from pathlib import Path
 import certificates
 import server_folders
 
-from app.store.embedded import embedded_files
+from app.database.embedded import embedded_files
 
 SUPERUSER, PASSWORD = "postgres", "secret"
 STARTS_WITHIN_S = 30

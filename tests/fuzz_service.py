@@ -18,8 +18,9 @@ from types import FrameType
 
 import harness
 
-from app.config import Settings
-from app.store.connection import transactions
+from app import capabilities
+from app.database import transactions
+from app.settings import Settings
 
 BEAT_S = 0.01
 STALLED_S = 0.05
@@ -84,4 +85,5 @@ async def _serve(dsn: str) -> None:
 
 
 if __name__ == "__main__":
+    capabilities.register()
     asyncio.run(_serve(sys.argv[1]))

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -15,27 +16,29 @@ from fastapi import FastAPI, routing
 from requests_of import search_request
 
 from app import errors
-from app.config import Settings
+from app.access import keys
+from app.concurrency.budget import Budget
+from app.database import transactions
+from app.database.embedded import postgres
+from app.database.transactions import Database, Reading, Writing
+from app.documents import documents
+from app.documents.storing import batches, ingest
+from app.documents.storing.batches import IngestOutcome
+from app.documents.types import IngestResult, Upload
+from app.kinds import Vector
 from app.main import create_app
-from app.pipelines.documents import batches, documents, ingest
-from app.pipelines.documents.batches import IngestOutcome
-from app.pipelines.maintenance import keys
-from app.pipelines.running.budget import Budget
-from app.pipelines.running.services import ChunkingOptions, Services
-from app.pipelines.search import search
-from app.providers.base import Embedder, EmbeddingModel
-from app.shapes.kinds import Vector
-from app.shapes.reading import Answer
-from app.shapes.writing import IngestResult, Upload
-from app.store.connection import transactions
-from app.store.connection.transactions import Database, Reading, Writing
-from app.store.embedded import postgres
+from app.models.base import Embedder, EmbeddingModel
+from app.query.types import Answer
+from app.search import search
+from app.services import ChunkingOptions, Services
+from app.settings import Settings
 from benchmarks import statements
 from benchmarks.fake_embedder import FakeEmbedder
 
 WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 """Counts the connections to the database that wait for a lock."""
-
+COMPANY = Path(__file__).with_name("company")
+"""An evaluation set about a fictional company."""
 
 Posed = TypeVar("Posed", Reading, Writing)
 
@@ -162,12 +165,12 @@ async def services(db: Database, embedder: Embedder | None = None) -> Services:
 async def running(settings: Settings, services: Services) -> AsyncIterator[FastAPI]:
     """The application between startup and shutdown; the database stays open."""
     app = create_app(settings, opened=(services, AsyncExitStack()))
-    _share_routes(app)
+    share_routes(app)
     async with app.router.lifespan_context(app):
         yield app
 
 
-def _share_routes(app: FastAPI) -> None:
+def share_routes(app: FastAPI) -> None:
     """Give the application what the framework has built for the routes of an earlier one: it takes a third of a second.
 
     It is the same for all: it depends on the routers, and on what `create_app` passes to each application alike.

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import asyncpg
 
-from app.store.embedded import embedded_files, embedded_programs, postgres
-from app.store.embedded.postgres import EmbeddedPostgres
+from app.database.embedded import embedded_files, embedded_programs, postgres
+from app.database.embedded.postgres import EmbeddedPostgres
 
 TRIES = 400
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.pipelines.requests.search_request import GuidanceOptions, HopOptions, Ranking, SearchRequest
+from app.query.search_request import GuidanceOptions, HopOptions, Ranking, SearchRequest
 
 _AT_TOP = SearchRequest.model_fields.keys()
 

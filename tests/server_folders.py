@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from app.store.embedded.postgres import EmbeddedPostgres
+from app.database.embedded.postgres import EmbeddedPostgres
 
 IN_MEMORY = Path("/dev/shm")
 ENOUGH = 4_000_000_000

@@ -13,14 +13,13 @@ from typing import Any
 import made_files
 from harness import Tenant
 
-from app.pipelines.documents import large_documents
-from app.pipelines.jobs import followed_jobs
-from app.pipelines.running import workers
-from app.pipelines.sources import source_sync, sources
-from app.pipelines.sources.sources import AddedSource, SourceRequest
-from app.shapes.jobs import JobState
-from app.shapes.kinds import Vector
-from app.shapes.sources import SourceRoots
+from app.documents.storing import large_documents
+from app.jobs import followed_jobs, workers
+from app.jobs.types import JobState
+from app.kinds import Vector
+from app.sources import source_sync, sources
+from app.sources.sources import AddedSource, SourceRequest
+from app.sources.types import SourceRoots
 from benchmarks.fake_embedder import FakeEmbedder
 
 KINDS = ("md", "txt", "html", "csv", "jsonl", "rst", "md", "pdf", "py", "docx")
@@ -131,7 +130,7 @@ def disturb(folder: Path, paths: list[str], chance: random.Random) -> Changed:
 
 def services(tenant: Tenant, *roots: Path, per_user: bool = False) -> Any:
     """The tenant's services with folders that sources may be added from."""
-    return tenant.services(source_roots=SourceRoots(roots, per_user=per_user))
+    return tenant.services().with_option(SourceRoots(roots, per_user=per_user))
 
 
 async def add(tenant: Tenant, folder: Path, **options: Any) -> AddedSource:

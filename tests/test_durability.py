@@ -20,12 +20,12 @@ import pytest
 import server_folders
 from harness import Tenant, uris
 
-from app.pipelines.documents import batches, ingest
-from app.shapes.writing import Upload
-from app.store.connection import transactions
-from app.store.connection.transactions import Database
-from app.store.embedded import postgres
-from app.store.maintenance import migration
+from app.database import transactions
+from app.database.embedded import postgres
+from app.database.schema import migration
+from app.database.transactions import Database
+from app.documents.storing import batches, ingest
+from app.documents.types import Upload
 
 KILLS = int(os.environ.get("STEPWELL_TEST_KILLS", "2"))
 A_KILL = 8

@@ -18,9 +18,9 @@ from typing import Any
 import harness
 import pytest
 
-from app.config import Settings
-from app.providers.base import Embedder
-from app.store.connection import transactions
+from app.database import transactions
+from app.models.base import Embedder
+from app.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "docs/agents.md", "docs/documents.md", "docs/entities.md")

@@ -20,7 +20,7 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from app.cli.root import app as cli
+from app.__main__ import app as cli
 
 ROOT = Path(__file__).parents[1]
 PASSWORD = "s3rvice-p@ss"
@@ -121,8 +121,8 @@ async def test_a_new_database_is_upgraded_served_with_keys_and_left_in_order_on_
         assert await asyncio.wait_for(process.wait(), PATIENCE_S) == 0
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert {line["logger"] for line in lines} >= {
-        "app.cli.serving.listening",
-        "app.api.monitoring.request_ids",
+        "app.serving.listening",
+        "app.http.monitoring.request_ids",
         "uvicorn.error",
     }
 

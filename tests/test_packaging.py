@@ -18,8 +18,8 @@ import dockerfile
 import pytest
 import yaml
 
-from app.config import Settings
-from app.config.providers import ProviderSettings
+from app.models.settings import ProviderSettings
+from app.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 COMPOSE_TEXT = (ROOT / "compose.yaml").read_text()
@@ -38,7 +38,7 @@ def test_the_wheel_holds_the_migrations_the_statements_the_model_the_samples_and
         if path.is_file() and path.suffix != ".pyc":
             assert path.relative_to(ROOT).as_posix() in packed
     for path in (ROOT / "migrations").rglob("*.py"):
-        assert f"app/store/{path.relative_to(ROOT).as_posix()}" in packed
+        assert f"app/database/{path.relative_to(ROOT).as_posix()}" in packed
     for suffix in (".sql", ".onnx", ".md", ".html", ".js"):
         assert [name for name in packed if name.endswith(suffix)], f"the list above must hold some {suffix}"
     (metadata,) = (name for name in packed if name.endswith("/METADATA"))

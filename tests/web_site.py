@@ -14,8 +14,8 @@ from typing import Any
 import certificates
 import httpcore
 
-from app.providers.web.fetching import FetchLimits, WebFetcher
-from app.providers.web.network import PublicNetwork
+from app.fetching.fetching import FetchLimits, WebFetcher
+from app.fetching.network import PublicNetwork
 
 PUBLIC = "93.184.216.34"
 Answer = Callable[[dict[str, str], asyncio.StreamWriter], Any]

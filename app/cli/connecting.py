@@ -10,10 +10,13 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from app import capability
 from app.cli import client, options
 from app.cli.client import Client
 from app.errors import BadRequest
 
+IN_PROCESS = "serving.in_process:client"
+"""What opens the application in this process; it stands above the command line, and is imported when it is needed."""
 Command = Callable[..., None]
 User = Annotated[
     str | None, typer.Option("--user", help="The user who owns the documents.", show_default=options.LOCAL)
@@ -68,9 +71,8 @@ def connected(command: Command) -> Command:
 def opened(url: str | None, api_key: str | None, user: str | None, data_dir: Path | None) -> Client:
     """The client of these options. Raises BadRequest where they contradict each other."""
     if url is None:
-        from app.cli import in_process
-
-        return in_process.client(options.LOCAL if user is None else user, data_dir)
+        opened: Client = capability.load(IN_PROCESS)(options.LOCAL if user is None else user, data_dir)
+        return opened
     if user is not None:
         raise BadRequest("The service at --url knows its user by the key.", field="--user")
     if data_dir is not None:

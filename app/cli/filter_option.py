@@ -8,8 +8,8 @@ from app.cli import json_option
 from app.errors import BadRequest
 
 if TYPE_CHECKING:  # a command without the option does not import the models of the API
-    from app.pipelines.requests.filter_models import SearchFilters
-    from app.shapes.filters import Filters
+    from app.database.filter_types import Filters
+    from app.requests.filter_models import SearchFilters
 
 
 def read(given: str) -> Filters:
@@ -26,9 +26,8 @@ def _model(given: str) -> SearchFilters:
     from fastapi.exceptions import RequestValidationError
     from pydantic import ValidationError
 
-    from app.api.bodies import strict_json
-    from app.api.contract import validation_errors
-    from app.pipelines.requests.filter_models import SearchFilters
+    from app.requests import strict_json, validation_errors
+    from app.requests.filter_models import SearchFilters
 
     filters = json_option.filters(given) or {}
     try:

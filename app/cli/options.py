@@ -20,7 +20,7 @@ from app.errors import BadRequest, StepwellError
 if TYPE_CHECKING:  # a command by way of a service needs neither settings nor an event loop
     import asyncio
 
-    from app.config import Settings
+    from app.settings import Settings
 
 
 class Mode(StrEnum):
@@ -85,7 +85,8 @@ out, err = terminal.console(), terminal.console(stderr=True)
 
 def settings(data_dir: Path | None = None, **overrides: Any) -> Settings:
     """The settings of a command, with warnings about unknown variables; logs only errors, unless the level is debug."""
-    from app import config, telemetry
+    from app import settings as config
+    from app import telemetry
 
     chosen = config.load(data_dir=data_dir, **overrides)
     telemetry.configure("debug" if chosen.log_level == "debug" else "error", chosen.log_json)
@@ -113,9 +114,9 @@ def interrupted() -> typer.Exit:
 
 def checked_user(user: str) -> str:
     """Returns a valid user name unchanged. Raises BadRequest for an invalid one."""
-    from app.pipelines.maintenance import keys
+    from app.requests import users
 
-    keys.check_user(user)
+    users.check_user(user)
     return user
 
 

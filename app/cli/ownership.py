@@ -9,13 +9,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from app import config
+from app import settings as config
 from app.cli import options
-from app.config import Settings
-from app.store.connection import transactions
-from app.store.connection.transactions import Database, TimeLimits
-from app.store.embedded import postgres
-from app.store.maintenance import health, revisions, roles
+from app.database import transactions
+from app.database.embedded import postgres
+from app.database.schema import health, revisions, roles
+from app.database.transactions import Database, TimeLimits
+from app.settings import Settings
 
 Result = TypeVar("Result")
 STATEMENT_MS = 3_600_000

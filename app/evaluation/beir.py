@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from app import errors
-from app.shapes.filters import Filters
-from app.shapes.kinds import Json
-from app.shapes.writing import Upload
+from app.database.filter_types import Filters
+from app.documents.types import Upload
+from app.kinds import Json
 
 CORPUS, QUERIES, QRELS, ENTITIES = "corpus.jsonl", "queries.jsonl", "qrels.tsv", "entities.jsonl"
 SPLIT = "qrels/test.tsv"

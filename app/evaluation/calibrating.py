@@ -11,17 +11,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from app import errors
+from app.database.calibrations import LogitScale, RelevanceCalibration, StoredCalibration
 from app.evaluation import calibration, runner
 from app.evaluation.beir import JudgedQuestion
 from app.evaluation.calibration import Calibration, Prediction
 from app.evaluation.runner import ASSESSED_HITS, Strategy
-from app.pipelines.maintenance import calibrations
-from app.pipelines.running.services import Services
-from app.ranking import logit_scales, relevance
-from app.ranking.logit_scales import Judged, Prior
-from app.shapes import uris
-from app.shapes.calibrations import LogitScale, RelevanceCalibration, StoredCalibration
-from app.shapes.reading import Answer
+from app.query.types import Answer
+from app.relevance import calibrations, logit_scales, relevance
+from app.relevance.logit_scales import Judged, Prior
+from app.services import Services
+from app.text import uris
 
 STRATEGIES = (Strategy("auto"), Strategy("multihop"))
 FOLDS = 5

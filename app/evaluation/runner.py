@@ -11,21 +11,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from app import errors
+from app import errors, limits
+from app.database.filter_types import Filters
+from app.documents import documents
+from app.documents.storing import batches
+from app.entities import entity_lines
+from app.entities.linking import mention_refresh
+from app.entities.types import EntityDraft
 from app.evaluation import beir, calibration, metrics
 from app.evaluation.calibration import Prediction
-from app.pipelines.documents import batches, documents
-from app.pipelines.entities import entity_lines
-from app.pipelines.linking import mention_refresh
-from app.pipelines.multihop import multihop
-from app.pipelines.requests.search_request import GuidanceOptions, HopOptions, Ranking, SearchRequest
-from app.pipelines.running.services import Services
-from app.pipelines.search import search
-from app.shapes import limits
-from app.shapes.entities import EntityDraft
-from app.shapes.filters import Filters
-from app.shapes.kinds import Extractor, Fusion, GuidanceMode, HopMerge, Json, Mode, Rerank
-from app.shapes.reading import Answer
+from app.kinds import Extractor, Fusion, GuidanceMode, HopMerge, Json, Mode, Rerank
+from app.multihop import multihop
+from app.query.search_request import GuidanceOptions, HopOptions, Ranking, SearchRequest
+from app.query.types import Answer
+from app.search import search
+from app.services import Services
 
 ASSESSED_HITS = 10
 """Hits of each question whose relevance is compared with the judgements."""

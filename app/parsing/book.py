@@ -10,8 +10,7 @@ from urllib.parse import unquote
 
 from app.errors import UnreadableFile
 from app.parsing import archives, html_text
-from app.parsing.files import InputFile
-from app.shapes.writing import ExtractedDocument
+from app.parsing.files import ExtractedDocument, InputFile
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"

@@ -9,9 +9,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 from app.errors import UnreadableFile
-from app.parsing.files import InputFile
+from app.parsing.files import ExtractedDocument, InputFile
 from app.parsing.records import RecordReader
-from app.shapes.writing import ExtractedDocument
 
 DELIMITERS = ",;\t|"
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 
-from app.shapes.recognition import Picture, RecognisedLine
+from app.kinds import Json
+from app.parsing.recognition.types import Picture, RecognisedLine
 
 LARGEST_MEMBER = 64_000_000
 """Bytes of the largest file of an archive that is read."""
@@ -36,3 +38,22 @@ class ArchiveMember:
     raw: bytes = b""
     refused: str = ""
     is_too_large: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedDocument:
+    """A document that a parser read from a file: its text as Markdown, not cleaned yet.
+
+    `page_starts` has the offset of each page if the file has pages. `fragment` identifies the document within a file
+    of several, such as `row=5`.
+    """
+
+    text: str
+    title: str = ""
+    metadata: Json = field(default_factory=dict)
+    language: str | None = None
+    created_at: datetime | None = None
+    page_starts: tuple[int, ...] = ()
+    fragment: str = ""
+    markdown: bool = True
+    warnings: tuple[str, ...] = ()

@@ -11,9 +11,8 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from app.parsing.files import ArchiveMember
-from app.shapes.recognition import Picture, RecognisedLine
-from app.shapes.writing import ExtractedDocument
+from app.parsing.files import ArchiveMember, ExtractedDocument
+from app.parsing.recognition.types import Picture, RecognisedLine
 
 PICTURE_CPU_S = 2
 """Seconds that reading a file may take in addition for each picture of it that is recognised."""

@@ -10,8 +10,7 @@ from bs4.dammit import UnicodeDammit
 
 from app.errors import UnreadableFile
 from app.parsing import archives
-from app.parsing.files import InputFile
-from app.shapes.writing import ExtractedDocument
+from app.parsing.files import ExtractedDocument, InputFile
 
 MAIN_SHARE = 0.25
 """Share of a page's text from which an element, or what was recognised as the main text, is taken for all of it."""

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from app.errors import UnreadableFile
-from app.parsing.files import InputFile
+from app.parsing.files import ExtractedDocument, InputFile
 from app.parsing.records import RecordReader
-from app.shapes.writing import ExtractedDocument
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:

@@ -15,8 +15,7 @@ from typing import Any
 
 from app.errors import UnreadableFile
 from app.parsing import html_text
-from app.parsing.files import InputFile
-from app.shapes.writing import ExtractedDocument
+from app.parsing.files import ExtractedDocument, InputFile
 
 _PEOPLE = ("from", "to", "cc")
 _MARK = re.compile(r'[()<>\[\]:;@\\,."]')

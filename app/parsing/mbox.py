@@ -10,8 +10,7 @@ from urllib.parse import quote
 
 from app.errors import UnreadableFile
 from app.parsing import mail
-from app.parsing.files import InputFile
-from app.shapes.writing import ExtractedDocument
+from app.parsing.files import ExtractedDocument, InputFile
 
 MAX_ID = 200
 _SEPARATOR = re.compile(rb"^From [^\r\n]*\d\d:\d\d[^\r\n]*\r?\n", re.M)

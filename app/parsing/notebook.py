@@ -12,8 +12,7 @@ from typing import Any
 
 from app.errors import UnreadableFile
 from app.parsing import markup
-from app.parsing.files import InputFile
-from app.shapes.writing import ExtractedDocument
+from app.parsing.files import ExtractedDocument, InputFile
 
 _EMBEDDED = re.compile(r"!\[([^\[\]]*+)\]\((?:data|attachment):[^()]*+\)")
 _CONTROLS = re.compile(r"\x1b(?:\[[0-9;?]*+[A-Za-z]?|.)")

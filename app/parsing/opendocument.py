@@ -11,8 +11,7 @@ from lxml import etree
 
 from app.errors import UnreadableFile
 from app.parsing import archives, markup
-from app.parsing.files import InputFile
-from app.shapes.writing import ExtractedDocument
+from app.parsing.files import ExtractedDocument, InputFile
 
 _CONTENT, _META, _MANIFEST = "content.xml", "meta.xml", "META-INF/manifest.xml"
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"

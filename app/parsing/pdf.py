@@ -17,11 +17,10 @@ from pypdfium2 import raw as pdfium_c
 
 from app.errors import UnreadableFile
 from app.parsing import headings, markup, page_layout, pictures
-from app.parsing.files import InputFile
+from app.parsing.files import ExtractedDocument, InputFile
 from app.parsing.headings import OutlineEntry
 from app.parsing.page_layout import PageLine, TextRun
 from app.parsing.pdf_pictures import PagePictures
-from app.shapes.writing import ExtractedDocument
 
 END_WINDOW = 2_048
 WIDE_GAP = 2.0

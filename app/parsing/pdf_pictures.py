@@ -14,8 +14,8 @@ from app.parsing import formats, pictures, recognised_lines
 from app.parsing.files import Recognise
 from app.parsing.page_layout import TextRun
 from app.parsing.pictures import MAX_PICTURES, Embedded
-from app.shapes import recognition
-from app.shapes.recognition import Picture
+from app.parsing.recognition import types as recognition
+from app.parsing.recognition.types import Picture
 
 DPI = 200
 """Resolution in which pages are rendered, at most."""

@@ -17,10 +17,9 @@ from PIL.Image import Transpose
 
 from app.errors import UnreadableFile
 from app.parsing import formats, markup, page_layout, recognised_lines
-from app.parsing.files import InputFile, Recognise
-from app.shapes import recognition
-from app.shapes.recognition import Picture, RecognisedLine
-from app.shapes.writing import ExtractedDocument
+from app.parsing.files import ExtractedDocument, InputFile, Recognise
+from app.parsing.recognition import types as recognition
+from app.parsing.recognition.types import Picture, RecognisedLine
 
 DECODED = ("PNG", "JPEG", "TIFF", "GIF", "BMP")
 """Formats that are decoded; the library has others."""

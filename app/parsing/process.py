@@ -18,11 +18,10 @@ from app.concurrency import limited_process
 from app.concurrency.limited_process import LimitedProcess
 from app.errors import UnreadableFile, UnreadableReason
 from app.parsing import files, frames
-from app.parsing.files import ArchiveMember
+from app.parsing.files import ArchiveMember, ExtractedDocument
 from app.parsing.formats import FileFormat
-from app.shapes import recognition
-from app.shapes.recognition import Picture, RecognisedLine
-from app.shapes.writing import ExtractedDocument
+from app.parsing.recognition import types as recognition
+from app.parsing.recognition.types import Picture, RecognisedLine
 
 FILES_PER_PROCESS = 200
 """Files after which a process is replaced, because libraries may leak memory."""

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 
 from app.parsing.page_layout import TextRun
-from app.shapes.recognition import RecognisedLine
+from app.parsing.recognition.types import RecognisedLine
 
 LEAST_SKEW = math.radians(0.1)
 LONG = 4.0

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from app.errors import UnreadableFile
-from app.shapes.writing import ExtractedDocument
+from app.parsing.files import ExtractedDocument
 
 TEXT_FIELDS = ("text", "content", "body")
 TITLE_FIELDS = ("title", "name")

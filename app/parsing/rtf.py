@@ -15,8 +15,7 @@ from datetime import UTC, datetime
 
 from app.errors import UnreadableFile
 from app.parsing import markup
-from app.parsing.files import InputFile
-from app.shapes.writing import ExtractedDocument
+from app.parsing.files import ExtractedDocument, InputFile
 
 MAX_DEPTH = 1_000
 """Groups within groups."""

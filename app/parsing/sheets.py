@@ -12,9 +12,8 @@ from python_calamine import CalamineSheet, CalamineWorkbook, PasswordError, Shee
 
 from app.errors import UnreadableFile
 from app.parsing import csv_rows
-from app.parsing.files import InputFile
+from app.parsing.files import ExtractedDocument, InputFile
 from app.parsing.records import RecordReader
-from app.shapes.writing import ExtractedDocument
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:

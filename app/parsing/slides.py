@@ -10,9 +10,8 @@ import pptx
 from pptx.enum.shapes import MSO_SHAPE_TYPE
 
 from app.parsing import archives, markup, pictures
-from app.parsing.files import InputFile
+from app.parsing.files import ExtractedDocument, InputFile
 from app.parsing.pictures import Embedded
-from app.shapes.writing import ExtractedDocument
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:

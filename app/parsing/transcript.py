@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from app.errors import UnreadableFile
-from app.parsing.files import InputFile
-from app.shapes.writing import ExtractedDocument
+from app.parsing.files import ExtractedDocument, InputFile
 
 PARAGRAPH_S, LONGEST_S = 30.0, 60.0
 """Seconds from which a paragraph ends with its next sentence, and those at which it ends in any case."""

@@ -11,9 +11,8 @@ import mammoth
 from mammoth import html
 
 from app.parsing import archives, html_text, pictures
-from app.parsing.files import InputFile
+from app.parsing.files import ExtractedDocument, InputFile
 from app.parsing.pictures import Embedded
-from app.shapes.writing import ExtractedDocument
 
 STYLES = "p[style-name='Title'] => h1:fresh"
 """Styles beyond those that the library converts: headings, lists, tables and notes."""

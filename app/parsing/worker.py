@@ -15,10 +15,9 @@ from typing import BinaryIO
 from app.concurrency import pipes
 from app.errors import UnreadableFile
 from app.parsing import archives, formats, frames, old_office
-from app.parsing.files import ArchiveMember, InputFile
+from app.parsing.files import ArchiveMember, ExtractedDocument, InputFile
 from app.parsing.formats import FileFormat
-from app.shapes.recognition import Picture, RecognisedLine
-from app.shapes.writing import ExtractedDocument
+from app.parsing.recognition.types import Picture, RecognisedLine
 
 DAMAGED = "The file is damaged, or its content does not have the format that its beginning has."
 OUT_OF_MEMORY = "The file needs more memory to be read than is allowed: split it."

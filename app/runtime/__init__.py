@@ -6,31 +6,26 @@ import functools
 import math
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from pathlib import Path
 
 import stamina
 from pydantic import SecretStr
 
-from app import errors
-from app.config import Settings, usable_cores
+from app import capability, errors
+from app.concurrency.budget import Budget
+from app.database import transactions
+from app.database.embedded import postgres
+from app.database.schema import health, migration, revisions
+from app.database.standby import Standby
+from app.database.transactions import Database, ServerHooks, TimeLimits
+from app.fetching.fetching import WebFetcher
+from app.fetching.hosts import AllowedHosts
+from app.models.calls import BULK_PATIENCE_S
 from app.parsing.process import ParseLimits
-from app.pipelines.linking import mention_refresh
-from app.pipelines.maintenance import local_token
-from app.pipelines.running.budget import Budget
-from app.pipelines.running.services import ChunkingOptions, Services, VectorCache
-from app.providers.calls import BULK_PATIENCE_S
-from app.providers.web.fetching import WebFetcher
-from app.recognition import process
-from app.recognition.process import Recogniser, RecognitionLimits
-from app.runtime import locations, models
-from app.shapes.feedback import FeedbackOptions
-from app.shapes.hosts import AllowedHosts
-from app.shapes.sources import SourceRoots
-from app.store.connection import transactions
-from app.store.connection.standby import Standby
-from app.store.connection.transactions import Database, ServerHooks, TimeLimits
-from app.store.embedded import postgres
-from app.store.maintenance import health, migration, revisions
+from app.parsing.recognition import process
+from app.parsing.recognition.process import Recogniser, RecognitionLimits
+from app.runtime import local_token, locations, models
+from app.services import ChunkingOptions, Services, VectorCache
+from app.settings import Settings, usable_cores
 from app.text.words import languages
 
 PROVIDER_GRACE_S = 0.25
@@ -61,7 +56,6 @@ async def open_services(
         database, owner = await stack.enter_async_context(_open_databases(settings, pool_size))
         with health.naming_server(_plain(settings.database_url), "DATABASE_URL"):
             await _checked(database, settings)
-        users = await _to_link_again(owner) if owner is not None else []
         await open_reads(settings, database, pool_size, stack)
         embedder = await stack.enter_async_context(models.open_stored(settings, database, patience_s=patience_s))
         llm = await stack.enter_async_context(models.open_llm(settings))
@@ -85,25 +79,21 @@ async def open_services(
             fetch_hosts=AllowedHosts(settings.fetch_hosts),
             recogniser=recogniser,
             cache=VectorCache(settings.embedding_cache_size),
-            source_roots=source_roots(settings),
             local_token=local_token.load(locations.data_dir(settings)) if settings.auth == "local_token" else "",
-            feedback=FeedbackOptions(settings.feedback_days),
+            options={type(made): made for make in capability.declared("options") for made in (make(settings),)},
             tools=settings.optional_tools,
         )
-        for user_id in users if not runs_jobs else ():
-            with suppress(errors.DiskFull):  # the next command does it; searches need no room
-                await mention_refresh.drain(user_id, services)
+        if owner is not None:
+            await _finish_upgrade(owner, None if runs_jobs else services)
+            await owner.close_idle()
         yield services
 
 
-async def _to_link_again(owner: Database) -> list[str]:
-    """Queues jobs that link texts again, and returns their users."""
-    try:
-        with suppress(errors.DiskFull):
-            return await mention_refresh.enqueue_all(owner)
-        return []
-    finally:
-        await owner.close_idle()
+async def _finish_upgrade(owner: Database, services: Services | None) -> None:
+    """Lets capabilities do, or queue without services, what a new version does to stored documents."""
+    for finish in capability.declared("upgraded"):
+        with suppress(errors.DiskFull):  # the next start does it; searches need no room
+            await finish(owner, services)
 
 
 @asynccontextmanager
@@ -165,15 +155,15 @@ def _connect(
 async def migrate(settings: Settings, owner_dsn: str, *, report: migration.Report | None = None) -> str:
     """Upgrades the schema, queues jobs that link texts again, and returns the revision."""
     revision = await upgrade(settings, owner_dsn, report=report)
-    await queue_linking(settings, owner_dsn)
+    await finish_upgrade(owner_dsn)
     return revision
 
 
-async def queue_linking(settings: Settings, owner_dsn: str) -> None:
-    """Queues a job for each user whose texts are to be linked again."""
+async def finish_upgrade(owner_dsn: str) -> None:
+    """Queues what a new version does to stored documents."""
     owner = transactions.connect(owner_dsn, pool_size=1)
     try:
-        await mention_refresh.enqueue_all(owner)
+        await _finish_upgrade(owner, None)
     finally:
         await owner.close()
 
@@ -225,13 +215,6 @@ def reads_pictures(settings: Settings) -> bool:
 def recognition_limits() -> RecognitionLimits:
     """Returns the limits of the process that recognises text, which leaves half of the cores to the service."""
     return RecognitionLimits(threads=max(1, min(MOST_RECOGNITION_THREADS, usable_cores() // 2)))
-
-
-def source_roots(settings: Settings) -> SourceRoots:
-    """Returns the folders that sources may be added from; with API keys each user has a subfolder of its own."""
-    return SourceRoots(
-        tuple(Path(root).expanduser() for root in settings.source_roots), per_user=settings.auth == "api_key"
-    )
 
 
 @stamina.retry(on=errors.DatabaseUnavailable, attempts=None, timeout=START_RETRY_S, wait_initial=0.2, wait_max=2.0)

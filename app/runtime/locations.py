@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app import config
-from app.config import Settings
-from app.store.embedded import postgres
+from app import settings as config
+from app.database.embedded import postgres
+from app.settings import Settings
 
 
 def data_dir(settings: Settings) -> Path:

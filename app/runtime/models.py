@@ -10,25 +10,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app import errors
-from app.config import Settings
-from app.pipelines.running.model_switch import SwitchingEmbedder
-from app.providers.base import Embedder, EmbeddingModel, Llm, Reranker
-from app.providers.caching import CachingEmbedder
-from app.providers.calls import BULK_PATIENCE_S, CallTimes
-from app.providers.local import minilm, minilm_files, model_folder
-from app.providers.local.model_folder import Overrides
-from app.providers.local.onnx_embedder import OnnxEmbedder
-from app.providers.local.onnx_reranker import OnnxReranker, UnloadedReranker
-from app.providers.remote import embedders, rerankers
-from app.providers.remote.chat import ChatLlm
-from app.providers.remote.embedders import HttpEmbedder, KnownModel, Prefixes
-from app.providers.remote.rerankers import HttpReranker
+from app.database.schema import reembedding
+from app.database.transactions import Database
+from app.models.base import Embedder, EmbeddingModel, Llm, Reranker
+from app.models.caching import CachingEmbedder
+from app.models.calls import BULK_PATIENCE_S, CallTimes
+from app.models.local import minilm, minilm_files, model_folder
+from app.models.local.model_folder import Overrides
+from app.models.local.onnx_embedder import OnnxEmbedder
+from app.models.local.onnx_reranker import OnnxReranker, UnloadedReranker
+from app.models.remote import embedders, rerankers
+from app.models.remote.chat import ChatLlm
+from app.models.remote.embedders import HttpEmbedder, KnownModel, Prefixes
+from app.models.remote.rerankers import HttpReranker
+from app.query.model_switch import SwitchingEmbedder
 from app.runtime import locations
-from app.store.connection.transactions import Database
-from app.store.maintenance import reembedding
+from app.settings import Settings
 
 if TYPE_CHECKING:
-    from app.providers.remote.gemini import GeminiEmbedder, GeminiLlm
+    from app.models.remote.gemini import GeminiEmbedder, GeminiLlm
 
 log = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ async def _embedder(settings: Settings, patience_s: float) -> OnnxEmbedder | Htt
     secret = settings.embedder_api_key
     times = CallTimes(settings.model_timeout_s, patience_s)
     if settings.embedder == "gemini":
-        from app.providers.remote.gemini import GeminiEmbedder  # its package takes a second to import
+        from app.models.remote.gemini import GeminiEmbedder  # its package takes a second to import
 
         key = secret or settings.gemini_api_key
         api_key = key.get_secret_value() if key else ""
@@ -166,7 +166,7 @@ def _llm(settings: Settings) -> ChatLlm | GeminiLlm:
     times = CallTimes(settings.model_timeout_s)
     if settings.llm == "gemini":
         # Its package takes a second to import.
-        from app.providers.remote import gemini
+        from app.models.remote import gemini
 
         return gemini.GeminiLlm(
             api_key=secret or "",

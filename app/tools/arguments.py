@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import from_json
 
-from app.shapes import json_values
+from app.text import json_values
 
 _DIGITS = re.compile(r"\s*[+-]?[0-9]{1,18}(?:\.0{1,18})?\s*")
 

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
+from app.concurrency import budget
+from app.concurrency.budget import Budget
 from app.concurrency.limiter import UNLIMITED, Released
-from app.pipelines.running import budget
-from app.pipelines.running.budget import Budget
-from app.pipelines.running.services import Services
+from app.services import Services
 
 T = TypeVar("T")
 LOCAL_ACTOR = "local"

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from app.shapes.optional_tools import COMPAT_TOOLS, OPTIONAL_TOOLS
 from app.tools.arguments import ToolArguments
 from app.tools.context import ToolContext
+from app.tools.optional_tools import COMPAT_TOOLS, OPTIONAL_TOOLS
 from app.tools.results import ToolResult
 
 Handler = Callable[[Any, ToolContext], Awaitable[ToolResult]]
@@ -19,7 +19,7 @@ class Tool:
     """A tool: what a model reads about it, the models of its arguments and result, and its handler.
 
     `scope` is the scope of the keys that may call it. Only tools of the scope `write` change what is searched; one that
-    `stores` keeps something else.
+    `stores` keeps something else. The handler of one that `is_search` asks for its admission itself.
     """
 
     name: str
@@ -30,6 +30,7 @@ class Tool:
     handler: Handler
     scope: Literal["search", "write"] = "search"
     stores: bool = False
+    is_search: bool = False
 
     @property
     def is_optional(self) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import jwt
 
-from app.pipelines.maintenance import tokens
+from app.access import tokens
 from benchmarks.attacks.target import DOCUMENTS, SEARCH, Target
 
 USER = "cy"

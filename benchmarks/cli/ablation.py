@@ -10,7 +10,7 @@ from rich.table import Table
 
 from app import runtime
 from app.cli import options
-from app.config import Settings
+from app.settings import Settings
 from benchmarks import ablation as measuring
 from benchmarks import folders
 from benchmarks.ablation import Measured

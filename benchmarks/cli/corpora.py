@@ -16,8 +16,8 @@ from rich.progress import Progress as ProgressBars
 
 from app import runtime
 from app.cli import options, ownership
-from app.config import Settings
-from app.pipelines.running.services import Services
+from app.services import Services
+from app.settings import Settings
 from benchmarks import folders
 from benchmarks.speed import benchmark
 from benchmarks.speed.benchmark import Parameters

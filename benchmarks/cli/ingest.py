@@ -13,12 +13,12 @@ from rich.table import Table
 
 from app import runtime
 from app.cli import options
+from app.database import transactions
+from app.database.embedded import postgres
+from app.database.schema import migration
+from app.documents.types import Upload
 from app.evaluation import beir
-from app.pipelines.running.services import Services
-from app.shapes.writing import Upload
-from app.store.connection import transactions
-from app.store.embedded import postgres
-from app.store.maintenance import migration
+from app.services import Services
 from benchmarks import folders, pairs
 from benchmarks.ingest import memory, speed, storing, synthetic
 from benchmarks.ingest.memory import MemoryRun, MemoryTarget, UnrecordedFake

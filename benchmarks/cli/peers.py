@@ -11,10 +11,10 @@ import typer
 
 from app import errors, runtime
 from app.cli import options
-from app.config import Settings
+from app.database.embedded.postgres import EmbeddedPostgres
 from app.evaluation import beir
 from app.runtime import locations
-from app.store.embedded.postgres import EmbeddedPostgres
+from app.settings import Settings
 from benchmarks import folders
 from benchmarks.peers import catalogue, comparison, postgres
 from benchmarks.peers.comparison import NamedSet, PeerOptions, PeerReport, Workplace

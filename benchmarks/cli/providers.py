@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from app.cli import options
-from app.config import Settings
+from app.settings import Settings
 from benchmarks import folders, provider_faults
 from benchmarks.provider_faults import FAULTS, FaultDrill, FaultFigures
 from benchmarks.service import Launch, serving

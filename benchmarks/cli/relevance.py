@@ -11,7 +11,7 @@ from rich.table import Table
 
 from app import runtime
 from app.cli import options
-from app.config import Settings
+from app.settings import Settings
 from benchmarks import folders
 from benchmarks.relevance import features, figures, fitting
 from benchmarks.relevance.features import Sample

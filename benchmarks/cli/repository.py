@@ -9,7 +9,7 @@ import typer
 
 from app import runtime
 from app.cli import options
-from app.config import Settings
+from app.settings import Settings
 from benchmarks import folders
 from benchmarks.repository import measure
 from benchmarks.repository.measure import Corpus, KindFigures

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from app.cli import root
+from app import __main__ as root
 from benchmarks.cli import (
     ablation,
     attacks,

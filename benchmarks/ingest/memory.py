@@ -16,13 +16,13 @@ from uuid import uuid4
 
 import psutil
 
-from app.pipelines.documents import ingest, large_documents
-from app.pipelines.running import workers
-from app.pipelines.running.services import Services
-from app.pipelines.sources import source_sync, sources
-from app.pipelines.sources.sources import SourceRequest
-from app.shapes.kinds import Vector
-from app.shapes.writing import Upload
+from app.documents.storing import ingest, large_documents
+from app.documents.types import Upload
+from app.jobs import workers
+from app.kinds import Vector
+from app.services import Services
+from app.sources import source_sync, sources
+from app.sources.sources import SourceRequest
 from benchmarks.fake_embedder import FakeEmbedder
 
 SAMPLE_S = 0.25

@@ -15,10 +15,10 @@ from uuid import uuid4
 
 import psutil
 
-from app.pipelines.documents import batches, chunk_vectors, document_drafts
-from app.pipelines.running import model_switch
-from app.pipelines.running.services import Services
-from app.shapes.writing import Upload
+from app.documents.storing import batches, chunk_vectors, document_drafts
+from app.documents.types import Upload
+from app.query import model_switch
+from app.services import Services
 from benchmarks import statements
 
 WARM_UP = 64

@@ -20,10 +20,11 @@ from uuid import uuid4
 
 import psutil
 
-from app import config, runtime
-from app.pipelines.documents import batches
-from app.pipelines.running.services import Services
-from app.shapes.writing import Upload
+from app import capabilities, runtime
+from app import settings as config
+from app.documents.storing import batches
+from app.documents.types import Upload
+from app.services import Services
 
 
 def _uploads(rows: Sequence[dict[str, Any]]) -> list[Upload]:
@@ -63,5 +64,6 @@ async def run(order: dict[str, Any]) -> dict[str, float]:
 
 
 if __name__ == "__main__":
+    capabilities.register()
     given = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     sys.stdout.write(json.dumps(asyncio.run(run(given))) + "\n")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.shapes.writing import Upload
+from app.documents.types import Upload
 from benchmarks.speed import texts
 
 AUTHORS, TEAMS, PROJECTS = 60, 12, 40

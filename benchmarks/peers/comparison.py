@@ -9,12 +9,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from app.database import transactions
+from app.database.embedded.postgres import OWNER, SERVICE_ROLE, EmbeddedPostgres
+from app.database.schema import migration
 from app.evaluation import beir, metrics, runner
 from app.evaluation.runner import Strategy
-from app.pipelines.running.services import Services
-from app.store.connection import transactions
-from app.store.embedded.postgres import OWNER, SERVICE_ROLE, EmbeddedPostgres
-from app.store.maintenance import migration
+from app.services import Services
 from benchmarks.peers import environments, measure, own, postgres
 from benchmarks.peers.catalogue import PEERS, PeerSpec
 from benchmarks.peers.exchange import Material, Order, Result

@@ -7,7 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from app import config
+from app import settings as config
 from benchmarks.peers.catalogue import PeerSpec
 from benchmarks.peers.exchange import Order, Result
 from benchmarks.service import ROOT

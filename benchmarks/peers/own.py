@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from app import __version__
+from app.documents.storing import batches, document_drafts
 from app.evaluation import beir, runner
 from app.evaluation.runner import Strategy
-from app.pipelines.documents import batches, document_drafts
-from app.pipelines.running import model_switch
-from app.pipelines.running.services import Services
-from app.providers.base import Embedder, EmbeddingModel
-from app.shapes.kinds import Vector
+from app.kinds import Vector
+from app.models.base import Embedder, EmbeddingModel
+from app.query import model_switch
+from app.services import Services
 from benchmarks.peers import measure, postgres
 from benchmarks.peers.exchange import Material, Order, Result
 from benchmarks.speed.vectors import unit

@@ -12,10 +12,10 @@ from typing import Any, Literal
 from app.evaluation import beir, runner
 from app.evaluation.beir import EvaluationSet
 from app.evaluation.runner import ASSESSED_HITS, Strategy, Tenant
-from app.pipelines.running.services import Services
-from app.ranking import blending
-from app.ranking.relevance import MeanEffect
-from app.shapes.reading import Answer, Hit
+from app.query import fused_scores
+from app.query.types import Answer, Hit
+from app.relevance.relevance import MeanEffect
+from app.services import Services
 
 Kind = Literal["own", "foreign", "unanswerable"]
 """A question of the set, of another set, or one of the same kind that the set does not answer."""
@@ -114,7 +114,7 @@ def _score(hit: Hit, answer: Answer, *, over_hops: bool) -> float:
     if over_hops:
         return float((hit.combined_score or 0.0) / (hit.explain or {})["best"])
     entities = MeanEffect(**(answer.explain or {})["relevance"]["entities"])
-    return entities.removed(hit.candidate.score ** blending.EXPONENTS[answer.fusion or "convex"])
+    return entities.removed(hit.candidate.score ** fused_scores.EXPONENTS[answer.fusion or "convex"])
 
 
 def save(samples: Sequence[Sample], file: Path) -> None:

@@ -14,8 +14,8 @@ import numpy as np
 
 from app.evaluation import calibration
 from app.evaluation.calibration import Calibration, Prediction
-from app.ranking import logit_scales, relevance
-from app.ranking.logit_scales import Prior
+from app.relevance import logit_scales, relevance
+from app.relevance.logit_scales import Prior
 from benchmarks.relevance import fitting
 from benchmarks.relevance.features import Kind, Question, Sample
 from benchmarks.relevance.fitting import Model

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from app.database.calibrations import LogitScale
 from app.evaluation.calibration import Prediction
-from app.ranking import logit_scales, relevance
-from app.ranking.logit_scales import Judged, Prior
-from app.shapes.calibrations import LogitScale
+from app.relevance import logit_scales, relevance
+from app.relevance.logit_scales import Judged, Prior
 from benchmarks.relevance.features import Kind, Question, Sample
 
 Array = npt.NDArray[np.float64]

@@ -13,31 +13,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from app import limits
+from app.documents.files import file_reading
+from app.documents.files.file_reading import NamedFile
+from app.documents.storing import batches
+from app.documents.types import Upload
+from app.entities.linking import mention_refresh
 from app.errors import UnreadableFile
 from app.evaluation import metrics
-from app.pipelines.documents import batches, file_reading
-from app.pipelines.documents.file_reading import NamedFile
-from app.pipelines.linking import mention_refresh
-from app.pipelines.requests.search_request import SearchRequest
-from app.pipelines.running.services import Services
-from app.pipelines.search import search
-from app.shapes import limits
-from app.shapes.reading import Hit
-from app.shapes.writing import Upload
+from app.query.search_request import SearchRequest
+from app.query.types import Hit
+from app.search import search
+from app.services import Services
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 USER = "repository"
 FOLDERS = (
-    *("app/ranking", "app/text", "app/shapes", "app/parsing", "app/pipelines/search", "app/pipelines/multihop"),
-    *(
-        "app/pipelines/requests",
-        "app/pipelines/running",
-        "app/pipelines/documents",
-        "app/store/documents",
-        "app/store/search",
-        "app/api/contract",
-    ),
+    *("app/search", "app/query", "app/text", "app/parsing", "app/multihop", "app/relevance", "app/requests"),
+    *("app/documents/storing", "app/documents/store", "app/database/filters", "app/concurrency", "app/http/contract"),
     *("app/web/playground", "client/src"),
 )
 """Folders whose code is stored; the pages of `docs` are stored too, but for those with results of benchmarks."""

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from app import errors, samples
-from app.pipelines.running import model_switch
-from app.pipelines.running.services import Services
-from app.providers import base
-from app.providers.base import Embedder
+from app.models import base
+from app.models.base import Embedder
+from app.query import model_switch
+from app.services import Services
 from benchmarks.speed import corpus, http_latency, passages, quality, timings, vectors
 from benchmarks.speed.corpus import USER, BenchmarkQuestion, Progress
 from benchmarks.speed.http_latency import ServiceFigures

@@ -15,7 +15,7 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
-from app.store.entities.mentions import NameEntity
+from app.entities.store.mentions import NameEntity
 from app.text.names import names
 from app.text.names.names import Name
 from app.text.words import lexical

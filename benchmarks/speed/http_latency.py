@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx
 
-from app.pipelines.maintenance import keys
-from app.pipelines.running.services import Services
+from app.access import keys
+from app.services import Services
 from benchmarks.service import Launch, serving
 from benchmarks.speed.corpus import USER, BenchmarkQuestion
 from benchmarks.speed.timings import Timing

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from app import config, runtime
+from app import capabilities, runtime
+from app import settings as config
+from app.access import keys
 from app.cli import ownership
-from app.pipelines.maintenance import keys
-from app.pipelines.running.services import Services
+from app.services import Services
 from benchmarks.speed import benchmark, corpus, passages, vectors
 from benchmarks.speed.benchmark import Parameters
 from benchmarks.speed.owner import owning
@@ -43,5 +44,6 @@ async def _key(user_id: str, services: Services) -> str:
 
 
 if __name__ == "__main__":
+    capabilities.register()
     given = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     sys.stdout.write("\n" + json.dumps(asyncio.run(run(given))) + "\n")

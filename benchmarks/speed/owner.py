@@ -1,6 +1,6 @@
 """Runs the benchmark's own SQL as the owner of the tables: bulk loads, reference statements and exact results.
 
-Statements are files in `sql/`, in the format of `app.store.connection.sql`.
+Statements are files in `sql/`, in the format of `app.database.sql`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from pgvector.asyncpg import register_vector
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app import errors
-from app.shapes.kinds import Vector
-from app.store.connection import engines, sql, vectors
-from app.store.connection.pools import Entered
-from app.store.connection.transactions import Writing
-from app.store.connection.vector_tables import VectorTables
-from app.store.entities import mentions
-from app.store.entities.mentions import Mention, NameEntity
-from app.store.schema import tables
+from app.database import engines, sql, vectors
+from app.database.pools import Entered
+from app.database.schema import tables
+from app.database.transactions import Writing
+from app.database.vector_tables import VectorTables
+from app.entities.store import mentions
+from app.entities.store.mentions import Mention, NameEntity
+from app.kinds import Vector
 
 FOLDER = Path(__file__).parent / "sql"
 Plan = Literal["default", "serial", "no sequential scan"]

@@ -14,16 +14,16 @@ from typing import Literal
 import numpy as np
 import sqlalchemy as sa
 
+from app.database.filter_types import Filters
+from app.database.transactions import Database
 from app.evaluation import metrics
-from app.pipelines.requests.search_request import Ranking, SearchRequest
-from app.pipelines.running.services import Services
-from app.pipelines.search import search, understanding
-from app.providers.base import Embedder, EmbeddingModel
-from app.shapes.filters import Filters
-from app.shapes.kinds import Vector
-from app.shapes.reading import HybridRequest, HybridResult, Weights
-from app.store.connection.transactions import Database
-from app.store.search import recall
+from app.kinds import Vector
+from app.models.base import Embedder, EmbeddingModel
+from app.query.search_request import Ranking, SearchRequest
+from app.query.types import HybridRequest, HybridResult, Weights
+from app.search import search, understanding
+from app.search.store import recall
+from app.services import Services
 from app.text.queries import analysis
 from benchmarks.speed import texts
 from benchmarks.speed.corpus import USER, BenchmarkQuestion, Progress

@@ -7,9 +7,9 @@ import json
 import pytest
 from harness import services as opened_services
 
+from app.database.embedded.postgres import EmbeddedPostgres
+from app.database.transactions import Database
 from app.evaluation import beir
-from app.store.connection.transactions import Database
-from app.store.embedded.postgres import EmbeddedPostgres
 from benchmarks.peers import comparison
 from benchmarks.peers.comparison import NamedSet, PeerOptions, PeerReport, Workplace
 from benchmarks.peers.exchange import Material

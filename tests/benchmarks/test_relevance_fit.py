@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from app.ranking import logit_scales, relevance
+from app.relevance import logit_scales, relevance
 from benchmarks.relevance import features, figures, fitting
 from benchmarks.relevance.features import Kind, Question, Sample
 

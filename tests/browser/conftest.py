@@ -17,12 +17,12 @@ import pytest
 from playground_page import CHROMIUM, FLAGS, PATIENCE_MS, STORED, Playground
 from playwright.async_api import BrowserContext, async_playwright
 
-from app.config import Settings
-from app.pipelines.running.services import Services
-from app.providers.base import Embedder
-from app.shapes.sources import SourceRoots
-from app.store.connection import transactions
-from app.store.connection.transactions import Database
+from app.database import transactions
+from app.database.transactions import Database
+from app.models.base import Embedder
+from app.services import Services
+from app.settings import Settings
+from app.sources.types import SourceRoots
 from benchmarks.fake_embedder import FakeEmbedder
 
 
@@ -60,7 +60,7 @@ async def database(
 async def services(database: Database, offline_embedder: Embedder, shelf: Path) -> Services:
     """What the service without keys runs with: the offline model, for which relevance is calibrated."""
     # Each service runs the jobs of both.
-    return replace(await harness.services(database, offline_embedder), source_roots=SourceRoots((str(shelf),)))
+    return (await harness.services(database, offline_embedder)).with_option(SourceRoots((str(shelf),)))
 
 
 @pytest.fixture(scope="session")

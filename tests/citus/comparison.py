@@ -9,17 +9,18 @@ from pathlib import Path
 
 import asyncpg
 import sqlalchemy as sa
-from company import generate
+from harness import COMPANY
 
 from app import errors
-from app.pipelines.running.budget import Budget
-from app.pipelines.running.services import Services, VectorCache
-from app.shapes.sources import SourceRoots
-from app.store.connection import transactions
-from app.store.connection.transactions import Database
-from app.store.embedded import postgres
-from app.store.maintenance import migration
-from app.store.search import recall
+from app.concurrency.budget import Budget
+from app.database import transactions
+from app.database.embedded import postgres
+from app.database.schema import migration
+from app.database.transactions import Database
+from app.evaluation import beir
+from app.search.store import recall
+from app.services import Services, VectorCache
+from app.sources.types import SourceRoots
 from benchmarks.fake_embedder import FakeEmbedder
 from citus import pair, routing, story
 from citus.pair import Pair, Tally
@@ -112,14 +113,14 @@ def _services(opened: Opened, folder: Path) -> Services:
         model,
         budget=PATIENT,
         expected_schema=(model.model.name, model.model.dimension),
-        source_roots=SourceRoots((folder,), per_user=True),
         cache=VectorCache(10_000),
-    )
+    ).with_option(SourceRoots((folder,), per_user=True))
 
 
 async def _run(plan: Plan, single: Opened, cluster: Opened, folder: Path) -> Tally:
     """Every user stores, reads, changes and reads again, exactly and through the HNSW graph."""
-    tally = Tally()
+    tally, company = Tally(), beir.load(COMPANY)
+    asked = [one.text for one in company.questions][:: max(1, len(company.questions) // plan.questions)]
     users = [f"user-{number}" for number in range(plan.users)]
     folders = folder / "sources"
     async with (
@@ -127,10 +128,9 @@ async def _run(plan: Plan, single: Opened, cluster: Opened, folder: Path) -> Tal
         pair.opened(_services(cluster, folders), cluster.owner, users) as second,
     ):
         for number, user in enumerate(users):
-            built = generate.build(documents=plan.documents, questions=plan.questions, seed=number)
-            asked = [one.text for one in built.questions][:: max(1, len(built.questions) // plan.questions)]
+            own = company.documents[number * plan.documents :][: plan.documents]
             both = Pair(first[user], second[user], tally)
-            await story.write(both, built.documents, built.entities)
+            await story.write(both, own, company.entities)
             await story.settle(both)
             await story.read(both, asked[: plan.questions])
             await story.change(both)

@@ -11,11 +11,11 @@ from typing import Any
 
 import httpx
 
-from app.config import Settings
+from app.access import keys
+from app.database.transactions import Database
 from app.main import create_app
-from app.pipelines.maintenance import keys
-from app.pipelines.running.services import Services
-from app.store.connection.transactions import Database
+from app.services import Services
+from app.settings import Settings
 
 VOLATILE = frozenset(
     (

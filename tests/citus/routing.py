@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.store.connection.transactions import Database
-from app.store.schema import tables
+from app.database.schema import tables
+from app.database.transactions import Database
 from benchmarks import statements
 
 _READS = re.compile(r"\s*(SELECT|WITH)\b", re.IGNORECASE)
 _WRITES = re.compile(r"\b(INSERT INTO|UPDATE stepwell|DELETE FROM|FOR UPDATE)\b")
 _TABLE = re.compile(r"\bstepwell\.(\w+)")
-DISTRIBUTED = {table.name for table in tables.TENANT_TABLES if table is not tables.audit_log}
+DISTRIBUTED = {table.name for table in tables.of_users() if table is not tables.audit_log}
 
 
 @dataclass(slots=True)

@@ -10,8 +10,8 @@ from typing import Any
 
 from requests_of import search_body
 
-from app.shapes.kinds import Json
-from app.shapes.writing import Upload
+from app.documents.types import Upload
+from app.kinds import Json
 from citus.pair import Pair
 
 API = "/api/rag"

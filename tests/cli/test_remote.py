@@ -7,7 +7,6 @@ import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -17,10 +16,10 @@ import harness
 import made_files
 import pytest
 
-from app.config import Settings
-from app.pipelines.running.services import Services
-from app.shapes.sources import SourceRoots
-from app.store.connection.transactions import Database
+from app.database.transactions import Database
+from app.services import Services
+from app.settings import Settings
+from app.sources.types import SourceRoots
 
 ROOT = Path(__file__).parents[3]
 Command = Callable[..., Awaitable[Any]]
@@ -48,7 +47,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def address_of_service(database: Database, root: Path) -> AsyncIterator[str]:
     """The address of a service with keys."""
     roots = SourceRoots((root,), per_user=False)
-    services: Services = replace(await harness.services(database), source_roots=roots)
+    services: Services = (await harness.services(database)).with_option(roots)
     async with harness.running(Settings(auth="api_key"), services) as app, harness.listening(app) as port:
         yield f"http://127.0.0.1:{port}"
 
@@ -109,6 +108,7 @@ async def test_documents_are_ingested_found_explained_listed_and_deleted(remote:
     assert hit["uri"] == str(notes / "lime.md")
     assert (await remote("multihop", "lime landing", "--json")).json["hops"][0]["hop"] == 1
     assert (await remote("why", "lime", notes / "tide.txt", "--limit", 1, "--json")).json["title"] == "tide.txt"
+    assert "reason: " in (await remote("why", "lime", notes / "tide.txt", "--limit", 1)).out
     missing = await remote("why", "lime", "no/such.md")
     assert (missing.code, "No such passage: no/such.md" in missing.err) == (1, True)
 
@@ -165,6 +165,7 @@ async def test_entities_synonyms_and_feedback_are_stored_and_read(remote: Comman
     file.write_text("boiler, furnace\nvehicle => car, lorry\n")
     assert (await remote("synonyms", "set", file)).out == "2 groups, 5 words and phrases.\n"
     assert (await remote("synonyms", "list")).out == "boiler, furnace\nvehicle => car, lorry\n"
+    assert (await remote("synonyms", "clear", "--json")).json == {"groups": 0, "terms": 0}
 
     file.with_name("lime.md").write_text("We use lime.")
     assert (await remote("ingest", file.with_name("lime.md"))).code == 0
@@ -211,16 +212,17 @@ async def test_a_printed_configuration_has_a_placeholder_only_where_the_service_
 
 
 def test_a_command_by_way_of_a_service_imports_neither_the_search_core_nor_the_settings() -> None:
-    modules = ("search.search", "search.multihop", "search.why", "search.synonyms", "search.feedback")
-    modules += ("documents.documents", "documents.sources", "documents.jobs", "documents.entities", "documents.stats")
-    modules += ("documents.facets", "client", "root", "mcp.mcp")
+    modules = ("search.commands.search", "multihop.commands", "search.steps.why.commands", "feedback.commands")
+    modules += ("search.steps.synonyms.commands", "documents.commands.documents", "documents.commands.stats")
+    modules += ("sources.commands", "jobs.commands", "entities.commands", "facets.commands", "cli.client", "__main__")
+    modules += ("agents.mcp.commands",)
     opened = "from app.cli import connecting; connecting.opened('http://127.0.0.1:9', None, None, None)"
-    report = f"{opened}; import sys; {'; '.join(f'import app.cli.{name}' for name in modules)}; print(*sys.modules)"
-    report += "; import app.cli.mcp.mcp_bridge; print(*sys.modules)"
+    report = f"{opened}; import sys; {'; '.join(f'import app.{name}' for name in modules)}; print(*sys.modules)"
+    report += "; import app.agents.mcp.mcp_bridge; print(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", report], cwd=ROOT, capture_output=True, text=True, check=True)
     remote, with_bridge = (set(line.split()) for line in ran.stdout.splitlines())
     libraries = {"sqlalchemy", "asyncpg", "onnxruntime", "numpy", "fastapi", "pydantic_settings", "mcp", "mcp_types"}
-    assert not with_bridge & (libraries | {"app.config", "app.runtime"})
+    assert not with_bridge & (libraries | {"app.settings", "app.runtime"})
     assert "asyncio" not in remote
-    own = ("app.store", "app.providers", "app.pipelines", "app.api")
+    own = ("app.database", "app.models", "app.query.types", "app.http", "app.search.search")
     assert not [name for name in with_bridge if name.startswith(own)]

@@ -14,9 +14,10 @@ import asyncpg
 import harness
 import pytest
 
-from app.cli import root, terminal
-from app.store.embedded import postgres
-from app.store.embedded.postgres import EmbeddedPostgres
+from app import capability
+from app.cli import terminal
+from app.database.embedded import postgres
+from app.database.embedded.postgres import EmbeddedPostgres
 
 Stepwell = Callable[..., Any]
 HOSTILE = "\x1b]0;owned\x07\x1b[2Jred\x9b31m\x7f\x08\r\u202egnp"
@@ -92,7 +93,7 @@ def test_no_command_prints_a_control_character_of_stored_text(
         "eval": [(tmp_path / HOSTILE.replace("/", ""),)],
     }
     of_owner: dict[str, list[tuple[object, ...]]] = {"audit": [()], "users": [("list",)]}
-    assert shown.keys() | of_owner.keys() | WITHOUT_STORED_TEXT == root.COMMANDS.keys()
+    assert shown.keys() | of_owner.keys() | WITHOUT_STORED_TEXT == capability.commands().keys()
     for name, each in (shown | of_owner).items():
         for arguments in each:
             whose = () if name in of_owner or name == "eval" else ("--user", user)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from harness import Tenant
 
-from app.shapes.writing import Upload
+from app.documents.types import Upload
 from benchmarks.fake_embedder import FakeEmbedder
 
 K1, B = 1.2, 0.75

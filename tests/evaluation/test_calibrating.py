@@ -10,10 +10,11 @@ from uuid import UUID
 import pytest
 
 from app import errors
-from app.evaluation import calibrating, feedback_sets
+from app.database.calibrations import LogitScale
+from app.evaluation import calibrating
 from app.evaluation.calibrating import AskedQuestion
-from app.shapes.calibrations import LogitScale
-from app.shapes.feedback import GivenFeedback
+from app.feedback import feedback_sets
+from app.feedback.types import GivenFeedback
 
 
 def questions(count: int, *, rate: float, answered: bool = True) -> list[AskedQuestion]:

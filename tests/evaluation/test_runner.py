@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from app import limits
+from app.database.filter_types import Filters
 from app.evaluation import beir, runner
 from app.evaluation.runner import Strategy
-from app.pipelines.requests.search_request import SearchRequest
-from app.shapes import limits
-from app.shapes.filters import Filters
+from app.query.search_request import SearchRequest
 
 
 def as_the_api(**fields: Any) -> SearchRequest:

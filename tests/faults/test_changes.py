@@ -11,13 +11,13 @@ import server_folders
 from harness import Tenant
 from running_service import FULL
 
-from app.providers.local.minilm import MODEL
-from app.shapes.writing import Upload
-from app.store.connection import transactions
-from app.store.connection.transactions import Database
-from app.store.embedded import postgres
-from app.store.maintenance import migration
-from app.store.search import recall
+from app.database import transactions
+from app.database.embedded import postgres
+from app.database.schema import migration
+from app.database.transactions import Database
+from app.documents.types import Upload
+from app.models.local.minilm import MODEL
+from app.search.store import recall
 from benchmarks.fake_embedder import FakeEmbedder
 
 STORED, CHANGED, ASKED = (5_000, 1_000, 50) if FULL else (400, 100, 10)

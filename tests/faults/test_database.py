@@ -19,13 +19,13 @@ from harness import Tenant
 from running_service import DOCUMENTS, SEARCH, locked_chunks, unavailable, until
 
 from app import errors, main, runtime
-from app.config import Settings
-from app.pipelines.running.budget import Budget
-from app.providers.local.minilm import MODEL
-from app.store.connection import transactions
-from app.store.connection.transactions import Database, TimeLimits
-from app.store.embedded import postgres
-from app.store.maintenance import migration
+from app.concurrency.budget import Budget
+from app.database import transactions
+from app.database.embedded import postgres
+from app.database.schema import migration
+from app.database.transactions import Database, TimeLimits
+from app.models.local.minilm import MODEL
+from app.settings import Settings
 
 LIME = {"query": "lime"}
 SIMILAR, NEAR = "/api/rag/similar", {"vector": [0.1] * 384}

@@ -17,13 +17,13 @@ from requests_of import search_request
 from running_service import DOCUMENTS, SEARCH, until
 
 from app import errors, runtime
-from app.config import Settings
-from app.pipelines.documents import ingest
-from app.pipelines.search import search
-from app.shapes.writing import Upload
-from app.store.connection import transactions
-from app.store.embedded import postgres
-from app.store.maintenance import health
+from app.database import transactions
+from app.database.embedded import postgres
+from app.database.schema import health
+from app.documents.storing import ingest
+from app.documents.types import Upload
+from app.search import search
+from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
 
 DISK_BYTES = 700_000_000
@@ -151,8 +151,8 @@ async def test_a_server_whose_disk_fills_during_writes_recovers_every_acknowledg
 
 
 async def _written_until_full(server: postgres.EmbeddedPostgres, ballast: Path) -> None:
-    from app.providers.local.minilm import MODEL
-    from app.store.maintenance import migration
+    from app.database.schema import migration
+    from app.models.local.minilm import MODEL
 
     await migration.upgrade(server.owner_dsn, model=MODEL.name, dimension=MODEL.dimension)
     # No threshold: the writes themselves meet the end of the disk.

@@ -10,7 +10,6 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -25,13 +24,13 @@ from fastapi import FastAPI
 from harness import Tenant
 from running_service import DOCUMENTS, SEARCH, locked_chunks, unavailable, until
 
-from app.config import Settings
-from app.providers.local.minilm import MODEL
-from app.shapes.sources import SourceRoots
-from app.store.connection import bounded, transactions
-from app.store.connection.transactions import Database, TimeLimits
-from app.store.embedded import postgres
-from app.store.maintenance import migration
+from app.database import bounded, transactions
+from app.database.embedded import postgres
+from app.database.schema import migration
+from app.database.transactions import Database, TimeLimits
+from app.models.local.minilm import MODEL
+from app.settings import Settings
+from app.sources.types import SourceRoots
 
 WITHOUT_DATABASE = ("/healthz", "/metrics", "/api/rag/rerank", "/api/rag/tools", "/api/rag/tools/openapi.json")
 KEYED_S, WHOLE_S = 2.0, 10.0
@@ -77,7 +76,7 @@ async def _serving(
         settings = Settings(auth=auth, max_concurrent_searches=8, worker=worker)
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "notes").mkdir()  # the source of the example
-            services = replace(services, source_roots=SourceRoots((Path(folder),), per_user=False))
+            services = services.with_option(SourceRoots((Path(folder),), per_user=False))
             async with harness.running(settings, services) as app, running_service.listening(app) as client:
                 client.headers["X-API-Key"] = key
                 yield app, client, database

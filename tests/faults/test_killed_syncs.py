@@ -24,13 +24,13 @@ import server_folders
 import source_folder
 from harness import Tenant
 
-from app.pipelines.jobs import followed_jobs
-from app.pipelines.maintenance import repair
-from app.pipelines.maintenance.repair import Damage
-from app.pipelines.sources import sources
-from app.store.connection import transactions
-from app.store.embedded import postgres
-from app.store.maintenance import migration
+from app.database import transactions
+from app.database.embedded import postgres
+from app.database.schema import migration
+from app.derived_rows import Damage
+from app.jobs import followed_jobs
+from app.maintenance import repair
+from app.sources import sources
 from app.text.names import tags
 
 KILLS, FILES, GROUP = (20, 2_000, 10) if running_service.FULL else (2, 30, 1)

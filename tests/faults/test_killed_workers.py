@@ -13,11 +13,12 @@ import pytest
 import running_service
 from harness import Tenant
 
-from app.pipelines.documents import documents, ingest, large_documents
-from app.pipelines.maintenance import repair
-from app.pipelines.maintenance.repair import Damage
-from app.shapes.writing import Upload
-from app.store.connection.transactions import Database
+from app.database.transactions import Database
+from app.derived_rows import Damage
+from app.documents import documents
+from app.documents.storing import ingest, large_documents
+from app.documents.types import Upload
+from app.maintenance import repair
 from app.text.names import tags
 
 WORKER = Path(__file__).parents[1] / "sync_worker.py"

@@ -16,10 +16,10 @@ from fake_provider import FakeProvider
 from harness import Tenant
 from running_service import SEARCH, until
 
-from app.config import Settings
-from app.providers.remote.chat import ChatLlm
-from app.providers.remote.rerankers import HttpReranker
-from app.store.connection import transactions
+from app.database import transactions
+from app.models.remote.chat import ChatLlm
+from app.models.remote.rerankers import HttpReranker
+from app.settings import Settings
 
 LLM_HOPS = {"hops": {"extractor": "llm"}}
 

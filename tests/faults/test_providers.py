@@ -14,10 +14,10 @@ import pytest
 from fake_provider import FAULTS, FakeProvider
 
 from app import runtime
-from app.config import Settings
-from app.providers import breaker, failures
-from app.providers.calls import BULK_PATIENCE_S
-from app.providers.local import minilm
+from app.models import breaker, failures
+from app.models.calls import BULK_PATIENCE_S
+from app.models.local import minilm
+from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
 from tests.faults import running_service
 from tests.faults.running_service import DOCUMENTS, SEARCH

@@ -30,14 +30,14 @@ from running_service import DOCUMENTS, FULL, SEARCH
 from typer.testing import CliRunner
 
 from app import runtime
-from app.cli.root import app as cli
-from app.config import Settings
-from app.pipelines.maintenance import reembed
-from app.shapes.kinds import Vector
-from app.shapes.writing import Upload
-from app.store.connection import transactions, vectors
-from app.store.embedded import postgres
-from app.store.maintenance import migration
+from app.__main__ import app as cli
+from app.database import transactions, vectors
+from app.database.embedded import postgres
+from app.database.schema import migration
+from app.documents.types import Upload
+from app.kinds import Vector
+from app.maintenance import reembed
+from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
 
 CHUNKS = int(os.environ.get("STEPWELL_CHUNKS", "20000")) if FULL else 300

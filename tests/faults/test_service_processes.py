@@ -17,8 +17,8 @@ import pytest
 import running_service
 from running_service import DOCUMENTS, SEARCH, locked_chunks
 
-from app import config
-from app.config import Settings
+from app import settings as config
+from app.settings import Settings
 
 ENTITIES = "/api/rag/entities"
 START_S, POLL_S = 600.0, 0.2

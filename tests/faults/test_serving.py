@@ -23,10 +23,10 @@ import running_service
 from harness import Tenant
 from running_service import DOCUMENTS, FULL, SEARCH, locked_chunks, until
 
-from app.pipelines.documents import documents
-from app.pipelines.running.services import ChunkingOptions
-from app.shapes.writing import Upload
-from app.store.connection import transactions
+from app.database import transactions
+from app.documents import documents
+from app.documents.types import Upload
+from app.services import ChunkingOptions
 
 AT_ONCE = 200
 STORED = 2_000 if FULL else 400

@@ -16,7 +16,7 @@ import server_folders
 from running_service import DOCUMENTS, SEARCH
 
 from app import runtime
-from app.config import Settings
+from app.settings import Settings
 
 
 async def test_instances_that_start_together_on_an_empty_folder_share_one_database() -> None:

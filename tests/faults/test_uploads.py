@@ -20,12 +20,12 @@ import pytest
 import running_service
 from running_service import DOCUMENTS, SEARCH, until
 
-from app.api.edge import admission
-from app.config import Settings
+from app.database import transactions
+from app.documents import documents
+from app.http.limits import admission
+from app.kinds import Vector
 from app.parsing.process import ParseLimits
-from app.pipelines.documents import documents
-from app.shapes.kinds import Vector
-from app.store.connection import transactions
+from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
 
 UPLOADS, BYTES = 14, 9_600_000

@@ -12,10 +12,10 @@ from harness import Tenant
 from running_service import DOCUMENTS, SEARCH, unavailable, until
 
 from app import errors
-from app.config import Settings
-from app.pipelines.maintenance import keys as api_keys
-from app.store.connection import transactions
-from app.store.connection.transactions import Database, TimeLimits
+from app.access import keys as api_keys
+from app.database import transactions
+from app.database.transactions import Database, TimeLimits
+from app.settings import Settings
 
 LOCK = "SELECT * FROM stepwell.tenants WHERE user_id = $1 FOR UPDATE"
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from app.pipelines.linking import mention_refresh
-from app.store.connection import transactions
-from app.store.entities import mentions, name_changes
-from app.store.maintenance import migration
+from app.database import transactions
+from app.database.schema import migration
+from app.entities.linking import mention_refresh
+from app.entities.store import mentions, name_changes
 from app.text.names import names
 
 MODEL, DIMENSION = "fake", 64

@@ -14,17 +14,18 @@ from alembic.script import ScriptDirectory
 from sqlalchemy.engine import make_url
 
 from app import errors
-from app.pipelines.maintenance import repair
-from app.pipelines.running.services import ChunkingOptions
-from app.shapes.calibrations import LogitScale, RelevanceCalibration
-from app.shapes.conditions import IndexText
-from app.shapes.filters import Filters
-from app.shapes.reading import HybridRequest, LexicalQuery, Weights
-from app.store.connection import transactions
-from app.store.embedded import embedded_programs
-from app.store.filters import filters
-from app.store.maintenance import migration, reembedding, revisions
-from app.store.search import recall
+from app.database import transactions
+from app.database.calibrations import LogitScale, RelevanceCalibration
+from app.database.embedded import embedded_programs
+from app.database.filter_types import Filters
+from app.database.filters import filters
+from app.database.schema import migration, reembedding, revisions
+from app.derived_rows import Damage
+from app.maintenance import repair
+from app.query.types import HybridRequest, LexicalQuery, Weights
+from app.search.store import recall
+from app.services import ChunkingOptions
+from app.text.queries.conditions import IndexText
 
 MODEL, DIMENSION = "fake", 64
 REVISIONS = [script.revision for script in ScriptDirectory(str(revisions.scripts())).walk_revisions()][::-1]
@@ -96,7 +97,7 @@ async def test_an_upgraded_database_is_accepted_and_searched(populated) -> None:
         for user in ("ana", "bob"):
             assert await _found(database, user) == sum(count for of, _, count in matches if of == user)
             checked = await repair.check(user, db=database, keys=ChunkingOptions().entity_keys)
-            assert (checked.complete, checked.damage) == (True, repair.Damage())
+            assert (checked.complete, checked.damage) == (True, Damage())
         restricted = database.restricted(filters.restriction(Filters(metadata={"kind": "howto"})))
         assert [("ana", "howto", await _found(restricted, "ana"))] == [row for row in matches if "howto" in row]
     finally:

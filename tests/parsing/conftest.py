@@ -6,8 +6,7 @@ import pytest
 from reading import Read
 
 from app.parsing import formats, worker
-from app.parsing.files import InputFile
-from app.shapes.writing import ExtractedDocument
+from app.parsing.files import ExtractedDocument, InputFile
 
 
 @pytest.fixture(scope="session")

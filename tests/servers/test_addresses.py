@@ -7,8 +7,8 @@ import pytest
 import test_matrix
 
 from app import errors
-from app.store.connection import transactions
-from app.store.maintenance import migration
+from app.database import transactions
+from app.database.schema import migration
 from benchmarks.fake_embedder import FakeEmbedder
 
 TAKEN = (

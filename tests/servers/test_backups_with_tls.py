@@ -9,12 +9,12 @@ import pytest
 import test_matrix
 
 from app import errors
-from app.config import environment
-from app.pipelines.maintenance import backups
-from app.store.connection import transactions
-from app.store.maintenance import backups as storage
-from app.store.maintenance import migration
-from app.store.maintenance.backups import Access
+from app.settings import environment
+from app.maintenance import backups
+from app.database import transactions
+from app.maintenance.store import backups as storage
+from app.database.schema import migration
+from app.maintenance.store.backups import Access
 from benchmarks.fake_embedder import FakeEmbedder
 
 EMBEDDER = FakeEmbedder()

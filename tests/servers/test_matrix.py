@@ -18,10 +18,11 @@ import httpx
 import pytest
 from requests_of import search_body
 
-from app.config import Settings
-from app.store.connection import transactions
-from app.store.embedded import postgres
-from app.store.maintenance import migration, roles
+from app.settings import Settings
+from app.database import transactions
+from app.database.embedded import postgres
+from app.database.schema import migration
+from app.database.schema import roles
 from benchmarks.fake_embedder import FakeEmbedder
 
 OWNER = "app_owner"

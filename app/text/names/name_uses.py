@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-from app.shapes.entities import NameCase, NameForm, NameUse
 from app.text.names import names
+from app.text.names.name_use import NameCase, NameForm, NameUse
 from app.text.names.query_words import QueryWords
 from app.text.words import stop_words
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
-from app.shapes.writing import Passage
-from app.text import interruption
+from app.concurrency import interruption
 from app.text.passages import tokens
+from app.text.passages.passage import Passage
 from app.text.structure import code, sentences, structure
 
 MAX_CHARACTERS = 8_000

@@ -6,11 +6,11 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 
-from app.shapes.conditions import Condition, Negation, TextCondition
-from app.shapes.kinds import ExpressionError, QueryType
-from app.shapes.reading import ParsedQuery
+from app.kinds import ExpressionError, QueryType
 from app.text.queries import grammar, operators, tokens
+from app.text.queries.conditions import Condition, Negation, TextCondition
 from app.text.queries.grammar import QueryReading, UnreadableError
+from app.text.queries.parsed_query import ParsedQuery
 from app.text.queries.tokens import Token
 from app.text.words import cleaning, stop_words
 

@@ -17,7 +17,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, cast
 
-from app.shapes.conditions import (
+from app.kinds import ExpressionError
+from app.text.queries.conditions import (
     Combination,
     Condition,
     Field,
@@ -28,7 +29,6 @@ from app.shapes.conditions import (
     mapped,
     operands,
 )
-from app.shapes.kinds import ExpressionError
 from app.text.queries.operators import OPERATORS
 from app.text.queries.tokens import Kind, Token
 

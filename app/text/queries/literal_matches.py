@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from app.shapes.reading import ParsedQuery
 from app.text.queries import analysis
+from app.text.queries.parsed_query import ParsedQuery
 from app.text.words import characters
 
 _LETTER = rf"[^\W{characters.UNSPACED}]"

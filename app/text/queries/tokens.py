@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
-from app.shapes.conditions import Field
 from app.text.queries import operators
+from app.text.queries.conditions import Field
 
 Kind = Literal["(", ")", "+", "-", "AND", "OR", "NOT", "field", "phrase", "word", "prefix", "mark"]
 """A mark is a word without letters and digits, such as "&". It means nothing to the grammar."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from app.text import interruption
+from app.concurrency import interruption
 from app.text.structure.structure import Block
 
 MAX_LINE = 400

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from app.shapes.kinds import Json
+from app.kinds import Json
 from app.text.structure import plain_json, structure
 
 MAX_FRONTMATTER_BYTES = 65_536

@@ -9,7 +9,7 @@ import re
 import string
 from dataclasses import dataclass, field
 
-from app.text import interruption
+from app.concurrency import interruption
 
 _FIELD = re.compile(r":([A-Za-z][\w -]{0,40}):[ \t]+(.+)$")
 _CODE = re.compile(r"\.\. (?:code-block|code|sourcecode|parsed-literal|literalinclude|doctest)::")

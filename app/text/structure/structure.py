@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from app.text import interruption
+from app.concurrency import interruption
 
 Kind = Literal["heading", "fence", "table", "list", "paragraph"]
 MAX_HEADING = 300  # code points; a longer "heading" is text

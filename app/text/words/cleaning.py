@@ -8,8 +8,8 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from app.concurrency import interruption
 from app.errors import BadRequest
-from app.text import interruption
 from app.text.words import characters
 
 VERSION = 2

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.shapes.entities import NameUse
 from app.text.names import name_uses, names, query_words
+from app.text.names.name_use import NameUse
 
 
 def use(text: str, name: str, kind: str = "person") -> NameUse:

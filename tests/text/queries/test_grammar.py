@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.shapes.conditions import Combination, Condition, Negation, TextCondition
 from app.text.queries import analysis, grammar
+from app.text.queries.conditions import Combination, Condition, Negation, TextCondition
 
 
 def _groups(query: str) -> list[str]:

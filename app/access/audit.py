@@ -1,0 +1,106 @@
+"""Counts the use of API keys and writes the counts once a minute; reads and prunes the audit log.
+
+A request adds to a dictionary and writes nothing, so that reads stay reads. A process that is killed loses at most the
+uses of the last minute; one that is stopped writes them first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+
+from app import errors
+from app.access.store import audit
+from app.access.store.audit import LOCAL, Event, KeyUse, Recorded
+from app.database.transactions import Database
+
+log = logging.getLogger(__name__)
+
+FLUSH_S = 60.0
+LAST_FLUSH_S = 2.0
+MAX_PAIRS = 10_000
+"""Pairs of key and scope that are counted between two flushes."""
+
+__all__ = ["LOCAL", "Event", "KeyUse", "KeyUses", "Recorded", "events", "flush", "key_uses", "prune", "work"]
+
+
+class KeyUses:
+    """Uses since the last flush, by key id and scope."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, str]] = Counter()
+        self._uncounted = 0
+
+    def add(self, key_id: str, scope: str, uses: int = 1) -> None:
+        """Count uses of a key for an operation of this scope."""
+        pair = (key_id, scope)
+        if pair in self._counts or len(self._counts) < MAX_PAIRS:
+            self._counts[pair] += uses
+        else:
+            self._uncounted += uses
+
+    def take(self) -> dict[tuple[str, str], int]:
+        """Return the counts and start again from zero."""
+        taken, self._counts = self._counts, Counter()
+        if self._uncounted:
+            log.warning("key uses not counted: %d", self._uncounted, extra={"action": "key_uses_uncounted"})
+            self._uncounted = 0
+        return dict(taken)
+
+
+async def flush(uses: KeyUses, *, db: Database) -> None:
+    """Write the counts and keep them in memory if that fails. Raises DatabaseUnavailable."""
+    taken = uses.take()
+    if not taken:
+        return
+    try:
+        async with db.shared() as writing:
+            await audit.count_uses(writing, taken)
+    except BaseException:
+        for (key_id, scope), count in taken.items():
+            uses.add(key_id, scope, count)
+        raise
+
+
+async def work(uses: KeyUses, *, db: Database) -> None:
+    """Flush once a minute until cancelled, then once more."""
+    try:
+        while True:
+            await asyncio.sleep(FLUSH_S)
+            await _flush_or_log(uses, db)
+    finally:
+        try:
+            async with asyncio.timeout(LAST_FLUSH_S):
+                await _flush_or_log(uses, db)
+        except TimeoutError:
+            log.warning("key uses of the last minute are lost", extra={"action": "key_uses_lost"})
+
+
+async def _flush_or_log(uses: KeyUses, db: Database) -> None:
+    try:
+        await flush(uses, db=db)
+    except errors.ReadOnly:
+        log.debug("key uses stay in memory: the database is read-only")
+    except errors.StepwellError as error:
+        log.warning("writing key uses postponed: %s", error.code, extra={"action": "key_uses_postponed"})
+    except Exception:
+        log.exception("writing key uses failed", extra={"action": "key_uses_failed"})
+
+
+async def events(*, db: Database, user_id: str | None, limit: int) -> list[Recorded]:
+    """The latest events of one user or of all users, newest first; `db` is the owner's."""
+    async with db.shared() as reading:
+        return await audit.events(reading, user_id=user_id, limit=limit)
+
+
+async def key_uses(*, db: Database, user_id: str | None, limit: int) -> list[KeyUse]:
+    """The latest uses of keys of one user or of all users, newest first; `db` is the owner's."""
+    async with db.shared() as reading:
+        return await audit.key_uses(reading, user_id=user_id, limit=limit)
+
+
+async def prune(days: int, *, db: Database) -> dict[str, int]:
+    """Delete events and uses older than `days`; returns the number of rows by table. `db` is the owner's."""
+    async with db.shared() as writing:
+        return await audit.prune(writing, days=days)

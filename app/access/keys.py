@@ -1,0 +1,182 @@
+"""Creates, lists, verifies, rotates and revokes API keys.
+
+A key reads `sw_<id>_<secret>`. `verify` and `verify_token` work as the service's role; the other functions need the
+database's owner.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from app import errors
+from app.access import tokens
+from app.access.store import audit, keys
+from app.access.store.audit import Event
+from app.access.store.keys import Key, NewKey, Verified
+from app.database.filter_types import Filters
+from app.database.filters import filters
+from app.database.restrictions import Restriction
+from app.database.transactions import Database, SharedTransaction
+from app.requests import users
+
+__all__ = [
+    "SCOPES",
+    "Grant",
+    "Verified",
+    "create",
+    "list_keys",
+    "restriction",
+    "revoke",
+    "rotate",
+    "verify",
+    "verify_token",
+]
+
+SCOPES = ("search", "write", "metrics", "admin")
+LOOKUP_S = 1.0
+"""Time limit of a look-up of a key, including the wait for a connection."""
+RESTRICTED_SCOPES = ("search", "write")
+MAX_FILTERS = 8_000
+"""Characters of a key's filters as JSON."""
+_NO_KEY = bytes(31) + b"\x01"
+_UNKNOWN = "No live key has this id."
+_FORM = re.compile(r"sw_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """The scopes of a key, its expiry and a name for display.
+
+    `filters` are those of a search as JSON: the key sees only the documents that pass, of their entities the
+    descriptions and facts only with `shows_entities`. None: it sees everything.
+    """
+
+    scopes: tuple[str, ...] = ("search", "write")
+    name: str = ""
+    expires_at: datetime | None = None
+    filters: Mapping[str, Any] | None = None
+    shows_entities: bool = False
+
+
+async def create(user_id: str, grant: Grant | None = None, *, db: Database, actor: str) -> str:
+    """A new key for a user. It is returned once and never shown again. Raises BadRequest naming the field."""
+    grant = grant or Grant()
+    users.check_user(user_id)
+    if unknown := set(grant.scopes) - set(SCOPES):
+        raise errors.BadRequest(
+            f"Scopes are {', '.join(SCOPES)}; {len(unknown)} of the given ones are unknown.", field="scopes"
+        )
+    async with db.shared() as writing:
+        if grant.filters is not None:
+            _check_filters(grant)
+            if not await keys.can_restrict(writing):
+                raise errors.BadRequest("A Citus cluster has no keys with filters.", field="filters")
+        elif grant.shows_entities:
+            raise errors.BadRequest("Only a key with filters does not show entities anyway.", field="entities")
+        key = await _add(writing, user_id, grant)
+        await audit.record(writing, Event(user_id, actor, "key.created", _id_of(key), _recorded(grant)))
+    return key
+
+
+def _check_filters(grant: Grant) -> None:
+    if not grant.filters or len(json.dumps(grant.filters)) > MAX_FILTERS:
+        raise errors.BadRequest(f"Must have a condition, and at most {MAX_FILTERS:,} characters.", field="filters")
+    if set(grant.scopes) - set(RESTRICTED_SCOPES):
+        raise errors.BadRequest(f"A key with filters has the scopes {' or '.join(RESTRICTED_SCOPES)}.", field="scopes")
+
+
+def _recorded(grant: Grant) -> dict[str, Any]:
+    """What the audit log says of a key's restriction."""
+    return {} if grant.filters is None else {"filters": dict(grant.filters), "entities": grant.shows_entities}
+
+
+async def rotate(key_id: str, *, db: Database, grace: timedelta, actor: str) -> str:
+    """A new key of the same user, scopes, filters and name; the old one expires after `grace`.
+
+    A key with an expiry is replaced by one of the same lifetime, from now. `key_id` is the id or the whole key.
+    Raises NotFound.
+    """
+    async with db.shared() as writing:
+        old = await keys.live(writing, key_id=_id_of(key_id))
+        if old is None:
+            raise errors.NotFound(_UNKNOWN)
+        now = datetime.now(UTC)
+        expires_at = now + (old.expires_at - old.created_at) if old.expires_at else None
+        grant = Grant(old.scopes, old.name, expires_at, old.filters, old.shows_entities)
+        key = await _add(writing, old.user_id, grant)
+        await keys.expire(writing, key_id=old.key_id, at=now + grace)
+        await audit.record(writing, Event(old.user_id, actor, "key.rotated", old.key_id))
+        await audit.record(writing, Event(old.user_id, actor, "key.created", _id_of(key), _recorded(grant)))
+    return key
+
+
+async def _add(db: SharedTransaction, user_id: str, grant: Grant) -> str:
+    key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+    bounds = (grant.filters, grant.shows_entities, tokens.public_half(secret))
+    await keys.add(db, NewKey(key_id, user_id, _hash(secret), grant.scopes, grant.name, grant.expires_at, *bounds))
+    return f"sw_{key_id}_{secret}"
+
+
+async def verify(presented: str, *, db: Database) -> Verified:
+    """The key that was presented.
+
+    Raises Unauthorized, with the same message for every reason, and DatabaseUnavailable after LOOKUP_S.
+    """
+    found = None
+    if form := _FORM.fullmatch(presented):
+        found = await keys.verify(db, key_id=form[1], secret_hash=_hash(form[2]), within_s=LOOKUP_S)
+    if found is None:
+        raise errors.Unauthorized("This API key is unknown, revoked or expired.")
+    return found
+
+
+async def verify_token(presented: str, *, db: Database) -> tuple[Verified, tokens.Claims]:
+    """The key that a token is signed with, and the token's claims, which are not compared with the key's.
+
+    Raises Unauthorized, and DatabaseUnavailable after LOOKUP_S.
+    """
+    key_id = tokens.key_id_of(presented)
+    found = await keys.of_token(db, key_id=key_id, within_s=LOOKUP_S)
+    # An unknown key costs a verification too, so that the time does not say which ids exist.
+    claims = tokens.claims_of(presented, (found and found.token_key) or _NO_KEY)
+    if found is None:
+        raise errors.Unauthorized(_UNKNOWN)
+    return found, claims
+
+
+async def list_keys(*, db: Database, user_id: str | None = None) -> list[Key]:
+    """All keys, or one user's."""
+    async with db.shared() as reading:
+        return await keys.list_keys(reading, user_id=user_id)
+
+
+async def revoke(key_id: str, *, db: Database, actor: str) -> None:
+    """Revoke a key at once; `key_id` is the id or the whole key. Raises NotFound."""
+    async with db.shared() as writing:
+        user_id = await keys.revoke(writing, key_id=_id_of(key_id))
+        if user_id is None:
+            raise errors.NotFound(_UNKNOWN)
+        await audit.record(writing, Event(user_id, actor, "key.revoked", _id_of(key_id)))
+
+
+def restriction(own: Filters, others: Filters | None, *, shows_entities: bool) -> Restriction:
+    """What the holder of a key or a token sees: the documents that pass these filters, and others if there are any."""
+    both = own if others is None else filters.both(others, own)
+    return filters.restriction(both, shows_entities=shows_entities)
+
+
+def _id_of(key: str) -> str:
+    """The id in a whole key; any other text is returned as it is."""
+    form = _FORM.fullmatch(key)
+    return form[1] if form else key
+
+
+def _hash(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()

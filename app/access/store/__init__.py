@@ -1,0 +1,1 @@
+"""Stores keys, users, the audit log and the answers to writes with an Idempotency-Key."""

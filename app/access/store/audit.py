@@ -1,0 +1,141 @@
+"""Records deletions and key management (audit_log), and how often each key was used (key_uses).
+
+The service's role may add events of the transaction's user and count uses; only the owner may read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Any, Literal
+from uuid import uuid4
+
+import sqlalchemy as sa
+
+from app.database import sql
+from app.database.schema import tables
+from app.database.transactions import SharedTransaction, Transaction
+
+Action = Literal[
+    "document.deleted", "entity.deleted", "key.created", "key.rotated", "key.revoked", "user.exported", "user.deleted"
+]
+LOCAL = "local"
+"""The actor if no key is required."""
+
+_a, _u = tables.audit_log.c, tables.key_uses.c
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """`actor` performed `action` on the id `target`; `counts` are rows by kind.
+
+    Those of a key with filters are what restricts it. Contains no other user content.
+    """
+
+    user_id: str
+    actor: str
+    action: Action
+    target: str
+    counts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """An event with its time."""
+
+    at: datetime
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class KeyUse:
+    """How many requests a key authenticated for operations of one scope on one day (UTC)."""
+
+    day: date
+    user_id: str
+    key_id: str
+    scope: str
+    uses: int
+    last_used_at: datetime
+
+
+_RECORD = sql.inline(
+    """
+    INSERT INTO stepwell.audit_log (user_id, event_id, actor, action, target, counts)
+    SELECT :user_id, e.event_id, e.actor, e.action, e.target, CAST(e.counts AS jsonb)
+    FROM unnest(:event_ids, :actors, :actions, :targets, :counts) AS e (event_id, actor, action, target, counts)
+    ON CONFLICT DO NOTHING
+    """,
+    user_id="text",
+    event_ids="uuid[]",
+    actors="text[]",
+    actions="text[]",
+    targets="text[]",
+    counts="text[]",
+)
+
+
+async def record(db: Transaction, *events: Event) -> None:
+    """Add events of one user, in the transaction of the changes that they describe."""
+    columns = {
+        "event_ids": [uuid4() for _event in events],
+        "actors": [event.actor for event in events],
+        "actions": [event.action for event in events],
+        "targets": [event.target for event in events],
+        "counts": [json.dumps(event.counts) for event in events],
+    }
+    await db.execute(_RECORD, {"user_id": events[0].user_id, **columns})
+
+
+MAX_USES = 10**12
+"""Uses of a key for one scope that are counted on one day; the database function counts no more either."""
+_COUNT_USES = sql.inline(
+    """
+    SELECT stepwell.count_key_uses(:key_ids, :scopes, :uses)
+    """,
+    key_ids="text[]",
+    scopes="text[]",
+    uses="bigint[]",
+)
+
+
+async def count_uses(db: SharedTransaction, uses: Mapping[tuple[str, str], int]) -> None:
+    """Add uses by key id and scope to today's; unknown keys are skipped."""
+    binds = {
+        "key_ids": [key_id for key_id, _scope in uses],
+        "scopes": [scope for _key_id, scope in uses],
+        "uses": [min(count, MAX_USES) for count in uses.values()],
+    }
+    await db.execute(_COUNT_USES, binds)
+
+
+async def events(db: SharedTransaction, *, user_id: str | None, limit: int) -> list[Recorded]:
+    """The latest events, newest first. Requires the owner."""
+    query = sa.select(tables.audit_log).order_by(_a.at.desc(), _a.event_id).limit(limit)
+    if user_id is not None:
+        query = query.where(_a.user_id == user_id)
+    return [
+        Recorded(row.at, Event(row.user_id, row.actor, row.action, row.target, row.counts))
+        for row in await db.execute(query)
+    ]
+
+
+async def key_uses(db: SharedTransaction, *, user_id: str | None, limit: int) -> list[KeyUse]:
+    """The latest uses of keys, newest first. Requires the owner."""
+    query = sa.select(tables.key_uses).order_by(_u.day.desc(), _u.last_used_at.desc(), _u.key_id, _u.scope).limit(limit)
+    if user_id is not None:
+        query = query.where(_u.user_id == user_id)
+    names = KeyUse.__dataclass_fields__
+    return [KeyUse(**{name: row._mapping[name] for name in names}) for row in await db.execute(query)]
+
+
+async def prune(db: SharedTransaction, *, days: int) -> dict[str, int]:
+    """Delete rows older than `days`; returns the number of deleted rows by table. Requires the owner."""
+    before = sa.func.now() - sa.func.make_interval(0, 0, 0, days)
+    statements = {
+        "audit_log": sa.delete(tables.audit_log).where(_a.at < before),
+        "key_uses": sa.delete(tables.key_uses).where(_u.last_used_at < before),
+    }
+    return {name: (await db.execute(statement)).rowcount for name, statement in statements.items()}

@@ -1,0 +1,57 @@
+"""Stores the responses to writes that had an idempotency key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+
+from app.database.schema import tables
+from app.database.transactions import Writing
+
+KEPT_S, CLAIMED_S = 86_400, 120
+"""Seconds for which a response is kept, and after which a request that has not ended is taken to have failed."""
+_i = tables.idempotency_keys.c
+
+
+async def claim(db: Writing, key: str) -> KeptResponse | None:
+    """Claim a key for a request; returns None, or the request that has used it."""
+    unfinished = sa.and_(_i.status.is_(None), _i.created_at < _ago(CLAIMED_S))
+    outdated = sa.delete(tables.idempotency_keys).where(
+        _i.user_id == db.user_id, sa.or_(_i.created_at < _ago(KEPT_S), unfinished)
+    )
+    await db.execute(outdated)
+    new = postgresql.insert(tables.idempotency_keys).values(user_id=db.user_id, key=key).on_conflict_do_nothing()
+    if await db.scalar(new.returning(_i.key)) is not None:
+        return None
+    query = sa.select(_i.fingerprint, _i.status, _i.location, _i.body).where(_i.user_id == db.user_id, _i.key == key)
+    row = (await db.execute(query)).one_or_none()
+    return KeptResponse(*row) if row else KeptResponse()
+
+
+async def record(db: Writing, key: str, use: KeptResponse) -> None:
+    """Store the response to the request that has claimed a key."""
+    change = sa.update(tables.idempotency_keys).where(_i.user_id == db.user_id, _i.key == key)
+    values = {"fingerprint": use.fingerprint, "status": use.status, "location": use.location, "body": use.body}
+    await db.execute(change.values(**values))
+
+
+async def release(db: Writing, key: str) -> None:
+    """Delete a claimed key, so that the request can be sent again."""
+    await db.execute(sa.delete(tables.idempotency_keys).where(_i.user_id == db.user_id, _i.key == key))
+
+
+def _ago(seconds: float) -> sa.ColumnElement[datetime]:
+    return sa.func.now() - sa.func.make_interval(0, 0, 0, 0, 0, 0, seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptResponse:
+    """The request that used an idempotency key, and its response; `status` is None while the request is processed."""
+
+    fingerprint: bytes | None = None
+    status: int | None = None
+    location: str | None = None
+    body: str | None = None

@@ -1,0 +1,177 @@
+"""Stores and verifies API keys.
+
+Only `verify` and `of_token` work as the service's role; everything else needs the database's owner. Only a hash is
+stored: the secret has 256 random bits, so a slow hash would add nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from app.database import sql
+from app.database.connections import Rows
+from app.database.schema import tables
+from app.database.transactions import Database, SharedTransaction
+
+_k = tables.api_keys.c
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A stored key without its secret."""
+
+    key_id: str
+    user_id: str
+    scopes: tuple[str, ...]
+    name: str
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    filters: Mapping[str, Any] | None = None
+    shows_entities: bool = False
+    token_key: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    """A key to store. `filters` are those of a search as JSON, `token_key` is the public half of its pair."""
+
+    key_id: str
+    user_id: str
+    secret_hash: bytes
+    scopes: tuple[str, ...]
+    name: str = ""
+    expires_at: datetime | None = None
+    filters: Mapping[str, Any] | None = None
+    shows_entities: bool = False
+    token_key: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A live key whose secret, or a token signed with it, was presented.
+
+    It sees the documents that pass `filters`, which are JSON; None: all.
+    """
+
+    key_id: str
+    user_id: str
+    scopes: tuple[str, ...]
+    filters: Mapping[str, Any] | None = None
+    shows_entities: bool = False
+    token_key: bytes | None = None
+
+
+_VERIFY = sql.inline(
+    """
+    SELECT v.user_id, v.scopes, CAST(v.filters AS text) AS filters, v.shows_entities, v.token_key,
+           current_setting('transaction_read_only') AS read_only
+    FROM stepwell.live_key(:key_id, :secret_hash) AS v
+    """,
+    key_id="text",
+    secret_hash="bytea",
+)
+
+_OF_TOKEN = sql.inline(
+    """
+    SELECT v.user_id, v.scopes, CAST(v.filters AS text) AS filters, v.shows_entities, v.token_key,
+           current_setting('transaction_read_only') AS read_only
+    FROM stepwell.token_key(:key_id) AS v
+    """,
+    key_id="text",
+)
+
+
+async def verify(db: Database, *, key_id: str, secret_hash: bytes, within_s: float) -> Verified | None:
+    """The key with this id and hash, if it is neither revoked nor expired by the database's clock.
+
+    The comparison is made in the database, so that no hash leaves it. Raises DatabaseUnavailable after `within_s`.
+    """
+    binds = {"key_id": key_id, "secret_hash": secret_hash}
+    return _verified(key_id, await db.rows(_VERIFY, binds, within_s=within_s))
+
+
+async def of_token(db: Database, *, key_id: str, within_s: float) -> Verified | None:
+    """The live key with this id that has a pair for tokens, whose signature the caller verifies.
+
+    Raises DatabaseUnavailable after `within_s`.
+    """
+    return _verified(key_id, await db.rows(_OF_TOKEN, {"key_id": key_id}, within_s=within_s))
+
+
+def _verified(key_id: str, rows: Rows) -> Verified | None:
+    row = rows.one_or_none()
+    if row is None:
+        return None
+    filters = None if row.filters is None else json.loads(row.filters)
+    return Verified(key_id, row.user_id, tuple(row.scopes), filters, row.shows_entities, row.token_key)
+
+
+async def add(db: SharedTransaction, key: NewKey) -> None:
+    """Store a new key."""
+    await db.execute(
+        sa.insert(tables.api_keys).values(
+            key_id=key.key_id,
+            user_id=key.user_id,
+            secret_hash=key.secret_hash,
+            scopes=list(key.scopes),
+            name=key.name,
+            expires_at=key.expires_at,
+            filters=None if key.filters is None else dict(key.filters),
+            shows_entities=key.shows_entities,
+            token_key=key.token_key,
+        )
+    )
+
+
+async def list_keys(db: SharedTransaction, *, user_id: str | None) -> list[Key]:
+    """All keys, or one user's, oldest first."""
+    query = sa.select(tables.api_keys).order_by(_k.created_at, _k.key_id)
+    if user_id is not None:
+        query = query.where(_k.user_id == user_id)
+    return [_key(row) for row in await db.execute(query)]
+
+
+_CAN_RESTRICT = sql.inline(
+    """
+    SELECT EXISTS (SELECT FROM pg_policies AS p WHERE p.schemaname = 'stepwell' AND p.policyname = 'visible') AS can
+    """,
+)
+
+
+async def can_restrict(db: SharedTransaction) -> bool:
+    """Whether the database has the policies that keys with filters need."""
+    return bool(await db.scalar(_CAN_RESTRICT))
+
+
+async def revoke(db: SharedTransaction, *, key_id: str) -> str | None:
+    """Revoke a key from now on; returns its user, None where there is no such key that is not revoked."""
+    change = sa.update(tables.api_keys).where(_k.key_id == key_id, _k.revoked_at.is_(None))
+    found: str | None = await db.scalar(change.values(revoked_at=sa.func.now()).returning(_k.user_id))
+    return found
+
+
+async def live(db: SharedTransaction, *, key_id: str) -> Key | None:
+    """A key that is neither revoked nor expired, locked until the transaction ends."""
+    query = sa.select(tables.api_keys).where(
+        _k.key_id == key_id, _k.revoked_at.is_(None), sa.or_(_k.expires_at.is_(None), _k.expires_at > sa.func.now())
+    )
+    row = (await db.execute(query.with_for_update())).one_or_none()
+    return _key(row) if row else None
+
+
+async def expire(db: SharedTransaction, *, key_id: str, at: datetime) -> None:
+    """Let a key expire at a time, or when it does already if that is earlier."""
+    change = sa.update(tables.api_keys).where(_k.key_id == key_id)
+    await db.execute(change.values(expires_at=sa.func.least(_k.expires_at, at)))
+
+
+def _key(row: sa.Row[tuple[object, ...]]) -> Key:
+    fields = {name: row._mapping[name] for name in Key.__dataclass_fields__}
+    return Key(**{**fields, "scopes": tuple(fields["scopes"])})

@@ -1,0 +1,90 @@
+"""Lists users, exports one as a ZIP file of JSON lines, and deletes one, as the database's owner."""
+
+from __future__ import annotations
+
+import errno
+import os
+import zipfile
+from pathlib import Path
+from typing import BinaryIO
+
+from app import errors
+from app.access.store import audit, users
+from app.access.store.audit import Event
+from app.access.store.users import User
+from app.database.transactions import Database
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+async def listed(*, db: Database) -> list[User]:
+    """All users by name, with what they have."""
+    async with db.shared() as reading:
+        return await users.listed(reading)
+
+
+async def counts(user_id: str, *, db: Database) -> dict[str, int]:
+    """How many rows each table but the audit log holds of a user."""
+    async with db.shared() as reading:
+        return await users.counts(reading, user_id)
+
+
+async def export(user_id: str, file: Path, *, db: Database, actor: str) -> dict[str, int]:
+    """Write a user's data to a new ZIP file of JSON lines; returns the number of lines by part.
+
+    Each part is read by one statement, and so is consistent in itself. The file has mode 0600; it is removed if the
+    export fails. Raises NotFound, BadRequest where it exists already or cannot be written.
+    """
+    try:
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise errors.BadRequest(f"The file cannot be created: {error.strerror}.", field="FILE") from error
+    try:
+        with os.fdopen(handle, "wb") as raw:
+            written = await _write(user_id, raw, db=db)
+    except BaseException as error:
+        os.unlink(file)
+        if isinstance(error, OSError):  # closing a file writes the rest of it
+            raise _cannot_write(error) from error
+        raise
+    async with db.shared() as writing:
+        await audit.record(writing, Event(user_id, actor, "user.exported", user_id, written))
+    return written
+
+
+async def _write(user_id: str, raw: BinaryIO, *, db: Database) -> dict[str, int]:
+    written = dict.fromkeys(users.parts(), 0)
+    async with db.shared() as reading:
+        if not any((await users.counts(reading, user_id)).values()):
+            raise errors.NotFound("There is no such user.")
+        try:
+            with zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED) as archive:
+                for part in users.parts():
+                    with archive.open(f"{part}.jsonl", "w", force_zip64=True) as lines:
+                        async for line in users.lines(reading, user_id, part):
+                            lines.write(f"{line}\n".encode())
+                            written[part] += 1
+            raw.flush()
+        except OSError as error:
+            if error.errno not in _NO_ROOM:
+                raise
+            raise _cannot_write(error) from error
+    return written
+
+
+def _cannot_write(error: OSError) -> errors.BadRequest:
+    return errors.BadRequest(f"The file cannot be written: {error.strerror}.", field="FILE")
+
+
+async def delete(user_id: str, *, db: Database, actor: str) -> tuple[dict[str, int], dict[str, int]]:
+    """Delete all rows of a user but the audit log's, in one transaction.
+
+    Returns the rows that were deleted and those found afterwards, by table: requests that were running may have stored
+    something after it. Raises NotFound.
+    """
+    async with db.shared() as writing:
+        if not any((await users.counts(writing, user_id)).values()):
+            raise errors.NotFound("There is no such user.")
+        deleted = await users.delete(writing, user_id)
+        await audit.record(writing, Event(user_id, actor, "user.deleted", user_id, deleted))
+    return deleted, await counts(user_id, db=db)

@@ -1,0 +1,247 @@
+"""Defines the tools that list, read, store and delete documents, list entities and count what is stored."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import Field
+
+from app import errors, limits
+from app.agents.results import (
+    DocumentDeleted,
+    DocumentList,
+    DocumentStored,
+    DocumentText,
+    EntityEntries,
+    KnowledgeStats,
+    ToolDocument,
+    ToolEntity,
+    cut,
+)
+from app.database.filter_types import DocumentFilter, Filters
+from app.documents import documents
+from app.documents.storing import ingest
+from app.documents.types import Upload
+from app.entities import entities
+from app.entities.types import EntityFilter
+from app.query import hints
+from app.requests import cursors, fields, metadata_filters
+from app.search.steps.guidance import entity_search
+from app.search.steps.guidance.entity_search import EntityQuery
+from app.tools.arguments import ToolArguments, clamped
+from app.tools.context import ToolContext
+from app.tools.tool import Tool
+
+MAX_CONTENT = 1_000_000
+MAX_CHARACTERS_PER_TOKEN = 8
+_CURSOR = "Value of `next_cursor` of the previous page."
+Cursor = Annotated[str, Field(max_length=cursors.MAX_LENGTH)]
+
+
+class ListDocumentsArguments(ToolArguments):
+    """Arguments of a listing of documents."""
+
+    query: Annotated[fields.NameLike, Field(max_length=limits.MAX_ENTITY_NAME)] | None = Field(
+        None, description="Words that title and uri must contain."
+    )
+    uri: Annotated[str, Field(max_length=limits.MAX_URI)] | None = Field(None, description="Only the document with it.")
+    metadata: metadata_filters.MetadataFilter = Field(default_factory=dict, description=metadata_filters.IN_SEARCHES)
+    limit: Annotated[int, *clamped(1, limits.MAX_LISTED_BY_TOOL)] = Field(20, description="Documents per page.")
+    cursor: Cursor | None = Field(None, description=_CURSOR)
+
+
+class GetDocumentArguments(ToolArguments):
+    """Arguments for reading a document's text."""
+
+    document_id: UUID = Field(description="Id of the document, or the chunk_id of a passage to begin there.")
+    start: Annotated[int, *clamped(0, 2**31 - 1)] = Field(
+        0, description="Offset in characters; `next_start` of the previous part."
+    )
+    max_tokens: Annotated[int, *clamped(100, 20_000)] = Field(4_000, description="Approximate size of the part.")
+
+
+class AddDocumentArguments(ToolArguments):
+    """Arguments for storing a document."""
+
+    content: Annotated[str, Field(max_length=MAX_CONTENT)] = Field(
+        description="Text of the document, plain or Markdown; empty if it is a title alone."
+    )
+    title: Annotated[str, Field(max_length=limits.MAX_TITLE)] | None = Field(
+        None, description="Title; by default the first heading of the text."
+    )
+    uri: Annotated[str, Field(min_length=1, max_length=limits.MAX_URI)] | None = Field(
+        None, description="Identifier such as a path or URL; a document with the same uri is replaced."
+    )
+    metadata: fields.Metadata = Field(default_factory=dict, description="JSON object that searches can filter by.")
+
+
+class DeleteDocumentArguments(ToolArguments):
+    """Arguments for deleting a document."""
+
+    document_id: UUID = Field(description="Id of the document, from list_documents or get_document.")
+
+
+class ListEntitiesArguments(ToolArguments):
+    """Arguments of a listing of entities."""
+
+    query: Annotated[fields.NameLike, Field(min_length=1, max_length=limits.MAX_ENTITY_NAME)] | None = Field(
+        None, description="Name, role or description to find, best first."
+    )
+    type: Annotated[str, Field(max_length=limits.MAX_ENTITY_TYPE)] | None = Field(
+        None, description="Only entities of this type, such as person, project or team."
+    )
+    limit: Annotated[int, *clamped(1, limits.MAX_LISTED_BY_TOOL)] = Field(20, description="Entities per page.")
+    cursor: Cursor | None = Field(None, description=_CURSOR + " Not with `query`.")
+
+
+class StatsArguments(ToolArguments):
+    """The statistics take no arguments."""
+
+
+async def list_documents(given: ListDocumentsArguments, context: ToolContext) -> DocumentList:
+    """A page of the user's documents, newest first."""
+    after = cursors.read(given.cursor) if given.cursor else None
+    only = DocumentFilter(given.uri, tuple((given.query or "").split()), Filters(metadata=given.metadata or None))
+    rows = await documents.page(context.user_id, db=context.services.db, limit=given.limit + 1, after=after, only=only)
+    shown = rows[: given.limit]
+    more = cursors.make(shown[-1].created_at, shown[-1].document_id) if len(rows) > given.limit else None
+    missed = [] if rows or after else await hints.missed(only.filters, context.user_id, db=context.services.db)
+    return DocumentList(
+        documents=[ToolDocument.of(document) for document in shown],
+        next_cursor=more,
+        no_results_because=" ".join(hints.sentences(missed)) or None,
+    )
+
+
+async def get_document(given: GetDocumentArguments, context: ToolContext) -> DocumentText:
+    """A part of a document's text. Raises NotFound."""
+    document, of_chunk = await documents.get_containing(given.document_id, context.user_id, db=context.services.db)
+    content, start = document.content or "", given.start or of_chunk
+    rest = content[start : start + MAX_CHARACTERS_PER_TOKEN * given.max_tokens]
+    text = rest[: cut(rest, given.max_tokens)]
+    end = start + len(text)
+    return DocumentText(
+        **ToolDocument.of(document).model_dump(),
+        content=text,
+        start=start,
+        next_start=end if end < len(content) else None,
+    )
+
+
+async def add_document(given: AddDocumentArguments, context: ToolContext) -> DocumentStored:
+    """Store a document; one with the same uri is replaced."""
+    uri = given.uri and await documents.stored_uri(given.uri, context.user_id, db=context.services.db)
+    upload = Upload(given.content, title=given.title, uri=uri, metadata=given.metadata)
+    store = partial(ingest.run, upload, context.user_id, context.services, ingest.IN_TOOL)
+    stored = await context.admission.upload(store)
+    return DocumentStored(
+        document_id=stored.document_id,
+        status=stored.status,
+        title=stored.title or None,
+        uri=stored.uri,
+        chunk_count=stored.chunk_count,
+        warnings=list(stored.warnings) or None,
+    )
+
+
+async def delete_document(given: DeleteDocumentArguments, context: ToolContext) -> DocumentDeleted:
+    """Delete a document with its passages. Raises NotFound."""
+    deleted = await documents.delete(given.document_id, context.user_id, db=context.services.db, actor=context.actor)
+    return DocumentDeleted(
+        documents_deleted=deleted.documents,
+        chunks_deleted=deleted.chunks,
+        mentions_deleted=deleted.mentions,
+    )
+
+
+async def list_entities(given: ListEntitiesArguments, context: ToolContext) -> EntityEntries:
+    """Entities by name, or those that a text names or describes."""
+    db, only = context.services.db, EntityFilter(given.type, None)
+    if given.query is not None:
+        if given.cursor is not None:
+            raise errors.BadRequest("Leave `cursor` out: with `query` the result is one page.", field="cursor")
+        return await _found_entities(EntityQuery(context.user_id, given.query, given.limit, given.type), context)
+    after = cursors.read_name(given.cursor) if given.cursor else None
+    rows = await entities.page(context.user_id, db=db, limit=given.limit + 1, after=after, only=only)
+    shown = rows[: given.limit]
+    more = cursors.make_name(shown[-1].name, shown[-1].entity_id) if len(rows) > given.limit else None
+    return EntityEntries(entities=[ToolEntity.of(entity) for entity in shown], next_cursor=more)
+
+
+async def _found_entities(query: EntityQuery, context: ToolContext) -> EntityEntries:
+    """The entities that a text names or describes, with their scores."""
+    answer = await context.admission.search(partial(entity_search.run, query, context.services))
+    ids = [match.entity_id for match in answer.entities]
+    stored = {one.entity_id: one for one in await entities.of_ids(ids, context.user_id, db=context.services.db)}
+    found = [ToolEntity.of(stored[one.entity_id], one) for one in answer.entities if one.entity_id in stored]
+    return EntityEntries(entities=found, degraded=list(answer.degraded) or None)
+
+
+async def knowledge_stats(given: StatsArguments, context: ToolContext) -> KnowledgeStats:
+    """How much is stored, in which languages, and with which embedding model."""
+    stored = await documents.stats(context.user_id, db=context.services.db)
+    return KnowledgeStats(
+        documents=stored.documents,
+        chunks=stored.chunks,
+        languages=dict(stored.languages),
+        embedding_model=stored.embedding_model,
+    )
+
+
+TOOLS = (
+    Tool(
+        "get_document",
+        "Read a document",
+        "Read the text of a document, in parts of max_tokens. Use it when a passage from a search is not enough and "
+        "the text around it is needed.",
+        GetDocumentArguments,
+        DocumentText,
+        get_document,
+    ),
+    Tool(
+        "list_documents",
+        "List documents",
+        "List stored documents without their text, newest first. To find passages use search_documents.",
+        ListDocumentsArguments,
+        DocumentList,
+        list_documents,
+    ),
+    Tool(
+        "list_entities",
+        "List entities",
+        "List the people, projects, teams and other entities that the documents mention, or find some by name or "
+        "meaning.",
+        ListEntitiesArguments,
+        EntityEntries,
+        list_entities,
+    ),
+    Tool(
+        "knowledge_stats",
+        "Count stored documents",
+        "Return the number of stored documents and passages, and their languages.",
+        StatsArguments,
+        KnowledgeStats,
+        knowledge_stats,
+    ),
+    Tool(
+        "add_document",
+        "Store a document",
+        "Store a text or Markdown document so that later searches find it. With the uri of a stored document it "
+        "replaces that document. Store only what the user asked to keep.",
+        AddDocumentArguments,
+        DocumentStored,
+        add_document,
+        scope="write",
+    ),
+    Tool(
+        "delete_document",
+        "Delete a document",
+        "Delete a document with all its passages. It cannot be undone: ask the user first.",
+        DeleteDocumentArguments,
+        DocumentDeleted,
+        delete_document,
+        scope="write",
+    ),
+)

@@ -1,0 +1,70 @@
+"""Lists the tools, and calls one by name with unvalidated arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import partial
+from typing import Any
+
+from rapidfuzz import fuzz, process
+
+from app import capability, errors
+from app.tools.arguments import ToolArguments
+from app.tools.context import ToolContext
+from app.tools.results import ToolResult
+from app.tools.tool import Tool
+
+NEAREST_SCORE = 75
+"""Least similarity, of 100, of an unknown name and the tool that is suggested for it."""
+
+
+def every() -> tuple[Tool, ...]:
+    """All tools, also those that the settings do not name."""
+    return tuple(tool for tools in capability.declared("tools") for tool in tools)
+
+
+def find(name: str, scopes: Collection[str] = ("admin",), *, optional: Collection[str] = ()) -> Tool:
+    """The tool of this name if it is offered, whatever its scope; `optional` are the optional tools that are.
+
+    Raises NotFound, which names the nearest of the tools that a key with these scopes may call.
+    """
+    tool = next((each for each in every() if each.name == name), None)
+    if tool is None:
+        names = [each.name for each in offered(scopes, optional=optional)]
+        nearest = process.extractOne(name, names, scorer=fuzz.ratio, score_cutoff=NEAREST_SCORE)
+        hint = f"Did you mean {nearest[0]}?" if nearest else f"The tools are {', '.join(names)}."
+        raise errors.NotFound(f"There is no such tool. {hint}")
+    if tool.is_optional and name not in optional:
+        raise errors.NotFound(
+            f"The tool {name} is not offered here: the operator can name it in STEPWELL_TOOLS or STEPWELL_COMPAT."
+        )
+    return tool
+
+
+def offered(scopes: Collection[str], *, optional: Collection[str] = ()) -> list[Tool]:
+    """The tools that a key with these scopes may call; the optional ones only if they are among `optional`."""
+    known = (tool for tool in every() if not tool.is_optional or tool.name in optional)
+    return [tool for tool in known if {tool.scope, "admin"} & set(scopes)]
+
+
+async def call(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
+    """Validate the arguments, run the tool, and return its result as JSON values.
+
+    Raises pydantic.ValidationError, and the errors of the pipelines: BadRequest, NotFound, Overloaded, …
+    """
+    given = tool.arguments.model_validate(arguments)
+    try:
+        return (await _run(tool, given, context)).compact()
+    except errors.BadRequest as error:
+        if error.field:
+            error.field = error.field.removeprefix("filters.")  # conditions are arguments of their own
+        raise
+
+
+async def _run(tool: Tool, given: ToolArguments, context: ToolContext) -> ToolResult:
+    if not tool.only_reads:
+        return await tool.handler(given, context)
+    run = partial(tool.handler, given, context.for_reading())
+    if tool.is_search:  # which is admitted as one by its handler
+        return await run()
+    return await context.admission.read(run)

@@ -1,0 +1,292 @@
+"""Defines the results of tools, short enough for a model's context, and trims them to a number of tokens.
+
+Every text that was stored by somebody is marked as quoted content with its document, because a document may contain
+sentences that look like instructions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import Any, Literal, Self
+from uuid import UUID
+
+from pydantic import Field
+
+from app.documents.types import Document
+from app.entities.types import Entity
+from app.query import hints
+from app.query.matches import EntityMatch
+from app.query.types import Answer, Candidate, Hit, Hop
+from app.relevance import answerability
+from app.text import uris
+from app.text.passages import tokens
+from app.tools.results import NOTICE, ToolResult, place, text
+
+NO_ANSWER = (
+    "Probably none of these passages answers the query. Search once more in other words; if that finds nothing better, "
+    "say that the documents do not answer it instead of guessing."
+)
+NO_ENTITY = (
+    "The query names no entity with linked documents, so all documents were searched. Use list_entities to find a name."
+)
+_MARKS = str.maketrans("", "", "#`*_")
+_NO_WORD = re.compile(r"[\W_]+")
+MOST_DUPLICATE_URIS = 3
+"""Documents that are named as duplicates of a passage; a model reads them."""
+MIN_CUT_TOKENS = 40
+"""A passage is cut rather than left out if at least this many tokens of it fit."""
+
+
+class ToolPassage(ToolResult):
+    """A passage found by a search."""
+
+    chunk_id: UUID = Field(description="Id of the passage, for find_similar_chunks and get_document.")
+    document_id: UUID = Field(description="Id of its document.")
+    title: str | None = Field(
+        None, description="Title of its document; left out if the text begins with it, or the file has its name."
+    )
+    uri: str | None = Field(None, description="URI of its document.")
+    source: str | None = Field(None, description="Name of the source of its document, if it has one.")
+    page: int | None = Field(None, description="Page of the PDF, or slide, on which the passage begins.")
+    start: int = Field(description="Offset in the text of its document, in characters.")
+    heading: str | None = Field(None, description="Headings above the passage, outermost first.")
+    content: str = Field(description="Text of the passage, quoted from the document.")
+    confidence: Literal["low"] | None = Field(None, description="Present if the passage is probably not relevant.")
+    hop: int | None = Field(None, description="With several hops: the one that found the passage; left out for 1.")
+    via: str | None = Field(None, description="The name through which a later hop reached the passage.")
+    duplicates: int | None = Field(None, description="Number of passages with nearly the same text, left out.")
+    duplicate_uris: list[str] | None = Field(None, description="URIs of the documents of some of them.")
+    cut: Literal[True] | None = Field(None, description="Present if the text was cut to fit `max_tokens`.")
+
+    @classmethod
+    def of(cls, hit: Hit, *, with_hop: bool = False) -> Self:
+        """The passage of a hit."""
+        candidate = hit.candidate
+        content = hit.snippet.text if hit.snippet else candidate.content
+        return cls(
+            chunk_id=candidate.chunk_id,
+            document_id=candidate.document_id,
+            title=None if _begins_with(content, candidate.title) or _is_named(candidate) else candidate.title,
+            uri=place(candidate.uri),
+            source=hit.source,
+            page=candidate.page,
+            start=candidate.start_offset,
+            heading=" > ".join(one for one in candidate.heading_path if one != candidate.title) or None,
+            content=content,
+            confidence="low" if hit.confidence == "low" else None,
+            hop=hit.hop if with_hop and hit.hop != 1 else None,
+            via=f"{hit.via.name} ({hit.via.label})" if hit.via else None,
+            duplicates=len(hit.duplicates) or None,
+            duplicate_uris=[uri for one in hit.duplicate_documents if (uri := place(one.uri))][:MOST_DUPLICATE_URIS]
+            or None,
+        )
+
+
+def _begins_with(content: str, title: str) -> bool:
+    """Whether a text begins with a title, also as a heading of Markdown; every text does with none."""
+    return content[: 2 * len(title) + 8].translate(_MARKS).lstrip().startswith(title.translate(_MARKS))
+
+
+def _is_named(candidate: Candidate) -> bool:
+    """Whether a passage's document is in a file with the name of its title, such as `mara-veit.md`."""
+    name = PurePosixPath(uris.shown(candidate.uri or "")).stem
+    title, named = (_NO_WORD.sub(" ", text.casefold()).strip() for text in (candidate.title, name))
+    return title == named
+
+
+class ToolHop(ToolResult):
+    """A round of a search over several hops."""
+
+    terms: list[str] | None = Field(None, description="Names and words that the round added to the query.")
+    new_passages: int = Field(description="Number of passages that no earlier round had found.")
+
+    @classmethod
+    def of(cls, hop: Hop) -> Self:
+        """The entry of a hop."""
+        return cls(terms=list(hop.terms or ()) or None, new_passages=hop.result_count)
+
+
+class PassageList(ToolResult):
+    """Passages, best first."""
+
+    notice: str = Field(NOTICE, description="How to treat the texts.")
+    results: list[ToolPassage] = Field(description="Passages, best first.")
+    answerable: float | None = Field(
+        None, description="Probability that any passage answers the query; left out if that is likely."
+    )
+    hops: list[ToolHop] | None = Field(None, description="With several hops: the rounds, if one added terms.")
+    advice: str | None = Field(None, description="What to do if no passage is likely to answer, or no entity matches.")
+    left_out: int | None = Field(None, description="Number of further results that did not fit into `max_tokens`.")
+    depth: Literal["thorough"] | None = Field(None, description="Present if it searched over several hops.")
+    no_results_because: str | None = Field(None, description="Why there are no results.")
+    degraded: list[str] | None = Field(None, description="Parts of the search that failed and were left out.")
+    relaxed: list[str] | None = Field(
+        None,
+        description="What was not searched as written: constraints_dropped (no passage meets the quotes and required "
+        "words), similar_words (typing errors were corrected), nearest_vectors (no word was found).",
+    )
+
+    @classmethod
+    def of(cls, answer: Answer, *, max_tokens: int, of_entity: bool = False) -> Self:
+        """The answer of a search, trimmed from its end to about `max_tokens` tokens.
+
+        `of_entity`: the documents of an entity were wanted, and the result says so if there were none.
+        """
+        rounds = answer.hops if answer.hops and len(answer.hops) > 1 else ()
+        passages = [ToolPassage.of(hit, with_hop=bool(rounds)) for hit in answer.hits]
+        kept = fit(passages, max_tokens)
+        advice = [NO_ENTITY] if kept and of_entity and answer.search_mode == "flat" else []
+        advice += [NO_ANSWER] if kept and answerability.is_unlikely(answer.answerable) else []
+        return cls(
+            results=kept,
+            answerable=_unless_likely(answer.answerable),
+            hops=[ToolHop.of(hop) for hop in rounds] if any(hop.terms for hop in rounds) else None,
+            advice=" ".join(advice) or None,
+            left_out=len(passages) - len(kept) or None,
+            depth="thorough" if answer.depth == "thorough" else None,
+            no_results_because=None if passages else " ".join(hints.of(answer)) or None,
+            degraded=list(answer.degraded) or None,
+            relaxed=list(answer.relaxed) or None,
+        )
+
+
+def _unless_likely(answerable: float | None) -> float | None:
+    """The probability that a passage answers the query, with two digits; None if that is likely, or unknown."""
+    return None if answerable is None or answerable >= answerability.LIKELY else round(answerable, 2)
+
+
+def fit(passages: Sequence[ToolPassage], max_tokens: int) -> list[ToolPassage]:
+    """The first passages that take at most `max_tokens` together; the last of them may be cut between two words."""
+    kept: list[ToolPassage] = []
+    for passage in passages:
+        cost = tokens.count(text(passage.compact()))
+        if cost <= max_tokens:
+            kept.append(passage)
+            max_tokens -= cost
+            continue
+        around = cost - tokens.count(passage.content)
+        if not kept or max_tokens - around >= MIN_CUT_TOKENS:
+            beginning = passage.content[: cut(passage.content, max_tokens - around)].rstrip()
+            kept.append(passage.model_copy(update={"content": f"{beginning} …", "cut": True}))
+        break
+    return kept
+
+
+def cut(text: str, max_tokens: int) -> int:
+    """The offset at which the first `max_tokens` tokens of a text end, moved back to the end of a word.
+
+    A text without white space within the limit is cut after the last token that fits.
+    """
+    starts = tokens.starts(text)
+    if len(starts) <= max_tokens:
+        return len(text)
+    end = starts[max(max_tokens, 1)]
+    return max(text.rfind(space, 0, end) for space in " \n") + 1 or end
+
+
+class ToolDocument(ToolResult):
+    """A stored document of a listing."""
+
+    document_id: UUID = Field(description="Id of the document.")
+    title: str | None = Field(None, description="Title of the document.")
+    uri: str | None = Field(None, description="URI of the document.")
+    metadata: dict[str, Any] | None = Field(None, description="Metadata of the document.")
+    chunk_count: int = Field(description="Number of its passages.")
+    created_at: str = Field(description="Creation time.")
+
+    @classmethod
+    def of(cls, document: Document) -> Self:
+        """The entry of a document."""
+        return cls(
+            document_id=document.document_id,
+            title=document.title or None,
+            uri=place(document.uri),
+            metadata=dict(document.metadata) or None,
+            chunk_count=document.chunk_count,
+            created_at=document.created_at.isoformat(timespec="seconds"),
+        )
+
+
+class DocumentList(ToolResult):
+    """A page of documents, newest first."""
+
+    documents: list[ToolDocument] = Field(description="Documents, newest first.")
+    next_cursor: str | None = Field(None, description="Value of `cursor` for the next page; absent on the last page.")
+    no_results_because: str | None = Field(None, description="What to change in `metadata`.")
+
+
+class DocumentText(ToolDocument):
+    """A document with a part of its text."""
+
+    notice: str = Field(NOTICE, description="How to treat the text.")
+    content: str = Field(description="Text from `start` on, quoted from the document.")
+    start: int = Field(description="Offset of the text in the document, in characters.")
+    next_start: int | None = Field(None, description="Value of `start` that continues the text; absent at its end.")
+
+
+class DocumentStored(ToolResult):
+    """The result of storing a document."""
+
+    document_id: UUID = Field(description="Id of the document.")
+    status: Literal["added", "replaced", "unchanged"] = Field(description="Whether the document was new or changed.")
+    title: str | None = Field(None, description="Title of the document.")
+    uri: str | None = Field(None, description="URI of the document.")
+    chunk_count: int = Field(description="Number of its passages.")
+    warnings: list[str] | None = Field(None, description="Problems that did not prevent storing.")
+
+
+class DocumentDeleted(ToolResult):
+    """The result of deleting a document."""
+
+    documents_deleted: int = Field(description="Number of deleted documents.")
+    chunks_deleted: int = Field(description="Number of deleted passages.")
+    mentions_deleted: int = Field(description="Number of deleted links to entities.")
+
+
+class ToolEntity(ToolResult):
+    """A person, project or thing that documents mention."""
+
+    entity_id: UUID = Field(description="Id of the entity.")
+    type: str = Field(description="Type, such as person or project.")
+    name: str = Field(description="Name.")
+    aliases: list[str] | None = Field(None, description="Other names.")
+    role: str | None = Field(None, description="Role.")
+    description: str | None = Field(None, description="Description.")
+    facts: list[str] | None = Field(None, description="Sentences about the entity.")
+    score: float | None = Field(None, description="With `query`: how well it matches, 0 to 1.")
+    matched_by: str | None = Field(None, description="With `query`: what matches best, such as name or description.")
+
+    @classmethod
+    def of(cls, entity: Entity, match: EntityMatch | None = None) -> Self:
+        """The entry of an entity, and how it matches a query."""
+        return cls(
+            entity_id=entity.entity_id,
+            type=entity.type,
+            name=entity.name,
+            aliases=list(entity.aliases) or None,
+            role=entity.role,
+            description=entity.description,
+            facts=list(entity.facts) or None,
+            score=round(match.score, 2) if match else None,
+            matched_by=match.matched_by if match else None,
+        )
+
+
+class EntityEntries(ToolResult):
+    """Entities by name, or by their scores for the query."""
+
+    notice: str = Field(NOTICE, description="How to treat the texts.")
+    entities: list[ToolEntity] = Field(description="Entities.")
+    degraded: list[str] | None = Field(None, description="Parts of the search that failed and were left out.")
+    next_cursor: str | None = Field(None, description="Value of `cursor` for the next page; absent on the last page.")
+
+
+class KnowledgeStats(ToolResult):
+    """What is stored."""
+
+    documents: int = Field(description="Number of documents.")
+    chunks: int = Field(description="Number of passages.")
+    languages: dict[str, int] = Field(description="Number of passages per language.")
+    embedding_model: str = Field(description="Name of the embedding model.")

@@ -1,0 +1,112 @@
+"""Defines what a capability declares, so that entry points find what it adds without naming it.
+
+A place is `module:attribute` below `app`. It is imported when it is used: a command or a worker imports only what it
+needs.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+Place = str
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command of the command line: where it is defined, and its line in `--help`."""
+
+    place: Place
+    summary: str
+    takes_query: bool = False
+    is_hidden: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """What a folder adds to the service.
+
+    Attributes:
+        routers: Routers of FastAPI, below `/api/rag` or where they say.
+        tags: The groups of its operations in the OpenAPI document, with a sentence each.
+        installs: Functions of the application and the settings that add what is no router.
+        lifespans: Context managers of the application that are open while it serves.
+        commands: Its commands by name.
+        tools: Sequences of tools for agents.
+        jobs: Kinds of background jobs.
+        background: Functions of the services that run beside the jobs until they are cancelled.
+        metadata: Functions that are told what a write changes of documents' metadata; see `documents.store`.
+        missed_filters: Functions that find conditions of filters which no document meets.
+        source_names: Functions of a transaction that read the names of sources by id.
+        source_ids: Functions that find sources by the names that filters give.
+        repairs: Sequences of repairs of derived rows.
+        tables: Modules that define tables.
+        exports: Names of the parts of an export of a user; `users_<name>.sql` selects one.
+        deeper: The function that answers a search whose depth is not `fast`.
+        upgraded: Functions of the owner's database and the services that do what a new version does to stored
+            documents; without services they queue it.
+        options: Functions of the settings; `Services.option` finds what they return by its type.
+    """
+
+    routers: Sequence[Place] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+    installs: Sequence[Place] = ()
+    lifespans: Sequence[Place] = ()
+    commands: Mapping[str, Command] = field(default_factory=dict)
+    tools: Sequence[Place] = ()
+    jobs: Sequence[Place] = ()
+    background: Sequence[Place] = ()
+    metadata: Sequence[Place] = ()
+    missed_filters: Sequence[Place] = ()
+    source_names: Sequence[Place] = ()
+    source_ids: Sequence[Place] = ()
+    repairs: Sequence[Place] = ()
+    tables: Sequence[Place] = ()
+    exports: Sequence[str] = ()
+    deeper: Sequence[Place] = ()
+    upgraded: Sequence[Place] = ()
+    options: Sequence[Place] = ()
+
+
+_registered: list[Capability] = []
+
+
+def register(capabilities: Sequence[Capability]) -> None:
+    """Replaces the capabilities of this process."""
+    _registered[:] = capabilities
+    declared.cache_clear()
+
+
+@cache
+def declared(kind: str) -> tuple[Any, ...]:
+    """What the capabilities have declared of one kind, such as `routers`, imported and in their order.
+
+    Raises RuntimeError where none is registered: an entry point calls `capabilities.register` first.
+    """
+    if not _registered:
+        raise RuntimeError("no capability is registered: call app.capabilities.register()")
+    return tuple(load(place) for one in _registered for place in getattr(one, kind))
+
+
+def commands() -> dict[str, Command]:
+    """The commands of all capabilities by name; none is imported."""
+    return {name: command for one in _registered for name, command in one.commands.items()}
+
+
+def tags() -> dict[str, str]:
+    """The groups of operations of all capabilities."""
+    return {name: text for one in _registered for name, text in one.tags.items()}
+
+
+def exports() -> list[str]:
+    """The parts of an export of a user, of all capabilities."""
+    return [name for one in _registered for name in one.exports]
+
+
+def load(place: Place) -> Any:
+    """The object at a place."""
+    module, _, attribute = place.partition(":")
+    return getattr(importlib.import_module(f"app.{module}"), attribute)

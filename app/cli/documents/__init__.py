@@ -1,4 +1,0 @@
-"""Implements the commands that store and list documents, entities, sources and jobs.
-
-Entry: one module a command. `root` registers them.
-"""

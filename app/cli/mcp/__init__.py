@@ -1,4 +1,0 @@
-"""Implements `stepwell mcp`.
-
-Entry: `mcp`. `root` registers it.
-"""

@@ -1,0 +1,1 @@
+"""Opens transactions on Postgres that know their user, and runs checked SQL."""

@@ -1,0 +1,1 @@
+"""Runs a Postgres server on the data folder when no database is configured."""

@@ -1,0 +1,121 @@
+"""Writes the configuration files of the embedded Postgres: tuning, logs and access.
+
+The files are rewritten at every start and passed to the server by path, so a change here applies to existing data at
+the next start. Settings made with ALTER SYSTEM take precedence.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from app.database.embedded import embedded_files
+
+MB = 1 << 20
+SHARED_MEMORY = Path("/dev/shm")
+LOG_FILE_MB = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Memory and disk sizes in megabytes (MiB); `max_connections` counts sessions."""
+
+    shared_buffers: int
+    effective_cache: int
+    maintenance_work_mem: int
+    max_wal: int = 1024
+    max_connections: int = 100
+
+
+SMALL = Tuning(shared_buffers=16, effective_cache=64, maintenance_work_mem=32, max_wal=128, max_connections=40)
+"""The tuning for tests, which start many servers."""
+
+
+def for_memory(total_bytes: int) -> Tuning:
+    """The tuning for a machine with other programs: 1/8 of its memory as buffers (128 MB to 1 GB), 1/2 as cache."""
+    total = total_bytes // MB
+    return Tuning(
+        shared_buffers=min(max(total // 8, 128), 1024),
+        effective_cache=max(total // 2, 256),
+        maintenance_work_mem=min(max(total // 32, 64), 512),
+    )
+
+
+def for_this_machine() -> Tuning:
+    """The tuning for the memory of this machine."""
+    return for_memory(psutil.virtual_memory().total)
+
+
+def write(layout: embedded_files.Layout, account: embedded_files.Account, tuning: Tuning) -> None:
+    """Write postgresql.conf, pg_hba.conf and pg_ident.conf to the base folder, each atomically."""
+    _replace(layout.base / "postgresql.conf", _conf(_server_settings(layout, tuning)))
+    _replace(layout.base / "pg_hba.conf", "local all all peer map=stepwell\n")
+    users = sorted({account.name, account.client, "root"})
+    _replace(layout.base / "pg_ident.conf", "".join(f'stepwell "{user}" all\n' for user in users))
+
+
+def _server_settings(layout: embedded_files.Layout, tuning: Tuning) -> dict[str, str]:
+    return {
+        "hba_file": str(layout.base / "pg_hba.conf"),
+        "ident_file": str(layout.base / "pg_ident.conf"),
+        "listen_addresses": "",
+        "unix_socket_directories": '"' + str(layout.sockets).replace('"', '""') + '"',
+        "unix_socket_permissions": "0700",
+        "port": "5432",
+        "cluster_name": "stepwell",
+        "max_connections": str(tuning.max_connections),
+        "shared_buffers": f"{tuning.shared_buffers}MB",
+        "effective_cache_size": f"{tuning.effective_cache}MB",
+        "maintenance_work_mem": f"{tuning.maintenance_work_mem}MB",
+        "work_mem": "16MB",
+        "dynamic_shared_memory_type": _shared_memory_kind(tuning),
+        "max_wal_size": f"{tuning.max_wal}MB",
+        "wal_compression": "on",
+        "fsync": "on",
+        "full_page_writes": "on",
+        "synchronous_commit": "on",
+        "random_page_cost": "1.1",
+        "jit": "off",
+        "timezone": "UTC",
+        "log_timezone": "UTC",
+        **_log_settings(layout),
+    }
+
+
+def _log_settings(layout: embedded_files.Layout) -> dict[str, str]:
+    """Logs are rotated by size; statements and error details are excluded, since they contain user data and queries."""
+    return {
+        "logging_collector": "on",
+        "log_directory": str(layout.log),
+        "log_filename": "postgres-%Y%m%d-%H%M%S.log",
+        "log_file_mode": "0600",
+        "log_rotation_size": f"{LOG_FILE_MB}MB",
+        "log_rotation_age": "7d",
+        "log_line_prefix": "%m [%p] %q%u@%d ",
+        "log_min_error_statement": "panic",
+        "log_error_verbosity": "terse",
+    }
+
+
+def _shared_memory_kind(tuning: Tuning) -> str:
+    """Use System V if /dev/shm is too small for parallel index builds; the default size in containers is 64 MB."""
+    if not SHARED_MEMORY.is_dir():
+        return "posix"
+    return "posix" if shutil.disk_usage(SHARED_MEMORY).total >= 2 * tuning.maintenance_work_mem * MB else "sysv"
+
+
+def _conf(settings: dict[str, str]) -> str:
+    quoted = {name: value.replace("\\", "\\\\").replace("'", "''") for name, value in settings.items()}
+    return "".join(f"{name} = '{value}'\n" for name, value in quoted.items())
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write atomically through a draft file, readable by the server's user."""
+    draft = path.with_name(f"{path.name}.draft")
+    draft.write_text(text, encoding="utf-8")
+    draft.chmod(0o644)
+    os.replace(draft, path)

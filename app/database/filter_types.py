@@ -1,0 +1,102 @@
+"""Defines the filters of a search: conditions on documents, and groups of conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from app.kinds import DocumentOrder, Json
+
+MAX_VALUES = 100
+"""Values of an `in`."""
+_SCALARS = (str, int, float, bool, type(None))
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """What an operator takes: in words, and whether a value is that."""
+
+    takes: str
+    accepts: Callable[[Any], bool]
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, _SCALARS)
+
+
+def _are_scalars(value: Any) -> bool:
+    return isinstance(value, list) and len(value) <= MAX_VALUES and all(map(_is_scalar, value))
+
+
+OPERANDS = {
+    "in": Operand(f"a list of at most {MAX_VALUES} strings, numbers, booleans or nulls", _are_scalars),
+    "ne": Operand("a string, a number, a boolean or null", _is_scalar),
+    "exists": Operand("true or false", lambda value: isinstance(value, bool)),
+}
+"""Operators of a metadata filter, each of which is a condition; their SQL is in `store.filters.filters`."""
+BOUNDS = ("gte", "gt", "lte", "lt")
+"""Operators that are one range together: numbers, or dates and times."""
+OPERATORS = (*OPERANDS, *BOUNDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Conditions that a document must all meet. `created_after` is inclusive, `created_before` exclusive.
+
+    Names of sources are compared without case.
+
+    A value in `metadata` is a scalar, which the document's value must equal or contain as an element of a list; an
+    operator object such as `{"gte": 2020, "ne": 2022}`; or other JSON, which must be contained. `any_of` and `all_of`
+    are filters of which at least one, or each, must pass; `negated` must not pass. `uri_prefix` and `folder` are a URI
+    or a path in any spelling, and `file_types` are suffixes of file names in lower case, without their point.
+    """
+
+    document_ids: tuple[UUID, ...] | None = None
+    source_ids: tuple[UUID, ...] | None = None
+    source_names: tuple[str, ...] | None = None
+    metadata: Json | None = None
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+    uri_prefix: str | None = None
+    folder: str | None = None
+    file_types: tuple[str, ...] | None = None
+    any_of: tuple[Filters, ...] | None = None
+    all_of: tuple[Filters, ...] | None = None
+    negated: Filters | None = None
+
+    @property
+    def uri_prefixes(self) -> list[str]:
+        """What the URI begins with, each in any spelling: `uri_prefix`, and `folder` with a slash."""
+        folder = None if self.folder is None else self.folder.rstrip("/") + "/"
+        return [prefix for prefix in (self.uri_prefix, folder) if prefix is not None]
+
+    def __bool__(self) -> bool:
+        return self != _NO_CONDITIONS
+
+
+_NO_CONDITIONS = Filters()
+
+
+ORDERED_CHARACTERS = 100
+"""Characters of a title by which documents are ordered."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFilter:
+    """Which documents are listed: the one with a URI, in any spelling, those with all words, those that pass.
+
+    `order` is the order in which they are listed.
+    """
+
+    uri: str | None = None
+    words: tuple[str, ...] = ()
+    filters: Filters = field(default_factory=Filters)
+    order: DocumentOrder = "newest"
+
+
+def is_operator_object(value: Any) -> bool:
+    """Whether a value of a metadata filter has operators; other objects must be contained."""
+    return isinstance(value, Mapping) and any(key in OPERATORS or key.startswith("$") for key in value)

@@ -1,0 +1,1 @@
+"""Defines the filters on documents and translates them to SQL."""

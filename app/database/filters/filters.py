@@ -1,0 +1,241 @@
+"""Translates filters to the parts and binds of the fragment `passes_filters`.
+
+Containment (`@>`) uses the GIN index on metadata and JSON paths do not. So a condition is expressed as a list of JSON
+objects of which the metadata must contain one, if it implies such a list: `{"team": "tide"}` as `{"team": "tide"}` and
+`{"team": ["tide"]}`. Conditions that are more than their list are also checked by a JSON path.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+from app import errors
+from app.database.filter_types import BOUNDS, Filters, is_operator_object
+from app.database.filters import json_paths
+from app.database.restrictions import Restriction
+from app.database.transactions import Reading
+from app.kinds import Json
+from app.text import dates, uris
+
+MAX_LISTS = 3
+"""Lists of objects that one statement takes: the shortest."""
+MAX_OBJECTS = 256
+"""Objects in a list; the metadata of a document is compared with each."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    """A condition as a predicate of a JSON path, and as objects of which the metadata contains one.
+
+    `containing` is empty if the condition implies no such list. `exact`: the list implies the condition. `of_document`:
+    the predicate uses variables, with `of_source` also the name of the source. `of_moments`: the predicate on the dates
+    in the metadata alone, which is faster, if there is one.
+    """
+
+    predicate: str
+    containing: tuple[Json, ...] = ()
+    exact: bool = False
+    of_document: bool = False
+    of_source: bool = False
+    of_moments: str = ""
+
+
+def restriction(filters: Filters, *, shows_entities: bool = False) -> Restriction:
+    """What a caller sees that sees only the documents which pass the filters.
+
+    Raises BadRequest for names of sources: a source is visible if a document of it is, and its name may change.
+    """
+    condition = _all(filters)
+    if condition.of_source:
+        raise errors.BadRequest("A key or token names sources by their ids: use source_ids.", field="filters")
+    path = json_paths.path([condition.predicate])
+    audience = hashlib.sha256(f"{shows_entities} {path}".encode()).hexdigest()[:32]
+    return Restriction(filters, path, condition.of_document, shows_entities, audience)
+
+
+def both(filters: Filters, others: Filters) -> Filters:
+    """The filters that a document passes if it passes both."""
+    if not filters or not others:
+        return filters or others
+    return Filters(all_of=(filters, others))
+
+
+def visible(db: Reading, filters: Filters) -> Filters:
+    """The filters that select among the documents that the caller of a transaction sees; by their list, if any."""
+    if db.restriction is None:
+        return filters
+    if db.listed is None:
+        return both(filters, db.restriction.filters)
+    wanted = db.listed.document_ids
+    if filters.document_ids is not None:
+        asked = set(filters.document_ids)
+        wanted = tuple(document_id for document_id in wanted if document_id in asked)
+    return replace(filters, document_ids=wanted)
+
+
+def spellings(names: Sequence[str]) -> list[str]:
+    """Names of sources as they are written and in lower case, of which Postgres may know fewer letters."""
+    return list(dict.fromkeys(spelling for name in names for spelling in (name.lower(), name)))
+
+
+def parts(filters: Filters) -> tuple[str, ...]:
+    """The parts of a statement that look up documents to test them: `filtered` and those of `passes_filters`."""
+    return ("filtered", *binds(filters)) if filters else ()
+
+
+def binds(filters: Filters) -> dict[str, Any]:
+    """The binds of `passes_filters` that the filters need; each has a part of its name."""
+    if not filters:
+        return {}
+    metadata = filters.metadata or {}
+    contained = {key: value for key, value in metadata.items() if _is_contained(value)}
+    others = {key: value for key, value in metadata.items() if key not in contained}
+    lists, rest = _indexed([*_metadata(others), *_of_uri(filters), *_groups(filters)])
+    found = {
+        "document_ids": None if filters.document_ids is None else list(filters.document_ids),
+        "source_ids": None if filters.source_ids is None else list(filters.source_ids),
+        "source_names": None if filters.source_names is None else spellings(filters.source_names),
+        "containing": json.dumps(contained) if contained else None,
+        **{f"containing_{place}": objects for place, objects in enumerate(lists, start=1)},
+        **_paths(rest),
+        "created_after": filters.created_after,
+        "created_before": filters.created_before,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _indexed(conditions: Sequence[_Condition]) -> tuple[list[list[str]], list[_Condition]]:
+    """The shortest lists of which the metadata must contain an object, and the conditions to be checked besides."""
+    listed = sorted((each for each in conditions if each.containing), key=lambda each: len(each.containing))
+    used = listed[:MAX_LISTS]
+    rest = [each for each in conditions if not (each.exact and each in used)]
+    return [[json.dumps(member) for member in each.containing] for each in used], rest
+
+
+def _paths(conditions: Sequence[_Condition]) -> dict[str, str | None]:
+    """The JSON paths of conditions by the variables that they use."""
+    by_part: dict[str, list[str]] = {}
+    for one in conditions:
+        part = "matching_source" if one.of_source else "matching_document" if one.of_document else "matching"
+        by_part.setdefault("matching_moments" if one.of_moments else part, []).append(one.of_moments or one.predicate)
+    return {part: _path(predicates) for part, predicates in by_part.items()}
+
+
+def _path(predicates: Sequence[str]) -> str | None:
+    return json_paths.path(predicates) if predicates else None
+
+
+def _is_contained(value: Any) -> bool:
+    return isinstance(value, Mapping | list | tuple) and not is_operator_object(value)
+
+
+def _metadata(metadata: Json) -> Iterator[_Condition]:
+    for key, value in metadata.items():
+        if is_operator_object(value):
+            yield from _operators(key, value)
+        elif _is_contained(value):
+            yield _Condition(json_paths.contained(key, value), ({key: value},), exact=True)
+        else:
+            yield _equal(key, [value])
+
+
+def _operators(key: str, given: Mapping[str, Any]) -> Iterator[_Condition]:
+    """The conditions of an operator object. Raises ValueError for an unknown operator."""
+    bounds = {operator: bound for operator, bound in given.items() if operator in BOUNDS}
+    if bounds:
+        of_moments = json_paths.moments_in_range(key, bounds)
+        yield _Condition(json_paths.in_range(key, bounds), of_moments=of_moments, of_document=bool(of_moments))
+    for operator, operand in given.items():
+        if operator not in bounds:
+            if operator not in _OPERATORS:
+                raise ValueError(f"unknown operator {operator}")
+            yield _OPERATORS[operator](key, operand)
+
+
+def _equal(key: str, scalars: Sequence[Any]) -> _Condition:
+    forms = tuple({key: form} for scalar in scalars for form in (scalar, [scalar]))
+    return _listed(json_paths.equal(key, scalars), forms, exact=True)
+
+
+def _not_equal(key: str, scalar: Any) -> _Condition:
+    return _Condition(json_paths.negated(json_paths.equal(key, [scalar])))
+
+
+def _exists(key: str, wanted: bool) -> _Condition:
+    present = json_paths.present(key)
+    return _Condition(present if wanted else json_paths.negated(present))
+
+
+_OPERATORS: Mapping[str, Callable[[str, Any], _Condition]] = {"in": _equal, "ne": _not_equal, "exists": _exists}
+"""The condition of each operator of `OPERANDS` on the value of a key."""
+
+
+def _listed(predicate: str, containing: tuple[Json, ...], *, exact: bool) -> _Condition:
+    """A condition with its list, unless that is empty or too long."""
+    usable = 0 < len(containing) <= MAX_OBJECTS
+    return _Condition(predicate, containing if usable else (), exact=usable and exact)
+
+
+def _groups(filters: Filters) -> Iterator[_Condition]:
+    if filters.any_of is not None:
+        yield _any([_all(member) for member in filters.any_of])
+    if filters.all_of is not None:
+        yield from (_all(member) for member in filters.all_of)
+    if filters.negated is not None:
+        inner = _all(filters.negated)
+        negated = json_paths.negated(inner.predicate)
+        yield _Condition(negated, of_document=inner.of_document, of_source=inner.of_source)
+
+
+def _all(filters: Filters) -> _Condition:
+    """The filters of a group as one condition, which implies the shortest list of those of its conditions."""
+    conditions = [*_of_document(filters), *_metadata(filters.metadata or {}), *_groups(filters)]
+    lists = [condition.containing for condition in conditions if condition.containing]
+    return _Condition(
+        json_paths.every(condition.predicate for condition in conditions),
+        min(lists, key=len, default=()),
+        exact=len(conditions) == 1 and conditions[0].exact,
+        of_document=any(condition.of_document for condition in conditions),
+        of_source=any(condition.of_source for condition in conditions),
+    )
+
+
+def _of_document(filters: Filters) -> Iterator[_Condition]:
+    """The conditions of a group on the id, the source, the creation time and the URI of a document."""
+    if filters.source_names is not None:
+        named = json_paths.variable("source_name", spellings(filters.source_names))
+        yield _Condition(named, of_document=True, of_source=True)
+    predicates = []
+    for name, ids in (("document", filters.document_ids), ("source", filters.source_ids)):
+        if ids is not None:
+            predicates.append(json_paths.variable(name, map(str, ids)))
+    if filters.created_after is not None:
+        predicates.append(f"$created >= {dates.since_1970(filters.created_after)}")
+    if filters.created_before is not None:
+        predicates.append(f"$created < {dates.since_1970(filters.created_before)}")
+    yield from (_Condition(predicate, of_document=True) for predicate in predicates)
+    yield from _of_uri(filters)
+
+
+def _of_uri(filters: Filters) -> Iterator[_Condition]:
+    """The conditions on the URI of a document. A URI without the suffix of a file may have a file's name beside it."""
+    for prefix in filters.uri_prefixes:
+        yield _Condition(json_paths.begins("uri", uris.spellings(prefix)), of_document=True)
+    if filters.file_types is not None:
+        yield _Condition(json_paths.has_suffix("uri", "filename", filters.file_types), of_document=True)
+
+
+def _any(members: Sequence[_Condition]) -> _Condition:
+    is_listed = all(member.containing for member in members)
+    listed = _listed(
+        json_paths.either(member.predicate for member in members),
+        tuple(chain.from_iterable(member.containing for member in members)) if is_listed else (),
+        exact=all(member.exact for member in members),
+    )
+    of_document, of_source = (any(getattr(one, name) for one in members) for name in ("of_document", "of_source"))
+    return replace(listed, of_document=of_document, of_source=of_source)

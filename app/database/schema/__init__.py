@@ -1,0 +1,1 @@
+"""Defines the tables, and creates, migrates, distributes and describes the schema."""

@@ -1,0 +1,536 @@
+"""Defines the SQLAlchemy tables of the schema `stepwell`.
+
+All are in the schema `stepwell`. `user_id` comes first in every primary, unique and foreign key of a tenant table, so
+that the schema can be distributed by it. The tables in SHARED are the exceptions.
+"""
+
+from __future__ import annotations
+
+from pgvector.sqlalchemy import HALFVEC, Vector
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Computed,
+    Date,
+    DateTime,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    SmallInteger,
+    Table,
+    Text,
+    UniqueConstraint,
+    Uuid,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB, REAL, TSVECTOR
+
+from app import capability
+from app.database.schema import columns
+
+SCHEMA, HNSW = columns.SCHEMA, columns.HNSW
+metadata = columns.metadata
+
+
+def complete() -> MetaData:
+    """All tables: also those that capabilities define in folders of their own."""
+    capability.declared("tables")
+    return metadata
+
+
+tenants = Table(
+    "tenants",
+    metadata,
+    *columns.tenant(),
+    Column("version", BigInteger, nullable=False, server_default="0"),
+    Column("next_chunk_no", BigInteger, nullable=False, server_default="1"),
+    columns.moment("created_at"),
+    Column("names_version", BigInteger, nullable=False, server_default="0"),
+    # When texts may be linked to changed names again; null: now.
+    Column("names_pause", DateTime(timezone=True)),
+    # Intercept and slope of relevance, then those of answerable, in millionths; null: the defaults.
+    Column("calibration", ARRAY(BigInteger)),
+    # From what they were fitted.
+    columns.json("calibrated"),
+    # Groups of words and phrases: lists of terms, and for some of targets.
+    columns.json("synonyms", "[]"),
+    # The version when they were stored; 0 without synonyms.
+    Column("synonyms_version", BigInteger, nullable=False, server_default="0"),
+    CheckConstraint("cardinality(calibration) = 6", name="calibration"),
+    PrimaryKeyConstraint("user_id"),
+)
+
+documents = Table(
+    "documents",
+    metadata,
+    *columns.tenant(),
+    Column("document_id", Uuid, nullable=False),
+    Column("source_id", Uuid),
+    Column("identity", LargeBinary, nullable=False),
+    Column("uri", Text),
+    Column("title", Text, nullable=False),
+    Column("config", Text, nullable=False),
+    columns.json("metadata"),
+    Column("content", Text, nullable=False),
+    Column("content_hash", LargeBinary, nullable=False),
+    Column("attributes_hash", LargeBinary, nullable=False),
+    Column("chunk_count", Integer, nullable=False),
+    columns.moment("created_at"),
+    columns.moment("updated_at"),
+    Column("names_version", Integer, nullable=False, server_default="0"),
+    # {"moments": {key: [the dates in it, in microseconds since 1970]}}: the variables of the JSON paths of filters.
+    Column("moments", JSONB, Computed("stepwell.moments(metadata)", persisted=True), nullable=False),
+    # How the text was cut into chunks: its format, and the size and overlap of chunks in tokens.
+    Column("markdown", Boolean, nullable=False, server_default="true"),
+    Column("chunk_tokens", SmallInteger, nullable=False, server_default="160"),
+    Column("chunk_overlap", SmallInteger, nullable=False, server_default="24"),
+    Column("page_starts", ARRAY(Integer), nullable=False, server_default="{}"),
+    Column("cleaning_version", SmallInteger, nullable=False, server_default="1"),
+    # The file of the source that the document comes from.
+    Column("source_path", Text),
+    # The entities that the language model has named: objects with type, name, aliases and role.
+    columns.json("extracted", "[]"),
+    # Of the page that the document was fetched from: {"address", "etag", "last_modified", "request", "version"}.
+    Column("fetched", JSONB),
+    PrimaryKeyConstraint("user_id", "document_id"),
+    UniqueConstraint("user_id", "identity"),
+    ForeignKeyConstraint(["user_id", "source_id"], ["stepwell.sources.user_id", "stepwell.sources.source_id"]),
+    Index(None, "user_id", "created_at", "document_id"),
+    Index(None, "user_id", "source_id", "source_path"),
+    Index("ix_documents_metadata", "metadata", postgresql_using="gin", postgresql_ops={"metadata": "jsonb_path_ops"}),
+    Index(None, "names_version"),
+)
+
+chunks = Table(
+    "chunks",
+    metadata,
+    *columns.tenant(),
+    Column("chunk_id", Uuid, nullable=False),
+    Column("chunk_no", BigInteger, nullable=False),
+    Column("document_id", Uuid, nullable=False),
+    Column("chunk_index", Integer, nullable=False),
+    Column("content", Text, nullable=False),
+    Column("start_offset", Integer, nullable=False),
+    Column("end_offset", Integer, nullable=False),
+    Column("heading_path", ARRAY(Text), nullable=False),
+    Column("config", Text, nullable=False),
+    Column("tsv", TSVECTOR, nullable=False),
+    Column("length", Integer, nullable=False),
+    Column("embedding_key", Uuid, nullable=False),
+    PrimaryKeyConstraint("user_id", "chunk_id"),
+    UniqueConstraint("user_id", "document_id", "chunk_index", deferrable=True, initially="IMMEDIATE"),
+    ForeignKeyConstraint(
+        ["user_id", "document_id"], [documents.c.user_id, documents.c.document_id], ondelete="CASCADE"
+    ),
+    Index("ix_chunks_tsv", "tsv", postgresql_using="gin"),
+    Index("uq_chunks_user_id_chunk_no", "user_id", "chunk_no", unique=True, postgresql_include=["chunk_id"]),
+    Index(None, "user_id", "embedding_key"),
+)
+
+
+def embeddings_table(dimension: int, into: MetaData) -> Table:
+    """The table of chunk vectors, apart from the chunks, so that exact scans and re-embedding read nothing else."""
+    return Table(
+        "embeddings",
+        into,
+        *columns.tenant(),
+        Column("chunk_no", BigInteger, nullable=False),
+        Column("document_id", Uuid, nullable=False),
+        Column("embedding", HALFVEC(dimension), nullable=False),
+        PrimaryKeyConstraint("user_id", "chunk_no"),
+        ForeignKeyConstraint(
+            ["user_id", "chunk_no"], [f"{SCHEMA}.chunks.{c}" for c in ("user_id", "chunk_no")], ondelete="CASCADE"
+        ),
+        Index(None, "user_id", "document_id"),
+        columns.hnsw("ix_embeddings_embedding"),
+    )
+
+
+embeddings = embeddings_table(384, metadata)
+
+text_statistics = Table(
+    "text_statistics",
+    metadata,
+    *columns.tenant(),
+    Column("config", Text, nullable=False),
+    Column("chunks", BigInteger, nullable=False),
+    Column("tokens", BigInteger, nullable=False),
+    PrimaryKeyConstraint("user_id", "config"),
+)
+
+lexemes = Table(
+    "lexemes",
+    metadata,
+    *columns.tenant(),
+    Column("lexeme", Text(collation="C"), nullable=False),
+    Column("df", Integer, nullable=False),
+    Column("tail_no", BigInteger, nullable=False),
+    Column("tail_size", Integer, nullable=False),
+    PrimaryKeyConstraint("user_id", "lexeme"),
+)
+
+postings = Table(
+    "postings",
+    metadata,
+    *columns.tenant(),
+    Column("lexeme", Text(collation="C"), nullable=False),
+    Column("first_no", BigInteger, nullable=False),
+    Column("items", ARRAY(BigInteger), nullable=False),
+    PrimaryKeyConstraint("user_id", "lexeme", "first_no"),
+)
+
+entities = Table(
+    "entities",
+    metadata,
+    *columns.tenant(),
+    Column("entity_id", Uuid, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("origin", Text, nullable=False),
+    Column("role", Text),
+    columns.json("facts", "[]"),
+    Column("description", Text),
+    columns.json("metadata"),
+    columns.moment("created_at"),
+    columns.moment("updated_at"),
+    CheckConstraint("origin IN ('user', 'metadata', 'title', 'text')", name="origin"),
+    PrimaryKeyConstraint("user_id", "entity_id"),
+    Index(
+        "ix_entities_user_id_name_entity_id", "user_id", "name", "entity_id", postgresql_where=text("origin <> 'text'")
+    ),
+)
+
+entity_names = Table(
+    "entity_names",
+    metadata,
+    *columns.tenant(),
+    Column("name_key", LargeBinary, nullable=False),
+    Column("entity_id", Uuid, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("place", SmallInteger, nullable=False, server_default="0"),
+    PrimaryKeyConstraint("user_id", "name_key", "entity_id"),
+    ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
+    # Not by user first: for a user that the statistics do not contain, the planner would look up names by key in it.
+    Index(None, "entity_id", "user_id"),
+)
+
+
+def _to_entity(column: str, name: str) -> ForeignKeyConstraint:
+    target = [entities.c.user_id, entities.c.entity_id]
+    return ForeignKeyConstraint(["user_id", column], target, ondelete="CASCADE", name=name)
+
+
+entity_members = Table(
+    "entity_members",
+    metadata,
+    *columns.tenant(),
+    Column("entity_id", Uuid, nullable=False),
+    Column("member_id", Uuid, nullable=False),
+    PrimaryKeyConstraint("user_id", "entity_id", "member_id"),
+    _to_entity("entity_id", "fk_entity_members_entity"),
+    _to_entity("member_id", "fk_entity_members_member"),
+    Index(None, "user_id", "member_id"),
+)
+
+entity_words = Table(
+    "entity_words",
+    metadata,
+    *columns.tenant(),
+    Column("lexeme", Text(collation="C"), nullable=False),
+    Column("entity_id", Uuid, nullable=False),
+    PrimaryKeyConstraint("user_id", "lexeme", "entity_id"),
+    ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
+    Index(None, "user_id", "entity_id"),
+)
+
+
+def entity_vectors_table(dimension: int, into: MetaData) -> Table:
+    """The table of vectors of entity descriptions."""
+    return Table(
+        "entity_vectors",
+        into,
+        *columns.tenant(),
+        Column("entity_id", Uuid, nullable=False),
+        Column("embedding", HALFVEC(dimension), nullable=False),
+        PrimaryKeyConstraint("user_id", "entity_id"),
+        ForeignKeyConstraint(
+            ["user_id", "entity_id"], [f"{SCHEMA}.entities.{c}" for c in ("user_id", "entity_id")], ondelete="CASCADE"
+        ),
+        columns.hnsw("ix_entity_vectors_embedding"),
+    )
+
+
+entity_vectors = entity_vectors_table(384, metadata)
+
+entity_changes = Table(
+    "entity_changes",
+    metadata,
+    *columns.tenant(),
+    Column("name_key", LargeBinary, nullable=False),
+    Column("name", Text, nullable=False),
+    # The user's names_version; 0 for a name that no gazetteer contains.
+    Column("version", BigInteger, nullable=False),
+    # The user's version when texts came to differ from the name; null: texts are linked to it.
+    Column("pending_since", BigInteger),
+    # The number of the first chunk that was linked when the name had changed already.
+    Column("chunks_before", BigInteger, nullable=False),
+    PrimaryKeyConstraint("user_id", "name_key"),
+    Index(None, "user_id", "version"),
+    Index(
+        "ix_entity_changes_pending",
+        "user_id",
+        "pending_since",
+        "name_key",
+        postgresql_where=text("pending_since IS NOT NULL"),
+    ),
+)
+
+mentions = Table(
+    "mentions",
+    metadata,
+    *columns.tenant(),
+    Column("entity_id", Uuid, nullable=False),
+    Column("chunk_no", BigInteger, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("document_id", Uuid, nullable=False),
+    Column("count", Integer, nullable=False),
+    CheckConstraint("kind IN ('text', 'attendee', 'metadata', 'title')", name="kind"),
+    PrimaryKeyConstraint("user_id", "entity_id", "chunk_no", "kind"),
+    ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
+    ForeignKeyConstraint(["user_id", "chunk_no"], [chunks.c.user_id, chunks.c.chunk_no], ondelete="CASCADE"),
+    Index(None, "user_id", "chunk_no"),
+    Index(None, "user_id", "document_id"),
+    Index(None, "user_id", "entity_id", "kind", "document_id", postgresql_include=["count"]),
+)
+
+headings = Table(
+    "headings",
+    metadata,
+    *columns.tenant(),
+    Column("entity_id", Uuid, nullable=False),
+    Column("section_no", BigInteger, nullable=False),
+    Column("chunk_no", BigInteger, nullable=False),
+    Column("document_id", Uuid, nullable=False),
+    PrimaryKeyConstraint("user_id", "entity_id", "section_no", "chunk_no"),
+    ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
+    ForeignKeyConstraint(["user_id", "chunk_no"], [chunks.c.user_id, chunks.c.chunk_no], ondelete="CASCADE"),
+    Index(None, "user_id", "chunk_no"),
+    Index(None, "user_id", "document_id"),
+)
+
+staged_documents = Table(
+    "staged_documents",
+    metadata,
+    *columns.tenant(),
+    Column("job_id", Uuid, nullable=False),
+    Column("document_id", Uuid, nullable=False),
+    Column("identity", LargeBinary, nullable=False),
+    Column("uri", Text),
+    Column("title", Text, nullable=False),
+    Column("config", Text, nullable=False),
+    columns.json("metadata"),
+    Column("content", Text, nullable=False),
+    Column("content_hash", LargeBinary, nullable=False),
+    Column("attributes_hash", LargeBinary, nullable=False),
+    # Null unless it was given with the document.
+    Column("created_at", DateTime(timezone=True)),
+    Column("markdown", Boolean, nullable=False),
+    Column("chunk_tokens", SmallInteger, nullable=False),
+    Column("chunk_overlap", SmallInteger, nullable=False),
+    Column("page_starts", ARRAY(Integer), nullable=False, server_default="{}"),
+    Column("cleaning_version", SmallInteger, nullable=False, server_default="1"),
+    Column("source_id", Uuid),
+    Column("source_path", Text),
+    PrimaryKeyConstraint("user_id", "job_id"),
+)
+
+staged_chunks = Table(
+    "staged_chunks",
+    metadata,
+    *columns.tenant(),
+    Column("job_id", Uuid, nullable=False),
+    Column("chunk_index", Integer, nullable=False),
+    Column("chunk_id", Uuid, nullable=False),
+    # Null until its postings are stored.
+    Column("chunk_no", BigInteger),
+    Column("content", Text, nullable=False),
+    Column("start_offset", Integer, nullable=False),
+    Column("end_offset", Integer, nullable=False),
+    Column("heading_path", ARRAY(Text), nullable=False),
+    Column("tsv", TSVECTOR, nullable=False),
+    Column("length", Integer, nullable=False),
+    Column("embedding_key", Uuid, nullable=False),
+    # Null until it is embedded.
+    Column("embedding", ARRAY(REAL)),
+    PrimaryKeyConstraint("user_id", "job_id", "chunk_index"),
+)
+
+hidden_chunks = Table(
+    "hidden_chunks",
+    metadata,
+    *columns.tenant(),
+    # Numbers with postings, but without visible chunks.
+    Column("first_no", BigInteger, nullable=False),
+    Column("last_no", BigInteger, nullable=False),
+    Column("config", Text, nullable=False),
+    Column("tokens", BigInteger, nullable=False),
+    # The job that stores these chunks or removes their postings; null: none yet.
+    Column("job_id", Uuid),
+    PrimaryKeyConstraint("user_id", "first_no"),
+)
+
+embedding_cache = Table(
+    "embedding_cache",
+    metadata,
+    *columns.tenant(),
+    Column("model", Text, nullable=False),
+    Column("dimension", Integer, nullable=False),
+    # What the model was asked for, since many models embed queries and passages differently.
+    Column("task", Text, nullable=False),
+    Column("text_hash", Uuid, nullable=False),
+    # Of any dimension, so that vectors of two models can be kept.
+    Column("embedding", Vector(), nullable=False),
+    Column("hits", BigInteger, nullable=False, server_default="0"),
+    columns.moment("used_at"),
+    PrimaryKeyConstraint("user_id", "model", "dimension", "task", "text_hash"),
+    Index(None, "user_id", "used_at", postgresql_include=["hits"]),
+)
+
+recognised_pictures = Table(
+    "recognised_pictures",
+    metadata,
+    *columns.tenant(),
+    # Made of the picture and the recogniser.
+    Column("picture_key", Uuid, nullable=False),
+    # Encrypted with a key that is made of the picture, too.
+    Column("lines", LargeBinary, nullable=False),
+    columns.moment("used_at"),
+    PrimaryKeyConstraint("user_id", "picture_key"),
+    Index(None, "user_id", "used_at"),
+)
+
+audit_log = Table(
+    "audit_log",
+    metadata,
+    *columns.tenant(),
+    Column("event_id", Uuid, nullable=False),
+    columns.moment("at"),
+    Column("actor", Text, nullable=False),
+    Column("action", Text, nullable=False),
+    Column("target", Text, nullable=False),
+    columns.json("counts"),
+    PrimaryKeyConstraint("user_id", "event_id"),
+    Index(None, "user_id", "at"),
+)
+
+idempotency_keys = Table(
+    "idempotency_keys",
+    metadata,
+    *columns.tenant(),
+    Column("key", Text, nullable=False),
+    columns.moment("created_at"),
+    # The hash of the request and its response; null while the request is processed.
+    Column("fingerprint", LargeBinary),
+    Column("status", SmallInteger),
+    Column("location", Text),
+    Column("body", Text),
+    PrimaryKeyConstraint("user_id", "key"),
+)
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("key_id", Text, nullable=False),
+    *columns.tenant(),
+    Column("secret_hash", LargeBinary, nullable=False),
+    Column("scopes", ARRAY(Text), nullable=False),
+    Column("name", Text, nullable=False, server_default=""),
+    columns.moment("created_at"),
+    Column("expires_at", DateTime(timezone=True)),
+    Column("revoked_at", DateTime(timezone=True)),
+    # Filters that documents must pass for the key to see them; null: it sees all.
+    Column("filters", JSONB(none_as_null=True)),
+    Column("shows_entities", Boolean, nullable=False, server_default="false"),
+    # The public half of the pair with which tokens are signed; null for a key that is older than tokens.
+    Column("token_key", LargeBinary),
+    PrimaryKeyConstraint("key_id"),
+)
+
+key_uses = Table(
+    "key_uses",
+    metadata,
+    Column("key_id", Text, nullable=False),
+    Column("day", Date, nullable=False),
+    Column("scope", Text, nullable=False),
+    *columns.tenant(),
+    Column("uses", BigInteger, nullable=False),
+    Column("last_used_at", DateTime(timezone=True), nullable=False),
+    PrimaryKeyConstraint("key_id", "day", "scope"),
+)
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("job_id", Uuid, nullable=False),
+    *columns.tenant(),
+    Column("kind", Text, nullable=False),
+    Column("status", Text, nullable=False, server_default="queued"),
+    columns.json("payload"),
+    columns.json("progress"),
+    Column("error", Text),
+    Column("attempts", SmallInteger, nullable=False, server_default="0"),
+    columns.moment("run_at"),
+    Column("leased_until", DateTime(timezone=True)),
+    columns.moment("created_at"),
+    Column("finished_at", DateTime(timezone=True)),
+    Column("failures", SmallInteger, nullable=False, server_default="0"),
+    columns.json("result"),
+    # The restriction of the key that queued it, see `Restriction.audience`; null for one that sees everything.
+    Column("audience", Text),
+    CheckConstraint("status IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="status"),
+    PrimaryKeyConstraint("job_id"),
+    Index(None, "user_id", "created_at", "job_id"),
+    Index("ix_jobs_of_document", "user_id", "kind", "status", text("(payload ->> 'document_id')")),
+    Index("ix_jobs_waiting", "run_at", postgresql_where=text("status IN ('queued', 'running')")),
+)
+
+embedding_identity = Table(
+    "embedding_identity",
+    metadata,
+    Column("model", Text, nullable=False),
+    Column("dimension", Integer, nullable=False),
+    Column("active", SmallInteger, nullable=False, server_default="1"),
+    # The name in the keys of chunks' vectors, which stay those of the first model.
+    Column("keyed_by", Text),
+    CheckConstraint("active = 1", name="one_row"),
+    PrimaryKeyConstraint("active"),
+)
+
+embedding_target = Table(
+    "embedding_target",
+    metadata,
+    Column("model", Text, nullable=False),
+    Column("dimension", Integer, nullable=False),
+    columns.moment("started_at"),
+    Column("active", SmallInteger, nullable=False, server_default="1"),
+    CheckConstraint("active = 1", name="one_row"),
+    PrimaryKeyConstraint("active"),
+)
+
+SHARED = frozenset(table.name for table in (api_keys, key_uses, jobs, embedding_identity, embedding_target))
+"""Tables that belong to no user, or are read before the user is known; they have no row-level security.
+
+The service's role has no privilege on api_keys and key_uses, which it reaches through one function each; jobs are
+claimed by one function, whichever user's they are.
+"""
+
+
+def of_users() -> tuple[Table, ...]:
+    """The tables with rows of users, referenced tables first."""
+    return tuple(table for table in complete().sorted_tables if table.name not in SHARED)

@@ -1,0 +1,237 @@
+"""Loads named SQL statements from the files beside the modules that run them, checks them and casts every bind.
+
+A file begins with comments: what the statement does, its columns, and one declaration a line.
+
+    -- :name type  meaning       a bind; each use becomes CAST(:name AS type), `text::int8range` two casts
+    -- part name  meaning        a part of the statement, left out unless it is asked for
+    -- $name  meaning            an argument, in fragments only
+
+Lines between `-- if a or b` (or `-- unless a or b`) and `-- end` belong to the statement where one of the parts is
+asked for (or none is). `{{name argument, argument}}` includes `name.sql` from a folder `fragments`, whose binds and
+parts become the statement's. A declaration that is missing, unused or contradictory, an unknown part or fragment, and a
+section without end are errors.
+
+A statement of a few lines stands in the module that runs it, as the value of `inline`, under the same checks.
+A long statement is composed: `ctes/name.sql` holds one or several CTEs, separated by commas, that make one step of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal, get_args
+
+import sqlalchemy as sa
+
+Kind = Literal["statements", "ctes", "fragments"]
+FOLDER = Path(__file__).parents[1]
+DEEPEST = 5
+"""How many fragments may include one another."""
+_BIND = re.compile(r"-- :(\w+) ([\w\[\]:]+)(?: |$)")
+_PART = re.compile(r"-- part (\w+)(?: |$)")
+_ARGUMENT = re.compile(r"-- \$(\w+)(?: |$)")
+_USED_BIND = re.compile(r"(?<![:\w]):(\w+)")
+_USED_ARGUMENT = re.compile(r"\$([a-z]\w*)")
+_INCLUDE = re.compile(r"\{\{(\w+)(?: ([^{}]*))?\}\}")
+_DIRECTIVE = re.compile(r"-- (?:(if|unless) (\w+(?: or \w+)*)|end)")
+_LIKE_A_DIRECTIVE = re.compile(r"--\s*(?:if|unless|else|elif|elsif|end|endif)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class StatementSource:
+    """A statement or fragment as written: its declarations, and its lines with fragments included.
+
+    `ctes` are the lines of the files of CTEs that a statement is composed of.
+    """
+
+    binds: Mapping[str, str]
+    parts: frozenset[str]
+    arguments: tuple[str, ...]
+    lines: tuple[str, ...]
+    ctes: tuple[tuple[str, ...], ...] = ()
+
+    def compiled(self, *parts: str) -> sa.TextClause:
+        """The statement with the parts asked for. Raises ValueError for a part that it does not declare."""
+        unknown = set(parts) - self.parts
+        if unknown:
+            raise ValueError(f"unknown parts: {sorted(unknown)}")
+        *ctes, own = ("\n".join(_kept(lines, frozenset(parts))).strip() for lines in (*self.ctes, self.lines))
+        kept = ",\n".join(cte for cte in ctes if cte)
+        body = f"WITH\n{kept}\n{own}" if kept else own
+        return sa.text(_USED_BIND.sub(lambda bind: _cast(bind[1], self.binds[bind[1]]), body))
+
+
+@cache
+def files(kind: Kind = "statements") -> Mapping[str, Path]:
+    """The files of one kind by name. Raises ValueError where two have one name."""
+    found: dict[str, Path] = {}
+    for path in sorted(FOLDER.rglob("*.sql")):
+        folder = path.parent.name
+        is_of_kind = (folder if folder in get_args(Kind) else "statements") == kind
+        if not is_of_kind or FOLDER / "database" / "migrations" in path.parents:
+            continue
+        if path.stem in found:
+            raise ValueError(f"two files have the name {path.name}: {found[path.stem]} and {path}")
+        found[path.stem] = path
+    return found
+
+
+@cache
+def statement(name: str | tuple[str, ...], *parts: str) -> sa.TextClause:
+    """The statement in `<name>.sql` with the parts asked for. Raises ValueError for a part that it does not declare.
+
+    Several names are those of the files of CTEs that it is composed of, in their order, and last its own.
+    """
+    return load(name).compiled(*parts)
+
+
+@cache
+def load(name: str | tuple[str, ...]) -> StatementSource:
+    """The checked source of a statement; see `statement`. Raises ValueError where it contradicts its declarations."""
+    *ctes, own = (name,) if isinstance(name, str) else name
+    return _composed([_read("ctes", cte) for cte in ctes], _read("statements", own))
+
+
+def inline(source: str, **binds: str) -> sa.TextClause:
+    """A statement of a few lines in the module that runs it, with the types of its binds.
+
+    Raises ValueError where other binds are used.
+    """
+    return parse(source, binds).compiled()
+
+
+def compiled(source: str, *parts: str) -> sa.TextClause:
+    """A statement from its source text; see `statement`."""
+    return parse(source).compiled(*parts)
+
+
+def parse(source: str, binds: Mapping[str, str] = MappingProxyType({})) -> StatementSource:
+    """The checked source of a statement from its text, and the types of binds that are not declared in it.
+
+    Raises ValueError where it contradicts its declarations.
+    """
+    found = _expanded(source, 0, binds)
+    if found.arguments:
+        raise ValueError(f"a statement takes no arguments: {sorted(found.arguments)}")
+    named: set[str] = set()
+    depth = 0
+    for line in found.lines:
+        directive = _directive(line)
+        if directive is None:
+            continue
+        depth += -1 if directive[1] is None else 1
+        if depth < 0:
+            raise ValueError("a section ends that has not begun")
+        named |= set((directive[2] or "").split(" or ")) - {""}
+    if depth:
+        raise ValueError("a section has no end")
+    if named != found.parts:
+        raise ValueError(f"declared and used parts differ: {sorted(named ^ found.parts)}")
+    _check("binds", set(found.binds), _USED_BIND, found.lines)
+    return found
+
+
+def _read(kind: Kind, name: str) -> StatementSource:
+    return parse(files(kind)[name].read_text(encoding="utf-8"))
+
+
+def _composed(ctes: Sequence[StatementSource], own: StatementSource) -> StatementSource:
+    """The statement after its CTEs, with the declarations of all."""
+    binds: dict[str, str] = {}
+    for source in (*ctes, own):
+        _declare(binds, source.binds)
+    parts = own.parts.union(*(cte.parts for cte in ctes))
+    return replace(own, binds=binds, parts=parts, ctes=tuple(cte.lines for cte in ctes))
+
+
+def _kept(lines: tuple[str, ...], parts: frozenset[str]) -> Iterator[str]:
+    """The lines of the sections that `parts` ask for, without comments."""
+    wanted = [True]
+    for line in lines:
+        directive = _directive(line)
+        if directive is None:
+            if wanted[-1] and not _is_comment(line):
+                yield line
+        elif directive[1] is None:
+            wanted.pop()
+        else:
+            named = not parts.isdisjoint(directive[2].split(" or "))
+            wanted.append(wanted[-1] and named == (directive[1] == "if"))
+
+
+def _expanded(source: str, depth: int, declared: Mapping[str, str] = MappingProxyType({})) -> StatementSource:
+    """Declarations, besides those of `declared`, and lines, with the fragments that they include."""
+    lines = source.splitlines()
+    begin = next((place for place, line in enumerate(lines) if _directive(line) or not _is_comment(line)), len(lines))
+    header, body = lines[:begin], lines[begin:]
+    binds = {**declared, **{match[1]: match[2] for line in header if (match := _BIND.match(line))}}
+    parts = {match[1] for line in header if (match := _PART.match(line))}
+    body_lines: list[str] = []
+    for line in body:
+        if _is_comment(line):
+            body_lines.append(line)
+            continue
+        body_lines += _INCLUDE.sub(lambda call: _included(call, binds, parts, depth), line).splitlines()
+    return StatementSource(
+        binds=binds,
+        parts=frozenset(parts),
+        arguments=tuple(match[1] for line in header if (match := _ARGUMENT.match(line))),
+        lines=tuple(body_lines),
+    )
+
+
+def _included(call: re.Match[str], binds: dict[str, str], parts: set[str], depth: int) -> str:
+    """The text of a fragment with its arguments filled in; its binds and parts are added to `binds` and `parts`."""
+    name, given = call[1], [value.strip() for value in (call[2] or "").split(",") if value.strip()]
+    path = files("fragments").get(name)
+    if path is None or depth >= DEEPEST:
+        raise ValueError(f"no such fragment, or included too deeply: {name}")
+    fragment = _expanded(path.read_text(encoding="utf-8"), depth + 1)
+    if len(given) != len(fragment.arguments):
+        raise ValueError(f"the fragment {name} takes {len(fragment.arguments)} arguments, not {len(given)}")
+    _check(f"arguments of {name}", set(fragment.arguments), _USED_ARGUMENT, fragment.lines)
+    _check(f"binds of {name}", set(fragment.binds), _USED_BIND, fragment.lines)
+    _declare(binds, fragment.binds)
+    parts |= fragment.parts
+    values = dict(zip(fragment.arguments, given, strict=True))
+    lines = [line for line in fragment.lines if _directive(line) or not _is_comment(line)]
+    if not lines or _is_comment(lines[0]) or _is_comment(lines[-1]):
+        raise ValueError(f"the fragment {name} does not begin and end with SQL")
+    text = "\n".join(lines)
+    return _USED_ARGUMENT.sub(lambda argument: values[argument[1]], text)
+
+
+def _declare(binds: dict[str, str], more: Mapping[str, str]) -> None:
+    """Add the types of `more` to those of `binds`. Raises ValueError for a bind that has another type there."""
+    for bind, kind in more.items():
+        if binds.setdefault(bind, kind) != kind:
+            raise ValueError(f"the bind {bind} is declared as {binds[bind]} and as {kind}")
+
+
+def _check(what: str, declared: set[str], pattern: re.Pattern[str], lines: tuple[str, ...]) -> None:
+    used = {name for line in lines if not _is_comment(line) for name in pattern.findall(line)}
+    if used != declared:
+        raise ValueError(f"declared and used {what} differ: {sorted(used ^ declared)}")
+
+
+def _directive(line: str) -> re.Match[str] | None:
+    """The directive that a line is; None for SQL and comments. Raises ValueError for what looks like a misspelt one."""
+    found = _DIRECTIVE.fullmatch(line.strip())
+    if found is None and _LIKE_A_DIRECTIVE.match(line.strip()):
+        raise ValueError(f"not a directive: {line.strip()}")
+    return found
+
+
+def _is_comment(line: str) -> bool:
+    return line.lstrip().startswith("--")
+
+
+def _cast(name: str, types: str) -> str:
+    expression = f":{name}"
+    for kind in types.split("::"):
+        expression = f"CAST({expression} AS {kind})"
+    return expression

@@ -1,0 +1,582 @@
+"""Opens transactions on Postgres with the user's row-level security, time limits and translated errors.
+
+`reading(user)` is a READ ONLY transaction in which all statements see one snapshot (REPEATABLE READ), `searching(user)`
+one with the settings of a search, and `writing(user)` a read-write transaction. They set the user through the schema's
+`enter` functions, and nothing else commits. `read_routes` chooses the server that a request reads.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Concatenate, ParamSpec, TypeVar, TypeVarTuple, overload
+from uuid import UUID
+
+import sqlalchemy as sa
+from sqlalchemy.sql.selectable import TypedReturnsRows
+
+from app import errors
+from app.concurrency.limiter import Limiter
+from app.database import bounded, driver_errors, engines, failures, sql, vector_tables
+from app.database.calibrations import RelevanceCalibration
+from app.database.connections import Rows
+from app.database.pools import DISPOSE_S, Entered, Entry, Pool, ServerHooks, Version
+from app.database.read_routes import ReadRoute, ReadRoutes
+from app.database.restrictions import Restriction
+from app.database.vector_tables import VectorTables
+
+__all__ = [
+    "DISPOSE_S",
+    "Database",
+    "Listed",
+    "Reading",
+    "SearchTransaction",
+    "ServerHooks",
+    "SharedTransaction",
+    "TimeLimits",
+    "Transaction",
+    "Version",
+    "Writing",
+]
+
+log = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Columns = TypeVarTuple("Columns")
+Binds = Mapping[str, Any] | None
+ManyBinds = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
+AnyRows = sa.CursorResult[*tuple[Any, ...]]
+
+_ENTER_ARGUMENTS = "(CAST(:user_id AS text), CAST(:timeout_ms AS integer), CAST(:candidates AS integer))"
+_LOCK_TIMEOUT = "set_config('lock_timeout', CAST(CAST(:lock_ms AS integer) AS text), true)"
+_STATEMENT_TIMEOUT = "set_config('statement_timeout', CAST(CAST(:timeout_ms AS integer) AS text), true)"
+_READ_ONLY = "current_setting('transaction_read_only') AS read_only"
+_ENTER_SEARCH = sa.text(f"SELECT stepwell.enter_plain{_ENTER_ARGUMENTS}, {vector_tables.READS}")
+# The functions run in this order: those for planning replace settings of `enter_plain`.
+_ENTER = sa.text(f"SELECT stepwell.enter_plain{_ENTER_ARGUMENTS}, stepwell.plan_each(), {vector_tables.READS}")
+# The last function changes the role: all statements after the first see what the restriction shows.
+_RESTRICT = (
+    "stepwell.enter_restricted(CAST(:path AS text), CAST(:needs_document AS boolean), CAST(:shows_entities AS boolean))"
+)
+_RESTRICTED = {first: sa.text(f"{first.text}, {_RESTRICT}") for first in (_ENTER_SEARCH, _ENTER)}
+_MARKER = "/* restricted */ "
+# It also locks the table of the revision, so that a migration waits for what an earlier version writes.
+_REVISION = "(SELECT a.version_num FROM stepwell.alembic_version AS a) AS revision"
+_ENTER_WRITING = sa.text(
+    f"SELECT stepwell.enter_plain{_ENTER_ARGUMENTS}, stepwell.plan_writes(), {_LOCK_TIMEOUT}, {_READ_ONLY}, "
+    f"{_REVISION}, {vector_tables.WRITES}"
+)
+_ENTER_SHARED = sa.text(f"SELECT {_STATEMENT_TIMEOUT}, {_LOCK_TIMEOUT}, {_READ_ONLY}")
+_ENTER_CLAIMING = sa.text(f"SELECT {_STATEMENT_TIMEOUT}, {_LOCK_TIMEOUT}, {_READ_ONLY}, {_REVISION}")
+_UNRESTRICTED = "A Citus cluster has no keys and tokens with filters: send a key without filters."
+_HOLD = sql.inline("SELECT t.version FROM stepwell.tenants AS t WHERE t.user_id = :user_id FOR UPDATE", user_id="text")
+_USE_CUSTOM_PLANS = sa.text("SELECT stepwell.plan_each()")
+_PLAN_WRITES = sa.text("SELECT stepwell.plan_writes()")
+PLANNED_ABOVE = 6_000
+"""Chunks of a user up to which a generic plan of a filtered search costs less than planning it (docs/benchmarks.md)."""
+TURN_S = 2.0
+"""Maximum time that a write waits for other writes of its user and of this process."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLimits:
+    """Timeouts in milliseconds: of a statement that reads, of one that writes, and of a write's wait for a lock."""
+
+    read_ms: int = 5_000
+    write_ms: int = 60_000
+    lock_ms: int = 2_000
+
+
+class Transaction:
+    """A transaction that is open: runs statements on its connection."""
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, entered: Entered) -> None:
+        self._connection = entered.connection
+
+    @overload
+    def execute(
+        self, statement: TypedReturnsRows[*Columns], binds: ManyBinds = None
+    ) -> Coroutine[Any, Any, sa.CursorResult[*Columns]]: ...
+
+    @overload
+    def execute(self, statement: sa.Executable, binds: ManyBinds = None) -> Coroutine[Any, Any, AnyRows]: ...
+
+    def execute(self, statement: sa.Executable, binds: ManyBinds = None) -> Coroutine[Any, Any, Any]:
+        """Run a statement; returns its rows."""
+        return self._connection.execute(statement, binds)
+
+    def scalar(self, statement: sa.Executable, binds: Binds = None) -> Coroutine[Any, Any, Any]:
+        """Run a statement; returns the first column of its first row, None without rows."""
+        return self._connection.scalar(statement, binds)
+
+    def scalars(self, statement: sa.Executable, binds: Binds = None) -> Coroutine[Any, Any, sa.ScalarResult[Any]]:
+        """Run a statement; returns the first column of its rows."""
+        return self._connection.scalars(statement, binds)
+
+    def stream(self, statement: sa.Executable, binds: Binds = None) -> AbstractAsyncContextManager[Any]:
+        """Run a statement whose rows are read in batches, in a block."""
+        return self._connection.stream(statement, binds)
+
+    def exec_driver_sql(self, statement: str, binds: tuple[Any, ...] | None = None) -> Coroutine[Any, Any, AnyRows]:
+        """Run a statement as it is written, with the driver's placeholders."""
+        return self._connection.exec_driver_sql(statement, binds)
+
+    def run_sync(
+        self, work: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> Coroutine[Any, Any, T]:
+        """The result of a function that takes a synchronous connection."""
+        return self._connection.run_sync(work, *args, **kwargs)
+
+
+class SharedTransaction(Transaction):
+    """A transaction on the tables that belong to no user, or of the owner, who sees the rows of all users."""
+
+    __slots__ = ("_entered",)
+
+    def __init__(self, entered: Entered) -> None:
+        super().__init__(entered)
+        self._entered = entered
+
+    def as_user(self, user_id: str) -> Writing:
+        """The same transaction for statements about one user's rows; row-level security stays as it is."""
+        return Writing(self._entered, user_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The ids of all documents that the caller of a transaction sees, and how many chunks they have.
+
+    `statistics` are those of the chunks by text-search configuration: how many, and the sum of their lengths. None for
+    too many chunks to count the frequencies of words among them.
+    """
+
+    document_ids: tuple[UUID, ...]
+    chunks: int
+    statistics: Mapping[str, tuple[int, int]] | None = None
+
+
+class Reading(Transaction):
+    """A transaction that sees the rows of one user.
+
+    `version`, `has_hidden`, `graph_rows`, `calibration`, `synonyms_version` and `vector_tables` are those of its
+    snapshot; see `pools.Entered`. `restriction` is what its caller sees; None if that is everything of the user.
+    `listed` is set by `store.documents.visible_documents`, if the caller sees few documents.
+    """
+
+    __slots__ = ("_entered", "listed", "restriction", "user_id")
+
+    def __init__(self, entered: Entered, user_id: str, restriction: Restriction | None = None) -> None:
+        super().__init__(entered)
+        self._entered = entered
+        self.user_id = user_id
+        self.restriction = restriction
+        self.listed: Listed | None = None
+        if restriction is not None:
+            # Postgres plans a prepared statement again whenever the role has changed since.
+            entered.connection.marker = _MARKER
+
+    @property
+    def audience(self) -> str | None:
+        """What callers share who see the same; None for those who see everything."""
+        return None if self.restriction is None else self.restriction.audience
+
+    @property
+    def has_restricted_role(self) -> bool:
+        """Whether statements run as the role that sees what the restriction shows."""
+        return self.restriction is not None
+
+    @property
+    def shows_entities(self) -> bool:
+        """Whether the caller sees descriptions and facts of entities."""
+        return self.restriction is None or self.restriction.shows_entities
+
+    @property
+    def version(self) -> Version:
+        """The user's version; zeros if the user has never stored anything."""
+        return self._entered.version
+
+    @property
+    def has_hidden(self) -> bool:
+        """Whether the user has chunks that readers must not see."""
+        return self._entered.has_hidden
+
+    @property
+    def graph_rows(self) -> int:
+        """An estimate of the rows in the HNSW graph that contains the user's vectors, those of other users included."""
+        return self._entered.graph_rows
+
+    @property
+    def calibration(self) -> RelevanceCalibration | None:
+        """The user's calibration of relevance; None for the defaults."""
+        return self._entered.calibration
+
+    @property
+    def synonyms_version(self) -> int:
+        """The user's version when the synonyms were stored; 0 for a user without synonyms."""
+        return self._entered.synonyms_version
+
+    @property
+    def vector_tables(self) -> VectorTables:
+        """The tables of vectors that the transaction has locked."""
+        return self._entered.vector_tables
+
+    @property
+    def database_key(self) -> Hashable:
+        """A cache key for data about the database of the transaction."""
+        return self._connection.engine.sync_engine
+
+    async def use_custom_plans(self, *, always: bool = False) -> None:
+        """Plan every further statement of a search for its own binds; no effect on transactions that plan anyway."""
+
+
+class SearchTransaction(Reading):
+    """A reading transaction that uses generic plans."""
+
+    __slots__ = ("_plans_each",)
+
+    def __init__(self, entered: Entered, user_id: str, restriction: Restriction | None = None) -> None:
+        super().__init__(entered, user_id, restriction)
+        self._plans_each = False
+
+    async def use_custom_plans(self, *, always: bool = False) -> None:
+        """Plan every further statement for its own binds, unless that costs more than it saves for so few chunks.
+
+        `always`: even then, because the plan reads what other users have stored if it does not know the binds.
+        """
+        if not self._plans_each and (always or self._entered.chunks > PLANNED_ABOVE):
+            await self.execute(_USE_CUSTOM_PLANS)
+            self._plans_each = True
+
+
+class Writing(Reading):
+    """A transaction that may change the rows of one user.
+
+    It sees all of them, because links and postings concern all documents: with a restriction the functions that change
+    documents check that they pass its filters before and after (`store.documents.key_bounds`).
+
+    `first_chunk` is the number of the first chunk that it may add; 0 before `lock`.
+    """
+
+    __slots__ = ("_locked_version", "first_chunk")
+
+    def __init__(self, entered: Entered, user_id: str, restriction: Restriction | None = None) -> None:
+        super().__init__(entered, user_id, restriction)
+        self._locked_version: int | None = None
+        self.first_chunk = 0
+
+    @property
+    def has_restricted_role(self) -> bool:
+        """False: a transaction that writes keeps the role of the service."""
+        return False
+
+    @property
+    def written_version(self) -> int:
+        """The user's version of the data once the transaction has committed."""
+        return self._entered.version.data if self._locked_version is None else self._locked_version
+
+    async def lock(self, *, chunks: int = 0) -> int:
+        """Take the user's lock, which every change of documents and entities requires.
+
+        Raises the user's version. Returns the first of the numbers that it allocates for this many new chunks.
+        """
+        row = (await self.execute(sql.statement("lock_tenant"), {"user_id": self.user_id, "chunks": chunks})).one()
+        if self._locked_version is None:
+            self.first_chunk = int(row.first_no)
+        self._locked_version = row.version
+        return int(row.first_no)
+
+    async def hold(self) -> None:
+        """Take the user's lock for a change that no search sees, so that the user's version stays."""
+        await self.execute(_HOLD, {"user_id": self.user_id})
+
+    @asynccontextmanager
+    async def custom_plans(self) -> AsyncIterator[None]:
+        """Plan the statements of the block for their own binds."""
+        await self.execute(_USE_CUSTOM_PLANS)
+        yield
+        await self.execute(_PLAN_WRITES)
+
+
+class WriteTurns:
+    """Lets one write of each user run at a time, and at most half of the pool's connections write."""
+
+    def __init__(self, connections: int) -> None:
+        self._limiter = Limiter(max(1, connections // 2), of_user=1, timeout_s=TURN_S)
+
+    @asynccontextmanager
+    async def of(self, user_id: str) -> AsyncIterator[None]:
+        """Hold the write slot of the user and one of the process. Raises Busy where none is free within TURN_S."""
+        try:
+            turn = await self._limiter.begin(user_id)
+        except errors.Overloaded:
+            raise errors.Busy("Other writes are running; try again shortly.") from None
+        try:
+            yield
+        finally:
+            turn.end()
+
+
+ReadingKind = TypeVar("ReadingKind", bound=Reading)
+
+
+class Database:
+    """Transactions on one database; `reads` routes those that only read.
+
+    Writes use at most half of the connections, and the writes of one user use one, because they are serialised by locks
+    in any case. `for_request`, `primary`, `restricted` and `whole` are views that share the connections.
+    """
+
+    def __init__(self, pool: Pool, *, limits: TimeLimits | None = None, revision: str | None = None) -> None:
+        self.pool = pool
+        self._revision = revision
+        self.reads = ReadRoutes(pool)
+        self._limits = limits or TimeLimits()
+        self._turns = WriteTurns(pool.size())
+        self._route: Callable[[], ReadRoute] = lambda: self.reads.background()
+        self._only_reads = False
+        self._restriction: Restriction | None = None
+
+    def for_request(self, route: ReadRoute, *, only_reads: bool) -> Database:
+        """A view for a request. One that only reads refuses to write; otherwise all reads are on the primary."""
+        view = copy.copy(self)
+        view._route, view._only_reads = (lambda: route) if only_reads else route.on_primary, only_reads
+        return view
+
+    @property
+    def primary(self) -> Database:
+        """A view that reads from the primary, for state that has no version, such as jobs."""
+        view = copy.copy(self)
+        view._route = lambda: self._route().on_primary()
+        return view
+
+    @property
+    def audience(self) -> str | None:
+        """What callers share who see the same; None if the view shows everything."""
+        return None if self._restriction is None else self._restriction.audience
+
+    def restricted(self, restriction: Restriction) -> Database:
+        """A view for a caller who does not see everything.
+
+        Its reading transactions show what the restriction does, and only writes that check it are allowed.
+        """
+        view = copy.copy(self)
+        view._restriction = restriction
+        return view
+
+    @property
+    def whole(self) -> Database:
+        """A view that shows everything, for work that a caller starts and does not see: jobs of the user."""
+        if self._restriction is None:
+            return self
+        view = copy.copy(self)
+        view._restriction = None
+        return view
+
+    def reading(self, user_id: str, *, candidates: int = 100) -> AbstractAsyncContextManager[Reading]:
+        """Open a READ ONLY transaction that sees one user's rows and scans HNSW for this many candidates.
+
+        All of its statements see the same snapshot.
+
+        Raises DatabaseUnavailable, DeadlineExceeded.
+        """
+        return self._read(Reading, _ENTER, user_id, candidates)
+
+    def searching(self, user_id: str, *, candidates: int = 100) -> AbstractAsyncContextManager[SearchTransaction]:
+        """Open a transaction like `reading` that uses generic plans.
+
+        Each statement is planned once per connection, which saves a quarter of a search's time; call its
+        `use_custom_plans` before a statement with a plan that depends on its binds.
+
+        Raises DatabaseUnavailable, DeadlineExceeded.
+        """
+        return self._read(SearchTransaction, _ENTER_SEARCH, user_id, candidates)
+
+    @asynccontextmanager
+    async def _read(
+        self, kind: type[ReadingKind], first: sa.TextClause, user_id: str, candidates: int
+    ) -> AsyncIterator[ReadingKind]:
+        timeout_ms = self._limits.read_ms
+        values: dict[str, object] = {"user_id": user_id, "timeout_ms": timeout_ms, "candidates": candidates}
+        if (shown := self._restriction) is not None:
+            first = _RESTRICTED[first]
+            values |= {
+                "path": shown.path,
+                "needs_document": shown.needs_document,
+                "shows_entities": shown.shows_entities,
+            }
+        entry = Entry(first, values, bounded.limit_s(timeout_ms), read_only=True)
+        try:
+            async with self._route().transaction(entry, user_id) as entered:
+                yield kind(entered, user_id, shown)
+        except Exception as error:
+            if shown is not None and driver_errors.is_denied(error):
+                # Keys with filters cannot be created there, but any key signs tokens.
+                raise errors.Forbidden(_UNRESTRICTED, field="filters") from error
+            raise
+
+    @asynccontextmanager
+    async def writing(self, user_id: str, *, checked: bool = False) -> AsyncIterator[Writing]:
+        """Open a transaction that may change one user's rows and commits when the block ends without an error.
+
+        Its statements and the checks of foreign keys use generic plans, except in a small database; see `custom_plans`.
+        Never open one inside another of the same user. `checked`: everything that the block changes is checked against
+        the caller's restriction, or belongs to the caller's audience. Raises OutsideOfKey for a caller with a
+        restriction unless it is, Busy, DatabaseUnavailable, DeadlineExceeded, DiskFull, ReadOnly, SchemaMismatch.
+        """
+        self._check_disk()
+        self._check_restriction(checked)
+        async with self._turns.of(user_id), self._write(user_id) as writing:
+            yield writing
+
+    def _check_restriction(self, checked: bool) -> None:
+        if self._restriction is not None and not checked:
+            raise errors.OutsideOfKey("A key with filters cannot do this: use a key that sees all documents.")
+
+    @asynccontextmanager
+    async def preparing(self, user_id: str, *, checked: bool = False) -> AsyncIterator[Writing]:
+        """Open a transaction like `writing` that does not wait for other writes and does not make them wait.
+
+        For long transactions of background work, which take the user's lock at their end only.
+        """
+        self._check_disk()
+        self._check_restriction(checked)
+        async with self._write(user_id) as writing:
+            yield writing
+
+    @asynccontextmanager
+    async def _write(self, user_id: str) -> AsyncIterator[Writing]:
+        if self._only_reads:
+            raise RuntimeError("This request only reads: it must not open a transaction that writes.")
+        timeout_ms, lock_ms = self._limits.write_ms, self._limits.lock_ms
+        values = {"user_id": user_id, "timeout_ms": timeout_ms, "candidates": 0, "lock_ms": lock_ms}
+        async with self.pool.transaction(Entry(_ENTER_WRITING, values, bounded.limit_s(timeout_ms))) as entered:
+            if self.pool.is_read_only:
+                raise errors.ReadOnly(failures.READ_ONLY)
+            self._check_revision(entered)
+            writing = Writing(entered, user_id, self._restriction)
+            yield writing
+        self._route().note(user_id, writing.written_version)
+
+    @asynccontextmanager
+    async def shared(self, *, within_s: float | None = None) -> AsyncIterator[SharedTransaction]:
+        """Open a transaction on the tables that belong to no user: keys, jobs, embedding identity.
+
+        All of it, the wait for a connection included, is cancelled after `within_s` seconds if given. Raises Busy,
+        DatabaseUnavailable, DeadlineExceeded, ReadOnly.
+        """
+        timeout_ms, lock_ms = self._limits.write_ms, self._limits.lock_ms
+        entry = Entry(_ENTER_SHARED, {"timeout_ms": timeout_ms, "lock_ms": lock_ms}, bounded.limit_s(timeout_ms))
+        async with bounded.within(within_s), self.pool.transaction(entry) as entered:
+            yield SharedTransaction(entered)
+
+    @asynccontextmanager
+    async def claiming(self) -> AsyncIterator[SharedTransaction]:
+        """Open a transaction like `shared` for taking on work that will write. Raises SchemaMismatch too."""
+        timeout_ms, lock_ms = self._limits.write_ms, self._limits.lock_ms
+        entry = Entry(_ENTER_CLAIMING, {"timeout_ms": timeout_ms, "lock_ms": lock_ms}, bounded.limit_s(timeout_ms))
+        async with self.pool.transaction(entry) as entered:
+            self._check_revision(entered)
+            yield SharedTransaction(entered)
+
+    def _check_revision(self, entered: Entered) -> None:
+        """Raise SchemaMismatch if another version has migrated the database since this process has begun."""
+        if self._revision is not None and entered.revision != self._revision:
+            raise errors.SchemaMismatch(
+                f"The database is at revision {entered.revision} and this process is of revision {self._revision}: "
+                "nothing is written. Restart it with the version that has upgraded the database.",
+                is_shown=True,
+            )
+
+    async def rows(self, statement: sa.TextClause, binds: Mapping[str, Any], *, within_s: float) -> Rows:
+        """The rows of one statement on the tables that belong to no user, outside a transaction.
+
+        All of it, the wait for a connection included, is cancelled after `within_s` seconds. Raises
+        DatabaseUnavailable.
+        """
+        return await self.reads.rows(statement, binds, within_s=within_s)
+
+    async def check_writable(self) -> None:
+        """Reject a write before any work is done for it. Raises DiskFull, ReadOnly.
+
+        The server is asked again only if it let this process read only.
+        """
+        self._check_disk()
+        if self.pool.is_read_only and await self.is_read_only():
+            raise errors.ReadOnly(failures.READ_ONLY)
+
+    async def is_read_only(self) -> bool:
+        """Whether the server lets this process read only. Raises DatabaseUnavailable."""
+        async with self.shared():
+            return self.pool.is_read_only
+
+    def _check_disk(self) -> None:
+        if self.pool.hooks.is_full is not None and self.pool.hooks.is_full():
+            raise errors.DiskFull(driver_errors.DISK_FULL)
+
+    async def close(self) -> None:
+        """Close all connections, as `Pool.close` does. No further transaction is opened."""
+        await self.pool.close()
+
+    async def close_idle(self) -> None:
+        """Close the connections that are not in use within DISPOSE_S seconds; new ones can be opened."""
+        await self.pool.close_idle()
+
+    def in_use(self) -> int:
+        """The number of connections that are checked out."""
+        return self.pool.in_use()
+
+
+def retry_read(read: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Decorate a read-only function to retry it once after a lost connection."""
+    return _retried(read, errors.ConnectionLost)
+
+
+def repeat_rerouted(read: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Decorate a read-only function to repeat it as a whole if its reads go to another server from now on."""
+    return _retried(read, failures.Rerouted)
+
+
+def _retried(
+    read: Callable[P, Awaitable[T]], error: type[errors.ConnectionLost]
+) -> Callable[P, Coroutine[Any, Any, T]]:
+    @functools.wraps(read)
+    async def retried(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await read(*args, **kwargs)
+        except error:
+            log.info(
+                "read retried after the connection was lost",
+                extra={"action": "read_retried", "call": read.__qualname__},
+            )
+            return await read(*args, **kwargs)
+
+    return retried
+
+
+def connect(
+    dsn: str,
+    *,
+    pool_size: int = 10,
+    pool_wait_s: float = 1.0,
+    limits: TimeLimits | None = None,
+    hooks: ServerHooks | None = None,
+    prepares: bool | None = None,
+    revision: str | None = None,
+) -> Database:
+    """A Database on `dsn`; no connection is opened yet. `prepares` as in `engines.create`.
+
+    Nothing is written in a database that is at another `revision`, if it is given.
+
+    The pool is last in, first out, because the most recently used connection has cached plans and warm server caches.
+    It resets no connection that is returned: `Connection.close` closes one that is still in a transaction.
+    """
+    pool = {"pool_size": pool_size, "max_overflow": 0, "pool_timeout": pool_wait_s, "pool_use_lifo": True}
+    options = {**pool, "pool_reset_on_return": None, "isolation_level": "AUTOCOMMIT"}
+    return Database(Pool(engines.create(dsn, prepares=prepares, **options), hooks), limits=limits, revision=revision)

@@ -1,0 +1,1 @@
+"""Stores, reads, changes and deletes documents."""

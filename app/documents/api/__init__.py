@@ -1,0 +1,1 @@
+"""Serves documents, their chunks, uploads, and changes of all documents that pass filters."""

@@ -1,0 +1,296 @@
+"""Serves the endpoints for documents, their chunks and statistics."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from functools import partial
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Body, Query, Request, Response
+
+from app import limits
+from app.concurrency import stage_times
+from app.concurrency.stage_times import StageTimes
+from app.database.filter_types import DocumentFilter
+from app.documents import document_changes, documents
+from app.documents.api import document_bodies, pages, storing, uploads
+from app.documents.api import document_examples as examples
+from app.documents.api.document_models import (
+    ChunkPage,
+    DocumentChange,
+    DocumentDeletion,
+    DocumentInput,
+    DocumentPage,
+    DocumentResult,
+    DocumentResultList,
+    PageInput,
+    StorageStats,
+    StoredChunk,
+    StoredDocument,
+)
+from app.documents.api.uploads import Item
+from app.documents.storing import ingest
+from app.documents.types import Chunk, Upload
+from app.http.authentication import auditing, auth
+from app.http.bodies import bodies, filter_parameter, replies
+from app.http.limits import disconnects
+from app.http.problems import problems
+from app.kinds import DocumentOrder
+from app.requests import cursors, wire
+
+router = APIRouter(
+    prefix="/api/rag", tags=["documents"], route_class=bodies.DocumentsRoute, responses=problems.AUTHENTICATED
+)
+
+
+@router.post(
+    "/documents",
+    operation_id="add_documents",
+    summary="Add documents",
+    status_code=201,
+    responses={
+        **problems.WRITE,
+        200: {
+            "model": DocumentResult | DocumentResultList,
+            "description": "Nothing was added or replaced.",
+        },
+        201: {"description": "At least one document was added or replaced."},
+        **examples.QUEUED,
+    },
+    openapi_extra=examples.BODY,
+)
+async def add(
+    request: Request, response: Response, user_id: auth.Writer, use: auth.Use
+) -> DocumentResult | DocumentResultList:
+    """Store one document, a list of them, files of a form, or a page. They are searchable once the response is sent.
+
+    A document of more than 1,000,000 characters or 3,000 chunks is queued (202): a job stores it, and `Location` names
+    the job. So are those documents of a list or a form that exceed 3,000 chunks together.
+    A document with a stored URI replaces that document atomically; with the same text nothing changes (200). The URI of
+    a file is its name. Documents of a list or a form are stored or refused independently (see `failed`); if none can be
+    stored, the status is 422, or 403 if all are outside of the key. A `url` is fetched and stored as a file with that
+    URI; while the site says that the page has not changed, it is not sent again (200). The header `Server-Timing` has
+    the time of parsing, cutting, model and database.
+    """
+    times = StageTimes()
+    async with document_bodies.opened(request, use) as uploaded:
+        # Work in a thread is not cancelled at once but ends at its next check; nothing is stored then.
+        with stage_times.measuring(times):
+            stored = await disconnects.cancel_on_disconnect(
+                request, partial(_store(uploaded), request, response, user_id, use)
+            )
+    response.headers["Server-Timing"] = storing.server_timing(times)
+    return stored
+
+
+def _store(
+    uploaded: Upload | PageInput | AsyncIterator[Item],
+) -> Callable[..., Coroutine[Any, Any, DocumentResult | DocumentResultList]]:
+    """What stores the documents of a body."""
+    if isinstance(uploaded, Upload):
+        return partial(storing.add_one, uploaded)
+    if isinstance(uploaded, PageInput):
+        return partial(pages.add, uploaded)
+    return partial(storing.add_several, uploaded)
+
+
+@router.post(
+    "/documents/upload",
+    operation_id="upload_documents",
+    summary="Upload files",
+    status_code=201,
+    responses={
+        **problems.WRITE,
+        200: {"model": DocumentResultList, "description": "Nothing was added or replaced."},
+        202: {"model": DocumentResultList, "description": "Jobs store some of them."},
+    },
+    response_model=DocumentResultList,
+    openapi_extra={"requestBody": {"required": True, "content": {uploads.FORM: uploads.SCHEMA_WITH_EXAMPLE}}},
+)
+async def upload(
+    request: Request, response: Response, user_id: auth.Writer, use: auth.Use
+) -> DocumentResult | DocumentResultList:
+    """Store the documents of files of any supported format. The same as a form sent to `/documents`."""
+    bodies.require(request, uploads.FORM)
+    return await add(request, response, user_id, use)
+
+
+@router.get("/documents", operation_id="list_documents", summary="List documents")
+async def page(
+    user_id: auth.Searcher,
+    use: auth.ReadUse,
+    filters: filter_parameter.Filtered,
+    limit: Annotated[int, Query(ge=1, le=limits.MAX_LISTED, description="Documents per page.")] = 50,
+    cursor: Annotated[
+        str | None, Query(max_length=cursors.MAX_LENGTH, description="`next_cursor` of the previous page.")
+    ] = None,
+    uri: Annotated[str | None, Query(max_length=limits.MAX_URI, description="Only the document with this URI.")] = None,
+    query: Annotated[
+        str | None,
+        Query(
+            max_length=limits.MAX_TITLE, description="Only documents whose title and URI contain each of these words."
+        ),
+    ] = None,
+    sort: Annotated[
+        DocumentOrder, Query(description="Order of the documents; a cursor continues in its own.")
+    ] = "newest",
+) -> DocumentPage:
+    """The user's documents without their text, newest first unless `sort` says otherwise."""
+    after = cursors.read_document(cursor, sort) if cursor else None
+    only = DocumentFilter(uri, tuple((query or "").split()), filters, sort)
+    rows = await documents.page(user_id, db=use.db, limit=limit + 1, after=after, only=only)
+    shown = rows[:limit]
+    more = cursors.after_document(shown[-1], sort) if len(rows) > limit else None
+    return DocumentPage(documents=[StoredDocument.of(document) for document in shown], next_cursor=more)
+
+
+@router.get(
+    "/documents/{document_id}",
+    operation_id="get_document",
+    summary="Get a document",
+    response_model=StoredDocument,
+    responses=problems.responses(404),
+)
+async def get(document_id: Annotated[UUID, examples.PERSON], user_id: auth.Searcher, use: auth.ReadUse) -> Response:
+    """A document with its cleaned text."""
+    document = await documents.get(document_id, user_id, db=use.db)
+    return await replies.json(len(document.content or ""), lambda: StoredDocument.of(document))
+
+
+@router.put(
+    "/documents/{document_id}",
+    operation_id="replace_document",
+    summary="Replace a document",
+    responses={**problems.WRITE, **problems.responses(404, 409), **examples.QUEUED},
+)
+async def replace(
+    document_id: Annotated[UUID, examples.HOWTO],
+    document: Annotated[DocumentInput, Body(openapi_examples=examples.NEW_TEXT)],
+    request: Request,
+    response: Response,
+    user_id: auth.Writer,
+    use: auth.Use,
+) -> DocumentResult:
+    """Replace the content of a document atomically."""
+    replaced = partial(
+        ingest.replace,
+        document_id,
+        document.shape(),
+        user_id,
+        use,
+    )
+    stored = await disconnects.cancel_on_disconnect(request, replaced)
+    return storing.result(stored, request, response)
+
+
+@router.patch(
+    "/documents/{document_id}",
+    operation_id="change_document",
+    summary="Change a document",
+    responses={**problems.WRITE, **problems.responses(404, 409), **examples.QUEUED},
+)
+async def change(
+    document_id: Annotated[UUID, examples.HOWTO],
+    changed: Annotated[DocumentChange, Body(openapi_examples=examples.CHANGES)],
+    request: Request,
+    response: Response,
+    user_id: auth.Changer,
+    use: auth.Use,
+) -> DocumentResult:
+    """Change some fields of a document atomically.
+
+    The text is embedded and indexed again only if it, the title or the language changes; links to entities are updated
+    in any case.
+    """
+    patched = partial(
+        document_changes.change,
+        document_id,
+        changed.shape(),
+        user_id,
+        use,
+        check_metadata=wire.expect_metadata,
+    )
+    stored = await disconnects.cancel_on_disconnect(request, patched)
+    return storing.result(stored, request, response)
+
+
+@router.delete(
+    "/documents",
+    operation_id="delete_document_by_uri",
+    summary="Delete the document with a URI",
+    responses=problems.responses(404, 507),
+)
+async def delete_by_uri(
+    uri: Annotated[
+        str,
+        Query(
+            min_length=1,
+            max_length=limits.MAX_URI,
+            description="URI of the document.",
+            openapi_examples={
+                "sample": {"summary": "A sample note", "value": "sample/meetings/2025-05-06-vendor-review.md"},
+                "unknown": {"summary": "URI that does not exist", "value": "notes/none.md"},
+            },
+        ),
+    ],
+    request: Request,
+    user_id: auth.Writer,
+    use: auth.Use,
+) -> DocumentDeletion:
+    """Delete the document with this URI as `DELETE /documents/{document_id}` does."""
+    deleted = await documents.delete_by_uri(uri, user_id, db=use.db, actor=auditing.actor(request))
+    return DocumentDeletion.of(deleted)
+
+
+@router.delete(
+    "/documents/{document_id}",
+    operation_id="delete_document",
+    summary="Delete a document",
+    responses=problems.responses(404, 507),
+)
+async def delete(
+    document_id: Annotated[UUID, examples.VENDOR], request: Request, user_id: auth.Writer, use: auth.Use
+) -> DocumentDeletion:
+    """Delete a document with its chunks, vectors, postings and mentions, and return their numbers.
+
+    A job that is storing a version of it is cancelled; if no other is stored, the numbers are zeros.
+    """
+    deleted = await documents.delete(document_id, user_id, db=use.db, actor=auditing.actor(request))
+    return DocumentDeletion.of(deleted)
+
+
+@router.get(
+    "/documents/{document_id}/chunks",
+    operation_id="list_chunks",
+    summary="List a document's chunks",
+    response_model=ChunkPage,
+    responses=problems.responses(404),
+)
+async def chunks(
+    document_id: Annotated[UUID, examples.PERSON],
+    user_id: auth.Searcher,
+    use: auth.ReadUse,
+    limit: Annotated[int, Query(ge=1, le=500, description="Chunks per page.")] = 100,
+    offset: Annotated[int, Query(ge=0, le=2**31 - 1, description="Chunks to skip.")] = 0,
+) -> Response:
+    """A document's chunks in order."""
+    document = await documents.get(document_id, user_id, db=use.db)
+    rows = await documents.chunks(document_id, user_id, db=use.db, limit=limit, offset=offset)
+    size = sum(200 + len(chunk.content) for chunk in rows)
+    page = partial(_chunk_page, rows, document.chunk_count)
+    return await replies.json(size, page)
+
+
+def _chunk_page(rows: Sequence[Chunk], total: int) -> ChunkPage:
+    return ChunkPage(chunks=[StoredChunk.of(chunk) for chunk in rows], total=total)
+
+
+@router.get(
+    "/stats",
+    operation_id="stats",
+    summary="Get statistics",
+)
+async def stats(user_id: auth.Searcher, use: auth.ReadUse) -> StorageStats:
+    """Numbers of the user's documents and chunks, and the embedding model."""
+    return StorageStats.of(await documents.stats(user_id, db=use.db))

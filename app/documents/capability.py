@@ -1,0 +1,25 @@
+"""Declares what this folder adds to the service."""
+
+from __future__ import annotations
+
+from app.capability import Capability, Command
+
+DOCUMENTS = Capability(
+    exports=("documents",),
+    routers=(
+        "documents.api.router:router",
+        "documents.api.selection_router:router",
+    ),
+    tags={"documents": "Store, read and delete documents."},
+    installs=("documents.api.parse_times:install",),
+    commands={
+        "ingest": Command("documents.commands.ingest:ingest", "Add files and folders."),
+        "documents": Command("documents.commands.documents:app", "List, show and delete documents."),
+        "formats": Command("documents.commands.formats:formats", "List the formats of files that are read."),
+        "stats": Command("documents.commands.stats:stats", "Print numbers of what is stored."),
+    },
+    jobs=(
+        "documents.storing.large_documents:KIND",
+        "documents.storing.posting_removal:KIND",
+    ),
+)

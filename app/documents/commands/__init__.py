@@ -1,0 +1,1 @@
+"""Implements the commands that store, list and count documents."""

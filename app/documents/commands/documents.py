@@ -1,0 +1,132 @@
+"""Implements `stepwell documents`: lists, shows and deletes stored documents."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Annotated
+from uuid import UUID
+
+import typer
+from rich.markup import escape
+
+from app import errors
+from app.cli import connecting, json_option, options, terminal
+from app.cli.client import Answer, Client
+from app.text import uris
+
+app = typer.Typer(help="Documents: list, show, delete.", no_args_is_help=True)
+IdOrUri = Annotated[str, typer.Argument(metavar="ID_OR_URI", help="A document's id, uri or path.")]
+
+
+@app.command("list")
+@connecting.connected
+def listed(
+    client: Client,
+    query: Annotated[str | None, typer.Option("--query", help="Only those with these words in title and uri.")] = None,
+    filters: json_option.FiltersJson = None,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="Maximum number of documents.")] = 50,
+    as_json: options.AsJson = False,
+) -> None:
+    """List documents without their text, newest first."""
+    found = client.list("/documents", "documents", limit=limit, query=query, filters=json_option.filters(filters))
+    if as_json:
+        terminal.write_json(found)
+        return
+    table = options.table("document", "chunks", "updated", ids=("document",))
+    for document in found:
+        shown = options.cell(document["title"], uris.shown(document["uri"] or ""), identity=document["document_id"])
+        table.add_row(shown, str(document["chunk_count"]), options.moment(document["updated_at"]))
+    options.print_table(table)
+
+
+@app.command()
+@connecting.connected
+def show(client: Client, id_or_uri: IdOrUri, as_json: options.AsJson = False) -> None:
+    """Show a document with its metadata and its cleaned text."""
+    found = find(client, id_or_uri)
+    if as_json:
+        terminal.write_json(found)
+        return
+    fields = ("document_id", "uri", "title", "language", "chunk_count", "created_at", "updated_at", "metadata")
+    for name in fields:
+        value = "–" if found[name] in (None, "") else found[name]
+        value = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        options.out.print(f"[bold]{name}[/]: {escape(uris.shown(value) if name == 'uri' else value)}", soft_wrap=True)
+    terminal.write(f"\n{found['content']}")
+
+
+@app.command()
+@connecting.connected
+def delete(
+    client: Client,
+    id_or_uri: Annotated[
+        str | None, typer.Argument(metavar="[ID_OR_URI]", help="A document's id, uri or path.", show_default=False)
+    ] = None,
+    filters: json_option.FiltersJson = None,
+    every: Annotated[bool, typer.Option("--all", help="Delete all documents of the user.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count documents and delete nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete without confirmation.")] = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Delete a document with its chunks, vectors, postings and mentions, or the documents that pass filters."""
+    if id_or_uri is None:
+        selected = {"all": True} if every else {"filters": json_option.filters(filters) or {}}
+        if every and filters is not None:
+            raise errors.BadRequest("Use either --filters or --all.", field="--all")
+        _delete_selected(client, selected, Asked(dry_run=dry_run, yes=yes, as_json=as_json))
+        return
+    if filters is not None or every or dry_run:
+        raise errors.BadRequest("Name one document, or use --filters or --all.", field="ID_OR_URI")
+    found = find(client, id_or_uri)
+    if not yes:
+        named = found["title"] or uris.shown(found["uri"] or "") or found["document_id"]
+        terminal.confirm(f"Delete {named}?")
+    deleted = client.delete(f"/documents/{found['document_id']}")
+    if as_json:
+        terminal.write_json(deleted)
+    else:
+        options.out.print(f"Deleted a document with {options.counted(deleted['chunks_deleted'], 'chunk')}.")
+
+
+def find(client: Client, id_or_uri: str) -> Answer:
+    """The document with this id, URI or path, which may be relative to the working folder. Raises NotFound."""
+    try:
+        return client.get(f"/documents/{UUID(id_or_uri)}")
+    except ValueError:
+        pass
+    for named in (id_or_uri, options.absolute_path(id_or_uri)):
+        if found := client.get("/documents", uri=named, limit=1)["documents"]:
+            return client.get(f"/documents/{found[0]['document_id']}")
+    raise errors.NotFound("There is no document with this id or uri.")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How a deletion by filter is to be done and shown."""
+
+    dry_run: bool
+    yes: bool
+    as_json: bool
+
+
+def _delete_selected(client: Client, selected: Answer, asked: Asked) -> None:
+    if asked.dry_run or not asked.yes:
+        counted = client.post("/documents/delete", {**selected, "dry_run": True})
+        if asked.dry_run:
+            if asked.as_json:
+                terminal.write_json(counted)
+            else:
+                terminal.write(f"{_numbers(counted['matched'])} would be deleted.")
+            return
+        terminal.confirm(f"Delete {_numbers(counted['matched'])}?")
+    done = client.post("/documents/delete", selected)
+    if asked.as_json:
+        terminal.write_json(done)
+        return
+    deleted = {"documents": done["documents_deleted"], "chunks": done["chunks_deleted"]}
+    options.out.print(f"Deleted {_numbers(deleted)}.")
+
+
+def _numbers(counts: Answer) -> str:
+    return f"{options.counted(counts['documents'], 'document')} with {options.counted(counts['chunks'], 'chunk')}"

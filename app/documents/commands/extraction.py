@@ -1,0 +1,38 @@
+"""Asks the language model for the entities of documents that a command has stored, and refreshes the links of names."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+
+from app.cli import options
+from app.cli.progress import Progress
+from app.entities.linking import llm_entities, mention_refresh
+from app.services import Services
+
+
+async def finish(user_id: str, services: Services) -> None:
+    """Run the user's jobs that complete what a command has stored; an interrupted one is continued by the next.
+
+    Prints how many documents still wait for the model. Raises DatabaseUnavailable.
+    """
+    if services.chunking_options.llm_entities:
+        await _ask(user_id, services)
+    await mention_refresh.settle(user_id, services)
+
+
+async def _ask(user_id: str, services: Services) -> None:
+    total = left = await llm_entities.waiting(user_id, services.db)
+    columns = (TextColumn("Extracting entities"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=options.err) as bar:
+        task = bar.add_task("extract", total=total)
+        async with aclosing(llm_entities.run_waiting(user_id, services)) as run:
+            async for left in run:
+                bar.update(task, completed=total - left)
+    if left:
+        options.err.print(
+            f"Documents that wait for the language model: {left}. A service, `stepwell worker` or this command, "
+            "if it is repeated, asks it about them.",
+            soft_wrap=True,
+        )

@@ -1,0 +1,222 @@
+"""Uploads files in batches, several at once, fetches pages, and shows the progress."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from app import errors
+from app.cli import options
+from app.cli.client import Answer, Client
+from app.cli.progress import Progress
+from app.documents.commands.ingesting import Files, ListedFile, Summary
+from app.documents.files.file_reading import PICTURE
+from app.kinds import LeftOutReason
+from app.text import uris
+
+CONCURRENT = 2
+"""Batches that are sent at once: as many as a service works on for one user."""
+BATCH_FILES, BATCH_BYTES = 32, 1_000_000
+"""Files of a request, and their bytes unless it is a single file."""
+PATIENCE_S = 900.0
+"""How long a batch is sent again while the service or its model is not available."""
+REFUSALS = frozenset({400, 413, 415, 422})
+"""Statuses of requests of which no file can be stored; others end the command."""
+_UNREAD_PICTURES: dict[str, LeftOutReason] = {"unsupported_format": "binary", "no_text": "empty"}
+"""Why pictures are left out that are refused with one of these codes: without OCR, and without text on them."""
+_PAGE_REFUSALS = frozenset({"site_unavailable", "fetch_not_allowed"})
+"""Codes of requests whose page cannot be fetched."""
+_STAGE = re.compile(r"([a-z]+);dur=([\d.]+)")
+_Batch = list[ListedFile]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """What became of files that were sent together: the answer, or why one of them could not be read or sent."""
+
+    files: Sequence[ListedFile]
+    answer: Answer | None = None
+    error: errors.StepwellError | OSError | None = None
+
+
+class _Rates(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        """Documents and chunks per second since the start."""
+        seconds = task.elapsed or 0.0
+        if not seconds:
+            return Text("–/s")
+        documents, chunks = task.fields["documents"] / seconds, task.fields["chunks"] / seconds
+        return Text(f"{documents:.1f} documents/s, {chunks:.0f} chunks/s")
+
+
+class _Remaining(TimeRemainingColumn):
+    def render(self, task: Task) -> Text:
+        """The time left, in words that stand alone in a line; nothing while it is not known."""
+        return Text() if task.time_remaining is None else super().render(task).append(" left")
+
+
+COLUMNS = (TextColumn("Sending files"), BarColumn(), MofNCompleteColumn(), _Rates(), _Remaining())
+
+
+def run(files: Files, summary: Summary, client: Client) -> None:
+    """Stores files and pages and counts what becomes of each. Raises StepwellError where this cannot go on."""
+    began = time.monotonic()
+    sender = _Sender(client, files.text_field)
+    with Progress(*COLUMNS, console=options.err) as bar:
+        task = bar.add_task("ingest", total=len(files.listed), documents=0, chunks=0)
+        for sent in _sent(files.listed, sender):
+            _count(sent, summary)
+            bar.update(task, advance=len(sent.files), documents=summary.counts.total(), chunks=summary.chunks)
+    for address in files.addresses:
+        _fetch(address, files.text_field, summary, client)
+    client.finish_jobs()
+    summary.seconds, summary.stages = time.monotonic() - began, sender.stages
+
+
+def _sent(listed: Sequence[ListedFile], sender: _Sender) -> Iterator[_Sent]:
+    """What becomes of the files, in their order; a service finishes the batches of an interrupted command."""
+    with ThreadPoolExecutor(CONCURRENT) as threads:
+        futures: list[Future[list[_Sent]]] = [threads.submit(sender.send, batch) for batch in _batches(listed)]
+        try:
+            for future in futures:
+                yield from future.result()
+        except BaseException:
+            sender.stopped.set()
+            threads.shutdown(wait=False, cancel_futures=True)
+            sender.client.cancel_requests()
+            raise
+
+
+def _batches(listed: Sequence[ListedFile]) -> Iterator[_Batch]:
+    batch: _Batch = []
+    size = 0
+    for file in listed:
+        if batch and (len(batch) == BATCH_FILES or size + file.size > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(file)
+        size += file.size
+    if batch:
+        yield batch
+
+
+@dataclass(slots=True)
+class _Sender:
+    """Sends batches, from several threads. `stages` are the seconds that the service has spent on each stage."""
+
+    client: Client
+    text_field: str | None
+    stopped: threading.Event = field(default_factory=threading.Event)
+    stages: dict[str, float] = field(default_factory=dict)
+
+    def send(self, batch: _Batch) -> list[_Sent]:
+        """What becomes of the files of a batch; queued documents have been stored then. Raises StepwellError."""
+        if self.stopped.is_set():
+            return []
+        read, unread = _read(batch)
+        try:
+            return [*unread, *([_Sent([file for file, _raw in read], self._upload(read))] if read else ())]
+        except errors.StepwellError as error:
+            if error.status not in REFUSALS:
+                raise
+            if len(read) == 1:
+                return [*unread, _Sent([read[0][0]], error=error)]
+        return [*unread, *(sent for file, _raw in read for sent in self.send([file]))]
+
+    def _upload(self, read: Sequence[tuple[ListedFile, bytes]]) -> Answer:
+        form: dict[str, object] = {"uri": [file.path.resolve().as_uri() for file, _raw in read]}
+        if self.text_field is not None:
+            form["text_field"] = self.text_field
+        files = [("files", (file.path.name, raw)) for file, raw in read]
+        answer, headers = self.client.respond(
+            "POST", "/documents/upload", files=files, data=form, patience_s=PATIENCE_S
+        )
+        for stage, milliseconds in _STAGE.findall(headers.get("Server-Timing", "")):
+            self.stages[stage] = self.stages.get(stage, 0.0) + float(milliseconds) / 1000
+        answer["documents"] = [self._stored(document) for document in answer["documents"]]
+        return answer
+
+    def _stored(self, document: Answer) -> Answer:
+        """The result of a document; that of a queued one is its job's."""
+        if document["status"] != "queued":
+            return document
+        job = self.client.wait_for_job(document["job_id"], lambda _job: self._check())
+        if job["status"] == "queued":
+            ended = f"failed, and is tried again at {job['run_at'][:19]}"
+            return {**document, "status": ended, "error": job["error"]}
+        if job["status"] != "done":
+            return {**document, "status": job["status"], "error": job["error"] or "cancelled"}
+        return {**document, **job["result"]}
+
+    def _check(self) -> None:
+        if self.stopped.is_set():
+            raise errors.Unavailable("Interrupted.")
+
+
+def _read(batch: _Batch) -> tuple[list[tuple[ListedFile, bytes]], list[_Sent]]:
+    """The files of a batch with their bytes, and those that cannot be read."""
+    read, unread = [], []
+    for file in batch:
+        try:
+            read.append((file, file.path.read_bytes()))
+        except OSError as error:
+            unread.append(_Sent([file], error=error))
+    return read, unread
+
+
+def _fetch(address: str, text_field: str | None, summary: Summary, client: Client) -> None:
+    given = {"url": address} if text_field is None else {"url": address, "text_field": text_field}
+    try:
+        answer = client.post("/documents", given)
+    except errors.StepwellError as error:
+        if error.status not in REFUSALS and error.code not in _PAGE_REFUSALS:
+            raise
+        summary.fail(address, error.message)
+        return
+    for stored in answer["documents"]:
+        summary.store(address, stored["status"], stored["chunk_count"])
+
+
+def _count(sent: _Sent, summary: Summary) -> None:
+    if isinstance(sent.error, OSError):
+        summary.unreadable(sent.files[0].path, sent.error)
+    elif sent.error is not None:
+        _refuse(sent.files[0], sent.error.code, sent.error.message, summary)
+    if sent.answer is None:
+        return
+    for stored in sent.answer["documents"]:
+        path = stored["uri"].partition("#")[0]
+        if "error" in stored:
+            summary.fail(path, f"The job that stores it {stored['status']}: {stored['error']}.")
+        else:
+            summary.store(path, stored["status"], stored["chunk_count"])
+    for refused in sent.answer["failed"]:
+        _count_refused(refused, sent.files[refused["index"]], summary)
+
+
+def _count_refused(refused: Answer, file: ListedFile, summary: Summary) -> None:
+    """Counts a file, a document of it, or a file of an archive that was not stored."""
+    path, uri = str(file.path.resolve()), uris.shown(refused["uri"] or "").partition("#")[0]
+    member = uri.removeprefix(f"{path}/")
+    if member == uri:
+        _refuse(file, refused["code"], refused["detail"], summary)
+    elif refused["left_out"] is not None:
+        summary.left_out.add(refused["left_out"], f"{file.path.name}/{member}")
+    else:
+        summary.fail(f"{file.path}/{member}", refused["detail"])
+
+
+def _refuse(file: ListedFile, code: str, reason: str, summary: Summary) -> None:
+    """Counts a file as failed; a picture of a folder that has no text, or is not read, is left out."""
+    left_out = _UNREAD_PICTURES.get(code) if file.is_found and file.format == PICTURE else None
+    if left_out is not None:
+        summary.left_out.add(left_out, file.path.name)
+    else:
+        summary.refuse(str(file.path), reason)

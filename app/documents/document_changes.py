@@ -1,0 +1,190 @@
+"""Changes attributes or the text of a stored document; what is not named stays as it is.
+
+The change is applied to the stored version and written only if that version is still stored, so that no concurrent
+change is lost. Chunks are cut and embedded again only if the text, the title or the language changes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from app import errors
+from app.concurrency import cancellable
+from app.documents.store import documents
+from app.documents.store.documents import DocumentSource
+from app.documents.storing import chunk_vectors, document_drafts, document_writes, large_documents
+from app.documents.storing.document_drafts import CleanDocument
+from app.documents.types import Document, DocumentDraft, IngestResult, Upload
+from app.entities.linking import gazetteers, mention_refresh
+from app.kinds import Json, StoreStatus
+from app.query import model_switch
+from app.services import Services
+from app.text import uris
+from app.text.structure import structure
+from app.text.words import cleaning
+
+ATTEMPTS = 5
+"""How often a change is applied again because another one was stored meanwhile."""
+MetadataCheck = Callable[[dict[str, Any]], object]
+
+
+async def change(
+    document_id: UUID, patch: Json, user_id: str, services: Services, *, check_metadata: MetadataCheck
+) -> IngestResult:
+    """Apply a JSON merge patch (RFC 7396) with fields of an upload to a document; null stands for the default.
+
+    `check_metadata` raises an error for metadata that must not be stored. Raises NotFound, Conflict, BadRequest naming
+    the field, ProviderError, DatabaseUnavailable; then nothing is stored.
+    """
+
+    def changed(source: DocumentSource) -> CleanDocument:
+        patched = _patched(source, patch, services.chunking_options.language)
+        check_metadata(dict(patched.metadata))
+        return patched
+
+    for _attempt in range(ATTEMPTS):
+        async with services.db.reading(user_id) as reading:
+            source = await documents.source(reading, document_id)
+            await gazetteers.current(reading)
+        result = await _store(source, changed(source), user_id, services)
+        if result is not None:
+            return result
+    raise errors.Conflict("The document is being changed by other requests: read it, then send the change again.")
+
+
+def merged(value: Json, patch: Json) -> dict[str, Any]:
+    """The result of a JSON merge patch: null removes a key, objects are merged, other values are replaced."""
+    result = dict(value)
+    for key, change in patch.items():
+        if change is None:
+            result.pop(key, None)
+        elif isinstance(change, Mapping):
+            old = result.get(key)
+            result[key] = merged(old if isinstance(old, Mapping) else {}, change)
+        else:
+            result[key] = change
+    return result
+
+
+def clean_document(source: DocumentSource) -> CleanDocument:
+    """A stored document as it was given; its creation time only if it was given too, which the hash shows."""
+    stored = source.document
+    undated = CleanDocument(
+        stored.content or "",
+        stored.title,
+        stored.uri,
+        stored.metadata,
+        stored.language,
+        None,
+        source.markdown,
+        source.page_starts,
+    )
+    if document_drafts.attributes_hash(undated) == source.attributes_hash:
+        return undated
+    return dataclasses.replace(undated, created_at=stored.created_at)
+
+
+def _patched(source: DocumentSource, patch: Json, language: str | None) -> CleanDocument:
+    """The document after the patch. Raises BadRequest naming the field.
+
+    `language` is that of documents which name none; None: it is detected.
+    """
+    document = clean_document(source)
+    if "content" in patch:
+        sent = document_drafts.resolved(Upload(str(patch["content"]), markdown=document.markdown))
+        metadata = {**document.metadata, **sent.metadata}
+        document = dataclasses.replace(
+            document, content=sent.content, metadata=metadata, page_starts=(), warnings=sent.warnings
+        )
+    if "metadata" in patch:
+        metadata = {} if patch["metadata"] is None else merged(document.metadata, patch["metadata"])
+        document = dataclasses.replace(document, metadata=metadata)
+    if "title" in patch:
+        title = patch["title"] or _default_title(document)
+        document = dataclasses.replace(document, title=document_drafts.clean_title(title))
+    if not document.content:
+        _check_title(document, patch)
+    if "language" in patch:
+        named = patch["language"] or language
+        config = document_drafts.default_config(document.content, document.title, language=named)
+        document = dataclasses.replace(document, config=config)
+    changed = {name: patch[name] for name in ("uri", "created_at") if name in patch}
+    if document.uri is not None and changed.get("uri") and document.uri in uris.spellings(changed["uri"]):
+        del changed["uri"]
+    return dataclasses.replace(document, **changed)
+
+
+def _check_title(document: CleanDocument, patch: Json) -> None:
+    """Raises BadRequest if a patch leaves a document neither text nor a title; the name of its file is none."""
+    if "title" in patch and cleaning.is_blank(patch["title"] or ""):
+        raise errors.BadRequest("A document without text needs a title.", field="title")
+    own = patch.get("title") or document_drafts.embedded_title(document.title, document.metadata.get("filename"))
+    if "content" in patch and cleaning.is_blank(own):
+        raise errors.BadRequest(errors.BLANK_CONTENT, field="content", code="blank_content")
+
+
+def _default_title(document: CleanDocument) -> str:
+    """The first heading of a document, else the name of its file."""
+    filename = document.metadata.get("filename")
+    heading = structure.title(document.content) if document.markdown else None
+    return heading or (filename if isinstance(filename, str) else "")
+
+
+async def _store(
+    source: DocumentSource, patched: CleanDocument, user_id: str, services: Services
+) -> IngestResult | None:
+    """Store the patched document; None if the stored version is not `source` any more."""
+    draft = document_drafts.hashed(patched)
+    if (draft.identity, draft.attributes_hash, draft.content_hash) == source.version[:3]:
+        return _result(source, draft, "unchanged", 0)
+    stored = source.document
+    if (_titles(draft), draft.config, draft.content, draft.markdown) == (
+        _titles(stored),
+        stored.language,
+        stored.content,
+        source.markdown,
+    ):
+        return await _store_attributes(source, draft, user_id, services)
+    return await model_switch.run(services.embedder, services.db, lambda: _store_text(source, draft, user_id, services))
+
+
+def _titles(document: DocumentDraft | Document) -> tuple[str, str]:
+    """The title of a document as it is indexed, and as it is embedded."""
+    return document.title, document_drafts.embedded_title(document.title, document.metadata.get("filename"))
+
+
+async def _store_attributes(
+    source: DocumentSource, draft: DocumentDraft, user_id: str, services: Services
+) -> IngestResult | None:
+    document_id = source.document.document_id
+    async with services.db.writing(user_id, checked=True) as writing:
+        if await documents.change(writing, source, draft, vectors_by_key=None) is None:
+            return None
+        keys = services.chunking_options.entity_keys
+        await mention_refresh.relink(writing, document_id, keys=keys)
+    return _result(source, draft, "changed", 0)
+
+
+async def _store_text(
+    source: DocumentSource, uncut: DocumentDraft, user_id: str, services: Services
+) -> IngestResult | None:
+    large_documents.check_length(len(uncut.content))
+    cut = partial(large_documents.cut, uncut, model=services.embedder.model, options=services.chunking_options)
+    draft = await cancellable.run(len(uncut.content), cut)
+    if large_documents.is_large(draft):
+        return await large_documents.queue_change(draft, user_id, services, source=source)
+    await services.db.check_writable()
+    found = await chunk_vectors.find(chunk_vectors.texts([draft]), user_id, services)
+    async with services.db.writing(user_id, checked=True) as writing:
+        if not await document_writes.change(writing, source, draft, found, services.chunking_options):
+            return None
+    return _result(source, draft, "changed", len(found.computed))
+
+
+def _result(source: DocumentSource, draft: DocumentDraft, status: StoreStatus, embedded: int) -> IngestResult:
+    chunk_count = len(draft.chunks) or source.document.chunk_count
+    return IngestResult.of(draft, source.document.document_id, status, chunk_count=chunk_count, embedded=embedded)

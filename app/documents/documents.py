@@ -1,0 +1,128 @@
+"""Reads and deletes a user's documents, and checks that the database can serve."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from uuid import UUID
+
+from app import errors
+from app.access.store import audit
+from app.access.store.audit import Event
+from app.database.filter_types import DocumentFilter
+from app.database.transactions import Database, Writing, retry_read
+from app.documents.store import documents, pending_versions
+from app.documents.storing import document_drafts
+from app.documents.types import Chunk, Document, RowCounts, Stats
+from app.relevance import store as calibrations
+from app.text import uris
+
+EVERY = DocumentFilter()
+NOBODY = "nobody"
+"""A user without data, whose search shows that searches work."""
+
+
+@retry_read
+async def get(document_id: UUID, user_id: str, *, db: Database) -> Document:
+    """One document with its text. Raises NotFound."""
+    async with db.reading(user_id) as reading:
+        return await documents.get(reading, document_id)
+
+
+@retry_read
+async def get_containing(id: UUID, user_id: str, *, db: Database) -> tuple[Document, int]:
+    """A document with its text by its id, and 0; or by the id of a chunk, and the chunk's offset. Raises NotFound."""
+    async with db.reading(user_id) as reading:
+        document_id, start = await documents.of_chunk(reading, id) or (id, 0)
+        return await documents.get(reading, document_id), start
+
+
+@retry_read
+async def page(
+    user_id: str, *, db: Database, limit: int, after: tuple[datetime | str, UUID] | None, only: DocumentFilter = EVERY
+) -> list[Document]:
+    """Documents without their text, in the order of `only`."""
+    async with db.reading(user_id) as reading:
+        return await documents.page(reading, limit=limit, after=after, only=only)
+
+
+@retry_read
+async def with_uri(uri: str, user_id: str, *, db: Database) -> Document:
+    """The document that a URI means, in any spelling; the one with exactly this URI first. Raises NotFound."""
+    found = await page(user_id, db=db, limit=len(uris.spellings(uri)), after=None, only=DocumentFilter(uri))
+    if not found:
+        raise errors.NotFound("The user has no document with this uri.")
+    return next((one for one in found if one.uri == uri), found[0])
+
+
+async def stored_uri(uri: str, user_id: str, *, db: Database) -> str:
+    """The URI of the document that `uri` means, in any spelling; `uri` itself if none is stored."""
+    if len(uris.spellings(uri)) == 1:
+        return uri
+    try:
+        return (await with_uri(uri, user_id, db=db)).uri or uri
+    except errors.NotFound:
+        return uri
+
+
+@retry_read
+async def chunks(document_id: UUID, user_id: str, *, db: Database, limit: int, offset: int) -> list[Chunk]:
+    """A document's chunks in order. Raises NotFound."""
+    async with db.reading(user_id) as reading:
+        return await documents.chunks(reading, document_id, limit=limit, offset=offset)
+
+
+async def delete(document_id: UUID, user_id: str, *, db: Database, actor: str = audit.LOCAL) -> RowCounts:
+    """Remove a document with its chunks, vectors, postings and mentions, and record that `actor` did.
+
+    Raises NotFound.
+    """
+    async with db.writing(user_id, checked=True) as writing:
+        return (await delete_within(writing, [document_id], actor=actor))[document_id]
+
+
+async def delete_by_uri(uri: str, user_id: str, *, db: Database, actor: str = audit.LOCAL) -> RowCounts:
+    """Remove the document that a URI means, in any spelling, as `delete` does. Raises NotFound.
+
+    Jobs that would store one are cancelled.
+    """
+    identities = [document_drafts.uri_identity(one) for one in uris.spellings(uri)]
+    unknown = errors.NotFound("The user has no document with this uri.")
+    async with db.writing(user_id, checked=True) as writing:
+        await writing.lock()
+        try:
+            cancelled = await pending_versions.supersede(writing, identities=identities)
+        except errors.OutsideOfKey:
+            raise unknown from None
+        stored = await documents.find_many(writing, identities=identities)
+        found = next((stored[identity] for identity in identities if identity in stored), None)
+        if found is not None:
+            try:
+                return (await delete_within(writing, [found.document_id], actor=actor))[found.document_id]
+            except errors.NotFound:  # the caller does not see it
+                raise unknown from None
+        if not cancelled:
+            raise unknown
+        await _record(writing, dict.fromkeys(cancelled, RowCounts()), actor=actor)
+        return RowCounts()
+
+
+async def delete_within(writing: Writing, document_ids: Sequence[UUID], *, actor: str) -> dict[UUID, RowCounts]:
+    """Do for several documents what `delete` does, in an open transaction."""
+    deleted = await documents.delete(writing, document_ids)
+    await _record(writing, deleted, actor=actor)
+    return deleted
+
+
+async def _record(writing: Writing, deleted: Mapping[UUID, RowCounts], *, actor: str) -> None:
+    counts = {str(gone): {"chunks": rows.chunks, "mentions": rows.mentions} for gone, rows in deleted.items()}
+    events = [Event(writing.user_id, actor, "document.deleted", gone, rows) for gone, rows in counts.items()]
+    await audit.record(writing, *events)
+
+
+@retry_read
+async def stats(user_id: str, *, db: Database) -> Stats:
+    """How much a user has stored."""
+    async with db.reading(user_id) as reading:
+        return replace(await documents.stats(reading), calibration=await calibrations.get(reading))

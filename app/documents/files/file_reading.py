@@ -1,0 +1,306 @@
+"""Reads a file of any supported format as uploads: text is decoded here, other formats are parsed in their own process.
+
+A file may hold several documents, such as the rows of a table; each has the file's uri with a fragment. The files of
+an archive are read as if each were sent alone, with its path appended to the uri of the archive.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from app import errors
+from app.concurrency import cancellable, offload
+from app.documents.types import Upload
+from app.errors import UnreadableFile
+from app.kinds import Json, LeftOutReason
+from app.parsing import formats, process
+from app.parsing.files import ArchiveMember, ExtractedDocument
+from app.parsing.formats import FileFormat
+from app.parsing.process import ParseLimits, Parser, ParseShare, Recognise
+from app.text.structure import plain_json, restructured
+from app.text.words import cleaning, languages
+from app.text.words.cleaning import Decoded
+
+T = TypeVar("T")
+__all__ = ["FileReader", "NamedFile", "ParseLimits", "ParseShare", "Recognise", "UnreadMember", "opened"]
+MAX_NAME = 200
+"""Characters of the name of a file in an archive that are kept."""
+SUPPORTED = formats.SUPPORTED
+HEAD = formats.HEAD
+FORMAT_OF_SUFFIX = {suffix: format.name for format in formats.FORMATS for suffix in format.suffixes}
+"""The names of the formats that are read, by the suffixes of their files."""
+PICTURE = formats.PICTURE.name
+
+
+def is_binary(name: str) -> bool:
+    """Whether a file with this name is probably not plain text."""
+    return formats.suffix(name) in formats.BINARY_SUFFIXES
+
+
+def is_readable(head: bytes, name: str, *, pictures: bool) -> bool:
+    """Whether a file with these first bytes, at most HEAD, is text or has a format that is read, or is named so.
+
+    A file that is not what its suffix says is read, so that somebody learns why it is not stored. `pictures`: whether
+    text in pictures is read.
+    """
+    if formats.has_suffix(name) and (pictures or not formats.by_suffix(name).needs_ocr):
+        return True
+    try:
+        format = formats.sniff(head, name)
+    except UnreadableFile as error:
+        return error.code != "unsupported_format" and not formats.by_suffix(name).needs_ocr
+    if format.needs_ocr:
+        return pictures
+    if format == formats.ARCHIVE:
+        return formats.is_document_archive(head)
+    return format.content == "binary" or cleaning.is_text(head)
+
+
+def format_name(head: bytes, name: str) -> str:
+    """The name of the format of a file with these first bytes, at most HEAD; `unsupported` if it has no such format."""
+    try:
+        format = formats.sniff(head, name)
+    except UnreadableFile:
+        return "unsupported"
+    if format not in (formats.ARCHIVE, formats.OLD_OFFICE):
+        return format.name
+    named = formats.by_suffix(name)
+    return named.name if named.content == "binary" else format.name
+
+
+def is_blank_picture(head: bytes, name: str, error: UnreadableFile) -> bool:
+    """Whether a file with these first bytes was refused because it is a picture without text, such as a photo."""
+    return error.code == "no_text" and format_name(head, name) == PICTURE
+
+
+def title_of_blank(name: str) -> str | None:
+    """The title of a blank file with this name, which is a note without text; None if it is not a note.
+
+    A blank Markdown file whose name has several words is one.
+    """
+    stem = name.rpartition(".")[0]
+    words = re.findall(r"[^\W_]+", stem)
+    return stem if len(words) > 1 and formats.by_suffix(name) == formats.MARKDOWN else None
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFile:
+    """A file to read: its content, its name, and the uri of its document.
+
+    The name is the title of a document without one. `text_field` is the field of a record that holds its text (None:
+    chosen by name). `titled`: the caller gives the document a title, so that a file of text may be blank.
+    """
+
+    raw: bytes
+    name: str
+    uri: str | None = None
+    text_field: str | None = None
+    titled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadMember:
+    """A file of an archive that cannot be read, its uri, and why; `left_out` is None if it has failed."""
+
+    path: str
+    uri: str | None
+    error: UnreadableFile
+    left_out: LeftOutReason | None
+
+
+@asynccontextmanager
+async def opened(
+    limits: ParseLimits, share: ParseShare | None = None, recognise: Recognise | None = None
+) -> AsyncIterator[FileReader]:
+    """A reader of one user's files, which have a share of the time for parsing; its process ends with the block."""
+    share = share or ParseShare()
+    async with process.Parser(limits, share, recognise) as parser:
+        yield FileReader(parser, limits, share, recognise)
+
+
+class FileReader:
+    """Reads the files of one user."""
+
+    def __init__(self, parser: Parser, limits: ParseLimits, share: ParseShare, recognise: Recognise | None) -> None:
+        self._parser = parser
+        self._limits = limits
+        self._share = share
+        self._recognise = recognise
+
+    @property
+    def most_documents(self) -> int:
+        """Documents that a file of a request may hold."""
+        return self._limits.documents
+
+    @property
+    def reads_pictures(self) -> bool:
+        """Whether text in pictures is read."""
+        return self._recognise is not None
+
+    async def uploads(self, file: NamedFile) -> AsyncGenerator[Upload | UnreadMember, None]:
+        """The documents of a file, and the files of an archive that cannot be read.
+
+        Raises UnreadableFile; uploads that were yielded before are complete.
+        """
+        async with aclosing(_found(file, self._parser)) as found, AsyncExitStack() as stack:
+            members: _ArchiveMembers | None = None
+            async for one in found:
+                if isinstance(one, Upload):
+                    yield one
+                    continue
+                members = members or _ArchiveMembers(file, await self._inner(stack), self._limits, self.reads_pictures)
+                async with aclosing(members.uploads(one)) as uploads:
+                    async for upload in uploads:
+                        yield upload
+
+    async def _inner(self, stack: AsyncExitStack) -> Parser:
+        """A parser of the files of an archive, for they are read while the first one unpacks the next."""
+        share = ParseShare(min(self._share.left_s, self._limits.request_s))
+
+        def count() -> None:
+            self._share.used_s += share.used_s
+
+        stack.callback(count)
+        return await stack.enter_async_context(process.Parser(self._limits, share, self._recognise))
+
+
+@dataclass(slots=True)
+class _ArchiveMembers:
+    """Reads the files of one archive, whose texts have the limit of those of one file together."""
+
+    archive: NamedFile
+    parser: Parser
+    limits: ParseLimits
+    pictures: bool
+    size: int = 0
+
+    async def uploads(self, member: ArchiveMember) -> AsyncGenerator[Upload | UnreadMember, None]:
+        """The documents of a file of the archive, or why it cannot be read. Raises UnreadableFile beyond the limits."""
+        if self.parser.is_out_of_time:
+            raise UnreadableFile(
+                "parse_limit",
+                f"Reading the files of the archive took {self.limits.request_s:.0f} seconds, or what was left of the "
+                "request's time: unpack it, and send the remaining files.",
+            )
+        file = self._named(member)
+        try:
+            if member.refused:
+                raise UnreadableFile("damaged", member.refused)
+            async with aclosing(_found(file, self.parser)) as found:
+                async for one in found:
+                    if isinstance(one, ArchiveMember):
+                        raise UnreadableFile("unsupported_format", "An archive in an archive is not read: unpack it.")
+                    self._count(one)
+                    yield one
+        except UnreadableFile as error:
+            if self.size > self.limits.text_bytes:
+                raise
+            yield UnreadMember(member.path, file.uri, error, self._left_out(member, file.name, error))
+
+    def _left_out(self, member: ArchiveMember, name: str, error: UnreadableFile) -> LeftOutReason | None:
+        """Why a file is left out, by the rule for files of folders; None if it has failed."""
+        if member.is_too_large:
+            return "too_large"
+        readable = is_readable(member.raw[:HEAD], name, pictures=self.pictures)
+        if error.code == "unsupported_format" and not readable:
+            return "binary"
+        blank = not member.raw or is_blank_picture(member.raw[:HEAD], name, error)
+        return "empty" if error.code == "no_text" and blank else None
+
+    def _named(self, member: ArchiveMember) -> NamedFile:
+        """The file with its uri: that of the archive and its path, which is quoted as that of the archive is."""
+        uri = self.archive.uri
+        if uri is not None:
+            uri = f"{uri}/{quote(member.path) if uri.startswith('file:') else member.path}"
+        name = member.path.rpartition("/")[2][-MAX_NAME:]
+        return replace(self.archive, raw=member.raw, name=name, uri=uri)
+
+    def _count(self, upload: Upload) -> None:
+        self.size += len(upload.content)
+        if self.size > self.limits.text_bytes:
+            raise UnreadableFile("parse_limit", "The files of the archive have too much text together: unpack it.")
+
+
+async def _found(file: NamedFile, parser: Parser) -> AsyncGenerator[Upload | ArchiveMember, None]:
+    """The documents of a file, or the files of an archive. Raises UnreadableFile."""
+    format = formats.sniff(file.raw, file.name)
+    raw, notes = file.raw, tuple[str, ...]()
+    if format.content == "plain":
+        decoded = await _decoded(file)
+        if not format.parser:
+            yield await _run(len(raw), partial(_text_upload, decoded, file, format))
+            return
+        raw, notes = decoded.text.encode("utf-8", "replace"), decoded.warnings
+    documents = parser.documents(raw, format, name=file.name, text_field=file.text_field)
+    async with aclosing(documents):
+        async for found in documents:
+            yield found if isinstance(found, ArchiveMember) else _upload(found, file, notes)
+
+
+async def _run(size: int, work: Callable[[], T]) -> T:
+    """The result of some work on a file of this size, inline if it is small."""
+    return await (offload.run(size, work) if size <= offload.INLINE else cancellable.run(size, work))
+
+
+async def _decoded(file: NamedFile) -> Decoded:
+    """The text of a file. Raises UnreadableFile."""
+    size = len(file.raw)
+    try:
+        decoded = await _run(size, partial(cleaning.decode, file.raw))
+    except errors.BadRequest as error:
+        raise formats.unsupported() from error
+    blank = partial(cleaning.is_blank, decoded.text)
+    if not file.titled and title_of_blank(file.name) is None and await _run(size, blank):
+        raise UnreadableFile("no_text", "The file contains no text.")
+    return decoded
+
+
+def _text_upload(decoded: Decoded, file: NamedFile, format: FileFormat) -> Upload:
+    """A file of text as an upload."""
+    text, fields = decoded.text, dict[str, str]()
+    if format == formats.RST:
+        text, fields = restructured.to_markdown(cleaning.clean(text).text)
+    metadata, problems = _metadata(fields, file)
+    return Upload(
+        text,
+        title=title_of_blank(file.name) if not file.titled and cleaning.is_blank(text) else None,
+        uri=file.uri,
+        markdown=format in (formats.MARKDOWN, formats.RST),
+        frontmatter=format == formats.MARKDOWN,
+        metadata=metadata,
+        default_title=file.name,
+        warnings=(*decoded.warnings, *problems),
+    )
+
+
+def _upload(document: ExtractedDocument, file: NamedFile, notes: tuple[str, ...]) -> Upload:
+    known = document.language is not None and languages.config_for(document.language) is not None
+    fragment = f"#{document.fragment}" if document.fragment else ""
+    metadata, problems = _metadata(document.metadata, file)
+    return Upload(
+        document.text,
+        uri=file.uri + fragment if file.uri is not None else None,
+        markdown=document.markdown,
+        frontmatter=False,
+        page_starts=document.page_starts,
+        metadata=metadata,
+        language=document.language if known else None,
+        created_at=document.created_at,
+        default_title=document.title or file.name,
+        warnings=(*notes, *document.warnings, *problems),
+    )
+
+
+def _metadata(found: Json, file: NamedFile) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What was found in a file, and its name as `filename`; the name alone and a warning if that is too much."""
+    named = {"filename": file.name} if file.name else {}
+    try:
+        return plain_json.mapping({**found, **named}), ()
+    except plain_json.TooLargeError as error:
+        return {**named}, (f"metadata {error}: left out",)

@@ -1,0 +1,147 @@
+"""Finds the files of a folder that are read: one rule for every way to store a folder.
+
+Names decide first: what is hidden, excluded by .gitignore, vendored, generated, or a Postgres server's is left out.
+Then the content decides, as it does in an upload: what is text, or a document of a supported format, is read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from pathspec import GitIgnoreSpec
+
+from app.documents.files import file_reading, folder_names
+from app.documents.files.left_out import LeftOut
+from app.kinds import LeftOutReason
+
+Failed = Callable[[Path, OSError], None]
+LARGEST_FILE = 50_000_000
+"""Bytes of the largest file that is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The patterns of one .gitignore file and the folder that they are relative to."""
+
+    folder: Path
+    spec: GitIgnoreSpec
+
+    @classmethod
+    def of(cls, folder: Path) -> list[Self]:
+        """The rules of a folder's .gitignore; none where the file is missing or unreadable."""
+        try:
+            if not (folder / ".gitignore").is_file():
+                return []
+            lines = (folder / ".gitignore").read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            return []
+        valid = []
+        for line in lines:
+            with suppress(ValueError):  # git skips an invalid pattern, too
+                GitIgnoreSpec.from_lines([line])
+                valid.append(line)
+        return [cls(_absolute(folder), GitIgnoreSpec.from_lines(valid))]
+
+    def exclude(self, path: Path, *, is_folder: bool) -> bool | None:
+        """Whether the last matching pattern excludes the path; None where no pattern matches."""
+        relative = _absolute(path).relative_to(self.folder).as_posix()
+        return self.spec.check_file(relative + "/" * is_folder).include
+
+
+def files(folder: Path, left_out: LeftOut, failed: Failed) -> Iterator[Path]:
+    """Yields the files under a folder in order whose names do not exclude them; the others are counted.
+
+    `failed` is called for each subfolder that cannot be read. Symbolic links to folders are not followed. The
+    .gitignore files between the root of the Git repository and the folder count, unless they exclude the folder itself.
+    """
+    walk = _Walk(folder, left_out, failed)
+    yield from walk.files(folder, _inherited(folder))
+
+
+def unread(head: bytes, size: int, name: str, *, pictures: bool) -> LeftOutReason | None:
+    """Why a file of a folder with these first bytes, this size and this name is not read; None if it is.
+
+    A file whose content turns out to be damaged or protected is read: its failure says so. `pictures`: whether text in
+    pictures is read.
+    """
+    if size > LARGEST_FILE:
+        return "too_large"
+    if not size and not file_reading.title_of_blank(name):
+        return "empty"
+    return None if file_reading.is_readable(head, name, pictures=pictures) else "binary"
+
+
+def is_in_database(path: Path) -> bool:
+    """Whether a path is a folder of a Postgres server, such as the embedded one, or lies in one."""
+    return any(map(_holds_database, (path, *path.parents)))
+
+
+def _holds_database(folder: Path) -> bool:
+    """Whether a folder is that of a server's data, or of the embedded server with its logs and sockets."""
+    # Not by Path: its methods raise an error where a folder cannot be entered.
+    if os.path.isfile(os.path.join(folder, "PG_VERSION")):
+        return True
+    return all(os.path.isfile(os.path.join(folder, *name)) for name in (["data", "PG_VERSION"], ["clients"], ["lock"]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """A walk through a folder, which counts what is left out by its path relative to that folder."""
+
+    top: Path
+    left_out: LeftOut
+    failed: Failed
+
+    def files(self, folder: Path, inherited: Sequence[Rules]) -> Iterator[Path]:
+        try:
+            entries = sorted(folder.iterdir())
+        except OSError as error:
+            self.failed(folder, error)
+            return
+        rules = [*inherited, *Rules.of(folder)]
+        for entry in entries:
+            is_folder = entry.is_dir()
+            if (reason := _excluded_by_name(entry, rules, is_folder=is_folder)) is not None:
+                self.left_out.add(reason, entry.relative_to(self.top).as_posix() + "/" * is_folder)
+            elif is_folder:
+                yield from self.files(entry, rules)
+            elif entry.is_file():
+                yield entry
+
+
+def _excluded_by_name(path: Path, rules: Sequence[Rules], *, is_folder: bool) -> LeftOutReason | None:
+    """Why a file or folder is left out, whatever it contains."""
+    if path.name.startswith("."):
+        return "hidden"
+    if _excluded(path, rules, is_folder=is_folder):
+        return "ignored"
+    if not is_folder:
+        return folder_names.of_file(path.name)
+    if path.is_symlink():
+        return "link"
+    return "database" if _holds_database(path) else folder_names.of_folder(path)
+
+
+def _inherited(folder: Path) -> list[Rules]:
+    """The rules of the folders above, from the root of the Git repository down."""
+    above = _absolute(folder).parents
+    root = next((place for place, parent in enumerate(above) if (parent / ".git").exists()), None)
+    if root is None or (folder / ".git").exists():
+        return []
+    rules = [one for parent in reversed(above[: root + 1]) for one in Rules.of(parent)]
+    return [] if _excluded(folder, rules, is_folder=True) else rules
+
+
+def _excluded(path: Path, rules: Sequence[Rules], *, is_folder: bool) -> bool:
+    """Whether a path is excluded; the .gitignore of the deepest folder that matches decides."""
+    decisions = (one.exclude(path, is_folder=is_folder) for one in reversed(rules))
+    return next((decision for decision in decisions if decision is not None), False)
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.abspath(path))

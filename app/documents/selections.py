@@ -1,0 +1,125 @@
+"""Counts and deletes the documents that pass filters.
+
+Documents are deleted in slices, so that the user's other writes go on meanwhile. An interrupted deletion has deleted
+the documents of some slices, and may be repeated.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from app.concurrency import retries
+from app.database.filter_types import Filters
+from app.database.transactions import Database, Writing
+from app.documents import documents
+from app.documents.store import pending_versions, selections
+from app.documents.store.selections import SelectedDocument
+from app.documents.storing.pace import Pace
+from app.documents.types import RowCounts, SelectionDeletion
+
+PAGE = 200
+"""Documents that are listed at once."""
+FIRST_CHUNKS, FEWEST_CHUNKS, MOST_CHUNKS = 250, 200, 2_000
+"""Chunks of the documents that the first transaction deletes, and the bounds of their number in later ones."""
+
+
+Find = Callable[[Writing, SelectedDocument | None, int], Awaitable[list[SelectedDocument]]]
+"""Lists so many of the next documents to delete, or more, after the last one that was deleted."""
+
+
+@dataclass(slots=True)
+class Deletion:
+    """What has been deleted so far, the last of these documents, and how many chunks the next transaction deletes."""
+
+    rows: RowCounts = field(default_factory=RowCounts)
+    ids: list[UUID] = field(default_factory=list)
+    last: SelectedDocument | None = None
+    pace: Pace = field(default_factory=lambda: Pace(FIRST_CHUNKS, FEWEST_CHUNKS, MOST_CHUNKS))
+
+
+async def count(filters: Filters, user_id: str, *, db: Database) -> RowCounts:
+    """The numbers of rows of the documents that pass the filters."""
+    total = RowCounts()
+    async for page in pages(filters, user_id, db=db):
+        async with db.reading(user_id) as reading:
+            total = _sum([total, *(await selections.count(reading, page)).values()])
+    return total
+
+
+async def pages(filters: Filters, user_id: str, *, db: Database) -> AsyncIterator[list[UUID]]:
+    """The ids of the documents that pass the filters, a page at a time."""
+    after: SelectedDocument | None = None
+    while True:
+        async with db.reading(user_id) as reading:
+            page = await selections.page(reading, filters, after=after, limit=PAGE)
+        if not page:
+            return
+        yield [one.document_id for one in page]
+        after = page[-1]
+
+
+async def delete(filters: Filters, user_id: str, *, db: Database, actor: str) -> SelectionDeletion:
+    """Delete the documents that pass the filters, and count afterwards what the tables still have of them.
+
+    Jobs are cancelled that would store a document that passes, or a new version of one that does. Raises
+    Busy, DatabaseUnavailable, DiskFull; the documents of earlier slices stay deleted.
+    """
+
+    async def find(writing: Writing, after: SelectedDocument | None, limit: int) -> list[SelectedDocument]:
+        async with writing.custom_plans():
+            return await selections.page(writing, filters, after=after, limit=limit)
+
+    async with db.writing(user_id, checked=True) as writing:
+        await writing.lock()
+        await pending_versions.cancel_selected(writing, filters)
+    deletion = await delete_found(find, user_id, db=db, actor=actor)
+    remaining = RowCounts()
+    for start in range(0, len(deletion.ids), PAGE):
+        async with db.reading(user_id) as reading:
+            left = await selections.count(reading, deletion.ids[start : start + PAGE])
+        remaining = _sum([remaining, *left.values()])
+    return SelectionDeletion(deletion.rows, remaining)
+
+
+async def delete_found(find: Find, user_id: str, *, db: Database, actor: str) -> Deletion:
+    """Delete the documents that `find` lists, in slices, until it lists none. Raises what `delete` raises."""
+    deletion = Deletion()
+    while await retries.while_busy(_delete_slice, find, user_id, deletion, db=db, actor=actor):
+        pass
+    return deletion
+
+
+async def _delete_slice(find: Find, user_id: str, deletion: Deletion, *, db: Database, actor: str) -> bool:
+    """Delete as many documents as fit into a slice, at least one; false if none is left."""
+    async with db.writing(user_id, checked=True) as writing:
+        await writing.lock()
+        began = time.monotonic()
+        most = deletion.pace.size
+        some = _slice(await find(writing, deletion.last, most), most)
+        if not some:
+            return False
+        rows = await documents.delete_within(writing, [one.document_id for one in some], actor=actor)
+        seconds = time.monotonic() - began
+    deletion.rows, deletion.last = _sum([deletion.rows, *rows.values()]), some[-1]
+    deletion.ids += rows
+    deletion.pace.note(sum(map(_weight, some)), seconds)
+    return True
+
+
+def _slice(found: Sequence[SelectedDocument], chunks: int) -> Sequence[SelectedDocument]:
+    """The first documents that have so many chunks together, or the first one."""
+    totals = itertools.accumulate(map(_weight, found))
+    return found[: max(1, sum(total <= chunks for total in totals))]
+
+
+def _weight(document: SelectedDocument) -> int:
+    """The number of chunks; a document without any, and one whose postings a job removes, count as well."""
+    return max(1, document.chunk_count)
+
+
+def _sum(counts: Iterable[RowCounts]) -> RowCounts:
+    return sum(counts, RowCounts())

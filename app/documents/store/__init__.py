@@ -1,0 +1,1 @@
+"""Stores documents, their chunks, vectors and postings."""

@@ -1,0 +1,79 @@
+"""Lists the documents cut with other options or marked to be cut again, and records marks and the options of a cut.
+
+A document that is to be cut again in any case is marked by a size of chunks that no option has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from app.database.schema import tables
+from app.database.transactions import Reading, Writing
+from app.documents.store.documents import DocumentSource
+
+_d = tables.documents.c
+_c = tables.chunks.c
+
+
+class Cut(NamedTuple):
+    """The options with which documents are cut, size and overlap of chunks in tokens, and the version of cleaning."""
+
+    tokens: int
+    overlap: int
+    cleaning: int
+
+
+Which = Cut | Literal["marked", "every"]
+"""Documents that were cut with other options than these, that are marked, or all of them."""
+_MARK = 0
+
+
+async def count(db: Reading, which: Which) -> int:
+    """How many of the user's documents these are."""
+    query = sa.select(sa.func.count()).select_from(tables.documents).where(_d.user_id == db.user_id, _are(which))
+    return int(await db.scalar(query) or 0)
+
+
+async def page(db: Reading, which: Which, *, after: UUID | None, limit: int) -> list[UUID]:
+    """The next of these documents by id."""
+    query = sa.select(_d.document_id).where(_d.user_id == db.user_id, _are(which)).order_by(_d.document_id).limit(limit)
+    if after is not None:
+        query = query.where(_d.document_id > after)
+    return list(await db.scalars(query))
+
+
+async def passages(db: Reading, document_id: UUID) -> list[tuple[int, int, UUID]]:
+    """Start, end and embedding key of each of a document's chunks, in order."""
+    query = sa.select(_c.start_offset, _c.end_offset, _c.embedding_key).order_by(_c.chunk_index)
+    return [
+        tuple(row) for row in await db.execute(query.where(_c.user_id == db.user_id, _c.document_id == document_id))
+    ]
+
+
+async def mark(db: Writing, document_ids: Sequence[UUID]) -> None:
+    """Mark documents that are to be cut again in any case."""
+    these = _d.document_id == sa.any_(sa.literal(list(document_ids), sa.ARRAY(sa.Uuid)))
+    change = sa.update(tables.documents).where(_d.user_id == db.user_id, these)
+    await db.execute(change.values(chunk_tokens=_MARK))
+
+
+async def record(db: Writing, source: DocumentSource, cut: Cut) -> None:
+    """Record that a document's chunks are those of these options, unless the document has changed."""
+    document = source.document
+    same = (_d.document_id == document.document_id, _d.updated_at == document.updated_at)
+    change = sa.update(tables.documents).where(_d.user_id == db.user_id, *same)
+    values = {"chunk_tokens": cut.tokens, "chunk_overlap": cut.overlap, "cleaning_version": cut.cleaning}
+    await db.execute(change.values(values))
+
+
+def _are(which: Which) -> sa.ColumnElement[bool]:
+    if which == "every":
+        return sa.true()
+    if which == "marked":
+        return _d.chunk_tokens == _MARK
+    cut = Cut(*which)
+    return sa.or_(_d.chunk_tokens != cut.tokens, _d.chunk_overlap != cut.overlap, _d.cleaning_version != cut.cleaning)

@@ -1,0 +1,239 @@
+"""Writes and removes the rows of documents: themselves, their chunks, vectors, postings and statistics.
+
+Every function runs under the user's lock.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID, uuid5
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import JSONB
+
+from app.database import sql, vectors
+from app.database.schema import tables
+from app.database.transactions import Writing
+from app.database.vectors import VectorValue
+from app.documents.store import key_bounds, metadata_changes
+from app.documents.types import DocumentDraft
+from app.entities.store import mentions
+from app.entities.store.mentions import LinkedNames
+from app.jobs.store import jobs
+
+POSTING_REMOVAL = "remove_postings"
+"""The kind of jobs that remove the postings of hidden chunks."""
+MOST_UNINDEXED = 2_000
+"""Chunks up to which a document's postings are removed at once."""
+SLICE = 500
+"""Number of vectors per insert, limited so that the HNSW insertion stays within the statement timeout."""
+_d = tables.documents.c
+
+
+async def clear(db: Writing, chunk_counts: Mapping[UUID, int]) -> LinkedNames:
+    """Delete the chunks of documents, of which the numbers are given, with their vectors, postings and mentions.
+
+    Returns the names that were in them, which the caller prunes when other versions are linked. The postings of a long
+    document are hidden instead, and a job removes them.
+    """
+    document_ids = [document_id for document_id, count in chunk_counts.items() if count <= MOST_UNINDEXED]
+    for document_id in chunk_counts.keys() - document_ids:
+        await hide(db, document_id, before=None)
+    linked = await mentions.of_documents(db, document_ids)
+    binds = {"user_id": db.user_id, "document_ids": document_ids}
+    await db.execute(sql.statement("unindex_documents"), binds)
+    await db.execute(sql.statement("count_documents"), {**binds, "sign": -1})
+    await _delete_chunks(db, document_ids, before=None)
+    return linked
+
+
+async def hide(db: Writing, document_id: UUID, *, before: int | None) -> None:
+    """Delete the chunks of a document, those with numbers below `before` if given, and hide their postings.
+
+    A job removes the postings.
+    """
+    linked = await mentions.of_documents(db, [document_id])
+    binds = {"user_id": db.user_id, "document_id": document_id, "before": before}
+    await db.execute(sql.statement("hide_document"), binds)
+    await _delete_chunks(db, [document_id], before=before)
+    await mentions.prune(db, linked)
+    await jobs.enqueue(db, POSTING_REMOVAL)
+
+
+async def _delete_chunks(db: Writing, document_ids: Sequence[UUID], *, before: int | None) -> None:
+    """Delete the chunks of documents, those with numbers below `before` if given.
+
+    What refers to them is deleted first, because the foreign keys would delete it row by row.
+    """
+    ids = sa.literal(list(document_ids), sa.ARRAY(sa.Uuid))
+    for table in (tables.headings, tables.mentions, tables.embeddings, tables.chunks):
+        c = table.c
+        below = [] if before is None else [c.chunk_no < before]
+        await db.execute(sa.delete(table).where(c.user_id == db.user_id, c.document_id == sa.any_(ids), *below))
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentWrite:
+    """A document to write, whose chunks are numbered from `first_no`; `is_new` if it has no row yet."""
+
+    document_id: UUID
+    draft: DocumentDraft
+    first_no: int
+    is_new: bool
+
+
+async def write(
+    db: Writing,
+    writes: Sequence[DocumentWrite],
+    *,
+    vectors_by_key: Mapping[UUID, VectorValue],
+    names_version: int = 0,
+) -> None:
+    """Insert or update the rows of documents, and insert their chunks with vectors, postings and statistics.
+
+    Their chunks are numbered consecutively, in the order of the documents. `names_version` is that of the rules by
+    which the caller links the documents to entities in this transaction.
+    """
+    await _insert(db, [one for one in writes if one.is_new], names_version)
+    for one in writes:
+        if not one.is_new:
+            values = {**attributes(one.draft), **cut(one.draft), "names_version": names_version}
+            # A caller that links the document in this transaction has no entities that a model named.
+            values |= {"extracted": []} if names_version else {}
+            await update(db, one.document_id, one.draft, values)
+    await key_bounds.check_written(db, [one.document_id for one in writes])
+    await _write_chunks(db, [one for one in writes if one.draft.chunks], vectors_by_key)
+
+
+async def _insert(db: Writing, new: Sequence[DocumentWrite], names_version: int) -> None:
+    if not new:
+        return
+    drafts = [one.draft for one in new]
+    document_ids = [one.document_id for one in new]
+    binds = {
+        "document_ids": document_ids,
+        "identities": [draft.identity for draft in drafts],
+        "uris": [draft.uri for draft in drafts],
+        "titles": [draft.title for draft in drafts],
+        "configs": [draft.config for draft in drafts],
+        "metadata": [json.dumps(draft.metadata) for draft in drafts],
+        "contents": [draft.content for draft in drafts],
+        "content_hashes": [draft.content_hash for draft in drafts],
+        "attributes_hashes": [draft.attributes_hash for draft in drafts],
+        "created_ats": [draft.created_at for draft in drafts],
+        "source_ids": [draft.source and draft.source.source_id for draft in drafts],
+        "source_paths": [draft.source and draft.source.path for draft in drafts],
+        "chunk_counts": [len(draft.chunks) for draft in drafts],
+        "markdown": [draft.markdown for draft in drafts],
+        "chunk_tokens": [draft.chunk_tokens for draft in drafts],
+        "chunk_overlaps": [draft.chunk_overlap for draft in drafts],
+        "page_starts": [json.dumps(draft.page_starts) for draft in drafts],
+        "cleaning_versions": [draft.cleaning_version for draft in drafts],
+    }
+    await db.execute(
+        sql.statement("insert_documents"), {"user_id": db.user_id, "names_version": names_version, **binds}
+    )
+    await metadata_changes.note(db, added=[draft.metadata for draft in drafts])
+
+
+async def update(db: Writing, document_id: UUID, draft: DocumentDraft, values: Mapping[str, Any]) -> None:
+    """Update a document with the draft's metadata; the time of its last change stays if text and attributes do.
+
+    The entities that a model has named in it stay if the text does.
+    """
+    same = sa.and_(
+        _d.identity == draft.identity,
+        _d.content_hash == draft.content_hash,
+        _d.attributes_hash == draft.attributes_hash,
+    )
+    # A distributed table allows no function that is not immutable in CASE, but a subquery with one.
+    changed_at = sa.case((same, _d.updated_at), else_=sa.select(sa.func.now()).scalar_subquery())
+    extracted = sa.case((_d.content_hash == draft.content_hash, _d.extracted), else_=sa.literal([], JSONB))
+    change = sa.update(tables.documents).where(_d.user_id == db.user_id, _d.document_id == document_id)
+    of_document = sa.select(_d.metadata).where(_d.user_id == db.user_id, _d.document_id == document_id)
+    before = list(await db.scalars(of_document))
+    await db.execute(change.values(**{"extracted": extracted, **values}, updated_at=changed_at))
+    await metadata_changes.note(db, added=[draft.metadata], removed=before)
+
+
+def attributes(draft: DocumentDraft) -> dict[str, Any]:
+    """The columns of a document that do not depend on its chunks; its source stays if the draft has none."""
+    values: dict[str, Any] = {
+        "uri": draft.uri,
+        "title": draft.title,
+        "config": draft.config,
+        "metadata": dict(draft.metadata),
+        "content": draft.content,
+        "identity": draft.identity,
+        "content_hash": draft.content_hash,
+        "attributes_hash": draft.attributes_hash,
+    }
+    if draft.created_at is not None:
+        values["created_at"] = draft.created_at
+    if draft.source is not None:
+        values |= {"source_id": draft.source.source_id, "source_path": draft.source.path}
+    return values
+
+
+def cut(draft: DocumentDraft) -> dict[str, Any]:
+    """The columns of a document that are computed when its text is cut into chunks."""
+    return {
+        "chunk_count": len(draft.chunks),
+        "markdown": draft.markdown,
+        "chunk_tokens": draft.chunk_tokens,
+        "chunk_overlap": draft.chunk_overlap,
+        "page_starts": list(draft.page_starts),
+        "cleaning_version": draft.cleaning_version,
+    }
+
+
+_INSERT_EMBEDDINGS = sql.inline(
+    """
+    INSERT INTO stepwell.embeddings (user_id, chunk_no, document_id, embedding)
+    SELECT :user_id, :first_no + v.place - 1, v.document_id, {{stored_vector stepwell.embeddings, v.embedding}}
+    FROM unnest(:document_ids, :vectors) WITH ORDINALITY AS v (document_id, embedding, place)
+    RETURNING chunk_no
+    """,
+    user_id="text",
+    first_no="bigint",
+    document_ids="uuid[]",
+    vectors="text[]",
+)
+
+
+async def _write_chunks(
+    db: Writing, writes: Sequence[DocumentWrite], vectors_by_key: Mapping[UUID, VectorValue]
+) -> None:
+    if not writes:
+        return
+    first_no, columns = writes[0].first_no, _columns(writes)
+    await db.execute(sql.statement("insert_chunks"), {"user_id": db.user_id, "first_no": first_no, **columns})
+    for start in range(0, len(columns["chunk_ids"]), SLICE):
+        some = slice(start, start + SLICE)
+        values = [vectors_by_key[key] for key in columns["embedding_keys"][some]]
+        texts = vectors.as_texts(values)
+        binds = {"first_no": first_no + start, "document_ids": columns["document_ids"][some], "vectors": texts}
+        await db.execute(_INSERT_EMBEDDINGS, {"user_id": db.user_id, **binds})
+    written = {"user_id": db.user_id, "document_ids": [one.document_id for one in writes]}
+    await db.execute(sql.statement("index_documents"), written)
+    await db.execute(sql.statement("count_documents"), {**written, "sign": 1})
+
+
+def _columns(writes: Sequence[DocumentWrite]) -> dict[str, list[Any]]:
+    """The columns of the chunks of all documents, in the order of their numbers."""
+    chunks = [(one, index, chunk) for one in writes for index, chunk in enumerate(one.draft.chunks)]
+    return {
+        "configs": [one.draft.config for one, _index, _chunk in chunks],
+        "document_ids": [one.document_id for one, _index, _chunk in chunks],
+        "indexes": [index for _one, index, _chunk in chunks],
+        "chunk_ids": [uuid5(one.document_id, f"{index}:{chunk.embedding_key}") for one, index, chunk in chunks],
+        "contents": [chunk.passage.content for _one, _index, chunk in chunks],
+        "starts": [chunk.passage.start for _one, _index, chunk in chunks],
+        "ends": [chunk.passage.end for _one, _index, chunk in chunks],
+        "headings": [json.dumps(chunk.passage.heading_path) for _one, _index, chunk in chunks],
+        "indexed": [chunk.indexed for _one, _index, chunk in chunks],
+        "embedding_keys": [chunk.embedding_key for _one, _index, chunk in chunks],
+    }

@@ -1,0 +1,357 @@
+"""Replaces, changes, deletes and reads a user's documents.
+
+Every change takes the user's lock (`lock_tenant.sql`), which prevents deadlocks between concurrent writers of one user
+and inconsistent text statistics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+
+from app import capability, errors
+from app.database import sql
+from app.database.filter_types import ORDERED_CHARACTERS, DocumentFilter
+from app.database.filters import filters, foreign_operators
+from app.database.schema import tables
+from app.database.transactions import Reading, Writing
+from app.database.vectors import VectorValue
+from app.documents.store import (
+    document_rows,
+    embedding_cache,
+    equal_documents,
+    key_bounds,
+    metadata_changes,
+    pending_versions,
+    selections,
+)
+from app.documents.store.document_rows import DocumentWrite
+from app.documents.types import CacheUse, Chunk, Document, DocumentDraft, RowCounts, Stats
+from app.entities.store import mentions
+from app.entities.store.mentions import LinkedNames
+from app.text import uris
+
+_d = tables.documents.c
+_c = tables.chunks.c
+_e = tables.embeddings.c
+_LISTED = (
+    _d.document_id,
+    _d.source_id,
+    _d.uri,
+    _d.title,
+    _d.metadata,
+    _d.config,
+    _d.content_hash,
+    _d.chunk_count,
+    _d.created_at,
+    _d.updated_at,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVersion:
+    """The id, hashes and size of a stored document."""
+
+    document_id: UUID
+    content_hash: bytes
+    attributes_hash: bytes
+    chunk_count: int
+
+    def same_as(self, draft: DocumentDraft) -> bool:
+        """Whether storing `draft` would change nothing."""
+        return (self.content_hash, self.attributes_hash) == (draft.content_hash, draft.attributes_hash)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSource:
+    """A stored document with its text, its format, its hashes and its pages: what its chunks are made of."""
+
+    document: Document
+    markdown: bool
+    identity: bytes
+    attributes_hash: bytes
+    page_starts: tuple[int, ...]
+    cleaning_version: int
+
+    @property
+    def version(self) -> tuple[bytes, bytes, bytes, datetime]:
+        """What differs between two versions of the document."""
+        content_hash = bytes.fromhex(self.document.content_hash)
+        return self.identity, self.attributes_hash, content_hash, self.document.updated_at
+
+
+async def find(db: Reading, *, identity: bytes) -> StoredVersion | None:
+    """The user's document with this identity."""
+    return (await find_many(db, identities=[identity])).get(identity)
+
+
+async def find_many(db: Reading, *, identities: Sequence[bytes]) -> dict[bytes, StoredVersion]:
+    """The user's documents with these identities, by identity."""
+    wanted = sa.any_(sa.literal(list(identities), sa.ARRAY(sa.LargeBinary)))
+    query = sa.select(_d.identity, _d.document_id, _d.content_hash, _d.attributes_hash, _d.chunk_count)
+    rows = await db.execute(query.where(_d.user_id == db.user_id, _d.identity == wanted))
+    return {identity: StoredVersion(*rest) for identity, *rest in rows}
+
+
+async def known_vectors(db: Reading, *, keys: Sequence[UUID]) -> dict[UUID, str]:
+    """The user's stored vectors (as Postgres text) by embedding key, for the keys that exist."""
+    query = (
+        sa.select(_c.embedding_key, sa.cast(_e.embedding, sa.Text))
+        .ext(postgresql.distinct_on(_c.embedding_key))
+        .join_from(
+            tables.chunks,
+            tables.embeddings,
+            sa.and_(_e.user_id == db.user_id, _e.chunk_no == _c.chunk_no),
+        )
+        .where(_c.user_id == db.user_id, _c.embedding_key == sa.any_(sa.literal(list(keys), sa.ARRAY(sa.Uuid))))
+        .order_by(_c.embedding_key)
+    )
+    return {key: vector for key, vector in await db.execute(query)}
+
+
+async def replace(
+    db: Writing, document_id: UUID, draft: DocumentDraft, *, vectors_by_key: Mapping[UUID, VectorValue]
+) -> LinkedNames | None:
+    """Store `draft` as the new content of one document; None if it is stored already.
+
+    Returns the names that were in it, which the caller prunes when the new version is linked. Raises NotFound, and
+    Conflict if another document already has the draft's uri.
+    """
+    first_no = await db.lock(chunks=len(draft.chunks))
+    query = sa.select(_d.document_id, _d.content_hash, _d.attributes_hash, _d.chunk_count)
+    row = (await db.execute(query.where(_d.user_id == db.user_id, _d.document_id == document_id))).one_or_none()
+    if row is None:
+        raise not_found()
+    await key_bounds.check_seen(db, [document_id])
+    other = await find(db, identity=draft.identity)
+    if other and other.document_id != document_id:
+        raise errors.Conflict("Another document already has this uri or this content.", field="uri")
+    await pending_versions.supersede(db, identities=[draft.identity], document_ids=[document_id])
+    if other and other.same_as(draft):
+        return None
+    linked = await document_rows.clear(db, {document_id: row.chunk_count})
+    write = DocumentWrite(document_id, draft, first_no, is_new=False)
+    await document_rows.write(db, [write], vectors_by_key=vectors_by_key)
+    return linked
+
+
+async def source(db: Reading, document_id: UUID) -> DocumentSource:
+    """What one document's chunks are made of. Raises NotFound."""
+    others = (_d.markdown, _d.identity, _d.attributes_hash, _d.page_starts, _d.cleaning_version)
+    query = sa.select(*_LISTED, _d.content, *others)
+    row = (await db.execute(query.where(_d.user_id == db.user_id, _d.document_id == document_id))).one_or_none()
+    if row is None:
+        raise not_found()
+    fields = dict(row._mapping)
+    markdown, identity, attributes_hash, page_starts, version = (fields.pop(column.name) for column in others)
+    return DocumentSource(_document(fields), markdown, identity, attributes_hash, tuple(page_starts), version)
+
+
+async def change(
+    db: Writing,
+    source: DocumentSource,
+    draft: DocumentDraft,
+    *,
+    vectors_by_key: Mapping[UUID, VectorValue] | None,
+) -> LinkedNames | None:
+    """Store `draft` as a new version of a document, unless it has changed since `source` was read: then None.
+
+    Returns the names that were in it, which the caller prunes when the new version is linked. Without vectors only the
+    attributes are stored, and the chunks and their names stay as they are. Raises NotFound, and Conflict if
+    another document already has the draft's uri.
+    """
+    document_id = source.document.document_id
+    first_no = await db.lock(chunks=0 if vectors_by_key is None else len(draft.chunks))
+    if not await is_current(db, source):
+        return None
+    await check_change(db, source, draft)
+    if vectors_by_key is None:
+        await document_rows.update(db, document_id, draft, document_rows.attributes(draft))
+        await key_bounds.check_written(db, [document_id])
+        return LinkedNames()
+    linked = await document_rows.clear(db, {document_id: source.document.chunk_count})
+    write = DocumentWrite(document_id, draft, first_no, is_new=False)
+    await document_rows.write(db, [write], vectors_by_key=vectors_by_key)
+    return linked
+
+
+async def is_current(db: Reading, source: DocumentSource) -> bool:
+    """Whether the stored version of a document is still `source`. Raises NotFound."""
+    columns = (_d.identity, _d.attributes_hash, _d.content_hash, _d.updated_at)
+    of_document = sa.and_(_d.user_id == db.user_id, _d.document_id == source.document.document_id)
+    row = (await db.execute(sa.select(*columns).where(of_document))).first()
+    if row is None:
+        raise not_found()
+    return tuple(row) == source.version
+
+
+async def check_change(db: Writing, source: DocumentSource, draft: DocumentDraft) -> None:
+    """Raises Conflict if a job is storing a new version of the document, or another document has the draft's uri.
+
+    Raises NotFound if the caller does not see the document.
+    """
+    document_id = source.document.document_id
+    await key_bounds.check_seen(db, [document_id])
+    if await pending_versions.of(db, identities=[draft.identity], document_ids=[document_id]):
+        raise errors.Conflict("A new version of this document is being stored: wait for its job, or cancel it.")
+    other = await find(db, identity=draft.identity)
+    if other and other.document_id != document_id:
+        raise errors.Conflict("Another document already has this uri or this content.", field="uri")
+
+
+async def delete(db: Writing, document_ids: Sequence[UUID]) -> dict[UUID, RowCounts]:
+    """Remove documents with their chunks, vectors, postings and mentions; returns the numbers of rows of each.
+
+    Jobs that store versions of them are cancelled, also if no other version is stored. The postings of long documents
+    are hidden, and a job removes them. Raises NotFound if there is none of them, or one that the caller does not see.
+    """
+    await db.lock()
+    await key_bounds.check_seen(db, document_ids)
+    found = await selections.count(db, document_ids)
+    try:
+        superseded = await pending_versions.supersede(db, document_ids=document_ids)
+    except errors.OutsideOfKey:
+        raise not_found() from None
+    if not superseded and not found:
+        raise not_found()
+    linked = await document_rows.clear(db, {document_id: rows.chunks for document_id, rows in found.items()})
+    await mentions.prune(db, linked)
+    these = _d.document_id == sa.any_(sa.literal(list(found), sa.ARRAY(sa.Uuid)))
+    gone = sa.delete(tables.documents).where(_d.user_id == db.user_id, these).returning(_d.metadata)
+    await metadata_changes.note(db, removed=list(await db.scalars(gone)))
+    return {**dict.fromkeys(superseded, RowCounts()), **found}
+
+
+async def get(db: Reading, document_id: UUID) -> Document:
+    """One document with its text. Raises NotFound."""
+    query = sa.select(*_LISTED, _d.content).where(_d.user_id == db.user_id, _d.document_id == document_id)
+    row = (await db.execute(query)).one_or_none()
+    if row is None:
+        raise not_found()
+    return _document(row._mapping)
+
+
+async def of_chunk(db: Reading, chunk_id: UUID) -> tuple[UUID, int] | None:
+    """The id of the document that contains a chunk, and the offset of the chunk; None if there is no such chunk."""
+    query = sa.select(_c.document_id, _c.start_offset).where(_c.user_id == db.user_id, _c.chunk_id == chunk_id)
+    row = (await db.execute(query)).one_or_none()
+    return None if row is None else (row.document_id, row.start_offset)
+
+
+async def exists(db: Reading, document_id: UUID) -> bool:
+    """Whether the user has this document."""
+    query = sa.select(_d.document_id).where(_d.user_id == db.user_id, _d.document_id == document_id)
+    return await db.scalar(query) is not None
+
+
+async def changed_at(db: Reading, document_id: UUID) -> datetime | None:
+    """The time of a document's last change; None if the user has no such document."""
+    query = sa.select(_d.updated_at).where(_d.user_id == db.user_id, _d.document_id == document_id)
+    changed: datetime | None = await db.scalar(query)
+    return changed
+
+
+_PART_OF_ORDER = {"oldest": "oldest", "changed": "changed", "title": "by_title"}
+
+
+async def page(
+    db: Reading, *, limit: int, after: tuple[datetime | str, UUID] | None, only: DocumentFilter
+) -> list[Document]:
+    """The user's documents without their text, continuing after the position `after`: a time or title, and an id."""
+    await foreign_operators.check(db, only.filters)
+    filtering = filters.binds(filters.visible(db, only.filters))
+    parts, binds = [*filtering], {"user_id": db.user_id, "limit": limit, **filtering}
+    if only.order != "newest":
+        parts.append(_PART_OF_ORDER[only.order])
+    if only.order == "title":
+        binds["characters"] = ORDERED_CHARACTERS
+    if after is not None:
+        parts.append("after")
+        binds |= {"after_title" if only.order == "title" else "after_at": after[0], "after_id": after[1]}
+    if only.uri is not None:
+        parts.append("uris")
+        binds["uris"] = uris.spellings(only.uri)
+    if only.words:
+        parts.append("words")
+        binds["words"] = list(only.words)
+    rows = await db.execute(sql.statement("list_documents", *parts), binds)
+    return [_document(row._mapping) for row in rows]
+
+
+async def chunks(db: Reading, document_id: UUID, *, limit: int, offset: int) -> list[Chunk]:
+    """A document's chunks in order. Raises NotFound."""
+    if not await db.scalar(sa.select(_d.chunk_count).where(_d.user_id == db.user_id, _d.document_id == document_id)):
+        raise not_found()
+    listed = (_c.chunk_id, _c.document_id, _c.chunk_index, _c.content, _c.start_offset, _c.end_offset, _c.heading_path)
+    page = sa.func.nullif(sa.func.width_bucket(_c.start_offset, _d.page_starts), 0).label("page")
+    of_document = sa.and_(_d.user_id == db.user_id, _d.document_id == _c.document_id)
+    query = (
+        sa.select(*listed, page)
+        .join_from(tables.chunks, tables.documents, of_document)
+        .where(_c.user_id == db.user_id, _c.document_id == document_id)
+        .order_by(_c.chunk_index)
+        .limit(limit)
+        .offset(offset)
+    )
+    return [Chunk(**{**row._mapping, "heading_path": tuple(row.heading_path)}) for row in await db.execute(query)]
+
+
+_VISIBLE_LEXEMES = sql.inline(
+    """
+    SELECT count(DISTINCT t.lexeme COLLATE "C")
+    FROM stepwell.chunks AS c CROSS JOIN LATERAL unnest(c.tsv) AS t
+    WHERE c.user_id = :user_id
+    """,
+    user_id="text",
+)
+
+
+async def stats(db: Reading) -> Stats:
+    """The row counts of what the caller sees of the user's data, and the embedding model."""
+    is_restricted = db.restriction is not None
+    counted = {
+        table.name: int(await db.scalar(_count(table, {"user_id": db.user_id})) or 0)
+        for table in (tables.documents, tables.embeddings)
+    }
+    lexemes = _VISIBLE_LEXEMES if is_restricted else _count(tables.lexemes, {"user_id": db.user_id})
+    counted["lexemes"] = int(await db.scalar(lexemes, {"user_id": db.user_id} if is_restricted else None) or 0)
+    statistics = "statistics_of_chunks" if is_restricted else "visible_statistics"
+    rows = (await db.execute(sql.statement(statistics), {"user_id": db.user_id})).all()
+    identity = tables.embedding_identity.c
+    model = (await db.execute(sa.select(identity.model, identity.dimension))).one()
+    return Stats(
+        documents=counted["documents"],
+        chunks=sum(row.chunks for row in rows),
+        vectors=counted["embeddings"],
+        tokens=sum(row.tokens for row in rows),
+        lexemes=counted["lexemes"],
+        sources=sum([len(await names(db)) for names in capability.declared("source_names")]),
+        languages={row.config: row.chunks for row in rows},
+        embedding_model=model.model,
+        embedding_dimension=model.dimension,
+        cache=CacheUse(0, 0) if is_restricted else await embedding_cache.use(db),
+        duplicates=await equal_documents.use(db),
+    )
+
+
+def not_found() -> errors.NotFound:
+    """The error for an id that does not exist or belongs to another user."""
+    return errors.NotFound("No such document.")
+
+
+def _count(table: sa.Table, where: Mapping[str, Any]) -> sa.Select[int]:
+    query = sa.select(sa.func.count()).select_from(table)
+    return query.where(*(table.c[column] == value for column, value in where.items()))
+
+
+def _document(row: Mapping[Any, Any]) -> Document:
+    fields = dict(row)
+    fields["language"] = fields.pop("config")
+    fields["content_hash"] = fields["content_hash"].hex()
+    return Document(**fields)

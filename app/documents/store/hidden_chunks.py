@@ -1,0 +1,77 @@
+"""Stores the numbers of hidden chunks, and removes the postings of those that no job publishes.
+
+Searches skip the postings of hidden chunks. Chunks are hidden while a job stores their document, and once their
+document is deleted or replaced; their postings are removed afterwards, in slices.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from app.database import sql
+from app.database.schema import tables
+from app.database.transactions import Reading, Writing
+from app.jobs.store import jobs
+
+_h = tables.hidden_chunks.c
+
+
+async def exist(db: Reading) -> bool:
+    """Whether the user has hidden chunks."""
+    return await db.scalar(sa.select(_h.first_no).where(_h.user_id == db.user_id).limit(1)) is not None
+
+
+_ALLOCATE = sql.inline(
+    """
+    UPDATE stepwell.tenants AS t SET next_chunk_no = t.next_chunk_no + :chunks
+    WHERE t.user_id = :user_id
+    RETURNING t.next_chunk_no - :chunks AS first_no
+    """,
+    user_id="text",
+    chunks="bigint",
+)
+
+
+async def allocate(db: Writing, chunks: int) -> int:
+    """Allocate numbers for this many chunks; returns the first. Takes the user's lock.
+
+    The user's version stays, because nothing that can be read changes.
+    """
+    row = await db.execute(_ALLOCATE, {"user_id": db.user_id, "chunks": chunks})
+    return int(row.scalar_one())
+
+
+async def show(db: Writing, job_id: UUID) -> None:
+    """Make the hidden chunks of a job visible. Under the user's lock."""
+    await db.execute(sa.delete(tables.hidden_chunks).where(_h.user_id == db.user_id, _h.job_id == job_id))
+
+
+async def take(db: Writing, job_id: UUID) -> int:
+    """Assign the hidden chunks that belong to no open job to a job that removes their postings; returns their number.
+
+    Under the user's lock.
+    """
+    hiding = sa.select(_h.job_id).where(_h.user_id == db.user_id, _h.job_id.is_not(None)).distinct()
+    ended = await jobs.ended_among(db, list(await db.scalars(hiding)))
+    change = sa.update(tables.hidden_chunks).where(
+        _h.user_id == db.user_id, sa.or_(_h.job_id.is_(None), _h.job_id == sa.any_(ended))
+    )
+    await db.execute(change.values(job_id=job_id))
+    numbers = sa.func.sum(_h.last_no - _h.first_no + 1)
+    return int(await db.scalar(sa.select(numbers).where(_h.user_id == db.user_id, _h.job_id == job_id)) or 0)
+
+
+async def unindex(db: Writing, job_id: UUID, *, after: str, limit: int) -> str | None:
+    """Remove the postings of a job's hidden chunks of some lexemes; returns the last one. Takes the user's lock."""
+    await allocate(db, 0)
+    binds = {"user_id": db.user_id, "job_id": job_id, "after": after, "limit": limit}
+    last: str | None = await db.scalar(sql.statement("unindex_hidden"), binds)
+    return last
+
+
+async def forget(db: Writing, job_id: UUID) -> None:
+    """Delete the rows of a job's hidden chunks, which have no postings any more. Takes the user's lock."""
+    await allocate(db, 0)
+    await db.execute(sql.statement("forget_hidden"), {"user_id": db.user_id, "job_id": job_id})

@@ -1,0 +1,74 @@
+"""Checks that a write of a caller who does not see everything concerns only documents that pass the caller's filters.
+
+A writing transaction sees all documents of its user. Every function that changes documents calls one of these, which do
+nothing in a transaction without a restriction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from app import errors
+from app.database import sql
+from app.database.transactions import Writing
+
+_HIDDEN_DOCUMENTS = sql.inline(
+    """
+    SELECT d.document_id
+    FROM stepwell.documents AS d
+    WHERE d.user_id = :user_id AND d.document_id = ANY (:ids) AND jsonb_path_exists(
+        d.metadata, :path,
+        d.moments || jsonb_build_object('document', d.document_id, 'source', d.source_id, 'uri', d.uri,
+                                        'created', extract(epoch FROM d.created_at) * 1000000), true) IS NOT TRUE
+    """,
+    user_id="text",
+    ids="uuid[]",
+    path="jsonpath",
+)
+# The creation time of a document without one is that of its job.
+_HIDDEN_STAGED = sql.inline(
+    """
+    SELECT s.job_id
+    FROM stepwell.staged_documents AS s
+    WHERE s.user_id = :user_id AND s.job_id = ANY (:ids) AND jsonb_path_exists(
+        s.metadata, :path,
+        stepwell.moments(s.metadata) || jsonb_build_object(
+            'document', s.document_id, 'source', s.source_id, 'uri', s.uri,
+            'created', extract(epoch FROM coalesce(s.created_at, now())) * 1000000), true) IS NOT TRUE
+    """,
+    user_id="text",
+    ids="uuid[]",
+    path="jsonpath",
+)
+
+
+async def check_seen(db: Writing, document_ids: Sequence[UUID]) -> None:
+    """Raises NotFound if one of the stored documents does not pass the filters: the caller does not see it."""
+    if await _hidden(db, _HIDDEN_DOCUMENTS, document_ids):
+        raise errors.NotFound("No such document.")
+
+
+async def check_replaced(db: Writing, document_ids: Sequence[UUID], job_ids: Sequence[UUID] = ()) -> None:
+    """Raises OutsideOfKey if a stored document, or a version that a job stores, would be replaced and is hidden."""
+    if await _hidden(db, _HIDDEN_DOCUMENTS, document_ids) or await _hidden(db, _HIDDEN_STAGED, job_ids):
+        raise errors.OutsideOfKey(
+            "The uri, or the text of a document without one, belongs to a document outside of this key: choose another."
+        )
+
+
+async def check_written(db: Writing, document_ids: Sequence[UUID] = (), job_ids: Sequence[UUID] = ()) -> None:
+    """Raises OutsideOfKey if a document as it is written now, or as a job is to store it, does not pass the filters."""
+    if await _hidden(db, _HIDDEN_DOCUMENTS, document_ids) or await _hidden(db, _HIDDEN_STAGED, job_ids):
+        raise errors.OutsideOfKey(
+            "The document would not pass the filters of this key: send the metadata that they require.",
+            field="metadata",
+        )
+
+
+async def _hidden(db: Writing, statement: Any, ids: Sequence[UUID]) -> bool:
+    if db.restriction is None or not ids:
+        return False
+    binds = {"user_id": db.user_id, "ids": list(ids), "path": db.restriction.path}
+    return await db.scalar(statement, binds) is not None

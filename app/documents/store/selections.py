@@ -1,0 +1,43 @@
+"""Lists the documents that pass filters, and counts the rows of documents in every table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from app.database import sql
+from app.database.filter_types import Filters
+from app.database.filters import filters as conditions
+from app.database.filters import foreign_operators
+from app.database.transactions import Reading
+from app.documents.types import RowCounts
+
+
+class SelectedDocument(NamedTuple):
+    """A document that passes filters: its place among them, and the number of its chunks."""
+
+    created_at: datetime
+    document_id: UUID
+    chunk_count: int
+
+
+async def page(db: Reading, filters: Filters, *, after: SelectedDocument | None, limit: int) -> list[SelectedDocument]:
+    """The next documents that pass the filters, oldest first."""
+    if after is None:
+        await foreign_operators.check(db, filters)
+    filtering = conditions.binds(conditions.visible(db, filters))
+    parts, binds = [*filtering], {"user_id": db.user_id, "limit": limit, **filtering}
+    if after is not None:
+        parts.append("after")
+        binds |= {"after_at": after.created_at, "after_id": after.document_id}
+    return [SelectedDocument(*row) for row in await db.execute(sql.statement("documents_by_filter", *parts), binds)]
+
+
+async def count(db: Reading, document_ids: Sequence[UUID]) -> dict[UUID, RowCounts]:
+    """The numbers of rows of those of the documents that exist."""
+    rows = await db.execute(
+        sql.statement("count_rows_of_documents"), {"user_id": db.user_id, "ids": list(document_ids)}
+    )
+    return {row.document_id: RowCounts(1, row.chunks, row.vectors, int(row.postings), row.mentions) for row in rows}

@@ -1,0 +1,153 @@
+"""Stores the text, the chunks and the vectors of a large document that a job stores, where readers do not see them.
+
+A job stages the chunks of a document, then their vectors, then adds their postings a slice at a time. `publishing`
+makes them visible in one transaction; `hidden_chunks` has the numbers of chunks whose postings no search reads.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID, uuid5
+
+import sqlalchemy as sa
+
+from app.database import sql, vectors
+from app.database.schema import tables
+from app.database.transactions import Reading, Writing
+from app.database.vectors import VectorValue
+from app.documents.store import document_rows, key_bounds
+from app.documents.types import ChunkDraft, DocumentDraft, SourcePath
+from app.jobs.store import jobs
+
+_s = tables.staged_documents.c
+_k = tables.staged_chunks.c
+
+
+@dataclass(frozen=True, slots=True)
+class StagedDocument:
+    """A large document that a job stores, without chunks."""
+
+    job_id: UUID
+    document_id: UUID
+    draft: DocumentDraft
+
+
+@dataclass(frozen=True, slots=True)
+class StagedText:
+    """A staged chunk with what is embedded of it, besides the title."""
+
+    chunk_index: int
+    embedding_key: UUID
+    heading_path: tuple[str, ...]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Consecutive chunks of a document, by the first and the last index."""
+
+    first: int
+    last: int
+
+
+async def add(db: Writing, job_id: UUID, document_id: UUID, draft: DocumentDraft) -> None:
+    """Store the document that a job is to store, without chunks. Under the user's lock."""
+    cut = {name: value for name, value in document_rows.cut(draft).items() if name != "chunk_count"}
+    values = document_rows.attributes(draft) | {"created_at": draft.created_at} | cut
+    ids = {"user_id": db.user_id, "job_id": job_id, "document_id": document_id}
+    await db.execute(sa.insert(tables.staged_documents).values(**ids, **values))
+    await key_bounds.check_written(db, job_ids=[job_id])
+
+
+async def get(db: Reading, job_id: UUID) -> StagedDocument | None:
+    """The document that a job stores."""
+    row = (
+        await db.execute(sa.select(tables.staged_documents).where(_s.user_id == db.user_id, _s.job_id == job_id))
+    ).one_or_none()
+    if row is None:
+        return None
+    fields = dict(row._mapping)
+    document_id = fields.pop("document_id")
+    del fields["user_id"], fields["job_id"]
+    fields["page_starts"] = tuple(fields["page_starts"])
+    source_id, source_path = fields.pop("source_id"), fields.pop("source_path")
+    fields["source"] = SourcePath(source_id, source_path) if source_id is not None else None
+    return StagedDocument(job_id, document_id, DocumentDraft(**fields))
+
+
+async def stage_chunks(db: Writing, staged: StagedDocument, chunks: Sequence[ChunkDraft], *, first_index: int) -> None:
+    """Store some chunks of a document, from this index on."""
+    columns = {
+        "chunk_ids": [_chunk_id(staged, first_index + place, chunk) for place, chunk in enumerate(chunks)],
+        "contents": [chunk.passage.content for chunk in chunks],
+        "starts": [chunk.passage.start for chunk in chunks],
+        "ends": [chunk.passage.end for chunk in chunks],
+        "headings": [json.dumps(chunk.passage.heading_path) for chunk in chunks],
+        "indexed": [chunk.indexed for chunk in chunks],
+        "embedding_keys": [chunk.embedding_key for chunk in chunks],
+    }
+    binds = {"user_id": db.user_id, "job_id": staged.job_id, "config": staged.draft.config, "first_index": first_index}
+    await db.execute(sql.statement("stage_chunks"), {**binds, **columns})
+
+
+async def count(db: Reading, job_id: UUID) -> tuple[int, int]:
+    """How many chunks a job has staged, and how many of them are numbered."""
+    query = sa.select(sa.func.count(), sa.func.count(_k.chunk_no)).where(_k.user_id == db.user_id, _k.job_id == job_id)
+    staged, numbered = (await db.execute(query)).one()
+    return int(staged), int(numbered)
+
+
+async def texts(db: Reading, job_id: UUID, *, first: int, limit: int) -> list[StagedText]:
+    """The chunks from this index on that have no vector yet, in order."""
+    query = (
+        sa.select(_k.chunk_index, _k.embedding_key, _k.heading_path, _k.content)
+        .where(_k.user_id == db.user_id, _k.job_id == job_id, _k.chunk_index >= first, _k.embedding.is_(None))
+        .order_by(_k.chunk_index)
+        .limit(limit)
+    )
+    return [StagedText(row[0], row[1], tuple(row[2]), row[3]) for row in await db.execute(query)]
+
+
+_STAGE_VECTORS = sql.inline(
+    """
+    UPDATE stepwell.staged_chunks AS s SET embedding = CAST(CAST(v.embedding AS vector) AS real[])
+    FROM unnest(:embedding_keys, :vectors) AS v (embedding_key, embedding)
+    WHERE s.user_id = :user_id AND s.job_id = :job_id AND s.chunk_index BETWEEN :first_index AND :last_index
+      AND s.embedding_key = v.embedding_key
+    RETURNING s.chunk_index
+    """,
+    user_id="text",
+    job_id="uuid",
+    first_index="integer",
+    last_index="integer",
+    embedding_keys="uuid[]",
+    vectors="text[]",
+)
+
+
+async def stage_vectors(db: Writing, job_id: UUID, some: Slice, *, by_key: Mapping[UUID, VectorValue]) -> None:
+    """Store the vectors of some chunks by embedding key."""
+    texts = vectors.as_texts(by_key.values())
+    binds = {"user_id": db.user_id, "job_id": job_id, "embedding_keys": list(by_key), "vectors": texts}
+    await db.execute(_STAGE_VECTORS, {**binds, "first_index": some.first, "last_index": some.last})
+
+
+async def delete_ended(db: Writing, *, limit: int) -> int:
+    """Delete staged rows of jobs that have ended; returns the number of chunks, 0 after the last."""
+    staged = await db.scalars(sa.select(_s.job_id).where(_s.user_id == db.user_id))
+    ended = sa.any_(await jobs.ended_among(db, list(staged)))
+    keys = sa.select(_k.job_id, _k.chunk_index).where(_k.user_id == db.user_id, _k.job_id == ended).limit(limit)
+    gone = sa.delete(tables.staged_chunks).where(
+        _k.user_id == db.user_id, sa.tuple_(_k.job_id, _k.chunk_index).in_(keys)
+    )
+    deleted = (await db.execute(gone)).rowcount
+    if not deleted:
+        await db.execute(sa.delete(tables.staged_documents).where(_s.user_id == db.user_id, _s.job_id == ended))
+    return int(deleted)
+
+
+def _chunk_id(staged: StagedDocument, index: int, chunk: ChunkDraft) -> UUID:
+    """The id of a chunk, which differs from those of all versions of the document that may be stored beside it."""
+    return uuid5(staged.document_id, f"{staged.job_id}:{index}:{chunk.embedding_key}")

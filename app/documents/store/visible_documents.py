@@ -1,0 +1,79 @@
+"""Lists the documents that a restricted caller sees, if they are few, for the policies and filters of a transaction.
+
+A process keeps the lists of its most recent callers with the version of the user's data, which every change of
+documents raises: a list is used only by a transaction that sees that version.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import OrderedDict
+from collections.abc import Sequence
+from uuid import UUID
+
+from app.database import sql
+from app.database.filter_types import Filters
+from app.database.filters import filters
+from app.database.transactions import Listed, Reading
+
+MOST_LISTED = 2_000
+"""Documents up to which a list costs less than looking up the document of each row (docs/benchmarks.md)."""
+MOST_COUNTED = 4_000
+"""Chunks up to which the frequencies of words are counted among those that the caller sees."""
+MAX_CALLERS = 200
+"""Lists that a process keeps for each database: at most 20 MB."""
+
+_USE = sql.inline("SELECT stepwell.use_list(:document_ids)", document_ids="uuid[]")
+_STATISTICS = sql.inline(
+    """
+    SELECT c.config, count(*) AS chunks, CAST(sum(c.length) AS bigint) AS tokens
+    FROM stepwell.chunks AS c
+    WHERE c.user_id = :user_id AND c.document_id = ANY (:document_ids)
+    GROUP BY c.config
+    """,
+    user_id="text",
+    document_ids="uuid[]",
+)
+_Lists = OrderedDict[tuple[str, str], tuple[int, Listed | None]]
+_kept: weakref.WeakKeyDictionary[object, _Lists] = weakref.WeakKeyDictionary()
+
+
+async def prepare(db: Reading) -> None:
+    """List what the caller of a transaction sees, before statements that read many rows; once in a transaction.
+
+    A caller who sees everything, or more than MOST_LISTED documents, has no list.
+    """
+    if db.restriction is None or db.listed is not None:
+        return
+    listed = await _current(db, db.restriction.audience)
+    if listed is not None:
+        await db.execute(_USE, {"document_ids": listed.document_ids})
+        db.listed = listed
+
+
+async def _current(db: Reading, audience: str) -> Listed | None:
+    """The list of the caller at the version of the transaction."""
+    lists = _kept.setdefault(db.database_key, OrderedDict())
+    version, listed = lists.get((db.user_id, audience), (None, None))
+    if version != db.version.data:
+        listed = await _read(db)
+        lists[db.user_id, audience] = (db.version.data, listed)
+        while len(lists) > MAX_CALLERS:
+            lists.popitem(last=False)
+    lists.move_to_end((db.user_id, audience))
+    return listed
+
+
+async def _read(db: Reading) -> Listed | None:
+    binds = filters.binds(filters.visible(db, Filters()))
+    values = {"user_id": db.user_id, "most_listed": MOST_LISTED, **binds}
+    row = (await db.execute(sql.statement("listed_documents", *binds), values)).one()
+    found = tuple(row.document_ids or ())
+    if len(found) > MOST_LISTED:
+        return None
+    return Listed(found, row.chunks, await _statistics(db, found) if row.chunks <= MOST_COUNTED else None)
+
+
+async def _statistics(db: Reading, document_ids: Sequence[UUID]) -> dict[str, tuple[int, int]]:
+    rows = await db.execute(_STATISTICS, {"user_id": db.user_id, "document_ids": document_ids})
+    return {row.config: (row.chunks, row.tokens) for row in rows}

@@ -1,0 +1,1 @@
+"""Turns uploads into stored documents: drafts, vectors, links to entities, large documents in slices."""

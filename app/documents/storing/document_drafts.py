@@ -1,0 +1,258 @@
+"""Prepares an upload for storing: cleans, parses, chunks and hashes it, without I/O."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from app import errors, limits
+from app.concurrency import interruption
+from app.documents.types import ChunkDraft, DocumentDraft, SourcePath, Upload
+from app.kinds import Json
+from app.models.base import EmbeddingModel
+from app.parsing import formats
+from app.services import ChunkingOptions
+from app.text.passages import chunking, tokens
+from app.text.passages.passage import Passage
+from app.text.structure import markdown, pages, plain_json, structure
+from app.text.structure.pages import CleanedPages
+from app.text.words import cleaning, detection, languages, lexical
+
+DEFAULT_CONFIG = "english"
+"""The text-search configuration of a text whose language is not detected."""
+FIELD_SEPARATOR = "\x1f"
+"""Separates the fields of a text to index."""
+RESERVED_TOKENS = 21
+"""Tokens of the model's input that content leaves free: special ones, a prefix, and the error of an estimate."""
+
+
+@dataclass(frozen=True, slots=True)
+class CleanDocument:
+    """A document with cleaned text and resolved attributes that is not cut yet.
+
+    `content` is empty if the document is a title alone. `config` is its text-search configuration; `created_at` is None
+    unless it was given with the document.
+    """
+
+    content: str
+    title: str
+    uri: str | None
+    metadata: Json
+    config: str
+    created_at: datetime | None
+    markdown: bool
+    page_starts: tuple[int, ...] = ()
+    warnings: tuple[str, ...] = ()
+    source: SourcePath | None = None
+
+
+def clean(upload: Upload, *, language: str | None = None) -> CleanDocument:
+    """Clean the text of an upload and resolve its attributes. Raises BadRequest, and what interrupts it.
+
+    A text that is blank needs a title; the name of a file is none. `language` is that of a document which names none;
+    by default its text shows it.
+    """
+    document = resolved(upload, language=language)
+    title = upload.title or embedded_title(document.title, document.metadata.get("filename"))
+    if not document.content and cleaning.is_blank(title):
+        raise errors.BadRequest(errors.BLANK_CONTENT, field="content", code="blank_content")
+    return document
+
+
+def resolved(upload: Upload, *, language: str | None = None) -> CleanDocument:
+    """What `clean` returns, also of an upload that has neither text nor a title."""
+    interruption.point()
+    cleaned = _cleaned(upload.content, upload.page_starts)
+    interruption.point()
+    parsed = _parsed(upload, cleaned.text)
+    metadata, problems = plain_json.joined(parsed.metadata, upload.metadata)
+    title = clean_title(upload.title or parsed.title or upload.default_title)
+    config, notes = _named_config(upload, parsed)
+    return CleanDocument(
+        content="" if cleaning.is_blank(parsed.body) else parsed.body,
+        title=title,
+        uri=_uri(upload.uri),
+        metadata=metadata,
+        config=config or default_config(parsed.body, title, language=language),
+        created_at=upload.created_at or parsed.created_at,
+        markdown=upload.markdown,
+        page_starts=cleaned.starts,
+        warnings=(*upload.warnings, *cleaned.warnings, *parsed.warnings, *problems, *notes),
+        source=upload.source,
+    )
+
+
+def cleaned_again(document: CleanDocument) -> CleanDocument:
+    """A stored document cleaned by the current rules. Raises what interrupts it."""
+    interruption.point()
+    cleaned = _cleaned(document.content, document.page_starts)
+    return dataclasses.replace(document, content=cleaned.text, page_starts=cleaned.starts)
+
+
+def hashed(document: CleanDocument) -> DocumentDraft:
+    """A document with its identity and hashes, without chunks."""
+    content_hash = hashlib.sha256(document.content.encode()).digest()
+    own = _digest("hash", content_hash.hex()) if document.content else _digest("title", document.title)
+    return DocumentDraft(
+        uri=document.uri,
+        title=document.title,
+        content=document.content,
+        metadata=document.metadata,
+        config=document.config,
+        created_at=document.created_at,
+        identity=uri_identity(document.uri) if document.uri else own,
+        content_hash=content_hash,
+        attributes_hash=attributes_hash(document),
+        markdown=document.markdown,
+        page_starts=document.page_starts,
+        cleaning_version=cleaning.VERSION,
+        warnings=document.warnings,
+        source=document.source,
+    )
+
+
+def cut(
+    draft: DocumentDraft,
+    *,
+    model: EmbeddingModel,
+    options: ChunkingOptions,
+) -> DocumentDraft:
+    """A document with the chunks of its text. Raises what interrupts it."""
+    chunks = []
+    for passage in passages(draft, model=model, options=options):
+        interruption.point()
+        chunks.append(chunk(passage, draft, model=model))
+    return dataclasses.replace(draft, chunks=tuple(chunks), chunk_tokens=options.target, chunk_overlap=options.overlap)
+
+
+def passages(draft: DocumentDraft, *, model: EmbeddingModel, options: ChunkingOptions) -> list[Passage]:
+    """The passages into which a document is cut; one of no length with the title if it is a title alone."""
+    if not draft.content:
+        return [Passage(draft.title, 0, 0)]
+    return chunking.split(
+        draft.content,
+        kind=_kind(draft),
+        target_tokens=options.target,
+        overlap_tokens=min(options.overlap, options.target - 1),
+        max_tokens=max(options.target, model.max_tokens - RESERVED_TOKENS - tokens.count(draft.title)),
+        starts=model.token_starts or tokens.starts,
+    )
+
+
+def _kind(draft: DocumentDraft) -> chunking.TextKind:
+    """How the structure of a document's text is marked; source code is known by the name of its file."""
+    if draft.markdown:
+        return "markdown"
+    return "code" if formats.is_code(str(draft.metadata.get("filename") or "")) else "plain"
+
+
+def chunk(passage: Passage, draft: DocumentDraft, *, model: EmbeddingModel) -> ChunkDraft:
+    """The draft of a chunk. The key of its vector is a hash of the model's name and the embedded text."""
+    title = embedded_title(draft.title, draft.metadata.get("filename"))
+    content = passage.content if passage.end else ""
+    text = text_below(title, passage.heading_path, content) or draft.title
+    key = UUID(bytes=hashlib.sha256(f"{model.key_name}\n{text}".encode()).digest()[:16])
+    indexed = indexed_text(draft.title, passage.heading_path, content, draft.config)
+    return ChunkDraft(passage, embedded=text, indexed=indexed, embedding_key=key)
+
+
+def uri_identity(uri: str) -> bytes:
+    """The identity of a document with this URI."""
+    return _digest("uri", uri)
+
+
+def attributes_hash(document: CleanDocument) -> bytes:
+    """The hash of the attributes with which a document was given; without its URI, which is its identity."""
+    created_at = document.created_at.isoformat() if document.created_at else None
+    return _digest(document.title, document.config, document.metadata, created_at)
+
+
+def clean_title(title: str) -> str:
+    """A title as one cleaned line of at most 500 characters."""
+    return cleaning.clean(title).text.replace("\n", " ").strip()[: limits.MAX_TITLE]
+
+
+def default_config(text: str, title: str, *, language: str | None) -> str:
+    """The text-search configuration of a document that names no language: that of `language`, else the detected one."""
+    if language is not None:
+        return config_for(language)
+    return detection.config_of(text if text.strip() else title) or DEFAULT_CONFIG
+
+
+def config_for(language: str) -> str:
+    """The text-search configuration of a language. Raises BadRequest if the language is unknown."""
+    config = languages.config_for(language)
+    if config is None:
+        raise errors.BadRequest(f"The language is unknown. {languages.accepted()}", field="language")
+    return config
+
+
+def _cleaned(text: str, page_starts: Sequence[int]) -> CleanedPages:
+    if page_starts:
+        return pages.clean(text, page_starts)
+    cleaned = cleaning.clean(text)
+    return CleanedPages(cleaned.text, (), cleaned.warnings)
+
+
+def _parsed(upload: Upload, text: str) -> markdown.ParsedMarkdown:
+    """The text with what its frontmatter and its first heading say about it."""
+    if upload.markdown and upload.frontmatter:
+        return markdown.parse(text)
+    return markdown.ParsedMarkdown(text, structure.title(text) if upload.markdown else None)
+
+
+def embedded_title(title: str, filename: object) -> str:
+    """The title as it is embedded: empty if it is the file's name, so that a renamed file is not embedded again."""
+    return "" if isinstance(filename, str) and title == clean_title(filename) else title
+
+
+def embedded_text(title: str, filename: object, heading_path: Sequence[str], content: str) -> str:
+    """The text of a chunk as it is embedded. `content` is empty if the chunk is the title."""
+    return text_below(embedded_title(title, filename), heading_path, content) or title
+
+
+def text_below(title: str, heading_path: Sequence[str], content: str) -> str:
+    """The text of a chunk below the document's title and the heading path.
+
+    `content` is empty if the chunk is the title.
+    """
+    headings = [heading for heading in heading_path if heading != title]
+    return "\n".join(part for part in (title, " › ".join(headings), content) if part)
+
+
+def indexed_text(title: str, heading_path: Sequence[str], content: str, config: str) -> str:
+    """The text to index of a chunk: the content, the title or the title that is a heading as well, and the headings."""
+    headings = [heading for heading in heading_path if heading != title]
+    titles = (title, "") if len(headings) == len(heading_path) else ("", title)
+    fields = (lexical.index_text(field, config) if field else "" for field in (content, *titles, " ".join(headings)))
+    return FIELD_SEPARATOR.join(fields).rstrip(FIELD_SEPARATOR)
+
+
+def _named_config(upload: Upload, parsed: markdown.ParsedMarkdown) -> tuple[str | None, tuple[str, ...]]:
+    """The text-search configuration of the language that the upload or its frontmatter names; None if none is named.
+
+    With a warning on an unknown language in the frontmatter. Raises BadRequest.
+    """
+    if upload.language is not None:
+        return config_for(upload.language), ()
+    if parsed.language is None:
+        return None, ()
+    config = languages.config_for(parsed.language)
+    unknown = ("frontmatter's language is unknown: indexed without stemming",)
+    return (config, ()) if config else (languages.UNSTEMMED, unknown)
+
+
+def _uri(uri: str | None) -> str | None:
+    if uri is not None and len(uri) > limits.MAX_URI:
+        raise errors.BadRequest(f"A uri has at most {limits.MAX_URI} characters.", field="uri")
+    return uri
+
+
+def _digest(*parts: Any) -> bytes:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).digest()

@@ -1,0 +1,159 @@
+"""Stores a document: drafts it, looks up what is stored, finds the vectors of its chunks, and writes it.
+
+No transaction is open while the model computes vectors. A cancelled upload stores nothing. `batches` stores several
+documents.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from functools import partial
+from uuid import UUID
+
+from app.concurrency import cancellable, retries, stage_times
+from app.documents.store import documents
+from app.documents.store.document_puts import PutDocument
+from app.documents.store.documents import StoredVersion
+from app.documents.storing import document_drafts, document_writes, large_documents
+from app.documents.storing.chunk_vectors import ChunkVectors, DraftVectors
+from app.documents.types import DocumentDraft, IngestResult, Upload
+from app.entities.linking import gazetteers
+from app.models.base import EmbeddingModel
+from app.query import model_switch
+from app.services import ChunkingOptions, Services
+from app.text import uris
+
+
+@dataclass(frozen=True, slots=True)
+class StoringOptions:
+    """How documents are stored.
+
+    Attributes:
+        retry_s: How long each step is repeated while the database is unavailable.
+        wait: Whether the result of a large document is that of its job; otherwise the job is only queued.
+        most_chunks: Chunks that the documents of one call have together; those that exceed them are queued as well.
+    """
+
+    retry_s: float = 15.0
+    wait: bool = True
+    most_chunks: int | None = None
+
+
+IN_BULK, IN_JOB = StoringOptions(), StoringOptions(wait=False)
+IN_TOOL = StoringOptions(retry_s=1.0)
+IN_REQUEST = StoringOptions(retry_s=1.0, wait=False, most_chunks=large_documents.MANY_CHUNKS)
+
+
+async def run(upload: Upload, user_id: str, services: Services, options: StoringOptions = IN_BULK) -> IngestResult:
+    """Store one document, unless the same is stored already; a large one by a job.
+
+    Raises BadRequest naming the field, ProviderError, DatabaseUnavailable; then nothing is stored.
+    """
+    return await model_switch.run(services.embedder, services.db, lambda: _store(upload, user_id, services, options))
+
+
+async def _store(upload: Upload, user_id: str, services: Services, options: StoringOptions) -> IngestResult:
+    with stage_times.stage("cutting"):
+        draft = await _draft_in_thread(upload, services)
+    with stage_times.stage("database"):
+        draft, known = await retries.while_unavailable(options.retry_s, _compare, draft, user_id, services)
+    if known is not None:
+        chunk_count = len(draft.chunks) or known.chunk_count
+        return IngestResult.of(draft, known.document_id, "unchanged", chunk_count=chunk_count)
+    if large_documents.is_large(draft):
+        return await large_documents.store(draft, user_id, services, retry_s=options.retry_s, wait=options.wait)
+    vectors = DraftVectors(user_id, services, options.retry_s)
+    with stage_times.stage("model"):
+        found = await vectors.find([draft])
+    with stage_times.stage("database"):
+        (put,) = await retries.while_unavailable(options.retry_s, _write, [draft], found, user_id, services)
+    embedded = 0 if put.status == "unchanged" else vectors.count(draft)
+    return IngestResult.of(draft, put.document_id, put.status, chunk_count=len(draft.chunks), embedded=embedded)
+
+
+async def replace(document_id: UUID, upload: Upload, user_id: str, services: Services) -> IngestResult:
+    """Store an upload as the new content of a document, a large one by a job that is only queued.
+
+    Raises NotFound, Conflict, BadRequest naming the field, ProviderError, DatabaseUnavailable; then nothing is stored.
+    """
+    return await model_switch.run(
+        services.embedder, services.db, lambda: _replace(document_id, upload, user_id, services)
+    )
+
+
+async def _replace(document_id: UUID, upload: Upload, user_id: str, services: Services) -> IngestResult:
+    async with services.db.reading(user_id) as reading:
+        document = await documents.get(reading, document_id)
+        await gazetteers.current(reading)
+    if document.uri is not None and (upload.uri is None or document.uri in uris.spellings(upload.uri)):
+        upload = dataclasses.replace(upload, uri=document.uri)
+    draft = await _draft_in_thread(upload, services)
+    if large_documents.is_large(draft):
+        return await large_documents.queue(draft, user_id, services, document_id=document_id)
+    vectors = DraftVectors(user_id, services, IN_REQUEST.retry_s)
+    found = await vectors.find([draft])
+    async with services.db.writing(user_id, checked=True) as writing:
+        status = await document_writes.replace(writing, document_id, draft, found, services.chunking_options)
+    embedded = 0 if status == "unchanged" else vectors.count(draft)
+    return IngestResult.of(draft, document_id, status, chunk_count=len(draft.chunks), embedded=embedded)
+
+
+def make_draft(upload: Upload, model: EmbeddingModel, options: ChunkingOptions) -> DocumentDraft:
+    """The draft of an upload; that of a large one has no chunks. Raises BadRequest."""
+    large_documents.check_length(len(upload.content))
+    hashed = document_drafts.hashed(document_drafts.clean(upload, language=options.language))
+    return large_documents.cut(hashed, model=model, options=options)
+
+
+async def _draft_in_thread(upload: Upload, services: Services) -> DocumentDraft:
+    work = partial(make_draft, upload, services.embedder.model, services.chunking_options)
+    return await cancellable.run(len(upload.content), work)
+
+
+async def _compare(
+    draft: DocumentDraft, user_id: str, services: Services
+) -> tuple[DocumentDraft, StoredVersion | None]:
+    """The draft, named as the stored document is, and the stored version if storing the draft would not change it."""
+    stored = await stored_versions([draft], user_id, services)
+    named = named_as(draft, stored) or draft
+    known = stored.get(named.identity)
+    if known is None or not known.same_as(named) or await large_documents.being_stored([known], user_id, services):
+        return named, None
+    return named, known
+
+
+async def stored_versions(
+    drafts: Sequence[DocumentDraft], user_id: str, services: Services
+) -> dict[bytes, StoredVersion]:
+    """The stored versions of documents by identity, also of those with other spellings of their URIs."""
+    identities = [draft.identity for draft in drafts]
+    identities += [identity for draft in drafts for identity in _other_identities(draft)]
+    async with services.db.reading(user_id) as reading:
+        await gazetteers.current(reading)
+        return await documents.find_many(reading, identities=identities)
+
+
+async def _write(
+    drafts: Sequence[DocumentDraft], found: ChunkVectors, user_id: str, services: Services
+) -> list[PutDocument]:
+    """Store drafts with their vectors in one transaction; a repetition after a commit finds them unchanged."""
+    async with services.db.writing(user_id, checked=True) as writing:
+        return await document_writes.put(writing, drafts, found, services.chunking_options)
+
+
+def named_as(draft: DocumentDraft, known: Container[bytes]) -> DocumentDraft | None:
+    """A draft with that spelling of its URI whose identity is known; None if none is."""
+    if draft.identity in known:
+        return draft
+    others = _other_identities(draft)
+    identity = next((one for one in others if one in known), None)
+    return None if identity is None else dataclasses.replace(draft, identity=identity, uri=others[identity])
+
+
+def _other_identities(draft: DocumentDraft) -> dict[bytes, str]:
+    """The other spellings of the URI of a file, by identity; none for a file of a source, which knows its own."""
+    if draft.uri is None or draft.source is not None:
+        return {}
+    return {document_drafts.uri_identity(one): one for one in uris.spellings(draft.uri)[1:]}

@@ -1,0 +1,346 @@
+"""Stores large documents as background jobs, in slices that readers do not see until the last one.
+
+`queue` records the document and its job in one transaction. The job cuts, embeds and indexes the document, publishes it
+at once, and queues a job that links it to entities. A later write of the same document cancels the job.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from app import errors
+from app.concurrency import cancellable, interruption, retries, stage_times
+from app.database.transactions import Transaction, Writing
+from app.documents.store import document_puts, documents, key_bounds, pending_versions, publishing, staging
+from app.documents.store.documents import DocumentSource, StoredVersion
+from app.documents.store.staging import Slice, StagedDocument
+from app.documents.storing import chunk_vectors, document_drafts, posting_removal
+from app.documents.storing.pace import Pace
+from app.documents.types import ChunkDraft, DocumentDraft, IngestResult
+from app.entities.linking import llm_entities, mention_refresh
+from app.jobs import workers
+from app.jobs.store import job_states, jobs
+from app.jobs.workers import ClaimLost, JobKind, Run
+from app.models.base import EmbeddingModel
+from app.query import model_switch
+from app.services import ChunkingOptions, Services
+from app.text.names import names
+from app.text.passages.passage import Passage
+
+LARGE = 1_000_000
+"""Characters of text from which a document is stored by a job."""
+MANY_CHUNKS = 3_000
+"""Chunks from which a document, and the documents of a request together, are stored by jobs."""
+MOST_CHARACTERS = 50_000_000
+CHUNKS = 250
+"""Chunks that are staged, or published, by one statement."""
+EMBEDDED = 256
+INDEXED, FEWEST_INDEXED, MOST_INDEXED = 100, 10, 1_000
+"""Chunks that are indexed in the first transaction, and the bounds of their number in later ones."""
+LOCK_S = 30
+"""How long publishing waits for the user's lock; what it has prepared is lost otherwise."""
+LOCK_POLL_S = 0.05
+CANCELLING_MS = 200
+"""How long the job's row may be locked before another transaction is taken to be cancelling the job."""
+WAIT_S = 0.2
+
+
+def check_length(characters: int) -> None:
+    """Raises BadRequest for a text that is too long to be stored."""
+    if characters > MOST_CHARACTERS:
+        raise errors.BadRequest(f"Must have at most {MOST_CHARACTERS:,} characters: split the text.", field="content")
+
+
+def cut(draft: DocumentDraft, *, model: EmbeddingModel, options: ChunkingOptions) -> DocumentDraft:
+    """A document with its chunks; a large one without, since its job cuts it. Raises what interrupts it."""
+    if len(draft.content) > LARGE:
+        return draft
+    whole = document_drafts.cut(draft, model=model, options=options)
+    return uncut(whole) if is_large(whole) else whole
+
+
+def uncut(draft: DocumentDraft) -> DocumentDraft:
+    """A document without its chunks, which a job stores."""
+    return dataclasses.replace(draft, chunks=())
+
+
+def is_large(draft: DocumentDraft) -> bool:
+    """Whether a job stores the document, which was cut."""
+    return not draft.chunks or len(draft.content) > LARGE or len(draft.chunks) > MANY_CHUNKS
+
+
+async def queue(
+    draft: DocumentDraft, user_id: str, services: Services, *, document_id: UUID | None = None
+) -> IngestResult:
+    """Queue a job that stores a document without chunks, by default under the id of the one with its identity.
+
+    Nothing is queued if the same is stored, or is being stored already. Raises NotFound, Conflict, DatabaseUnavailable.
+    """
+    async with services.db.writing(user_id, checked=True) as writing:
+        await writing.lock()
+        by_identity = (await document_puts.targets(writing, [draft]))[draft.identity]
+        known = by_identity.stored
+        await key_bounds.check_replaced(writing, [known.document_id] if known else [])
+        if document_id is not None:
+            await key_bounds.check_seen(writing, [document_id])
+            await _check_target(writing, document_id, known.document_id if known else None)
+        if known and known.same_as(draft):
+            await pending_versions.supersede(writing, document_ids=[known.document_id])
+            return IngestResult.of(draft, known.document_id, "unchanged", chunk_count=known.chunk_count)
+        if pending := await _pending(writing, draft):
+            return pending
+        target = document_id or by_identity.document_id
+        await pending_versions.supersede(writing, identities=[draft.identity], document_ids=[target])
+        return await _add(writing, target, draft, services.chunking_options)
+
+
+async def queue_change(
+    draft: DocumentDraft, user_id: str, services: Services, *, source: DocumentSource
+) -> IngestResult | None:
+    """Queue a job that stores a changed document without chunks; None if it has changed since `source` was read.
+
+    Nothing is queued if the same is being stored already. Raises NotFound, Conflict, DatabaseUnavailable.
+    """
+    async with services.db.writing(user_id, checked=True) as writing:
+        await writing.lock()
+        if not await documents.is_current(writing, source):
+            return None
+        if pending := await _pending(writing, draft):
+            return pending
+        await documents.check_change(writing, source, draft)
+        return await _add(writing, source.document.document_id, draft, services.chunking_options)
+
+
+async def _pending(writing: Writing, draft: DocumentDraft) -> IngestResult | None:
+    """The result of queueing the same draft before, if its job has not ended."""
+    for version in await pending_versions.of(writing, identities=[draft.identity]):
+        if (version.content_hash, version.attributes_hash) == (draft.content_hash, draft.attributes_hash):
+            await key_bounds.check_replaced(writing, [], [version.job_id])
+            return _queued(draft, version.document_id, version.job_id)
+    return None
+
+
+async def _add(writing: Writing, target: UUID, draft: DocumentDraft, options: ChunkingOptions) -> IngestResult:
+    cut = dataclasses.replace(draft, chunk_tokens=options.target, chunk_overlap=options.overlap)
+    job_id = await KIND.add(writing, {"document_id": str(target)})
+    await staging.add(writing, job_id, target, cut)
+    return _queued(draft, target, job_id)
+
+
+def _queued(draft: DocumentDraft, document_id: UUID, job_id: UUID) -> IngestResult:
+    return dataclasses.replace(IngestResult.of(draft, document_id, "queued", chunk_count=0), job_id=job_id)
+
+
+async def store(draft: DocumentDraft, user_id: str, services: Services, *, retry_s: float, wait: bool) -> IngestResult:
+    """Queue a job as `queue` does, and with `wait` run it. Raises what `queue` and `settle` raise."""
+    queued = await retries.while_unavailable(retry_s, queue, draft, user_id, services)
+    return await settle(queued, user_id, services) if wait else queued
+
+
+async def being_stored(versions: Sequence[StoredVersion], user_id: str, services: Services) -> frozenset[UUID]:
+    """The ids of those of the documents of which jobs are to store another version."""
+    if not versions:
+        return frozenset()
+    # A restricted caller has no privilege on what jobs are to store, which says only how a document is written.
+    async with services.db.whole.reading(user_id) as reading:
+        pending = await pending_versions.of(reading, document_ids=[version.document_id for version in versions])
+    return frozenset(version.document_id for version in pending)
+
+
+async def settle(queued: IngestResult, user_id: str, services: Services) -> IngestResult:
+    """Run the user's jobs here, or wait for other workers, until the queued document is stored; returns its result.
+
+    Raises Conflict if the job was cancelled or has failed, and what the job raises.
+    """
+    if queued.job_id is None:
+        return queued
+    while True:
+        ran = await workers.run_next(services, KINDS, user_id=user_id)
+        async with services.db.reading(user_id) as reading:
+            state = await job_states.get(reading, queued.job_id)
+        if state is None or state.status in ("failed", "cancelled"):
+            raise errors.Conflict("The document was not stored: its job was cancelled or has failed.")
+        if state.status == "done" and ran is None:
+            counts = {name: state.result[name] for name in ("status", "chunk_count", "embedded")}
+            return dataclasses.replace(queued, **counts, job_id=None)
+        if ran is None:
+            await asyncio.sleep(WAIT_S)
+
+
+async def _check_target(writing: Writing, document_id: UUID, same_identity: UUID | None) -> None:
+    if not await documents.exists(writing, document_id):
+        raise documents.not_found()
+    if same_identity not in (None, document_id):
+        raise errors.Conflict("Another document already has this uri or this content.", field="uri")
+
+
+@dataclass(slots=True)
+class _Storing:
+    """One attempt at a job. `progress` is what is stored of it: the step, and the counts of chunks."""
+
+    run: Run
+    staged: StagedDocument
+    progress: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def user_id(self) -> str:
+        return self.run.user_id
+
+    @property
+    def services(self) -> Services:
+        return self.run.services
+
+    async def advance(self, writing: Transaction, **progress: Any) -> None:
+        """Store progress, in the transaction of the work. Raises ClaimLost."""
+        self.progress |= progress
+        await self.run.advance(writing, **self.progress)
+
+
+async def _store(run: Run) -> int:
+    return await model_switch.run(run.services.embedder, run.db, partial(_store_with_one_model, run))
+
+
+async def _store_with_one_model(run: Run) -> int:
+    async with run.db.reading(run.user_id) as reading:
+        staged = await staging.get(reading, run.job.job_id)
+    if staged is None:
+        raise errors.NotFound("The document to store is gone.")
+    storing = _Storing(run, staged, {"unit": "chunks", **run.job.progress})
+    if not storing.progress.get("staged"):
+        with stage_times.stage("cutting"):
+            await _stage(storing)
+    with stage_times.stage("model"):
+        await _embed(storing)
+    with stage_times.stage("database"):
+        await _index(storing)
+        await _publish(storing)
+    return int(storing.progress["total"])
+
+
+async def _stage(storing: _Storing) -> None:
+    """Cut the document, and stage the chunks that an earlier attempt has not staged.
+
+    The texts to embed and to index are made a slice at a time, so that they are never in memory all at once.
+    """
+    draft, user_id, model = storing.staged.draft, storing.user_id, storing.services.embedder.model
+    options = ChunkingOptions(draft.chunk_tokens, draft.chunk_overlap)
+    passages = await cancellable.run(len(draft.content), partial(_passages, draft, model, options))
+    async with storing.services.db.reading(user_id) as reading:
+        done, _numbered = await staging.count(reading, storing.staged.job_id)
+    for start in range(done, len(passages), CHUNKS):
+        make = partial(_chunks, passages[start : start + CHUNKS], draft, model)
+        some = await cancellable.run(cancellable.LARGE, make)
+        async with storing.services.db.writing(user_id) as writing:
+            await staging.stage_chunks(writing, storing.staged, some, first_index=start)
+            await storing.advance(writing, step="cut", done=start + len(some), total=len(passages))
+    async with storing.services.db.writing(user_id) as writing:
+        await storing.advance(writing, step="cut", done=len(passages), total=len(passages), staged=True)
+
+
+def _passages(draft: DocumentDraft, model: EmbeddingModel, options: ChunkingOptions) -> list[Passage]:
+    interruption.point()
+    return document_drafts.passages(draft, model=model, options=options)
+
+
+def _chunks(passages: Sequence[Passage], draft: DocumentDraft, model: EmbeddingModel) -> list[ChunkDraft]:
+    interruption.point()
+    return [document_drafts.chunk(passage, draft, model=model) for passage in passages]
+
+
+async def _embed(storing: _Storing) -> None:
+    """Read or compute the vectors of the staged chunks that have none."""
+    user_id, services, job_id = storing.user_id, storing.services, storing.staged.job_id
+    first = 0
+    while True:
+        async with services.db.reading(user_id) as reading:
+            texts = await staging.texts(reading, job_id, first=first, limit=EMBEDDED)
+        if not texts:
+            return
+        draft = storing.staged.draft
+        embedded = partial(document_drafts.embedded_text, draft.title, draft.metadata.get("filename"))
+        wanted = {text.embedding_key: embedded(text.heading_path, text.content) for text in texts}
+        found = await chunk_vectors.find(wanted, user_id, services)
+        computed = storing.progress.get("embedded", 0) + len(found.computed)
+        some = Slice(texts[0].chunk_index, texts[-1].chunk_index)
+        async with services.db.writing(user_id) as writing:
+            await staging.stage_vectors(writing, job_id, some, by_key=found.by_key)
+            await storing.advance(writing, step="embed", done=some.last + 1, embedded=computed)
+        first = some.last + 1
+
+
+async def _index(storing: _Storing) -> None:
+    """Store the postings of the staged chunks; each transaction is to hold the user's lock for less than a second."""
+    user_id, db, total = storing.user_id, storing.services.db, int(storing.progress["total"])
+    async with db.reading(user_id) as reading:
+        _staged, first = await staging.count(reading, storing.staged.job_id)
+    pace = Pace(INDEXED, FEWEST_INDEXED, MOST_INDEXED)
+    while first < total:
+        some = Slice(first, min(first + pace.size, total) - 1)
+        async with db.writing(user_id) as writing:
+            began = time.monotonic()
+            await publishing.index(writing, storing.staged, some)
+            await storing.advance(writing, step="index", done=some.last + 1)
+            pace.note(some.last + 1 - first, time.monotonic() - began)
+        first = some.last + 1
+
+
+async def _publish(storing: _Storing) -> None:
+    """Make the document visible in one transaction, which takes the user's lock after it has copied the chunks."""
+    user_id, staged, services = storing.user_id, storing.staged, storing.services
+    total = int(storing.progress["total"])
+    async with services.db.preparing(user_id) as writing:
+        added = not await documents.exists(writing, staged.document_id)
+        await publishing.begin(writing, staged, lock_s=LOCK_S)
+        for first in range(0, total, CHUNKS):
+            some = Slice(first, min(first + CHUNKS, total) - 1)
+            await publishing.copy(writing, staged, some)
+            await _still_wanted(storing, done=some.last + 1)
+        await _take_lock(storing, writing, done=total)
+        await writing.lock()
+        other = await documents.find(writing, identity=staged.draft.identity)
+        if other and other.document_id != staged.document_id:
+            raise errors.Conflict("Another document already has this uri or this content.", field="uri")
+        await publishing.finish(writing, staged, names_version=names.VERSION)
+        await mention_refresh.leave(writing, staged.document_id)
+        await llm_entities.enqueue(writing, [staged.document_id], services.chunking_options)
+        result = {"document_id": str(staged.document_id), "status": "added" if added else "replaced"}
+        counts = {"chunk_count": total, "embedded": storing.progress.get("embedded", 0)}
+        await storing.run.finish(writing, **result, **counts)
+
+
+async def _take_lock(storing: _Storing, writing: Writing, *, done: int) -> None:
+    """Take the user's lock without waiting for it in the database: a deadlock could cancel a later write instead.
+
+    That write may hold the lock and wait for rows of this transaction. Raises ClaimLost, Busy.
+    """
+    for _ in range(int(LOCK_S / LOCK_POLL_S)):
+        if await publishing.try_lock(writing):
+            return
+        await _still_wanted(storing, done=done)
+        await asyncio.sleep(LOCK_POLL_S)
+    raise errors.Busy("Other changes to the same data are running; the job tries again.")
+
+
+async def _still_wanted(storing: _Storing, *, done: int) -> None:
+    """Store progress. Raises ClaimLost, also if the transaction of a later write is cancelling the job.
+
+    That transaction waits for rows of this one, and must not have to wait long.
+    """
+    try:
+        async with storing.services.db.shared() as shared:
+            await jobs.limit_lock_wait(shared, CANCELLING_MS)
+            await storing.advance(shared, step="publish", done=done)
+    except errors.Busy as error:
+        raise ClaimLost from error
+
+
+KIND = JobKind("store_document", _store, queue="documents", on_failure=posting_removal.KIND.name)
+KINDS = (KIND, mention_refresh.KIND, posting_removal.KIND)
+"""The kinds of jobs that store a document as a whole."""

@@ -1,0 +1,221 @@
+"""Types of the write path: ExtractedDocument → Upload → DocumentDraft → Chunk, and the results of writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, field
+from datetime import datetime
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+from app.database.calibrations import StoredCalibration
+from app.kinds import Json, StoreStatus
+from app.text.passages.passage import Passage
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A document of a request, as plain text or Markdown.
+
+    `default_title` is its title if neither the request nor the text has one. `frontmatter` is false for Markdown that
+    was converted from another format. `page_starts` has the offset of each page if the file has pages.
+    """
+
+    content: str
+    title: str | None = None
+    uri: str | None = None
+    metadata: Json = field(default_factory=dict)
+    language: str | None = None
+    created_at: datetime | None = None
+    markdown: bool = True
+    default_title: str = ""
+    frontmatter: bool = True
+    page_starts: tuple[int, ...] = ()
+    warnings: tuple[str, ...] = ()
+    source: SourcePath | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentDraft:
+    """A cleaned, chunked and hashed document, complete except for its vectors.
+
+    `chunk_tokens` and `chunk_overlap` are the options with which its chunks were cut.
+    """
+
+    uri: str | None
+    title: str
+    content: str
+    metadata: Json
+    config: str
+    created_at: datetime | None
+    identity: bytes
+    content_hash: bytes
+    attributes_hash: bytes
+    chunks: tuple[ChunkDraft, ...] = ()
+    markdown: bool = True
+    chunk_tokens: int = 0
+    chunk_overlap: int = 0
+    page_starts: tuple[int, ...] = ()
+    cleaning_version: int = 1
+    warnings: tuple[str, ...] = ()
+    source: SourcePath | None = None
+
+    def new_id(self, user_id: str) -> UUID:
+        """The id of the document when a user adds it: equal for equal identities of one user, in every database."""
+        return uuid5(NAMESPACE_URL, f"urn:stepwell:document:{self.identity.hex()}:{user_id}")
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkDraft:
+    """A chunk without its vector: `embedded` is the text for the embedder, `indexed` the text for the text index."""
+
+    passage: Passage
+    embedded: str
+    indexed: str
+    embedding_key: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A stored document, without its text in listings."""
+
+    document_id: UUID
+    source_id: UUID | None
+    uri: str | None
+    title: str
+    metadata: Json
+    language: str
+    content_hash: str
+    chunk_count: int
+    created_at: datetime
+    updated_at: datetime
+    content: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A stored chunk of a listing."""
+
+    chunk_id: UUID
+    document_id: UUID
+    chunk_index: int
+    content: str
+    start_offset: int
+    end_offset: int
+    heading_path: tuple[str, ...]
+    page: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class IngestResult:
+    """The result of one upload; `embedded` is the number of newly embedded chunks.
+
+    A document that is `queued` is stored by the job `job_id`; its chunks are not counted yet. `version` has the hashes
+    of its text and of its other attributes, one after the other.
+    """
+
+    document_id: UUID
+    status: StoreStatus
+    uri: str | None
+    title: str
+    chunk_count: int
+    embedded: int
+    warnings: tuple[str, ...] = ()
+    job_id: UUID | None = None
+    version: bytes = b""
+
+    @classmethod
+    def of(
+        cls, draft: DocumentDraft, document_id: UUID, status: StoreStatus, *, chunk_count: int, embedded: int = 0
+    ) -> IngestResult:
+        """The result of storing a draft as a document with so many chunks."""
+        version = draft.content_hash + draft.attributes_hash
+        return cls(document_id, status, draft.uri, draft.title, chunk_count, embedded, draft.warnings, version=version)
+
+
+@dataclass(frozen=True, slots=True)
+class RowCounts:
+    """Numbers of rows that belong to documents. A posting is the entry of a chunk under one of its lexemes."""
+
+    documents: int = 0
+    chunks: int = 0
+    vectors: int = 0
+    postings: int = 0
+    mentions: int = 0
+
+    def __add__(self, other: RowCounts) -> RowCounts:
+        return RowCounts(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionDeletion:
+    """What a deletion of several documents removed, and what the tables still had of it afterwards."""
+
+    deleted: RowCounts
+    remaining: RowCounts
+
+    def __add__(self, other: SelectionDeletion) -> SelectionDeletion:
+        return SelectionDeletion(self.deleted + other.deleted, self.remaining + other.remaining)
+
+
+@dataclass(frozen=True, slots=True)
+class CacheUse:
+    """The number of cached vectors, and how often they were used instead of a new computation."""
+
+    entries: int = 0
+    hits: int = 0
+
+    @property
+    def hit_rate(self) -> float | None:
+        """The share of look-ups that the entries answered, each of which was computed once; None without entries."""
+        return round(self.hits / (self.hits + self.entries), 4) if self.entries else None
+
+
+@dataclass(frozen=True, slots=True)
+class NamedDocument:
+    """A document by its id, title and URI."""
+
+    document_id: UUID
+    title: str
+    uri: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateSet:
+    """Documents with the same text: their number, and some of them, oldest first."""
+
+    count: int
+    documents: tuple[NamedDocument, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateUse:
+    """The documents whose text is that of an older one: their number, and the largest sets of equal documents."""
+
+    documents: int = 0
+    sets: tuple[DuplicateSet, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Counts of what one user has stored."""
+
+    documents: int
+    chunks: int
+    vectors: int
+    tokens: int
+    lexemes: int
+    sources: int
+    languages: Mapping[str, int]
+    embedding_model: str
+    embedding_dimension: int
+    cache: CacheUse = CacheUse()
+    duplicates: DuplicateUse = DuplicateUse()
+    calibration: StoredCalibration | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePath:
+    """A file of a source, by its path relative to the source's folder, with slashes."""
+
+    source_id: UUID
+    path: str

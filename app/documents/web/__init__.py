@@ -1,0 +1,1 @@
+"""Stores pages and files of the web by their addresses."""

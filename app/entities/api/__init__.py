@@ -1,0 +1,1 @@
+"""Serves entities and bulk upserts."""

@@ -1,0 +1,243 @@
+"""Defines the request and response models of entities."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+
+from app import limits
+from app.entities.entity_lines import Line
+from app.entities.types import EntityDraft
+from app.http.contract.responses import Response, ShownUri
+from app.kinds import EntityOrigin, EntityStatus, MentionKind
+from app.requests import wire
+from app.text.names import gazetteer, names
+from app.text.words import cleaning
+
+MAX_ENTITIES = 1_000
+
+
+def _name(text: str) -> str:
+    tidy = names.tidy(text)
+    if gazetteer.key(tidy) is None:
+        raise PydanticCustomError("blank_name", "Must contain a letter or a digit.")
+    if len(tidy) > limits.MAX_ENTITY_NAME:
+        raise PydanticCustomError(
+            "string_too_long", "Must have at most {max_length} characters.", {"max_length": limits.MAX_ENTITY_NAME}
+        )
+    return tidy
+
+
+def _visible(text: str) -> str:
+    if cleaning.is_blank(text):
+        raise PydanticCustomError("blank_text", "Must contain visible text, or be left out.")
+    return text.strip()
+
+
+_TYPE_PATTERN = f"^[a-z][a-z0-9_-]{{0,{limits.MAX_ENTITY_TYPE - 1}}}$"
+NameText = Annotated[
+    str,
+    Field(
+        max_length=4 * limits.MAX_ENTITY_NAME, json_schema_extra={"minLength": 1, "maxLength": limits.MAX_ENTITY_NAME}
+    ),
+    AfterValidator(_name),
+]
+"""1 to 200 characters after cleaning, at least one of them a letter or digit."""
+TypeName = Annotated[str, Field(pattern=_TYPE_PATTERN, examples=["person"])]
+RoleText = Annotated[str, Field(max_length=200), AfterValidator(_visible)]
+FactText = Annotated[str, Field(max_length=1_000), AfterValidator(_visible)]
+DescriptionText = Annotated[str, Field(max_length=4_000), AfterValidator(_visible)]
+Aliases = Annotated[list[NameText], *wire.at_most(limits.MAX_ALIASES)]
+Facts = Annotated[list[FactText], *wire.at_most(limits.MAX_FACTS)]
+
+_TYPE = "Lower-case word, such as person, project, team, vendor, product or place."
+_NAME = f"Name of 1 to {limits.MAX_ENTITY_NAME} characters, compared without case, accents and punctuation."
+_NEW_ID = "UUID of your choice, for a namesake of an entity of this type; by default it follows from type and name."
+_LINE_ID = "Entity to replace, or UUID of your choice for a new one; by default the entity of this type and name."
+_ALIASES = "Other names used in texts; several entities may share one."
+_FACTS = "Sentences about the entity; two-pass search matches their words."
+_DESCRIPTION = "Description in one or more sentences; embedded, so that queries match it by meaning."
+_MEMBERS = "Ids or names of the entities it contains, such as the people of a team. Cycles are allowed."
+MemberNames = Annotated[list[Annotated[str, Field(max_length=4 * limits.MAX_ENTITY_NAME)]], *wire.at_most(wire.MAX_IDS)]
+
+
+class EntityFields(wire.WireModel):
+    """The fields that all requests with an entity share."""
+
+    type: TypeName = Field(description=_TYPE)
+    name: NameText = Field(description=_NAME)
+    aliases: Aliases = Field(default_factory=list, description=_ALIASES)
+    role: RoleText | None = Field(None, description="Role in a few words.")
+    facts: Facts = Field(default_factory=list, description=_FACTS)
+    description: DescriptionText | None = Field(None, description=_DESCRIPTION)
+    metadata: wire.Metadata = Field(default_factory=dict, description="JSON object for other properties.")
+
+
+class EntityInput(EntityFields):
+    """An entity to store: a person, project, team, vendor, product or place that documents mention."""
+
+    body_may_be_list = True
+
+    entity_id: UUID | None = Field(None, description=_NEW_ID)
+    members: MemberNames = Field(
+        default_factory=list, description=f"{_MEMBERS} Names may be those of other entities of the request."
+    )
+
+    def shape(self) -> EntityDraft:
+        """The entity as a core type."""
+        return EntityDraft(**{**_fields(self, EntityDraft), "members": tuple(map(_member, self.members))})
+
+
+class EntityChange(wire.WireModel):
+    """The fields to change. Omitted fields keep their value; null removes role or description."""
+
+    null_is_default = False
+
+    type: Annotated[TypeName | None, BeforeValidator(wire.not_null)] = Field(None, description=_TYPE)
+    name: Annotated[NameText | None, BeforeValidator(wire.not_null)] = Field(None, description=_NAME)
+    aliases: Annotated[Aliases | None, BeforeValidator(wire.not_null)] = Field(None, description=_ALIASES)
+    role: RoleText | None = Field(None, description="Role in a few words.")
+    facts: Annotated[Facts | None, BeforeValidator(wire.not_null)] = Field(None, description=_FACTS)
+    description: DescriptionText | None = Field(None, description=_DESCRIPTION)
+    metadata: Annotated[wire.Metadata | None, BeforeValidator(wire.not_null)] = Field(
+        None, description="JSON object for other properties; replaces the stored one."
+    )
+    members: Annotated[MemberNames | None, BeforeValidator(wire.not_null)] = Field(None, description=_MEMBERS)
+
+    def shape(self) -> dict[str, Any]:
+        """The fields that the request contains, by name."""
+        changes = {name: _frozen(getattr(self, name)) for name in self.model_fields_set}
+        return changes | ({"members": tuple(map(_member, self.members))} if self.members is not None else {})
+
+
+class EntityMerge(wire.WireModel):
+    """The entities that another one takes over."""
+
+    entity_ids: Annotated[list[UUID], *wire.at_most(limits.MAX_MERGED, at_least=1)] = Field(
+        description="Entities whose names, facts, members and teams it takes over; those of origin `user` are deleted."
+    )
+
+
+class EntityLine(EntityFields):
+    """One line of a bulk upsert."""
+
+    entity_id: UUID | None = Field(None, description=_LINE_ID)
+    members: MemberNames = Field(
+        default_factory=list,
+        description="Ids or names of the entities it contains; names may be those of other lines.",
+    )
+
+    def shape(self, number: int) -> Line:
+        """The line as a core type."""
+        draft = EntityDraft(**{**_fields(self, EntityDraft), "members": ()})
+        return Line(number, draft, self.entity_id, tuple(map(_member, self.members)))
+
+
+def _member(id_or_name: str) -> UUID | str:
+    try:
+        return UUID(id_or_name)
+    except ValueError:
+        return id_or_name
+
+
+class StoredEntity(Response):
+    """A stored entity."""
+
+    entity_id: UUID = Field(description="Id of the entity.")
+    type: str = Field(description="Type, such as `person`.")
+    name: str = Field(description="Name.")
+    aliases: list[str] = Field(description=_ALIASES)
+    role: str | None = Field(description="Role in a few words.")
+    facts: list[str] = Field(description="Sentences about the entity.")
+    description: str | None = Field(description="Description in one or more sentences.")
+    metadata: dict[str, Any] = Field(description="JSON object for other properties.")
+    members: list[UUID] = Field(description="Ids of the entities it contains.")
+    origin: EntityOrigin = Field(description="user: stored through the API; metadata, title: extracted from documents.")
+    created_at: datetime = Field(description="Time at which it was stored.")
+    updated_at: datetime = Field(description="Time of its last change.")
+
+
+class EntityList(BaseModel):
+    """Entities that were stored together."""
+
+    entities: list[StoredEntity] = Field(description="The entities, in the order of the request.")
+
+
+class EntityPage(BaseModel):
+    """A page of entities, by name or by similarity to `q`."""
+
+    entities: list[StoredEntity] = Field(description="Entities of the page.")
+    next_cursor: str | None = Field(description="Value of `cursor` for the next page; null on the last page.")
+
+
+class UpsertLineResult(BaseModel):
+    """The result of a line."""
+
+    line: int = Field(description="Number of the line in the request, from 1; empty lines count.")
+    status: EntityStatus = Field(description="Whether the line was stored.")
+    entity_id: UUID | None = Field(description="Id of the entity; null if the line was refused.")
+    field: str | None = Field(None, description="Of a refused line: the wrong field.")
+    code: str | None = Field(None, description="Of a refused line: stable code of the error.")
+    detail: str | None = Field(None, description="Of a refused line: what is wrong and how to fix it.")
+
+
+class UpsertResult(BaseModel):
+    """The results of all lines."""
+
+    lines: list[UpsertLineResult] = Field(description="Results in the order of the lines.")
+    added: int = Field(description="Number of new entities.")
+    updated: int = Field(description="Number of replaced entities.")
+    unchanged: int = Field(description="Number of entities that were stored already.")
+    refused: int = Field(description="Number of lines that were not stored.")
+
+    @classmethod
+    def of(cls, outcomes: list[UpsertLineResult]) -> UpsertResult:
+        """The results and their numbers by status."""
+        count = Counter(outcome.status for outcome in outcomes)
+        return cls(
+            lines=outcomes,
+            added=count["added"],
+            updated=count["updated"],
+            unchanged=count["unchanged"],
+            refused=count["refused"],
+        )
+
+
+class EntityDocument(Response):
+    """A document that an entity is linked to."""
+
+    document_id: UUID = Field(description="Id of the document.")
+    title: str = Field(description="Title of the document.")
+    uri: ShownUri | None = Field(description="URI of the document; of a file its path.")
+    created_at: datetime = Field(description="Creation time of the document.")
+    mentions: dict[MentionKind, int] = Field(
+        description="Number of mentions in its text, and 1 for each other kind of link."
+    )
+    strength: float = Field(description="Strength of the link: 4 · title + 3 · attendee + 2 · metadata + ln(1 + text).")
+
+
+class EntityDocumentPage(BaseModel):
+    """A page of an entity's documents, strongest link first."""
+
+    documents: list[EntityDocument] = Field(description="Documents of the page.")
+    next_cursor: str | None = Field(description="Value of `cursor` for the next page; null on the last page.")
+
+
+class EntityDeletion(BaseModel):
+    """Numbers of deleted rows."""
+
+    entities_deleted: int = Field(description="Number of deleted entities.")
+    mentions_deleted: int = Field(description="Number of deleted links to documents.")
+
+
+def _fields(model: Any, shape: Any) -> dict[str, Any]:
+    return {name: _frozen(getattr(model, name)) for name in shape.__dataclass_fields__}
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

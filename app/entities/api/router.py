@@ -1,0 +1,254 @@
+"""Serves the endpoints for entities and for bulk upserts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Body, Path, Query, Request, Response
+
+from app import limits
+from app.concurrency import offload
+from app.entities import entities, entity_merge
+from app.entities import entity_lines as lines
+from app.entities.api import entity_lines
+from app.entities.api.entity_models import (
+    MAX_ENTITIES,
+    EntityChange,
+    EntityDeletion,
+    EntityDocument,
+    EntityDocumentPage,
+    EntityInput,
+    EntityList,
+    EntityMerge,
+    EntityPage,
+    StoredEntity,
+    UpsertResult,
+)
+from app.entities.types import Entity, EntityFilter
+from app.http.authentication import auditing, auth
+from app.http.bodies import bodies, replies
+from app.http.problems import problems
+from app.kinds import EntityOrigin
+from app.requests import cursors, fields, wire
+
+router = APIRouter(
+    prefix="/api/rag", tags=["entities"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED
+)
+
+_IMRE = {
+    "type": "person",
+    "name": "Imre Callow",
+    "aliases": ["Imre"],
+    "role": "archivist",
+    "facts": ["Imre keeps a reference brick of each week's mix."],
+    "description": "Draws and photographs the old water structures.",
+}
+_STRUCTURES = [{"type": "place", "name": "Amli Vav"}, {"type": "place", "name": "Teller Ice House"}]
+_EXAMPLES: dict[str, Any] = {
+    "one": {"summary": "A person", "value": _IMRE},
+    "several": {"summary": "Several at once", "value": _STRUCTURES},
+}
+_LINES = '{"type": "team", "name": "Masons", "members": ["Ana Silva"]}\n{"type": "person", "name": "Ana Silva"}\n'
+_NDJSON: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/x-ndjson": {"schema": {"type": "string"}, "examples": {"two": {"value": _LINES}}}},
+    }
+}
+
+
+def _id_of(summary: str, entity_id: str) -> Any:
+    """The path parameter with an entity as its example. The ids of entities follow from their types and names."""
+    return Path(
+        description="Id of the entity, from a search or a listing.",
+        openapi_examples={
+            "sample": {"summary": summary, "value": entity_id},
+            "unknown": {"summary": "Id that does not exist", "value": "2b9f0c1e-5d3a-4c86-9a55-0f7f5d1c2e40"},
+        },
+    )
+
+
+_FOUND = _id_of("Cliff Clarke, a person named in the sample notes", "4d65d0d2-f45d-a8d8-6fed-794fced00050")
+_ADDED = _id_of("Imre Callow, after the example of adding entities", "99db54fd-b87e-56d9-8f2e-70d106b97fd9")
+_MERGED: Any = {
+    "found": {
+        "summary": "The person of this name who was found in the sample notes",
+        "value": {"entity_ids": ["99110dbd-42b8-01dd-1655-0be5e39908d2"]},
+    }
+}
+_Several = Annotated[list[EntityInput], *wire.at_most(MAX_ENTITIES, at_least=1)]
+_Cursor = Annotated[str | None, Query(max_length=cursors.MAX_LENGTH, description="`next_cursor` of the previous page.")]
+
+
+@router.post(
+    "/entities",
+    operation_id="add_entities",
+    summary="Add entities",
+    status_code=201,
+    response_model=StoredEntity | EntityList,
+    responses={**problems.WRITE, **problems.responses(409)},
+)
+async def add(
+    body: Annotated[EntityInput | _Several, Body(openapi_examples=_EXAMPLES)], user_id: auth.Writer, use: auth.Use
+) -> Any:
+    """Store one entity, or a list of them atomically; namesakes of one type need an `entity_id` of your own.
+
+    Stored texts that mention them are linked in the background.
+    """
+    given = body if isinstance(body, list) else [body]
+    drafts, ids = [entity.shape() for entity in given], [entity.entity_id for entity in given]
+    stored = await entities.add(drafts, user_id, db=use.db, embedder=use.embedder, ids=ids)
+    if isinstance(body, list):
+        return await replies.json(_size(stored), lambda: _listed(stored), status=201)
+    return StoredEntity.of(stored[0])
+
+
+@router.post(
+    "/entities/bulk",
+    operation_id="upsert_entities",
+    summary="Add or replace many entities",
+    response_model=UpsertResult,
+    responses={**problems.WRITE, **problems.responses(409)},
+    openapi_extra=_NDJSON,
+)
+async def upsert(request: Request, user_id: auth.Writer, use: auth.Use) -> Response:
+    """Store entities from JSON lines; an entity with the same id, or without one the same type and name, is replaced.
+
+    `members` may contain names. An invalid line is refused with its error; the others are stored.
+    """
+    bodies.require(request, "application/x-ndjson", "application/jsonl")
+    raw = await request.body()
+    read = await offload.run(len(raw), entity_lines.read, raw)
+    outcomes = await lines.run(read.sound, user_id, db=use.db, embedder=use.embedder)
+    return await replies.json(len(raw), lambda: read.answer(outcomes))
+
+
+@router.get(
+    "/entities",
+    operation_id="list_entities",
+    summary="List entities",
+    response_model=EntityPage,
+)
+async def page(
+    user_id: auth.Searcher,
+    use: auth.ReadUse,
+    limit: Annotated[int, Query(ge=1, le=limits.MAX_LISTED, description="Entities per page.")] = 50,
+    cursor: _Cursor = None,
+    type: Annotated[
+        str | None, Query(max_length=limits.MAX_ENTITY_TYPE, description="Only entities of this type.")
+    ] = None,
+    origin: Annotated[EntityOrigin | None, Query(description="Only entities of this origin.")] = None,
+    q: Annotated[
+        fields.NameLike | None,
+        Query(max_length=limits.MAX_ENTITY_NAME, description="Only entities with a similar name or alias."),
+    ] = None,
+) -> Response:
+    """The user's entities and those extracted from metadata and titles, by name.
+
+    With `q` the result is one page, the most similar first.
+    """
+    if q is not None:
+        rows = await entities.find(q, user_id, db=use.db, limit=limit, only=EntityFilter(type, origin))
+        return await replies.json(_size(rows), lambda: _page(rows, None))
+    after = cursors.read_name(cursor) if cursor else None
+    rows = await entities.page(user_id, db=use.db, limit=limit + 1, after=after, only=EntityFilter(type, origin))
+    shown = rows[:limit]
+    more = cursors.make_name(shown[-1].name, shown[-1].entity_id) if len(rows) > limit else None
+    return await replies.json(_size(shown), lambda: _page(shown, more))
+
+
+def _size(shown: Sequence[Entity]) -> int:
+    """An estimate of the length of entities as JSON, in characters, plus 200 per entity for the work of building it."""
+    return sum(200 + sum(map(len, entity.facts)) + len(entity.description or "") for entity in shown)
+
+
+def _page(shown: Sequence[Entity], more: str | None) -> EntityPage:
+    return EntityPage(entities=[StoredEntity.of(entity) for entity in shown], next_cursor=more)
+
+
+def _listed(stored: Sequence[Entity]) -> EntityList:
+    return EntityList(entities=[StoredEntity.of(entity) for entity in stored])
+
+
+@router.get(
+    "/entities/{entity_id}", operation_id="get_entity", summary="Get an entity", responses=problems.responses(404)
+)
+async def get(entity_id: Annotated[UUID, _FOUND], user_id: auth.Searcher, use: auth.ReadUse) -> StoredEntity:
+    """An entity with all its fields."""
+    return StoredEntity.of(await entities.get(entity_id, user_id, db=use.db))
+
+
+@router.patch(
+    "/entities/{entity_id}",
+    operation_id="change_entity",
+    summary="Change an entity",
+    responses={**problems.WRITE, **problems.responses(404, 409)},
+)
+async def change(
+    entity_id: Annotated[UUID, _ADDED],
+    changed: Annotated[
+        EntityChange, Body(openapi_examples={"role": {"summary": "Another role", "value": {"role": "architect"}}})
+    ],
+    user_id: auth.Changer,
+    use: auth.Use,
+) -> StoredEntity:
+    """Change fields of an entity of origin `user`; after a change of names texts are linked again."""
+    return StoredEntity.of(await entities.change(entity_id, changed.shape(), user_id, db=use.db, embedder=use.embedder))
+
+
+@router.post(
+    "/entities/{entity_id}/merge",
+    operation_id="merge_entities",
+    summary="Merge entities",
+    responses={**problems.WRITE, **problems.responses(404, 409)},
+)
+async def merge(
+    entity_id: Annotated[UUID, _ADDED],
+    merged: Annotated[EntityMerge, Body(openapi_examples=_MERGED)],
+    request: Request,
+    user_id: auth.Changer,
+    use: auth.Use,
+) -> StoredEntity:
+    """Let an entity of origin `user` take over the names, facts, members and teams of others, atomically.
+
+    Its type, name, role and description stay; missing ones come from the others. Texts are linked in the background.
+    """
+    actor = auditing.actor(request)
+    return StoredEntity.of(await entity_merge.run(entity_id, merged.entity_ids, user_id, use, actor=actor))
+
+
+@router.delete(
+    "/entities/{entity_id}",
+    operation_id="delete_entity",
+    summary="Delete an entity",
+    responses=problems.responses(404, 409, 507),
+)
+async def delete(
+    entity_id: Annotated[UUID, _ADDED], request: Request, user_id: auth.Writer, use: auth.Use
+) -> EntityDeletion:
+    """Delete an entity of origin `user` with its links; extracted entities cannot be deleted."""
+    gone = await entities.remove(entity_id, user_id, db=use.db, actor=auditing.actor(request))
+    return EntityDeletion(entities_deleted=1, mentions_deleted=gone)
+
+
+@router.get(
+    "/entities/{entity_id}/documents",
+    operation_id="list_entity_documents",
+    summary="List an entity's documents",
+    responses=problems.responses(404),
+)
+async def documents(
+    entity_id: Annotated[UUID, _FOUND],
+    user_id: auth.Searcher,
+    use: auth.ReadUse,
+    limit: Annotated[int, Query(ge=1, le=limits.MAX_LISTED, description="Documents per page.")] = 50,
+    cursor: _Cursor = None,
+) -> EntityDocumentPage:
+    """The documents linked to an entity with the kinds of links, strongest first."""
+    after = cursors.read_strength(cursor) if cursor else None
+    rows = await entities.documents(entity_id, user_id, db=use.db, limit=limit + 1, after=after)
+    shown = rows[:limit]
+    more = cursors.make_strength(shown[-1].strength, shown[-1].document_id) if len(rows) > limit else None
+    return EntityDocumentPage(documents=[EntityDocument.of(linked) for linked in shown], next_cursor=more)

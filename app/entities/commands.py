@@ -1,0 +1,162 @@
+"""Implements `stepwell entities`: imports, lists, finds and shows entities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+from uuid import UUID
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from app import errors, limits
+from app.cli import connecting, options, terminal
+from app.cli.client import PAGE, Answer, Client
+from app.text import uris
+
+app = typer.Typer(help="Entities: import, list, search, show.", no_args_is_help=True)
+MOST_SHOWN = 10
+
+
+@app.command("import")
+@connecting.connected
+def bring(
+    client: Client,
+    file: Annotated[Path, typer.Argument(help="JSON lines, one entity per line; - reads standard input.")],
+    as_json: options.AsJson = False,
+) -> None:
+    """Add or replace entities by id, or by type and name, and link stored documents to them."""
+    answer = client.send(
+        "POST", "/entities/bulk", content=_bytes(file), headers={"Content-Type": "application/x-ndjson"}
+    )
+    client.finish_jobs()
+    if as_json:
+        terminal.write_json(answer)
+    else:
+        counts = ", ".join(f"{answer[name]} {name}" for name in ("added", "updated", "unchanged", "refused"))
+        options.out.print(f"{counts}.")
+        for line in answer["lines"]:
+            if line["status"] == "refused":
+                detail = escape(f"{line['field']}: {line['detail']}")
+                options.err.print(f"[red]line {line['line']}[/] {detail}")
+    if answer["refused"]:
+        raise typer.Exit(1)
+
+
+@app.command("list")
+@connecting.connected
+def listed(
+    client: Client,
+    q: Annotated[str | None, typer.Option("--q", help="Only names similar to this.")] = None,
+    type: Annotated[str | None, typer.Option("--type", help="Only this type.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of entities.")] = 50,
+    as_json: options.AsJson = False,
+) -> None:
+    """List entities by name, or by similarity to --q."""
+    found = _found(client, q, type, limit)
+    if as_json:
+        terminal.write_json(found)
+        return
+    table = options.table("entity", "type", "role", "origin", ids=("entity",))
+    for one in found:
+        shown = options.cell(one["name"], ", ".join(one["aliases"]), identity=one["entity_id"])
+        table.add_row(shown, one["type"], escape(one["role"] or ""), one["origin"])
+    options.print_table(table)
+
+
+@app.command()
+@connecting.connected
+def search(
+    client: Client,
+    query: Annotated[str, typer.Argument(help="A name in any spelling, a role, or what is known about the entity.")],
+    type: Annotated[str | None, typer.Option("--type", help="Only this type.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=limits.MAX_HITS, help="Maximum number of entities.")] = 10,
+    as_json: options.AsJson = False,
+) -> None:
+    """Find entities by names and meaning, with their scores and what matched."""
+    answer = client.post("/entities/search", {"query": query, "limit": limit, "type": type})
+    if as_json:
+        terminal.write_json(answer)
+        return
+    table = options.table("score", "entity", "type", "matched by", ids=("entity",))
+    for one in answer["entities"]:
+        shown = options.cell(one["name"], one["role"], identity=one["entity_id"])
+        table.add_row(f"{one['score']:.2f}", shown, one["type"], one["matched_by"])
+    options.print_table(table)
+
+
+@app.command()
+@connecting.connected
+def show(
+    client: Client,
+    name_or_id: Annotated[str, typer.Argument(help="A name in any spelling, or an id.")],
+    as_json: options.AsJson = False,
+) -> None:
+    """Show an entity with the documents that are linked to it most strongly."""
+    entity = _resolved(name_or_id, client)
+    documents = client.list(f"/entities/{entity['entity_id']}/documents", "documents", limit=MOST_SHOWN)
+    if as_json:
+        terminal.write_json({**entity, "documents": documents})
+        return
+    _show(entity, documents)
+
+
+def _show(entity: Answer, documents: Sequence[Answer]) -> None:
+    options.out.print(
+        f"[bold]{escape(entity['name'])}[/] ({entity['type']}, {entity['origin']}) {entity['entity_id']}",
+        soft_wrap=True,
+    )
+    rows: list[tuple[str, Any]] = [
+        ("also", ", ".join(entity["aliases"])),
+        ("role", entity["role"]),
+        ("is", entity["description"]),
+        *(("fact", fact) for fact in entity["facts"]),
+        ("members", len(entity["members"])),
+    ]
+    for label, value in rows:
+        if value:
+            options.out.print(f"{label}: {escape(str(value))}")
+    if not documents:
+        options.out.print("No document is linked to it.")
+        return
+    table = Table("strength", "document", "mentions")
+    for document in documents:
+        counts = ", ".join(f"{kind} {count}" for kind, count in sorted(document["mentions"].items()))
+        named = document["title"] or uris.shown(document["uri"] or "")
+        table.add_row(f"{document['strength']:.2f}", escape(named), counts)
+    options.out.print(table)
+
+
+def _found(client: Client, q: str | None, type: str | None, limit: int) -> list[Answer]:
+    """Entities by name; with `q` one page of those with similar names."""
+    if q is None:
+        return client.list("/entities", "entities", limit=limit, type=type)
+    found: list[Answer] = client.get("/entities", q=q, type=type, limit=min(limit, PAGE))["entities"]
+    return found
+
+
+def _resolved(name_or_id: str, client: Client) -> Answer:
+    """The entity with this id, else the one with a name like this. Raises NotFound, Conflict."""
+    try:
+        return client.get(f"/entities/{UUID(name_or_id)}")
+    except ValueError:
+        found = _found(client, name_or_id, None, MOST_SHOWN)
+    if not found:
+        raise errors.NotFound("No entity has this name or a similar one.")
+    first = found[0]
+    namesakes = [one for one in found if (one["type"], one["name"]) == (first["type"], first["name"])]
+    if len(namesakes) > 1:
+        known = ", ".join(f"{one['entity_id']} ({one['role'] or one['type']})" for one in namesakes)
+        raise errors.Conflict(f"Several entities have this name, show one by its id: {known}.")
+    return first
+
+
+def _bytes(file: Path) -> bytes:
+    if str(file) == "-":
+        return typer.get_binary_stream("stdin").read()
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise errors.BadRequest(f"The file cannot be read: {error.strerror}.", field="file") from error

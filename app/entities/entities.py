@@ -1,0 +1,252 @@
+"""Adds, changes, removes, lists and finds the entities of a user.
+
+An entity's description is embedded first; then the entity is checked and stored in one transaction. Stored texts are
+linked to new names in the background by `mention_refresh`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import UUID, uuid4
+
+from app import errors
+from app.access.store import audit
+from app.access.store.audit import Event
+from app.concurrency import offload
+from app.database.transactions import Database, Reading, Writing, retry_read
+from app.entities import entity_records, member_names
+from app.entities.linking import gazetteers
+from app.entities.store import entities, name_changes
+from app.entities.store.entities import EntityRecord
+from app.entities.types import Entity, EntityDraft, EntityFilter, LinkedDocument
+from app.models.base import Embedder
+from app.query import model_switch
+from app.text.names import gazetteer
+
+MAX_SIMILAR_NAMES = 200
+"""Names of similar spelling that a search by name looks up."""
+_NAMESAKE = "To store a namesake, give it an `entity_id` of your own, such as a random UUID."
+
+
+async def add(
+    drafts: Sequence[EntityDraft],
+    user_id: str,
+    *,
+    db: Database,
+    embedder: Embedder,
+    ids: Sequence[UUID | None] = (),
+) -> list[Entity]:
+    """Store new entities, all or none.
+
+    `ids` are those that the caller has chosen, in the order of the drafts: an entity with one may have the type and
+    name of another. Raises BadRequest and Conflict naming the field (`[1].name` if there are several), Unavailable if
+    the model fails.
+    """
+    return await model_switch.run(embedder, db, lambda: _add(drafts, user_id, db, embedder, ids))
+
+
+async def _add(
+    drafts: Sequence[EntityDraft], user_id: str, db: Database, embedder: Embedder, ids: Sequence[UUID | None]
+) -> list[Entity]:
+    chosen = list(ids) or [None] * len(drafts)
+    size = entity_records.work_size(drafts)
+    keyed_names = await offload.run(size, _keyed_names, drafts)
+    computed = await entity_records.description_vectors(drafts, embedder)
+    named = zip(chosen, drafts, keyed_names, strict=True)
+    new_ids = [given or entity_records.new_id(user_id, draft.type, next(iter(keys))) for given, draft, keys in named]
+    new = await offload.run(size, _records, new_ids, drafts, keyed_names, computed)
+    async with db.writing(user_id) as writing:
+        await writing.lock()
+        await _check_ids(writing, chosen, keyed_names)
+        await _check_unique(writing, drafts, keyed_names, chosen)
+        # An entity that was renamed keeps the id of its first name.
+        taken = {*await entities.existing(writing, new_ids), *filter(None, chosen)}
+        new = [
+            replace(one, entity_id=uuid4()) if given is None and one.entity_id in taken else one
+            for given, one in zip(chosen, new, strict=True)
+        ]
+        drafts = await member_names.resolved(writing, drafts, _ids_by_key(new))
+        await _check_members(writing, drafts, added=[one.entity_id for one in new])
+        new = [replace(one, draft=draft) for one, draft in zip(new, drafts, strict=True)]
+        await entities.save(writing, new)
+        await name_changes.record(writing, {key: name for names in keyed_names for key, name in names.items()})
+        return await entities.of_ids(writing, [one.entity_id for one in new])
+
+
+def _keyed_names(drafts: Sequence[EntityDraft]) -> list[dict[str, str]]:
+    return [entity_records.name_keys(draft, at=_field_prefix(index, drafts)) for index, draft in enumerate(drafts)]
+
+
+def _ids_by_key(records: Sequence[EntityRecord]) -> dict[str, list[UUID]]:
+    """The ids of entities by the keys of their names."""
+    found: dict[str, list[UUID]] = {}
+    for record in records:
+        for key in record.names:
+            found.setdefault(key, []).append(record.entity_id)
+    return found
+
+
+def _records(
+    ids: Sequence[UUID],
+    drafts: Sequence[EntityDraft],
+    keyed_names: Sequence[Mapping[str, str]],
+    computed: Mapping[str, str],
+) -> list[EntityRecord]:
+    return [entity_records.record_of(*one, computed, keeps=False) for one in zip(ids, drafts, keyed_names, strict=True)]
+
+
+async def change(
+    entity_id: UUID, changed: Mapping[str, Any], user_id: str, *, db: Database, embedder: Embedder
+) -> Entity:
+    """Replace some fields of an entity, named as in EntityDraft. Raises NotFound, and what `add` raises."""
+    return await model_switch.run(embedder, db, lambda: _change(entity_id, changed, user_id, db, embedder))
+
+
+async def _change(
+    entity_id: UUID, changed: Mapping[str, Any], user_id: str, db: Database, embedder: Embedder
+) -> Entity:
+    async with db.reading(user_id) as reading:
+        before = entity_records.draft_of(await entities.get(reading, entity_id))
+    wanted = replace(before, **changed)
+    is_described_alike = entity_records.description_text(wanted) == entity_records.description_text(before)
+    computed = await entity_records.description_vectors([] if is_described_alike else [wanted], embedder)
+    async with db.writing(user_id) as writing:
+        await writing.lock()
+        before = entity_records.draft_of(await _added_by_user(writing, entity_id))
+        (draft,) = await member_names.resolved(writing, [replace(before, **changed)], {})
+        keyed = entity_records.name_keys(draft)
+        await _check_members(writing, [draft])
+        keeps = entity_records.description_text(draft) == entity_records.description_text(before)
+        await entities.save(writing, [entity_records.record_of(entity_id, draft, keyed, computed, keeps=keeps)])
+        renamed = entity_records.changed_names(entity_records.name_keys(before), keyed)
+        await name_changes.record(writing, renamed)
+        return await entities.get(writing, entity_id)
+
+
+async def remove(entity_id: UUID, user_id: str, *, db: Database, actor: str = audit.LOCAL) -> int:
+    """Delete an entity that the user added, with an audit event of `actor`; returns the number of deleted mentions.
+
+    Raises NotFound, Conflict.
+    """
+    async with db.writing(user_id) as writing:
+        await writing.lock()
+        before = await _added_by_user(writing, entity_id)
+        mention_count = await entities.delete(writing, entity_id)
+        await name_changes.record(writing, entity_records.name_keys(entity_records.draft_of(before)))
+        await audit.record(
+            writing, Event(user_id, actor, "entity.deleted", str(entity_id), {"mentions": mention_count})
+        )
+        return mention_count
+
+
+@retry_read
+async def get(entity_id: UUID, user_id: str, *, db: Database) -> Entity:
+    """One entity. Raises NotFound."""
+    async with db.reading(user_id) as reading:
+        return await entities.get(reading, entity_id)
+
+
+@retry_read
+async def of_ids(entity_ids: Sequence[UUID], user_id: str, *, db: Database) -> list[Entity]:
+    """The entities with these ids that are stored."""
+    async with db.reading(user_id) as reading:
+        return await entities.of_ids(reading, entity_ids)
+
+
+@retry_read
+async def page(
+    user_id: str,
+    *,
+    db: Database,
+    limit: int,
+    after: tuple[str, UUID] | None = None,
+    only: EntityFilter | None = None,
+) -> list[Entity]:
+    """Entities by name; one found in documents is omitted if the user has added one of the same name."""
+    async with db.reading(user_id) as reading:
+        return await entities.page(reading, limit=limit, after=after, only=only)
+
+
+@retry_read
+async def find(text: str, user_id: str, *, db: Database, limit: int, only: EntityFilter | None = None) -> list[Entity]:
+    """Entities with a name or alias similar to the text, most similar first; titles only by their whole name."""
+    async with db.reading(user_id) as reading:
+        similar = await gazetteers.similar(reading, text, limit=MAX_SIMILAR_NAMES)
+        keys = dict.fromkeys(key for key, _similarity in similar)
+        if (exact := gazetteer.key(text)) is not None:
+            keys = {exact: None, **keys}
+        named = await entities.named(reading, keys)
+        ids = dict.fromkeys(entity for key in keys for entity in named.get(key, ()))
+        found = await entities.of_ids(reading, list(ids))
+    only = only or EntityFilter()
+    matching = [e for e in found if only.type in (None, e.type) and only.origin in (None, e.origin)]
+    return matching[:limit]
+
+
+@retry_read
+async def documents(
+    entity_id: UUID, user_id: str, *, db: Database, limit: int, after: tuple[float, UUID] | None
+) -> list[LinkedDocument]:
+    """The documents that an entity is linked to, strongest link first. Raises NotFound."""
+    async with db.reading(user_id) as reading:
+        await entities.get(reading, entity_id)
+        return await entities.documents(reading, entity_id, limit=limit, after=after)
+
+
+def _field_prefix(index: int, several: Sequence[object]) -> str:
+    return f"[{index}]." if len(several) > 1 else ""
+
+
+async def _added_by_user(db: Reading, entity_id: UUID) -> Entity:
+    return entity_records.check_own(await entities.get(db, entity_id))
+
+
+async def _check_ids(db: Writing, chosen: Sequence[UUID | None], keyed_names: Sequence[Mapping[str, str]]) -> None:
+    """Raises Conflict if a chosen id is that of another entity, of the user or found in documents."""
+    origins = await entities.origins(db, filter(None, chosen))
+    for index, (entity_id, names) in enumerate(zip(chosen, keyed_names, strict=True)):
+        if entity_id is None:
+            continue
+        at = _field_prefix(index, chosen)
+        entity_records.check_id(entity_id, names, at=at)
+        if entity_id in chosen[:index]:
+            raise errors.Conflict("Another entity of this request has this id.", field=f"{at}entity_id")
+        if origins.get(entity_id) == "user":
+            raise errors.Conflict(
+                "An entity has this id: change that one, or choose another id.", field=f"{at}entity_id"
+            )
+        if entity_id in origins:
+            raise errors.Conflict(entity_records.EXTRACTED_ID, field=f"{at}entity_id")
+
+
+async def _check_unique(
+    db: Writing,
+    drafts: Sequence[EntityDraft],
+    keyed_names: Sequence[Mapping[str, str]],
+    chosen: Sequence[UUID | None],
+) -> None:
+    """Raises Conflict if an entity has the type and name of a draft without an id, or two such drafts share them."""
+    given = enumerate(zip(chosen, drafts, keyed_names, strict=True))
+    pairs = {index: (draft.type, next(iter(keys))) for index, (chosen_id, draft, keys) in given if chosen_id is None}
+    taken = await entities.own(db, pairs.values())
+    seen: set[tuple[str, str]] = set()
+    for index, pair in pairs.items():
+        field = f"{_field_prefix(index, drafts)}name"
+        if pair in seen:
+            raise errors.Conflict(f"Another entity of this request has this type and name. {_NAMESAKE}", field=field)
+        seen.add(pair)
+        if pair in taken:
+            raise errors.Conflict(f"An entity has this type and name. {_NAMESAKE}", field=field)
+
+
+async def _check_members(db: Writing, drafts: Sequence[EntityDraft], *, added: Iterable[UUID] = ()) -> None:
+    """Raises BadRequest if a member does not exist and is not `added` by the same request."""
+    existing = await entities.existing(db, {member for draft in drafts for member in draft.member_ids})
+    existing.update(added)
+    for index, draft in enumerate(drafts):
+        for number, member in enumerate(draft.member_ids):
+            if member not in existing:
+                field = f"{_field_prefix(index, drafts)}members[{number}]"
+                raise errors.BadRequest(f"There is no entity {member}.", field=field)

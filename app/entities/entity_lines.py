@@ -1,0 +1,335 @@
+"""Adds or replaces many entities, one per line of a request.
+
+A line with an id replaces the entity with that id or adds one, even if others have its type and name. A line without
+one replaces the entity that the user added with its type and name, of several the one whose id follows from these, or
+adds one. The result is that of the lines one by one, except that only one line may add or replace an entity. All valid
+lines are stored in one transaction; each other line is rejected with an error. Members are given by id or by name.
+Planning is linear in the size of the lines; large requests are planned outside the event loop.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from uuid import UUID, uuid4
+
+from app import errors
+from app.concurrency import offload
+from app.database.transactions import Database, Reading
+from app.entities import entity_records
+from app.entities.store import entities, name_changes
+from app.entities.store.entities import EntityRecord
+from app.entities.types import Entity, EntityDraft
+from app.kinds import EntityStatus
+from app.models.base import Embedder
+from app.query import model_switch
+from app.text.names import gazetteer
+
+MAX_LINES = 10_000
+"""Lines of one request."""
+NAMESAKES = "Lines about namesakes need an `entity_id` each: any UUID of your own, or that of a stored entity."
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An entity to add or to replace, with an id if the caller has chosen one; `members` are ids or names."""
+
+    number: int
+    draft: EntityDraft
+    entity_id: UUID | None = None
+    members: tuple[UUID | str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LineResult:
+    """The result of a line; `error` is the reason if it was refused."""
+
+    number: int
+    status: EntityStatus
+    entity_id: UUID | None = None
+    error: errors.StepwellError | None = None
+
+
+async def run(lines: Sequence[Line], user_id: str, *, db: Database, embedder: Embedder) -> list[LineResult]:
+    """Add or replace entities; the results are in the order of the lines.
+
+    Raises BadRequest for more than MAX_LINES lines, Unavailable, DatabaseUnavailable; then nothing is stored.
+    """
+    return await model_switch.run(embedder, db, lambda: _store(lines, user_id, db, embedder))
+
+
+async def _store(lines: Sequence[Line], user_id: str, db: Database, embedder: Embedder) -> list[LineResult]:
+    if len(lines) > MAX_LINES:
+        raise errors.BadRequest(f"Send at most {MAX_LINES:,} lines at once, in several requests.", field="body")
+    size = entity_records.work_size(line.draft for line in lines)
+    keyed = await offload.run(size, _key_names, lines)
+    async with db.reading(user_id) as reading:
+        plan = await _planned(reading, lines, keyed)
+    to_embed = await offload.run(size, _drafts_to_embed, plan)
+    computed = await entity_records.description_vectors(to_embed, embedder)
+    async with db.writing(user_id) as writing:
+        await writing.lock()
+        plan = await _planned(writing, lines, keyed)
+        new, changed = await offload.run(size, _changes, plan, computed)
+        await entities.save(writing, new)
+        await name_changes.record(writing, changed)
+    return await offload.run(size, _results, plan, lines)
+
+
+@dataclass(frozen=True, slots=True)
+class _KeyedLines:
+    """The names of each valid line by key, the name first, and the errors of the other lines, by line number."""
+
+    names: Mapping[int, Mapping[str, str]]
+    refused: Mapping[int, errors.StepwellError]
+
+    def pair(self, line: Line) -> tuple[str, str]:
+        """The type and the key of the name, by which entities are found without an id."""
+        return line.draft.type, next(iter(self.names[line.number]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A valid line with the id of its entity, and the stored entity that it replaces (None: it adds one).
+
+    `names` and `names_before` are the new and the stored names by key, the name first.
+    """
+
+    line: Line
+    entity_id: UUID
+    draft: EntityDraft
+    names: Mapping[str, str]
+    before: Entity | None
+    names_before: Mapping[str, str]
+
+    @property
+    def status(self) -> EntityStatus:
+        if self.before is None:
+            return "added"
+        return "unchanged" if _is_same(self.draft, self.names, self.before) else "updated"
+
+    @property
+    def keeps_vector(self) -> bool:
+        if self.before is None:
+            return False
+        stored = entity_records.draft_of(self.before)
+        return entity_records.description_text(self.draft) == entity_records.description_text(stored)
+
+
+@dataclass(slots=True)
+class _Plan:
+    """The step or the error of each line, by line number; `lost` are the ids of entities that are not added."""
+
+    steps: dict[int, _Step] = field(default_factory=dict)
+    refused: dict[int, errors.StepwellError] = field(default_factory=dict)
+    lost: set[UUID] = field(default_factory=set)
+
+    def refuse(self, number: int, error: errors.StepwellError) -> UUID | None:
+        """Record the error of a line; returns the id of the entity that the line would have added, if any."""
+        step = self.steps.pop(number, None)
+        self.refused[number] = error
+        if step is None or step.before is not None:
+            return None
+        self.lost.add(step.entity_id)
+        return step.entity_id
+
+    def result(self, number: int) -> LineResult:
+        if number in self.refused:
+            return LineResult(number, "refused", error=self.refused[number])
+        return LineResult(number, self.steps[number].status, self.steps[number].entity_id)
+
+
+@dataclass(frozen=True, slots=True)
+class _Members:
+    """Members as given in lines: the key of each name, the entities with each key, and the ids that may be members.
+
+    `extracted` are the entities with each key that were found in documents; only names without others mean them.
+    """
+
+    keys: Mapping[str, str]
+    named: Mapping[str, Set[UUID]]
+    extracted: Mapping[str, Set[UUID]]
+    stored: set[UUID]
+
+
+def _key_names(lines: Sequence[Line]) -> _KeyedLines:
+    names: dict[int, Mapping[str, str]] = {}
+    refused: dict[int, errors.StepwellError] = {}
+    for line in lines:
+        try:
+            names[line.number] = entity_records.name_keys(line.draft)
+        except errors.BadRequest as error:
+            refused[line.number] = error
+    return _KeyedLines(names, refused)
+
+
+async def _planned(db: Reading, lines: Sequence[Line], keyed: _KeyedLines) -> _Plan:
+    size = entity_records.work_size(line.draft for line in lines)
+    valid = [line for line in lines if line.number in keyed.names]
+    pairs = [keyed.pair(line) for line in valid]
+    own = await entities.own(db, pairs)
+    given = {line.entity_id for line in valid if line.entity_id is not None}
+    new_ids = {pair: entity_records.new_id(db.user_id, *pair) for pair in pairs}
+    ids = {*itertools.chain(*own.values()), *given, *new_ids.values()}
+    before = {entity.entity_id: entity for entity in await entities.of_ids(db, list(ids))}
+    extracted = {one for one, origin in (await entities.origins(db, given)).items() if origin != "user"}
+    plan = await offload.run(size, _match_lines, valid, keyed, _Known(own, new_ids, before, extracted))
+    wanted = {member for step in plan.steps.values() for member in step.line.members}
+    keys = await offload.run(size, _member_keys, wanted)
+    named = await entities.named(db, keys.values())
+    found = list(itertools.chain(*named.values()))
+    stored = await entities.existing(db, [member for member in wanted if isinstance(member, UUID)])
+    stored |= {step.entity_id for step in plan.steps.values() if step.line.entity_id is not None}
+    in_documents = {one for one, origin in (await entities.origins(db, found)).items() if origin != "user"}
+    own_named = {key: set(ids) - in_documents for key, ids in named.items()}
+    extracted_named = {key: set(ids) & in_documents for key, ids in named.items()}
+    await offload.run(size, _resolve_members, plan, _Members(keys, own_named, extracted_named, stored))
+    return plan
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The ids of stored and of new entities by type and key of name, and the stored entities with any of these ids.
+
+    `extracted` are the given ids that belong to entities found in documents.
+    """
+
+    own: Mapping[tuple[str, str], Sequence[UUID]]
+    new_ids: Mapping[tuple[str, str], UUID]
+    before: Mapping[UUID, Entity]
+    extracted: Set[UUID]
+
+
+def _match_lines(lines: Sequence[Line], keyed: _KeyedLines, known: _Known) -> _Plan:
+    """A plan with a step for each line; the members are not resolved yet."""
+    plan = _Plan(refused=dict(keyed.refused))
+    by_pair, before = {pair: set(ids) for pair, ids in known.own.items()}, known.before
+    taken: set[UUID] = set()
+    for line in lines:
+        pair = keyed.pair(line)
+        try:
+            if line.entity_id is not None:
+                entity_id = _given(line.entity_id, keyed.names[line.number], known.extracted)
+            else:
+                found = _same(by_pair.get(pair, set()), known.new_ids[pair])
+                entity_id = found or _new_id(known.new_ids[pair], before, taken)
+            if entity_id in taken:
+                raise errors.Conflict(f"An earlier line adds or replaces the same entity. {NAMESAKES}", field="name")
+        except errors.StepwellError as error:
+            plan.refuse(line.number, error)
+            continue
+        taken.add(entity_id)
+        stored = before.get(entity_id)
+        stored_names = entity_records.name_keys(entity_records.draft_of(stored)) if stored is not None else {}
+        if stored is not None:
+            by_pair.get((stored.type, next(iter(stored_names))), set()).discard(entity_id)
+        by_pair.setdefault(pair, set()).add(entity_id)
+        names = keyed.names[line.number]
+        plan.steps[line.number] = _Step(line, entity_id, line.draft, names, stored, stored_names)
+    return plan
+
+
+def _new_id(wanted: UUID, before: Mapping[UUID, Entity], taken: set[UUID]) -> UUID:
+    """The id of a new entity. An entity that was renamed, before or in this request, keeps the id of its first name."""
+    return uuid4() if wanted in before or wanted in taken else wanted
+
+
+def _given(entity_id: UUID, names: Mapping[str, str], extracted: Set[UUID]) -> UUID:
+    """The id that a line has. Raises Conflict if it is that of an entity found in documents."""
+    entity_records.check_id(entity_id, names)
+    if entity_id in extracted:
+        raise errors.Conflict(entity_records.EXTRACTED_ID, field="entity_id")
+    return entity_id
+
+
+def _same(ids: Set[UUID], usual: UUID) -> UUID | None:
+    """The entity of a type and name, None if there is none; of several the one with the usual id. Raises Conflict."""
+    if len(ids) > 1 and usual not in ids:
+        raise errors.Conflict(f"{len(ids)} entities have this type and name. {NAMESAKES}", field="name")
+    return usual if usual in ids else next(iter(ids), None)
+
+
+def _member_keys(members: set[UUID | str]) -> dict[str, str]:
+    return {name: key for name in members if isinstance(name, str) and (key := gazetteer.key(name))}
+
+
+def _resolve_members(plan: _Plan, known: _Members) -> None:
+    """Replace the members of every step by ids; a line with an unknown member is refused.
+
+    A name is that of an entity after the earlier lines and this one, else of one that a later line adds or renames,
+    else of one that was found in documents.
+    """
+    named = {key: set(ids) for key, ids in known.named.items()}
+    later: dict[str, set[UUID]] = {}
+    for step in plan.steps.values():
+        for key in step.names:
+            later.setdefault(key, set()).add(step.entity_id)
+    for number, step in list(plan.steps.items()):
+        for key in step.names_before.keys() - step.names.keys():
+            named.get(key, set()).discard(step.entity_id)
+        for key in step.names:
+            named.setdefault(key, set()).add(step.entity_id)
+        try:
+            members = [_member_id(i, m, known, named, later) for i, m in enumerate(step.line.members)]
+        except errors.BadRequest as error:
+            plan.refuse(number, error)
+        else:
+            plan.steps[number] = replace(step, draft=replace(step.draft, members=tuple(dict.fromkeys(members))))
+    _refuse_dependants(plan)
+
+
+def _member_id(
+    index: int, member: UUID | str, known: _Members, named: Mapping[str, set[UUID]], later: Mapping[str, set[UUID]]
+) -> UUID:
+    field = f"members[{index}]"
+    if isinstance(member, UUID):
+        if member not in known.stored:
+            raise errors.BadRequest(f"There is no entity {member}.", field=field)
+        return member
+    key = known.keys.get(member, "")
+    found = named.get(key) or later.get(key) or known.extracted.get(key, set())
+    if len(found) != 1:
+        problem = "Several entities have this name: give an id." if found else "No entity has this name."
+        raise errors.BadRequest(problem, field=field)
+    return next(iter(found))
+
+
+def _refuse_dependants(plan: _Plan) -> None:
+    """Refuse the lines with a member that is not added because its line was refused, transitively."""
+    containers: dict[UUID, list[int]] = {}
+    for number, step in plan.steps.items():
+        for member in step.draft.member_ids:
+            containers.setdefault(member, []).append(number)
+    waiting = list(plan.lost)
+    while waiting:
+        for number in containers.get(waiting.pop(), ()):
+            if number in plan.steps:
+                error = errors.BadRequest("A member is added only by a line that was refused.", field="members")
+                if (lost := plan.refuse(number, error)) is not None:
+                    waiting.append(lost)
+
+
+def _drafts_to_embed(plan: _Plan) -> list[EntityDraft]:
+    """The drafts whose description is new or changed."""
+    return [step.draft for step in plan.steps.values() if not step.keeps_vector]
+
+
+def _changes(plan: _Plan, computed: Mapping[str, str]) -> tuple[list[EntityRecord], dict[str, str]]:
+    """The records to store, and the names that are added, changed or removed."""
+    steps = [step for step in plan.steps.values() if step.status != "unchanged"]
+    changed: dict[str, str] = {}
+    for step in steps:
+        changed |= entity_records.changed_names(step.names_before, step.names)
+    new = [entity_records.record_of(s.entity_id, s.draft, s.names, computed, keeps=s.keeps_vector) for s in steps]
+    return new, changed
+
+
+def _results(plan: _Plan, lines: Sequence[Line]) -> list[LineResult]:
+    return [plan.result(line.number) for line in lines]
+
+
+def _is_same(draft: EntityDraft, names: Mapping[str, str], before: Entity) -> bool:
+    """Whether storing the draft would change nothing; aliases with the key of the name are ignored."""
+    normalised = replace(draft, aliases=tuple(names.values())[1:], members=tuple(sorted(draft.members)))
+    return normalised == replace(entity_records.draft_of(before), members=tuple(sorted(before.members)))

@@ -1,0 +1,189 @@
+"""Caches the gazetteers of users and applies the changes that were committed since.
+
+A process caches the names of its most recent users with their version. A transaction compares the version with the
+stored one and applies the changes in between, so that a commit of another process takes effect at once. Large
+gazetteers are built outside the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+
+from app.concurrency import offload
+from app.database.transactions import Reading, Writing
+from app.entities.store import name_changes
+from app.text.names import fuzzy_names, names
+from app.text.names.fuzzy_names import FuzzyNames
+from app.text.names.gazetteer import Entry, Gazetteer
+
+MAX_NAMES = 400_000
+"""Names of all users that a process caches together; those of the most recent user always stay."""
+MAX_CHANGES = 2_000
+"""Changes that are applied one by one; for more, all names are read again."""
+MIN_PART_LENGTH = 3
+"""Length of a first or last name that is matched alone: initials match too often."""
+COMPARISONS_PER_UNIT = 50
+"""Names that numpy compares with a word in one unit of `offload.run`."""
+NAME_COST = 50
+"""Cost of adding one name, in units of `offload.run`."""
+
+
+@dataclass(slots=True)
+class UserNames:
+    """A user's names at a version. `fuzzy_index` and `parts` are built on first use."""
+
+    version: int
+    gazetteer: Gazetteer
+    _fuzzy: FuzzyNames | None = None
+    _parts: Mapping[str, tuple[str, ...]] | None = None
+    _building: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def fuzzy_index(self) -> FuzzyNames:
+        """The index that finds names of similar spelling."""
+        async with self._building:
+            if self._fuzzy is None:
+                self._fuzzy = await offload.run(self._size(), FuzzyNames.build, list(self.gazetteer.keys()))
+            return self._fuzzy
+
+    async def parts(self) -> Mapping[str, tuple[str, ...]]:
+        """The keys of names of several words, by their first and by their last word."""
+        async with self._building:
+            if self._parts is None:
+                self._parts = await offload.run(self._size(), _by_first_and_last_word, self.gazetteer)
+            return self._parts
+
+    def comparison_cost(self, words: Sequence[str]) -> int:
+        """Cost of comparing the words of a query with all names, in units of `offload.run`."""
+        return min(len(words), fuzzy_names.MAX_WORDS) * len(self.gazetteer) // COMPARISONS_PER_UNIT
+
+    def _size(self) -> int:
+        return NAME_COST * len(self.gazetteer)
+
+    def updated(self, version: int, gazetteer: Gazetteer, keys: set[str]) -> UserNames:
+        """The names at a later version; `keys` are those that changed."""
+        if gazetteer is self.gazetteer:
+            return replace(self, version=version)
+        fuzzy = self._fuzzy
+        if fuzzy is not None and fuzzy.changes + len(keys) <= MAX_CHANGES:
+            fuzzy = fuzzy.patched([k for k in keys if k in gazetteer], [k for k in keys if k not in gazetteer])
+        else:
+            fuzzy = None
+        return UserNames(version, gazetteer, fuzzy)
+
+
+class _NameCache:
+    """The names of the most recent users of one database."""
+
+    def __init__(self) -> None:
+        self._names: OrderedDict[str, UserNames] = OrderedDict()
+
+    def get(self, user_id: str) -> UserNames | None:
+        if user_id in self._names:
+            self._names.move_to_end(user_id)
+        return self._names.get(user_id)
+
+    def put(self, user_id: str, current: UserNames) -> None:
+        cached = self._names.get(user_id)
+        if cached is None or cached.version <= current.version:
+            self._names[user_id] = current
+        self._names.move_to_end(user_id)
+        while len(self._names) > 1 and sum(len(n.gazetteer) + 1 for n in self._names.values()) > MAX_NAMES:
+            self._names.popitem(last=False)
+
+
+_caches: weakref.WeakKeyDictionary[object, _NameCache] = weakref.WeakKeyDictionary()
+
+
+async def current(reading: Reading, *, version: int | None = None) -> UserNames:
+    """All of the user's names, those too that a restricted caller does not see; see `visible`.
+
+    They are cached, so the transaction must not have changed any of them. `version` is the user's names_version, if the
+    transaction has read it already.
+    """
+    cache = _caches.setdefault(reading.database_key, _NameCache())
+    cached = cache.get(reading.user_id)
+    if cached is not None and cached.version == version:
+        return cached
+    current_names = await _up_to_date(reading, cached)
+    if current_names is not cached:
+        cache.put(reading.user_id, current_names)
+    return current_names
+
+
+async def visible(reading: Reading, text: str) -> UserNames:
+    """The names that the caller sees, of which a restricted one sees those that a text may contain or resemble.
+
+    All names of the user that pass for this are nominated, and matching chooses among the visible ones: no name takes
+    the place of another before it is known to be visible.
+    """
+    all_names = await current(reading, version=reading.version.names)
+    if reading.restriction is None or not len(all_names.gazetteer):
+        return all_names
+    nominated = all_names.gazetteer.occurring(text)
+    fuzzy, words = await all_names.fuzzy_index(), names.words(text)
+    nominated |= await offload.run(all_names.comparison_cost(words), fuzzy.passing, text)
+    parts = await all_names.parts()
+    for word in words[: fuzzy_names.MAX_WORDS]:
+        nominated.update(parts.get(word, ()))
+    found = await name_changes.entries_of(reading, nominated)
+    return UserNames(all_names.version, Gazetteer.build(chain.from_iterable(found.values())))
+
+
+async def similar(reading: Reading, text: str, *, limit: int) -> list[tuple[str, float]]:
+    """Up to `limit` keys of names that a short text resembles, most similar first; see `visible`."""
+    fuzzy = await (await current(reading)).fuzzy_index()
+    if reading.restriction is None:
+        return fuzzy.similar(text, limit)
+    found = await name_changes.entries_of(reading, fuzzy.comparable(text))
+    return FuzzyNames.build(key for key, entries in found.items() if entries).similar(text, limit)
+
+
+async def uncommitted(writing: Writing) -> UserNames:
+    """The user's names with the changes of this transaction; they are not cached."""
+    cache = _caches.setdefault(writing.database_key, _NameCache())
+    return await _up_to_date(writing, cache.get(writing.user_id))
+
+
+async def _up_to_date(reading: Reading, cached: UserNames | None) -> UserNames:
+    """The names at the stored version: the cached ones, with the changes since, or all names read again."""
+    version = await name_changes.version(reading)
+    if cached is not None and cached.version == version:
+        return cached
+    if cached is None or not cached.version < version < cached.version + name_changes.MAX_KEPT:
+        return await _read(reading, version)
+    entries = await name_changes.changed_entries(reading, cached.version, limit=MAX_CHANGES + 1)
+    if len(entries) > MAX_CHANGES:
+        return await _read(reading, version)
+    size = len(cached.gazetteer) + NAME_COST * len(entries)
+    return await offload.run(size, _patched, cached, version, entries)
+
+
+def _patched(cached: UserNames, version: int, entries: Mapping[str, list[Entry]]) -> UserNames:
+    if not any(entries.values()) and not any(key in cached.gazetteer for key in entries):
+        return cached.updated(version, cached.gazetteer, set())
+    return cached.updated(version, cached.gazetteer.patched(entries), set(entries))
+
+
+async def _read(reading: Reading, version: int) -> UserNames:
+    if version == 0:
+        return UserNames(0, Gazetteer.build(()))
+    entries = await name_changes.entries(reading)
+    return UserNames(version, await offload.run(NAME_COST * len(entries), Gazetteer.build, entries))
+
+
+def _by_first_and_last_word(gazetteer: Gazetteer) -> Mapping[str, tuple[str, ...]]:
+    """The keys of names of several words, written apart or joined, by their first and by their last word."""
+    found: dict[str, dict[str, None]] = {}
+    all_keys = gazetteer.keys()
+    written = [(key, (key,)) for key in all_keys if " " in key]
+    for text, keys in (*written, *gazetteer.split_forms().items()):
+        words = text.split(" ")
+        for word in (words[0], words[-1]):
+            if len(word) >= MIN_PART_LENGTH and names.is_distinctive([word]):
+                found.setdefault(word, {}).update(dict.fromkeys(keys))
+    return {word: tuple(keys) for word, keys in found.items()}

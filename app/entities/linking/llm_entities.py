@@ -1,0 +1,150 @@
+"""Asks the language model for the entities of stored documents, in background jobs, if the setting is on.
+
+The transaction that stores a document queues the job, so that storing it neither waits for the model nor fails with it.
+What the model names is stored as if the document's metadata named it. Only names that occur in the text are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from app import errors
+from app.concurrency import offload
+from app.database.transactions import Database, Writing
+from app.entities.linking import mention_refresh
+from app.entities.store import extracted_names, mentions
+from app.entities.store.mentions import ChunkText
+from app.jobs import workers
+from app.jobs.store import jobs
+from app.jobs.workers import JobKind, Run
+from app.models.base import Llm
+from app.services import ChunkingOptions, Services
+from app.text.names import gazetteer as gazetteers
+from app.text.names import names, tags
+from app.text.names.gazetteer import Gazetteer
+
+PART, PARTS = 6_000, 4
+"""Characters of one request, and requests for a document: its beginning is read."""
+MAX_CHUNKS = 100
+"""Chunks that are read of a document."""
+PER_PART, PER_DOCUMENT = 20, 50
+"""Entities that are kept of an answer, and of a document."""
+MAX_ALIASES, MAX_LENGTH = 5, 200
+_NO_ID = UUID(int=0)
+
+
+async def enqueue(db: Writing, document_ids: Sequence[UUID], options: ChunkingOptions) -> None:
+    """Queue a job for each document that is stored in this transaction, if the model is to be asked."""
+    if options.llm_entities and document_ids:
+        await jobs.enqueue_for_documents(db, KIND.name, document_ids)
+
+
+async def run_waiting(user_id: str, services: Services) -> AsyncGenerator[int, None]:
+    """Run the user's jobs that can run now, and yield after each how many still wait.
+
+    A job whose answer cannot be used is left for a later attempt; if the model fails otherwise, all are. Jobs of other
+    workers are not waited for. Raises DatabaseUnavailable.
+    """
+    while True:
+        try:
+            ran = await workers.run_next(services, [KIND], user_id=user_id)
+        except errors.ProviderError as error:
+            if error.fault != "answer":
+                return
+        else:
+            if ran is None:
+                return
+        yield await waiting(user_id, services.db)
+
+
+async def waiting(user_id: str, db: Database) -> int:
+    """The number of documents about which the model is still to be asked."""
+    async with db.shared() as shared:
+        return await jobs.count(shared.as_user(user_id), KIND.name)
+
+
+async def _extract(run: Run) -> int:
+    """Ask the model; without one, or with the setting off, the job ends without a result."""
+    user_id, document_id = run.job.user_id, UUID(run.job.payload["document_id"])
+    llm, options = run.services.llm, run.services.chunking_options
+    async with run.db.reading(user_id) as reading:
+        content_hash = await extracted_names.content_hash(reading, document_id)
+        chunks = await mentions.chunk_texts(reading, document_id, limit=MAX_CHUNKS)
+    found: list[dict[str, Any]] | None = None
+    if content_hash is not None and llm is not None and options.llm_entities:
+        found = await _asked(llm, chunks)
+    async with run.db.writing(user_id) as writing:
+        await writing.lock()
+        if content_hash is not None and found is not None:
+            saved = await extracted_names.save(writing, document_id, content_hash=content_hash, extracted=found)
+            if saved:
+                await mention_refresh.relink(writing, document_id, keys=options.entity_keys)
+        await run.finish(writing)
+    return len(found or ())
+
+
+KIND = JobKind("extract_entities", _extract, queue="entities", kept=0)
+
+
+async def _asked(llm: Llm, chunks: Sequence[ChunkText]) -> list[dict[str, Any]]:
+    """The entities that the model names in the beginning of a document. Raises ProviderError."""
+    found: dict[str, dict[str, Any]] = {}
+    for part in _parts(chunks):
+        answer = await llm.entities(part)
+        for key, entity in (await offload.run(len(part), _checked, answer, part)).items():
+            known = found.setdefault(key, entity)
+            known["aliases"] = list(dict.fromkeys((*known["aliases"], *entity["aliases"])))[:MAX_ALIASES]
+            known["role"] = known["role"] or entity["role"]
+    return list(found.values())[:PER_DOCUMENT]
+
+
+def _parts(chunks: Sequence[ChunkText]) -> list[str]:
+    """The texts of whole chunks, each at most PART characters, the title before the first one."""
+    parts: list[str] = []
+    for chunk in chunks:
+        text = f"{chunk.opening.title}\n{chunk.content}" if chunk.opening else chunk.content
+        text = text[:PART]
+        if parts and len(parts[-1]) + len(text) < PART:
+            parts[-1] += f"\n{text}"
+        elif len(parts) == PARTS:
+            break
+        else:
+            parts.append(text)
+    return parts
+
+
+def _checked(answer: Sequence[object], text: str) -> dict[str, dict[str, Any]]:
+    """The entities of an answer by the keys of their names, with what occurs in the text only."""
+    proposed = [one for one in answer if isinstance(one, Mapping)][:PER_PART]
+    written = [name for one in proposed for name in (_line(one.get("name")), *_aliases(one)) if name]
+    in_text = Gazetteer.build((name, _NO_ID) for name in written)
+    matches = in_text.find(text)
+    occurring = {key for match in matches for key in (match.key, *match.others)}
+    words = f" {' '.join(names.words(text))} "
+    found: dict[str, dict[str, Any]] = {}
+    for one in proposed:
+        name, role = _line(one.get("name")), _line(one.get("role"))
+        key = gazetteers.key(name) if name else None
+        if name is None or key is None or key not in occurring:
+            continue
+        aliases = [alias for alias in _aliases(one) if gazetteers.key(alias) in occurring - {key}]
+        role = role if role and f" {' '.join(names.words(role))} " in words and names.key(role) else None
+        type_name = tags.type_name(_line(one.get("type")) or "")
+        found.setdefault(key, {"type": type_name, "name": name, "aliases": aliases, "role": role})
+    return found
+
+
+def _aliases(one: Mapping[Any, object]) -> Iterator[str]:
+    given = one.get("aliases")
+    for alias in given[:MAX_ALIASES] if isinstance(given, list) else ():
+        if (line := _line(alias)) is not None:
+            yield line
+
+
+def _line(text: object) -> str | None:
+    """A string of an answer as a name is stored; None if it cannot be one."""
+    if not isinstance(text, str) or len(text) > MAX_LENGTH:
+        return None
+    return names.tidy("".join(letter if letter.isprintable() else " " for letter in text)) or None

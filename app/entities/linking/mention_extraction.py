@@ -1,0 +1,288 @@
+"""Finds and stores the mentions of entities in chunks, under the user's lock.
+
+How a name is matched depends on its origin:
+
+- Names that the user or metadata gave are matched in every text, the longest at each position.
+- Titles, and headings of several words, are matched in every text in any case.
+- Other names are matched where they are capitalised.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+from uuid import UUID
+
+from app.database.transactions import Reading, Writing
+from app.entities.linking import gazetteers, name_links
+from app.entities.linking.name_links import DocumentNames, is_title
+from app.entities.store import mentions, named_chunks
+from app.entities.store.headings import HeadingChunk
+from app.entities.store.mentions import ChunkText, DocumentHead, LinkedNames, Mention, NameEntity
+from app.text.names import names, tags
+from app.text.names.gazetteer import Gazetteer, NameMatch
+from app.text.names.names import Name
+from app.text.names.tags import Tag
+
+SLICE = 128
+"""Chunks whose names are extracted at once."""
+Excluded = frozenset[tuple[str, UUID]]
+"""Keys of names with the entities that one document does not mean by them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matcher:
+    """What the chunks of one document are matched with: its title, the user's names, and the keys of metadata.
+
+    `excluded` are the namesakes that the document does not mean.
+    """
+
+    title: Name | None
+    gazetteer: Gazetteer
+    keys: Sequence[str]
+    excluded: Excluded
+
+    @classmethod
+    def of(cls, head: DocumentHead, gazetteer: Gazetteer, keys: Sequence[str]) -> Self:
+        """What the chunks of the document with this head are matched with."""
+        return cls(names.title_name(head.title), gazetteer, keys, _excluded(head.metadata, gazetteer, keys))
+
+
+@dataclass(frozen=True, slots=True)
+class _ChunkNames:
+    """The names in a chunk: capitalised ones, its words, and entities of the gazetteer."""
+
+    chunk: ChunkText
+    matcher: Matcher
+    capitalised: list[Name]
+    words: Sequence[str]
+    entities: Counter[UUID]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentToLink:
+    """A document that is linked to the entities that it names: its title and metadata, and its chunks in order."""
+
+    document_id: UUID
+    head: DocumentHead
+    chunks: Sequence[ChunkText]
+
+    def placed(self, gazetteer: Gazetteer, keys: Sequence[str]) -> list[tuple[ChunkText, Matcher]]:
+        """Its chunks with what they are matched with."""
+        matcher = Matcher.of(self.head, gazetteer, keys)
+        return [(chunk, matcher) for chunk in self.chunks]
+
+
+async def stored_document(db: Writing, document_id: UUID) -> DocumentToLink:
+    """A stored document as it is linked; deletes its mentions and headings."""
+    head = await mentions.begin(db, document_id, version=names.VERSION)
+    return DocumentToLink(document_id, head, await mentions.chunk_texts(db, document_id))
+
+
+async def link(db: Writing, document_id: UUID, *, keys: Sequence[str]) -> None:
+    """Replace the mentions and headings of a document; `keys` are the metadata keys whose values name entities."""
+    await link_all(db, [await stored_document(db, document_id)], keys=keys)
+
+
+async def link_all(db: Writing, documents: Sequence[DocumentToLink], *, keys: Sequence[str]) -> None:
+    """Store the mentions and headings of documents that have none."""
+    await name_links.store(db, await asyncio.to_thread(_names_of, documents, keys))
+    gazetteer = (await gazetteers.uncommitted(db)).gazetteer
+    placed = [chunk for one in documents for chunk in one.placed(gazetteer, keys)]
+    for start in range(0, len(placed), SLICE):
+        await link_chunks(db, placed[start : start + SLICE])
+
+
+def _names_of(documents: Sequence[DocumentToLink], keys: Sequence[str]) -> list[DocumentNames]:
+    found = []
+    for one in documents:
+        title = names.title_name(one.head.title)
+        sections = [chunk for chunk in name_links.section_chunks(one.chunks) if not is_title(chunk.name, title)]
+        found.append(DocumentNames(one.document_id, title, _tags(one.head, keys), sections))
+    return found
+
+
+def _tags(head: DocumentHead, keys: Sequence[str]) -> list[Tag]:
+    return tags.of_document(head.metadata, head.extracted, keys)
+
+
+async def link_chunks(db: Writing, placed: Sequence[tuple[ChunkText, Matcher]]) -> None:
+    """Store the mentions in new chunks, each with what it is matched with, and entities for the names in them."""
+    extracted = await asyncio.to_thread(_extract, placed)
+    await mentions.ensure(db, _spelt(extracted), origin="text")
+    await mentions.add(db, await _mentions(db, extracted))
+
+
+async def link_again(db: Writing, chunk_nos: Sequence[int], *, keys: Sequence[str]) -> None:
+    """Replace the mentions in those of the chunks that exist by those that they would have if they were stored now."""
+    gazetteer = (await gazetteers.current(db)).gazetteer
+    chunks = await mentions.chunk_texts_of(db, chunk_nos)
+    heads = await mentions.heads(db, {chunk.document_id for chunk in chunks})
+    matchers = {document: Matcher.of(head, gazetteer, keys) for document, head in heads.items()}
+    extracted = await asyncio.to_thread(_extract, [(chunk, matchers[chunk.document_id]) for chunk in chunks])
+    wanted = await _mentions(db, extracted)
+    stored = await named_chunks.stored(db, chunk_nos)
+    new = [mention for mention in wanted if mention not in stored]
+    mentioned = {mention.entity_id for mention in new}
+    await mentions.ensure(db, [name for name in _spelt(extracted) if name.entity_id in mentioned], origin="text")
+    old = sorted(stored.difference(wanted), key=_place)
+    await named_chunks.replace_mentions(db, old=old, new=new)
+    await mentions.prune(db, LinkedNames(frozenset(mention.entity_id for mention in old)))
+
+
+def _spelt(extracted: Sequence[_ChunkNames]) -> list[NameEntity]:
+    """The entities of the capitalised names in chunks; of several spellings, that of the first document is stored."""
+    new: dict[UUID, dict[str, NameEntity]] = {}
+    for one in extracted:
+        of_document = new.setdefault(one.chunk.document_id, {})
+        of_document |= {name.key: name_links.entity_of(name) for name in one.capitalised}
+    return list({key: entity for found in reversed(new.values()) for key, entity in found.items()}.values())
+
+
+async def expected(
+    db: Reading, document_id: UUID, *, keys: Sequence[str]
+) -> tuple[set[Mention], set[HeadingChunk]] | None:
+    """The mentions and headings that `link` would store for a document, without writing; None if it has no chunks."""
+    chunks = await mentions.chunk_texts(db, document_id)
+    if not chunks or chunks[0].opening is None:
+        return None
+    matcher = Matcher.of(chunks[0].opening, (await gazetteers.current(db)).gazetteer, keys)
+    expected_mentions: set[Mention] = set()
+    for start in range(0, len(chunks), SLICE):
+        extracted = await asyncio.to_thread(_extract, [(chunk, matcher) for chunk in chunks[start : start + SLICE]])
+        expected_mentions.update(await _mentions(db, extracted))
+    in_sections = await asyncio.to_thread(name_links.section_chunks, chunks)
+    return expected_mentions, {
+        HeadingChunk(one.name.entity_id, one.section, one.chunk_no, document_id)
+        for one in in_sections
+        if not is_title(one.name, matcher.title)
+    }
+
+
+async def relink(db: Writing, document_id: UUID, *, keys: Sequence[str]) -> None:
+    """Replace the mentions and headings of a stored document, under the user's lock."""
+    await gazetteers.current(db)
+    before = await mentions.of_documents(db, [document_id])
+    await link(db, document_id, keys=keys)
+    await mentions.prune(db, before)
+
+
+def _excluded(metadata: Mapping[str, Any], gazetteer: Gazetteer, keys: Sequence[str]) -> Excluded:
+    """The entities that a document does not mean by a name, each with the name's key.
+
+    Metadata that gives the `entity_id` of somebody beside the name means none of the other entities of the name.
+    """
+    found: set[tuple[str, UUID]] = set()
+    for tag in tags.from_metadata(metadata, keys) if tags.has_ids(metadata) else ():
+        named = set(gazetteer.named(tag.text)) if tag.meant else set()
+        if named & tag.meant:
+            found |= {(tag.key, entity) for entity in named - tag.meant - {tag.entity_id}}
+    return frozenset(found)
+
+
+def _text_mentions(chunk: ChunkText, matcher: Matcher) -> Counter[UUID]:
+    """How often a chunk's text contains names of each entity.
+
+    The title counts as a text for the first chunk, except for entities that it names as a mention of its own kind.
+    """
+    counts = _count(chunk.content, matcher)
+    if chunk.opening is not None:
+        titled = {mention.entity_id for mention in _title_mentions(chunk, matcher)}
+        in_title = _count(chunk.opening.title, matcher)
+        counts += Counter({entity: count for entity, count in in_title.items() if entity not in titled})
+    return counts
+
+
+def _count(text: str, matcher: Matcher) -> Counter[UUID]:
+    return Counter(entity for match in matcher.gazetteer.find(text) for entity in _meant(match, matcher.excluded))
+
+
+def _meant(match: NameMatch, without: Excluded) -> Iterable[UUID]:
+    """The entities of a name that a document means."""
+    if not without:
+        return match.entity_ids
+    found = (match.key, *match.others)
+    return [entity for entity in match.entity_ids if not any((key, entity) in without for key in found)]
+
+
+def _title_mentions(chunk: ChunkText, matcher: Matcher) -> Iterator[Mention]:
+    """The mentions by title in a chunk: of the title itself, and in the first chunk of the user's entities in it."""
+    if matcher.title is not None:
+        yield Mention(matcher.title.entity_id, chunk.chunk_no, chunk.document_id, "title", 1)
+    if chunk.opening is not None:
+        found = matcher.gazetteer.find(chunk.opening.title)
+        in_title = {entity: match.key for match in found for entity in _meant(match, matcher.excluded)}
+        for entity, key in in_title.items():
+            if entity != names.Name(key, key).entity_id:
+                yield Mention(entity, chunk.chunk_no, chunk.document_id, "title", 1)
+
+
+def _own_tag_mentions(chunk: ChunkText, matcher: Matcher) -> Iterator[Mention]:
+    """Mentions in a document's first chunk of the user's own entities that its metadata names."""
+    for tag in _tags(chunk.opening, matcher.keys) if chunk.opening is not None else ():
+        for entity in matcher.gazetteer.named(tag.text):
+            if entity != tag.entity_id and (tag.key, entity) not in matcher.excluded:
+                yield Mention(entity, chunk.chunk_no, chunk.document_id, tag.kind, 1)
+
+
+def _is_metadata_entity(key: str, entity_id: UUID, gazetteer: Gazetteer) -> bool:
+    """Whether metadata names the entity whose id is derived from the name with this key."""
+    return any(entity == entity_id for _name, entity in gazetteer.entries(key))
+
+
+def _tag_mentions(chunk: ChunkText, keys: Sequence[str]) -> Iterator[Mention]:
+    """Mentions of the entities that are made from a document's metadata, in its first chunk."""
+    if chunk.opening is not None:
+        for tag in _tags(chunk.opening, keys):
+            yield Mention(tag.entity_id, chunk.chunk_no, chunk.document_id, tag.kind, 1)
+
+
+def _extract(placed: Sequence[tuple[ChunkText, Matcher]]) -> list[_ChunkNames]:
+    return [
+        _ChunkNames(
+            chunk,
+            matcher,
+            names.find(chunk.content),
+            names.words(chunk.content),
+            _text_mentions(chunk, matcher),
+        )
+        for chunk, matcher in placed
+    ]
+
+
+async def _mentions(db: Reading, extracted: Sequence[_ChunkNames]) -> list[Mention]:
+    """All mentions in the chunks, in the order of their keys."""
+    known = await mentions.known_openings(db, *names.openings(one.words for one in extracted))
+    sequences = [names.sequences_after(known, one.words) for one in extracted]
+    any_case = await mentions.known_titles(db, {key for counts in sequences for key in counts})
+    found: dict[tuple[UUID, int, str], Mention] = {}
+    for one, counts in zip(extracted, sequences, strict=True):
+        in_any_case = {entity: counts[key] for key in any_case.keys() & counts.keys() for entity in any_case[key]}
+        for mention in _chunk_mentions(one, in_any_case):
+            found[mention.entity_id, mention.chunk_no, mention.kind] = mention
+    return sorted(found.values(), key=_place)
+
+
+def _place(mention: Mention) -> tuple[int, int, str]:
+    """The order in which mentions are written."""
+    return mention.entity_id.int, mention.chunk_no, mention.kind
+
+
+def _chunk_mentions(one: _ChunkNames, in_any_case: Mapping[UUID, int]) -> Iterator[Mention]:
+    """The mentions in one chunk; `in_any_case` counts the entities whose names were matched in any case.
+
+    A later mention of the same entity, chunk and kind replaces an earlier one.
+    """
+    chunk, matcher, gazetteer = one.chunk, one.matcher, one.matcher.gazetteer
+    found = ((name.entity_id, name) for name in one.capitalised)
+    counts = {entity: name.count for entity, name in found if not _is_metadata_entity(name.key, entity, gazetteer)}
+    counts |= in_any_case
+    counts |= one.entities
+    for entity, count in counts.items():
+        yield Mention(entity, chunk.chunk_no, chunk.document_id, "text", count)
+    yield from _tag_mentions(chunk, matcher.keys)
+    yield from _own_tag_mentions(chunk, matcher)
+    yield from _title_mentions(chunk, matcher)

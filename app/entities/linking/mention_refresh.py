@@ -1,0 +1,335 @@
+"""Links stored texts again, in one background job of each user.
+
+Afterwards the mentions of a text are those that it would have if it were stored now.
+
+The job links the documents whose write has left that to it, because they are long, or whose mentions are those of
+earlier rules. Then it follows the names that have changed: the text index finds the chunks that may contain one, these
+are read, and those that do contain one are linked again. Each transaction links some chunks under the user's lock and
+stores the progress, so that another worker continues where one has died. The job ends under the same lock, and queues
+another one if a write has recorded something meanwhile. See `workers` for how a job survives its worker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import bisect
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from app.concurrency import offload, retries
+from app.database.transactions import Database, Reading, Writing
+from app.entities.linking import mention_extraction, name_links
+from app.entities.linking.name_links import DocumentNames, SectionChunk, Sections
+from app.entities.store import headings, mentions, name_changes, named_chunks
+from app.entities.store.mentions import ChunkText, LinkedNames
+from app.entities.store.name_changes import NameChange
+from app.entities.store.named_chunks import ChangedForm
+from app.jobs import workers
+from app.jobs.store import jobs
+from app.jobs.workers import JobKind, Run
+from app.services import Services
+from app.text.names import name_probes, names, tags
+from app.text.names.name_probes import FormFinder, NumberedText, Probe
+from app.text.names.names import Name
+
+log = logging.getLogger(__name__)
+
+NAMES = 2_000
+"""Changed names whose chunks are looked up together."""
+READ_PER_S = 1_000
+"""Chunks that are read for names in a second, over time: after a job that reads more the next one waits. The names that
+are recorded meanwhile are looked for together, so that storing a chunk costs as much in a large collection."""
+DOCUMENTS = 100
+"""Documents that are listed at once."""
+READ = 1_000
+"""Chunks whose texts are searched for names at once."""
+SLICE = 128
+"""Chunks that are linked in one transaction."""
+MOST_CHUNKS = 1_000
+"""Chunks up to which a document is linked in one transaction."""
+PAGE = 2_048
+"""Chunks of a long document whose headings are read at once."""
+HEADINGS = 1_000
+"""Chunks under headings that are stored in one transaction."""
+WAIT_S = 0.2
+"""Pause between two looks at the jobs of other processes."""
+
+
+async def relink(db: Writing, document_id: UUID, *, keys: Sequence[str]) -> None:
+    """Replace the mentions and headings of a stored document, a long one by a job. Under the user's lock."""
+    if await mentions.count_chunks(db, document_id) > MOST_CHUNKS:
+        await leave(db, document_id)
+    else:
+        await mention_extraction.relink(db, document_id, keys=keys)
+
+
+async def leave(db: Writing, document_id: UUID) -> None:
+    """Leave it to a job to link a document. Under the user's lock."""
+    await mentions.leave(db, document_id)
+    await name_changes.enqueue(db)
+
+
+async def enqueue_all(owner: Database) -> list[str]:
+    """Queue a job for each user whose texts are to be linked again and who has none; returns these users."""
+    async with owner.shared() as shared:
+        return await name_changes.enqueue_all(shared, rules=names.VERSION)
+
+
+async def link_again(owner: Database, services: Services | None) -> None:
+    """Link the texts that an older version has linked, or leave it to jobs where there are no services."""
+    for user_id in await enqueue_all(owner):
+        if services is not None:
+            await drain(user_id, services)
+
+
+async def is_pending(db: Reading) -> bool:
+    """Whether some texts are still to be linked again."""
+    return bool(await name_changes.pending(db, limit=1) or await mentions.unread(db, version=names.VERSION, limit=1))
+
+
+async def drain(user_id: str, services: Services) -> int:
+    """Run the waiting jobs of one user, without the pauses between them; returns the chunks that were linked."""
+    chunks = 0
+    while True:
+        async with services.db.shared() as shared:
+            await jobs.hasten(shared.as_user(user_id), KIND.name)
+        if (ran := await workers.run_next(services, [KIND], user_id=user_id)) is None:
+            return chunks
+        chunks += ran[1]
+
+
+async def settle(user_id: str, services: Services) -> int:
+    """Run the jobs of one user and wait for those of other processes; returns the chunks that were linked here."""
+    chunks = 0
+    while True:
+        chunks += await drain(user_id, services)
+        async with services.db.shared() as shared:
+            if not await jobs.count(shared.as_user(user_id), KIND.name):
+                return chunks
+        await asyncio.sleep(WAIT_S)
+
+
+async def _refresh(run: Run) -> int:
+    chunks, read, progress = 0, 0, run.job.progress
+    while True:
+        chunks += await _link_documents(run, progress)
+        async with run.db.reading(run.user_id) as reading:
+            batch = await _batch(reading, progress)
+        if batch is not None:
+            chunks += await _follow(run, batch)
+            read += len(batch.candidates)
+        if batch is None or len(batch.changes) < NAMES:
+            await retries.while_busy(_finish, run, read)
+            log.info("mentions refreshed", extra={"action": "mentions_refreshed", "chunks": chunks, "read": read})
+            return chunks
+        progress = {}
+
+
+async def _finish(run: Run, read: int) -> None:
+    """End the job, and queue another one for what was recorded since. Writes hold the same lock until they commit."""
+    async with run.db.writing(run.user_id) as writing:
+        await writing.hold()
+        await run.finish(writing)
+        await name_changes.pause(writing, read / READ_PER_S)
+        if await is_pending(writing):
+            await name_changes.enqueue(writing)
+
+
+KIND = JobKind(name_changes.JOB, _refresh, queue="mentions", is_cancellable=False, kept=0, gives_up=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """The oldest names that have changed, and the chunks that may contain one of them.
+
+    Those up to the chunk `after` were linked in an earlier attempt.
+    """
+
+    changes: Sequence[NameChange]
+    finder: FormFinder
+    candidates: Sequence[int]
+    linked: frozenset[int]
+    after: int
+
+    def progress(self, after: int) -> dict[str, Any]:
+        """What another worker needs to know to continue after a chunk."""
+        last, done = self.changes[-1], bisect.bisect(self.candidates, after)
+        return {"until": [last.since, last.key], "after": after, "done": done, "total": len(self.candidates)}
+
+
+async def _batch(db: Reading, progress: Mapping[str, Any]) -> _Batch | None:
+    """The next batch of changes, that of an earlier attempt as far as they are still pending; None without changes."""
+    until = progress.get("until")
+    changes = await name_changes.pending(db, limit=NAMES, until=until)
+    if not changes:
+        return None
+    probes = [(probe, change) for change in changes for probe in name_probes.probes(change.key, change.name)]
+    dotted = await named_chunks.dotted_numbers(db, {number for probe, _change in probes for number in probe.numbers})
+    forms = [ChangedForm(probe.indexed(without=dotted), change.before) for probe, change in probes]
+    finder = FormFinder((probe.form, change.before) for probe, change in probes)
+    linked = await named_chunks.linked(db, _entities(probes))
+    found = await named_chunks.candidates(db, forms) | linked
+    is_resumed = until is not None and changes[-1].position <= (until[0], until[1].encode())
+    return _Batch(changes, finder, sorted(found), frozenset(linked), progress["after"] if is_resumed else 0)
+
+
+def _entities(probes: Sequence[tuple[Probe, NameChange]]) -> dict[UUID, int]:
+    """The entities that are derived from the forms of names, each with the number before which it is looked for."""
+    found: dict[UUID, int] = {}
+    for probe, change in probes:
+        for key in {change.key, " ".join(probe.form)}:
+            entity = Name(key, key).entity_id
+            found[entity] = max(change.before, found.get(entity, 0))
+    return found
+
+
+async def _follow(run: Run, batch: _Batch) -> int:
+    """Link the chunks that contain one of the names or are linked to it; returns how many there were."""
+    chunks = 0
+    first = bisect.bisect(batch.candidates, batch.after)
+    for start in range(first, len(batch.candidates), READ):
+        some = batch.candidates[start : start + READ]
+        found = await _with_names(run, batch, some)
+        for begin in range(0, len(found), SLICE):
+            await retries.while_busy(_link_slice, run, batch, found[begin : begin + SLICE])
+        async with run.db.shared() as shared:
+            await run.advance(shared, unit="chunks", **batch.progress(some[-1]))
+        chunks += len(found)
+    await retries.while_busy(_mark_followed, run, batch.changes)
+    return chunks
+
+
+async def _with_names(run: Run, batch: _Batch, chunk_nos: Sequence[int]) -> list[int]:
+    """The chunks among these that contain one of the names or are linked to it, in order."""
+    async with run.db.reading(run.user_id) as reading:
+        texts = await named_chunks.texts(reading, [number for number in chunk_nos if number not in batch.linked])
+    numbered = [NumberedText(*one) for one in texts]
+    found = await offload.run(sum(len(one.text) for one in numbered), batch.finder.among, numbered)
+    return sorted({*found, *batch.linked.intersection(chunk_nos)})
+
+
+async def _link_slice(run: Run, batch: _Batch, chunk_nos: Sequence[int]) -> None:
+    async with run.db.writing(run.user_id) as writing:
+        await writing.lock()
+        await mention_extraction.link_again(writing, chunk_nos, keys=_keys(run))
+        await run.advance(writing, unit="chunks", **batch.progress(chunk_nos[-1]))
+
+
+async def _mark_followed(run: Run, changes: Sequence[NameChange]) -> None:
+    async with run.db.writing(run.user_id) as writing:
+        await writing.hold()
+        await name_changes.mark_followed(writing, changes)
+
+
+async def _link_documents(run: Run, progress: Mapping[str, Any]) -> int:
+    """Link the documents that are left to the job; returns how many chunks they have."""
+    chunks = 0
+    while True:
+        async with run.db.reading(run.user_id) as reading:
+            waiting = await mentions.unread(reading, version=names.VERSION, limit=DOCUMENTS)
+        for document_id in waiting:
+            chunks += await _link_document(run, document_id, progress)
+        if not waiting:
+            return chunks
+
+
+async def _link_document(run: Run, document_id: UUID, progress: Mapping[str, Any]) -> int:
+    async with run.db.reading(run.user_id) as reading:
+        version = await mentions.version_to_link(reading, document_id)
+        chunk_nos = await mentions.chunk_nos(reading, document_id)
+    linking = _Linking(run, document_id, version)
+    if len(chunk_nos) <= MOST_CHUNKS:
+        await retries.while_busy(linking.link_at_once)
+        return len(chunk_nos)
+    is_resumed = progress.get("document") == [str(document_id), version]
+    done = progress.get("done", 0) if is_resumed else 0
+    try:
+        if not done:
+            await linking.store_names()
+        for start in range(done, len(chunk_nos), SLICE):
+            await retries.while_busy(linking.link_slice, chunk_nos, start)
+        await retries.while_busy(linking.end)
+    except _DocumentChanged:
+        return done
+    return len(chunk_nos)
+
+
+class _DocumentChanged(Exception):
+    """The document was changed or deleted, or has been linked by a write, since the job began with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Linking:
+    """Links the version of a document that a job has found, a long one in several transactions."""
+
+    run: Run
+    document_id: UUID
+    version: str
+
+    async def link_at_once(self) -> None:
+        async with self.run.db.writing(self.run.user_id) as writing:
+            await writing.lock()
+            if await mentions.is_unread(writing, self.document_id, version=names.VERSION):
+                await mention_extraction.relink(writing, self.document_id, keys=_keys(self.run))
+
+    async def store_names(self) -> None:
+        """Store the entities of title, metadata and headings, the headings over some chunks in each transaction."""
+        title, sections = await retries.while_busy(self._begin), Sections()
+        async for page in self._pages():
+            await offload.run(sum(len(chunk.content) for chunk in page), sections.add, page)
+        found = [one for one in sections.all() if not name_links.is_title(one.name, title)]
+        for start in range(0, len(found), HEADINGS):
+            await retries.while_busy(self._store_headings, found[start : start + HEADINGS])
+
+    async def link_slice(self, chunk_nos: Sequence[int], start: int) -> None:
+        async with self.run.db.writing(self.run.user_id) as writing:
+            await self._lock(writing)
+            some = chunk_nos[start : start + SLICE]
+            await mention_extraction.link_again(writing, some, keys=_keys(self.run))
+            progress = {"document": [str(self.document_id), self.version], "done": start + len(some)}
+            await self.run.advance(writing, unit="chunks", total=len(chunk_nos), **progress)
+
+    async def end(self) -> None:
+        async with self.run.db.writing(self.run.user_id) as writing:
+            await self._lock(writing)
+            await mentions.mark(writing, self.document_id, version=names.VERSION)
+
+    async def _lock(self, writing: Writing) -> None:
+        await writing.lock()
+        if await mentions.version_to_link(writing, self.document_id) != self.version:
+            raise _DocumentChanged
+
+    async def _begin(self) -> Name | None:
+        """Replace the names of title and metadata, and delete the headings; returns the name of the title."""
+        async with self.run.db.writing(self.run.user_id) as writing:
+            await self._lock(writing)
+            before = await mentions.of_documents(writing, [self.document_id])
+            (head,) = (await mentions.heads(writing, [self.document_id])).values()
+            await headings.delete(writing, self.document_id)
+            title = names.title_name(head.title)
+            found = tags.of_document(head.metadata, head.extracted, _keys(self.run))
+            await name_links.store(writing, [DocumentNames(self.document_id, title, found)])
+            await mentions.prune(writing, LinkedNames(headings=before.headings))
+            return title
+
+    async def _store_headings(self, some: Sequence[SectionChunk]) -> None:
+        async with self.run.db.writing(self.run.user_id) as writing:
+            await self._lock(writing)
+            await name_links.store(writing, [DocumentNames(self.document_id, in_sections=some)])
+
+    async def _pages(self) -> AsyncIterator[Sequence[ChunkText]]:
+        first = 0
+        while True:
+            async with self.run.db.reading(self.run.user_id) as reading:
+                page = await mentions.chunk_texts(reading, self.document_id, first=first, limit=PAGE)
+            if not page:
+                return
+            yield page
+            first += len(page)
+
+
+def _keys(run: Run) -> Sequence[str]:
+    return run.services.chunking_options.entity_keys

@@ -1,0 +1,150 @@
+"""Stores entities for the names that documents give: titles, metadata and headings.
+
+Runs in the transaction that stores the documents, under the user's lock. A job links the older texts to new names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass
+from uuid import UUID
+
+from app.database.transactions import Writing
+from app.entities.store import entities as stored_entities
+from app.entities.store import extracted_names, headings, mentions, name_changes
+from app.entities.store.headings import HeadingChunk
+from app.entities.store.mentions import ChunkText, NameEntity
+from app.text.names import headings as text_headings
+from app.text.names import names
+from app.text.names.names import Name
+from app.text.names.tags import Tag
+
+
+@dataclass(frozen=True, slots=True)
+class SectionChunk:
+    """A chunk in a section: the name of the section's heading and the number of the section's first chunk."""
+
+    name: Name
+    section: int
+    chunk_no: int
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentNames:
+    """The names that a document gives: its title, those in its metadata, and the headings over its chunks."""
+
+    document_id: UUID
+    title: Name | None = None
+    tags: Sequence[Tag] = ()
+    in_sections: Sequence[SectionChunk] = ()
+
+    def headings(self) -> dict[UUID, Name]:
+        """The names of its sections by entity."""
+        return {one.name.entity_id: one.name for one in self.in_sections}
+
+
+def section_chunks(chunks: Sequence[ChunkText]) -> list[SectionChunk]:
+    """The sections of each chunk of a document, those with a usable name only."""
+    sections = Sections()
+    sections.add(chunks)
+    return sections.all()
+
+
+class Sections:
+    """The sections of a document, whose chunks are added in their order."""
+
+    def __init__(self) -> None:
+        self._first_chunks: dict[tuple[str, ...], int] = {}
+        self._found: dict[tuple[str, int, int], SectionChunk] = {}
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def add(self, chunks: Sequence[ChunkText]) -> None:
+        """Add the next chunks."""
+        for chunk in chunks:
+            for path in text_headings.sections(chunk.heading_path, chunk.content):
+                first = self._first_chunks.setdefault(path, chunk.chunk_no)
+                name = text_headings.name(path[-1])
+                if name is not None:
+                    key = (name.key, first, chunk.chunk_no)
+                    self._found.setdefault(key, SectionChunk(name, first, chunk.chunk_no))
+
+    def all(self) -> list[SectionChunk]:
+        """The chunks in each section, those of sections with a usable name only."""
+        return list(self._found.values())
+
+
+def is_title(name: Name, title: Name | None) -> bool:
+    return title is not None and name.key == title.key
+
+
+def entity_of(name: Name) -> NameEntity:
+    """The entity of a name."""
+    return NameEntity(name.entity_id, name.key, name.text)
+
+
+async def store(db: Writing, documents: Sequence[DocumentNames]) -> None:
+    """Store the entities that documents name, and record the new names, to which a job links older texts.
+
+    New headings of one word are linked where they are capitalised only, which needs no job.
+    """
+    known = await _matched_in_any_case(db, documents)
+    titles = {one.title.entity_id: entity_of(one.title) for one in reversed(documents) if one.title is not None}
+    await mentions.ensure(db, list(titles.values()), origin="title")
+    await _store_tags(db, [tag for one in documents for tag in one.tags])
+    sections = {entity: entity_of(name) for one in reversed(documents) for entity, name in one.headings().items()}
+    await mentions.ensure(db, list(sections.values()), origin="text")
+    rows = [
+        HeadingChunk(chunk.name.entity_id, chunk.section, chunk.chunk_no, one.document_id)
+        for one in documents
+        for chunk in one.in_sections
+    ]
+    await headings.add(db, rows)
+    new = _new_names(documents, known)
+    await name_changes.record_new(db, {name.key: name.text for name in new}, in_gazetteer=False)
+
+
+async def _store_tags(db: Writing, found: Sequence[Tag]) -> None:
+    """Store the entities that metadata names, and record the new names for other documents."""
+    tags: dict[UUID, Tag] = {}
+    for tag in found:
+        known = tags.get(tag.entity_id)
+        if known is None or (tag.type == "person" and known.type != "person"):
+            tags[tag.entity_id] = tag
+    entities = [NameEntity(entity, tag.key, tag.text, tag.type) for entity, tag in tags.items()]
+    new = await mentions.ensure(db, entities, origin="metadata")
+    changed = {tag.key: tag.text for entity, tag in tags.items() if entity in new}
+    aliases = {(tag.entity_id, key): alias for tag in found for key, alias in tag.aliases.items()}
+    changed |= await extracted_names.add_aliases(db, [(*one, alias) for one, alias in aliases.items()])
+    roles = {tag.entity_id: (tag.role, role_key) for tag in found if tag.role and (role_key := names.key(tag.role))}
+    await extracted_names.add_roles(
+        db, {entity: (role, stored_entities.ROLE + key) for entity, (role, key) in roles.items()}
+    )
+    await name_changes.record_new(db, changed, in_gazetteer=True)
+
+
+async def _matched_in_any_case(db: Writing, documents: Iterable[DocumentNames]) -> set[UUID]:
+    """The entities of titles and headings that are titles or headings already, and so are matched in any case."""
+    found = [one.title for one in documents if one.title is not None]
+    found += [name for one in documents for name in one.headings().values()]
+    if not found:
+        return set()
+    several_words = [name.entity_id for name in found if text_headings.matches_any_case(name)]
+    titles = await mentions.matched(db, [name.entity_id for name in found])
+    return titles | await headings.heading_entities(db, several_words)
+
+
+def _new_names(documents: Sequence[DocumentNames], known: Set[UUID]) -> list[Name]:
+    """The titles, and headings of several words, that neither `known` nor an earlier document contains."""
+    seen = set(known)
+    new: list[Name] = []
+    for one in documents:
+        if one.title is not None and one.title.entity_id not in seen:
+            new.append(one.title)
+            seen.add(one.title.entity_id)
+        seen.update(tag.entity_id for tag in one.tags)
+        several_words = {key: name for key, name in one.headings().items() if text_headings.matches_any_case(name)}
+        new += [name for entity, name in several_words.items() if entity not in seen]
+        seen.update(several_words)
+    return new

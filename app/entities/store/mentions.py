@@ -1,0 +1,306 @@
+"""Stores mentions of entities in chunks, and the entities that are created automatically for names.
+
+Every change runs under the user's lock, in the transaction that stores or removes the document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from app.database import sql
+from app.database.schema import tables
+from app.database.transactions import Reading, Writing
+from app.entities.store import entities, extracted_names, headings, name_changes
+
+_m = tables.mentions.c
+_e = tables.entities.c
+_c = tables.chunks.c
+_d = tables.documents.c
+_AUTOMATIC = ("metadata", "title", "text")
+
+
+@dataclass(frozen=True, slots=True)
+class NameEntity:
+    """An entity that is created for a name."""
+
+    entity_id: UUID
+    key: str
+    text: str
+    type: str = "name"
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """An entity in a chunk."""
+
+    entity_id: UUID
+    chunk_no: int
+    document_id: UUID
+    kind: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedNames:
+    """The entities that documents mention, and those whose names are their headings."""
+
+    mentioned: frozenset[UUID] = frozenset()
+    headings: frozenset[UUID] = frozenset()
+
+    def __or__(self, other: LinkedNames) -> LinkedNames:
+        return LinkedNames(self.mentioned | other.mentioned, self.headings | other.headings)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentHead:
+    """Title and metadata of a document; the names in them count as mentions in its first chunk.
+
+    So do the entities that a language model has `extracted` from its text.
+    """
+
+    title: str
+    metadata: Mapping[str, Any]
+    extracted: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkText:
+    """A chunk that is searched for names; `opening` is set on the first chunk of a document."""
+
+    chunk_no: int
+    document_id: UUID
+    content: str
+    opening: DocumentHead | None = None
+    heading_path: tuple[str, ...] = ()
+
+
+async def begin(db: Writing, document_id: UUID, *, version: int) -> DocumentHead:
+    """Delete the mentions and headings of a document, set its names_version, and return title and metadata."""
+    old = sa.delete(tables.mentions).where(_m.user_id == db.user_id, _m.document_id == document_id)
+    await db.execute(old)
+    await headings.delete(db, document_id)
+    note = sa.update(tables.documents).where(_d.user_id == db.user_id, _d.document_id == document_id)
+    row = (await db.execute(note.values(names_version=version).returning(_d.title, _d.metadata, _d.extracted))).one()
+    return _opening(row)
+
+
+async def chunk_texts(db: Reading, document_id: UUID, *, first: int = 0, limit: int | None = None) -> list[ChunkText]:
+    """A document's chunks in order, from an index on."""
+    query = _placed(db.user_id).where(_c.document_id == document_id, _c.chunk_index >= first).order_by(_c.chunk_index)
+    return [_place(row) for row in await db.execute(query.limit(limit))]
+
+
+async def chunk_texts_of(db: Reading, chunk_nos: Sequence[int]) -> list[ChunkText]:
+    """The chunks among these that still exist."""
+    wanted = _c.chunk_no == sa.any_(sa.literal(list(chunk_nos), sa.ARRAY(sa.BigInteger)))
+    return [_place(row) for row in await db.execute(_placed(db.user_id).where(wanted).order_by(_c.chunk_no))]
+
+
+async def heads(db: Reading, document_ids: Iterable[UUID]) -> dict[UUID, DocumentHead]:
+    """Title and metadata of the documents among these that exist."""
+    wanted = _d.document_id == sa.any_(sa.literal(list(document_ids), sa.ARRAY(sa.Uuid)))
+    query = sa.select(_d.document_id, _d.title, _d.metadata, _d.extracted).where(_d.user_id == db.user_id, wanted)
+    return {row.document_id: _opening(row) for row in await db.execute(query)}
+
+
+async def matched(db: Reading, entity_ids: Sequence[UUID]) -> set[UUID]:
+    """The entities among these with an origin other than `text`; texts that contain their names are linked to them."""
+    wanted = _e.entity_id == sa.any_(sa.literal(list(entity_ids), sa.ARRAY(sa.Uuid)))
+    query = sa.select(_e.entity_id).where(_e.user_id == db.user_id, wanted, _e.origin != "text")
+    return set(await db.scalars(query))
+
+
+async def ensure(db: Writing, named: Sequence[NameEntity], *, origin: str) -> set[UUID]:
+    """Ensure that every name has an entity; returns those that did not have this origin before.
+
+    An origin is only raised, in the order text, title, metadata. The user's own entities are not changed.
+    """
+    if not named:
+        return set()
+    binds = {
+        "entity_ids": [name.entity_id for name in named],
+        "types": [name.type for name in named],
+        "keys": [name.key.encode() for name in named],
+        "names": [name.text for name in named],
+    }
+    rows = await db.execute(sql.statement("ensure_named_entities"), {"user_id": db.user_id, "origin": origin, **binds})
+    return set(rows.scalars())
+
+
+async def known_openings(db: Reading, words: Iterable[str], pairs: Iterable[str]) -> set[str]:
+    """Those of the words that are names, and those pairs of words that are names or begin longer ones."""
+    binds = {"words": "\n".join(sorted(words)), "pairs": "\n".join(sorted(pairs))}
+    rows = await db.execute(sql.statement("openings_of_names"), {"user_id": db.user_id, **binds})
+    return set(rows.scalars())
+
+
+async def known_titles(db: Reading, keys: Iterable[str]) -> dict[str, list[UUID]]:
+    """The entities of the keys that are titles or multi-word headings, which match in any case."""
+    rows = await db.execute(
+        sql.statement("any_case_names"), {"user_id": db.user_id, "keys": [key.encode() for key in keys]}
+    )
+    found: dict[str, list[UUID]] = {}
+    for row in rows:
+        found.setdefault(row.name_key.decode(), []).append(row.entity_id)
+    return found
+
+
+# A mention that already exists keeps the larger count.
+_INSERT_MENTIONS = sql.inline(
+    """
+    INSERT INTO stepwell.mentions AS m (user_id, entity_id, chunk_no, document_id, kind, count)
+    SELECT :user_id, g.entity_id, g.chunk_no, g.document_id, g.kind, g.count
+    FROM unnest(:entity_ids, :chunk_nos, :document_ids, :kinds, :counts)
+        AS g (entity_id, chunk_no, document_id, kind, count)
+    ON CONFLICT (user_id, entity_id, chunk_no, kind) DO UPDATE
+    SET count = excluded.count WHERE m.count < excluded.count
+    """,
+    user_id="text",
+    entity_ids="uuid[]",
+    chunk_nos="bigint[]",
+    document_ids="uuid[]",
+    kinds="text[]",
+    counts="integer[]",
+)
+
+
+async def add(db: Writing, found: Sequence[Mention]) -> None:
+    """Store mentions; an existing mention keeps the larger count."""
+    if not found:
+        return
+    binds = {
+        "entity_ids": [mention.entity_id for mention in found],
+        "chunk_nos": [mention.chunk_no for mention in found],
+        "document_ids": [mention.document_id for mention in found],
+        "kinds": [mention.kind for mention in found],
+        "counts": [mention.count for mention in found],
+    }
+    await db.execute(_INSERT_MENTIONS, {"user_id": db.user_id, **binds})
+
+
+async def of_documents(db: Reading, document_ids: Sequence[UUID]) -> LinkedNames:
+    """The entities that documents mention, and those whose names are their headings."""
+    these = _m.document_id == sa.any_(sa.literal(list(document_ids), sa.ARRAY(sa.Uuid)))
+    query = sa.select(_m.entity_id).distinct().where(_m.user_id == db.user_id, these)
+    return LinkedNames(frozenset(await db.scalars(query)), await headings.of_documents(db, document_ids))
+
+
+async def prune(db: Writing, linked: LinkedNames) -> None:
+    """Delete the automatic entities among these without mentions or headings, and lower the origin of the others.
+
+    Call it when the documents that contained these names have their new mentions, or none. An entity without mentions
+    in metadata becomes a title; one that is no title either gets the origin `text`. Texts that contain its name in
+    lower case do not mention it any more: the change is recorded, and a job links them again.
+    """
+    if not (linked.mentioned or linked.headings):
+        return
+    ours = (
+        _e.user_id == db.user_id,
+        _e.entity_id == sa.any_(sa.literal(list(linked.mentioned | linked.headings), sa.ARRAY(sa.Uuid))),
+        _e.origin.in_(_AUTOMATIC),
+    )
+    mentioned = sa.select(_m.entity_id).where(_m.user_id == db.user_id, _m.entity_id == _e.entity_id)
+    tagged = mentioned.where(_m.kind.in_(("attendee", "metadata")))
+    untagged = list(await db.scalars(sa.select(_e.entity_id).where(*ours, _e.origin == "metadata", ~tagged.exists())))
+    names = await entities.names_of(db, untagged)
+    await extracted_names.delete_details(db, untagged)
+    lowered = sa.update(tables.entities).where(*ours, _e.origin == "metadata", ~tagged.exists())
+    await db.execute(lowered.values(origin="title", type="name", role=None))
+    unsaid = (~mentioned.exists(), ~headings.is_heading(db.user_id))
+    await db.execute(sa.delete(tables.entities).where(*ours, *unsaid))
+    titled = mentioned.where(_m.kind == "title")
+    lowered = sa.update(tables.entities).where(*ours, _e.origin == "title", ~titled.exists())
+    untitled = set(await db.scalars(lowered.values(origin="text").returning(_e.entity_id)))
+    names |= await _matched_by_case(db, untitled, linked.headings)
+    gone = {key: name for known in names.values() for key, name in known.items()}
+    await name_changes.record(db, gone)
+
+
+async def _matched_by_case(db: Reading, untitled: Set[UUID], no_headings: Set[UUID]) -> dict[UUID, dict[str, str]]:
+    """The names of the entities that have ceased to match in any case, among former titles and former headings.
+
+    A heading of several words matches in any case, one of a single word does not.
+    """
+    if not (some := untitled | no_headings):
+        return {}
+    among = _e.entity_id == sa.any_(sa.literal(list(some), sa.ARRAY(sa.Uuid)))
+    query = sa.select(_e.entity_id).where(_e.user_id == db.user_id, among, _e.origin == "text")
+    names = await entities.names_of(db, list(await db.scalars(query)))
+    several_words = {entity for entity, known in names.items() if any(" " in key for key in known)}
+    lost = (untitled - several_words) | (several_words - await headings.heading_entities(db, list(several_words)))
+    return {entity: known for entity, known in names.items() if entity in lost}
+
+
+async def count_chunks(db: Reading, document_id: UUID) -> int:
+    """The number of a document's chunks; 0 if there is no such document."""
+    query = sa.select(_d.chunk_count).where(_d.user_id == db.user_id, _d.document_id == document_id)
+    return int(await db.scalar(query) or 0)
+
+
+async def chunk_nos(db: Reading, document_id: UUID) -> list[int]:
+    """The numbers of a document's chunks in order."""
+    query = sa.select(_c.chunk_no).where(_c.user_id == db.user_id, _c.document_id == document_id)
+    return list(await db.scalars(query.order_by(_c.chunk_index)))
+
+
+async def leave(db: Writing, document_id: UUID) -> None:
+    """Leave it to a job to link a document; each time its names_version is another one below 0."""
+    change = sa.update(tables.documents).where(_d.user_id == db.user_id, _d.document_id == document_id)
+    await db.execute(change.values(names_version=sa.func.least(_d.names_version, 0) - 1))
+
+
+async def mark(db: Writing, document_id: UUID, *, version: int) -> None:
+    """Set the version of the rules by which a document is linked."""
+    change = sa.update(tables.documents).where(_d.user_id == db.user_id, _d.document_id == document_id)
+    await db.execute(change.values(names_version=version))
+
+
+async def version_to_link(db: Reading, document_id: UUID) -> str:
+    """What tells the stored version of a document, and whether it has been linked; empty if it is gone."""
+    query = sa.select(_d.updated_at, _d.names_version).where(_d.user_id == db.user_id, _d.document_id == document_id)
+    row = (await db.execute(query)).one_or_none()
+    return "" if row is None else f"{row.updated_at.isoformat()} {row.names_version}"
+
+
+async def unread(db: Reading, *, version: int, limit: int) -> list[UUID]:
+    """Documents that are to be linked: those with a names_version below `version`."""
+    query = sa.select(_d.document_id).where(_d.user_id == db.user_id, _d.names_version < version)
+    return list(await db.scalars(query.limit(limit)))
+
+
+async def is_unread(db: Reading, document_id: UUID, *, version: int) -> bool:
+    """Whether the document exists and its names_version is below `version`."""
+    read = await db.scalar(sa.select(_d.names_version).where(_d.user_id == db.user_id, _d.document_id == document_id))
+    return read is not None and read < version
+
+
+def _placed(user_id: str) -> sa.Select[Any]:
+    document = sa.and_(_d.user_id == user_id, _d.document_id == _c.document_id, _c.chunk_index == 0)
+    return (
+        sa.select(
+            _c.chunk_no,
+            _c.document_id,
+            _c.content,
+            _c.chunk_index,
+            _c.heading_path,
+            _d.title,
+            _d.metadata,
+            _d.extracted,
+        )
+        .outerjoin_from(tables.chunks, tables.documents, document)
+        .where(_c.user_id == user_id)
+    )
+
+
+def _place(row: sa.Row[Any]) -> ChunkText:
+    opening = None if row.chunk_index else _opening(row)
+    return ChunkText(row.chunk_no, row.document_id, row.content, opening, tuple(row.heading_path))
+
+
+def _opening(row: Any) -> DocumentHead:
+    return DocumentHead(row.title, row.metadata, row.extracted or ())

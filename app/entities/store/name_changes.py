@@ -1,0 +1,231 @@
+"""Records changes of entity names, and which of them the stored mentions already reflect.
+
+Names of origins `user` and `metadata` are in the gazetteers of processes: each change of them increments the user's
+names_version, in the same transaction, under the user's lock. Titles and headings are recorded too when texts may come
+to mention them or cease to. A change is pending until a job has linked the chunks that may contain the name. One of the
+gazetteer is kept for MAX_KEPT versions after that, so that a process can update its cache from the changes instead of
+reading all names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from app.database import sql
+from app.database.schema import tables
+from app.database.transactions import Reading, SharedTransaction, Writing
+from app.jobs.store import jobs
+
+_t = tables.tenants.c
+_c = tables.entity_changes.c
+JOB = "relink"
+SLICE = 1_000
+"""Maximum number of names per statement, so that other tasks of the event loop can run in between."""
+MAX_KEPT = 10_000
+"""Number of versions for which a processed change is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class NameChange:
+    """A name that was added, changed or removed, and that texts have yet to be linked to.
+
+    Attributes:
+        since: The user's version of the data that the change belongs to.
+        before: The number of the first chunk that was linked when the name had changed already.
+    """
+
+    key: str
+    name: str
+    since: int
+    before: int
+
+    @property
+    def position(self) -> tuple[int, bytes]:
+        """Its place in the order in which changes are followed."""
+        return self.since, self.key.encode()
+
+
+async def version(db: Reading) -> int:
+    """The user's names_version; 0 before anything was named."""
+    return await db.scalar(sa.select(_t.names_version).where(_t.user_id == db.user_id)) or 0
+
+
+_RECORD = sql.inline(
+    """
+    INSERT INTO stepwell.entity_changes AS c (user_id, name_key, name, version, pending_since, chunks_before)
+    SELECT :user_id, g.name_key, g.name, :version, :since, :before FROM unnest(:keys, :names) AS g (name_key, name)
+    ON CONFLICT (user_id, name_key) DO UPDATE
+    SET name = excluded.name, version = greatest(c.version, excluded.version), pending_since = excluded.pending_since,
+        chunks_before = greatest(
+            excluded.chunks_before, CASE WHEN c.pending_since IS NULL THEN 0 ELSE c.chunks_before END)
+    """,
+    user_id="text",
+    keys="bytea[]",
+    names="text[]",
+    version="bigint",
+    since="bigint",
+    before="bigint",
+)
+
+
+async def record(db: Writing, names: Mapping[str, str]) -> None:
+    """Record that these names (by key) changed for all stored texts, and enqueue linking these."""
+    if names:
+        before = await db.scalar(sa.select(_t.next_chunk_no).where(_t.user_id == db.user_id))
+        await _record(db, names, version=await _next_version(db), before=int(before))
+
+
+async def record_new(db: Writing, names: Mapping[str, str], *, in_gazetteer: bool) -> None:
+    """Record names that documents of this transaction bring, with which it links their new chunks itself."""
+    if names:
+        await _record(db, names, version=await _next_version(db) if in_gazetteer else 0, before=db.first_chunk)
+
+
+async def _next_version(db: Writing) -> int:
+    change = sa.update(tables.tenants).where(_t.user_id == db.user_id).values(names_version=_t.names_version + 1)
+    return int(await db.scalar(change.returning(_t.names_version)))
+
+
+async def _record(db: Writing, names: Mapping[str, str], *, version: int, before: int) -> None:
+    values = {"user_id": db.user_id, "version": version, "since": db.written_version, "before": before}
+    changed = list(names.items())
+    for start in range(0, len(changed), SLICE):
+        some = changed[start : start + SLICE]
+        binds = {"keys": [key.encode() for key, _name in some], "names": [name for _key, name in some]}
+        await db.execute(_RECORD, {**values, **binds})
+    await enqueue(db)
+
+
+async def enqueue(db: Writing) -> None:
+    """Ensure that a job links what is pending. Under the user's lock: a job looks for more when it ends."""
+    if not await jobs.count(db, JOB):
+        pause = await db.scalar(sa.select(_t.names_pause).where(_t.user_id == db.user_id))
+        await jobs.enqueue(db, JOB, not_before=pause)
+
+
+async def pause(db: Writing, seconds: float) -> None:
+    """Let the user's next job wait for some seconds."""
+    until = sa.func.now() + sa.func.make_interval(0, 0, 0, 0, 0, 0, seconds)
+    await db.execute(sa.update(tables.tenants).where(_t.user_id == db.user_id).values(names_pause=until))
+
+
+# Of all users, as the database's owner. The job of a user whose lock is held sees what this transaction does not.
+_ENQUEUE_ALL = sql.inline(
+    """
+    INSERT INTO stepwell.jobs (job_id, user_id, kind)
+    SELECT gen_random_uuid(), u.user_id, :kind
+    FROM unnest(:users) AS u (user_id)
+    WHERE u.user_id NOT IN (
+        SELECT j.user_id FROM stepwell.jobs AS j WHERE j.kind = :kind AND j.status IN ('queued', 'running'))
+    RETURNING user_id
+    """,
+    kind="text",
+    users="text[]",
+)
+
+
+async def enqueue_all(db: SharedTransaction, *, rules: int) -> list[str]:
+    """Enqueue a job for each user with pending changes or documents that were linked by rules below a version.
+
+    Returns these users. Requires the database's owner.
+    """
+    documents, changes = tables.documents.c, tables.entity_changes.c
+    waiting = sa.union(
+        sa.select(documents.user_id).where(documents.names_version < rules),
+        sa.select(changes.user_id).where(changes.pending_since.is_not(None)),
+    )
+    users = list(await db.scalars(waiting))
+    return list(await db.scalars(_ENQUEUE_ALL, {"kind": JOB, "users": users})) if users else []
+
+
+async def entries(db: Reading) -> list[tuple[str, UUID]]:
+    """Every name and alias that is matched in texts, with its entity; a restricted caller does not see all of them."""
+    parts = ("restricted",) if db.has_restricted_role else ()
+    rows = await db.execute(sql.statement("all_gazetteer_names", *parts), {"user_id": db.user_id})
+    found: list[tuple[str, UUID]] = []
+    for row in rows:
+        found += zip(row.names, row.entity_ids, strict=True)
+    return found
+
+
+async def entries_of(db: Reading, keys: Iterable[str]) -> dict[str, list[tuple[str, UUID]]]:
+    """The names and aliases with some keys that the caller sees; the list of an unknown key is empty."""
+    found: dict[str, list[tuple[str, UUID]]] = {key: [] for key in keys}
+    for start in range(0, len(wanted := list(found)), SLICE):
+        binds = {"user_id": db.user_id, "keys": [key.encode() for key in wanted[start : start + SLICE]]}
+        for row in await db.execute(sql.statement("gazetteer_names"), binds):
+            found[row.name_key.decode()].append((row.name, row.entity_id))
+    return found
+
+
+_CHANGED_ENTRIES = sql.inline(
+    "SELECT c.name_key, c.name, c.entity_id FROM stepwell.changed_names(:user_id, :version, :limit) AS c",
+    user_id="text",
+    version="bigint",
+    limit="bigint",
+)
+
+
+async def changed_entries(db: Reading, version: int, *, limit: int) -> dict[str, list[tuple[str, UUID]]]:
+    """The names and aliases of up to `limit` keys that changed after a version, for a restricted caller too.
+
+    The list of a key that is gone is empty.
+    """
+    if not db.has_restricted_role:
+        return await entries_of(db, await _changed_keys(db, version, limit=limit))
+    found: dict[str, list[tuple[str, UUID]]] = {}
+    binds = {"user_id": db.user_id, "version": version, "limit": limit}
+    for row in await db.execute(_CHANGED_ENTRIES, binds):
+        entries = found.setdefault(row.name_key.decode(), [])
+        if row.entity_id is not None:
+            entries.append((row.name, row.entity_id))
+    return found
+
+
+async def _changed_keys(db: Reading, version: int, *, limit: int) -> list[str]:
+    """Up to `limit` keys that changed after a version, pending or not."""
+    query = sa.select(_c.name_key).where(_c.user_id == db.user_id, _c.version > version)
+    return [key.decode() for key in await db.scalars(query.order_by(_c.version).limit(limit))]
+
+
+async def pending(db: Reading, *, limit: int, until: Sequence[Any] | None = None) -> list[NameChange]:
+    """The oldest pending changes; if those up to a position, `since` and key, are still pending, only these."""
+    query = sa.select(_c.name_key, _c.name, _c.pending_since, _c.chunks_before)
+    query = query.where(_c.user_id == db.user_id, _c.pending_since.is_not(None))
+    query = query.order_by(_c.pending_since, _c.name_key).limit(limit)
+    if until is not None:
+        position = sa.tuple_(sa.literal(until[0], sa.BigInteger), sa.literal(until[1].encode(), sa.LargeBinary))
+        earlier = await db.execute(query.where(sa.tuple_(_c.pending_since, _c.name_key) <= position))
+        if rows := earlier.all():
+            return [_change(row) for row in rows]
+    return [_change(row) for row in await db.execute(query)]
+
+
+def _change(row: Any) -> NameChange:
+    return NameChange(row.name_key.decode(), row.name, row.pending_since, row.chunks_before)
+
+
+_FOLLOWED = sql.inline(
+    """
+    UPDATE stepwell.entity_changes AS c SET pending_since = NULL
+    FROM unnest(:keys, :since) AS g (name_key, since)
+    WHERE c.user_id = :user_id AND c.name_key = g.name_key AND c.pending_since = g.since
+    """,
+    user_id="text",
+    keys="bytea[]",
+    since="bigint[]",
+)
+
+
+async def mark_followed(db: Writing, changes: Sequence[NameChange]) -> None:
+    """Mark changes as processed, unless the names have changed since then, and delete those of no further use."""
+    binds = {"keys": [change.key.encode() for change in changes], "since": [change.since for change in changes]}
+    await db.execute(_FOLLOWED, {"user_id": db.user_id, **binds})
+    kept_from = await version(db) - MAX_KEPT
+    of_user = (_c.user_id == db.user_id, _c.pending_since.is_(None), _c.version <= max(kept_from, 0))
+    await db.execute(sa.delete(tables.entity_changes).where(*of_user))

@@ -1,0 +1,147 @@
+"""Finds the chunks that may contain a name that has changed, and replaces the mentions of chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from app.database import sql
+from app.database.schema import tables
+from app.database.transactions import Reading, Writing
+from app.entities.store import mentions
+from app.entities.store.mentions import Mention
+
+_m = tables.mentions.c
+_c = tables.chunks.c
+FOLDED = ("english", "simple")
+"""The languages whose index folds accents, without which names are compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedForm:
+    """A form of a name that has changed, by which the chunks are found that may contain it.
+
+    Attributes:
+        indexed: Words of the index of every text with the form; empty if the index cannot tell.
+        before: The number of the first chunk that was linked when the name had changed already.
+    """
+
+    indexed: str
+    before: int
+
+
+async def candidates(db: Reading, forms: Sequence[ChangedForm]) -> set[int]:
+    """The chunks that may contain one of the forms, by the words that the index tells.
+
+    All chunks are candidates for a form of which it tells none, and those of a language whose index keeps accents for
+    every form, because names are compared without these.
+    """
+    found: set[int] = set()
+    untold = [form.before for form in forms if not form.indexed]
+    told = [form for form in forms if form.indexed]
+    if told:
+        binds = {"indexed": [form.indexed for form in told], "befores": [form.before for form in told]}
+        for row in await db.execute(sql.statement("chunks_with_names"), {"user_id": db.user_id, **binds}):
+            if row.chunk_no is None:
+                untold.append(told[row.place - 1].before)
+            else:
+                found.add(row.chunk_no)
+    if untold:
+        found |= await _chunks(db, _c.chunk_no < max(untold))
+    if await _has_accented_texts(db):
+        found |= await _chunks(db, _c.chunk_no < max(form.before for form in forms), _c.config.not_in(FOLDED))
+    return found
+
+
+async def _chunks(db: Reading, *conditions: sa.ColumnElement[bool]) -> set[int]:
+    return set(await db.scalars(sa.select(_c.chunk_no).where(_c.user_id == db.user_id, *conditions)))
+
+
+async def _has_accented_texts(db: Reading) -> bool:
+    """Whether the user has chunks in a language whose index keeps accents."""
+    s = tables.text_statistics.c
+    query = sa.select(s.config).where(s.user_id == db.user_id, s.chunks > 0, s.config.not_in(FOLDED))
+    return await db.scalar(query.limit(1)) is not None
+
+
+# The collation "C" sorts the numbers together: they begin with 0 to 9, which the colon follows.
+_DOTTED_NUMBERS = sql.inline(
+    """
+    SELECT g.number
+    FROM unnest(:numbers) AS g (number)
+    WHERE EXISTS (
+        SELECT FROM stepwell.lexemes AS o
+        WHERE o.user_id = :user_id AND o.lexeme >= '0' AND o.lexeme < ':'
+          AND position('.' IN o.lexeme) > 0 AND position(g.number IN o.lexeme) > 0)
+    """,
+    user_id="text",
+    numbers="text[]",
+)
+
+
+async def dotted_numbers(db: Reading, numbers: Iterable[str]) -> set[str]:
+    """Those of the numbers that are parts of numbers with dots, such as versions, which the text index keeps whole."""
+    wanted = sorted(set(numbers))
+    return set(await db.scalars(_DOTTED_NUMBERS, {"user_id": db.user_id, "numbers": wanted})) if wanted else set()
+
+
+_LINKED = sql.inline(
+    """
+    SELECT DISTINCT m.chunk_no
+    FROM unnest(:entity_ids, :befores) AS g (entity_id, before)
+    CROSS JOIN LATERAL (
+        SELECT o.chunk_no FROM stepwell.mentions AS o
+        WHERE o.user_id = :user_id AND o.entity_id = g.entity_id AND o.chunk_no < g.before OFFSET 0
+    ) AS m
+    """,
+    user_id="text",
+    entity_ids="uuid[]",
+    befores="bigint[]",
+)
+
+
+async def linked(db: Reading, before: dict[UUID, int]) -> set[int]:
+    """The chunks that are linked to some entities, those before a number of each."""
+    binds = {"entity_ids": list(before), "befores": list(before.values())}
+    return set(await db.scalars(_LINKED, {"user_id": db.user_id, **binds}))
+
+
+async def texts(db: Reading, chunk_nos: Sequence[int]) -> list[tuple[int, str]]:
+    """The texts of those of the chunks that exist, with the title before that of a document's first chunk."""
+    found = await mentions.chunk_texts_of(db, chunk_nos)
+    return [(one.chunk_no, f"{one.opening.title}\n{one.content}" if one.opening else one.content) for one in found]
+
+
+async def stored(db: Reading, chunk_nos: Sequence[int]) -> set[Mention]:
+    """The mentions in some chunks."""
+    among = _m.chunk_no == sa.any_(sa.literal(list(chunk_nos), sa.ARRAY(sa.BigInteger)))
+    query = sa.select(_m.entity_id, _m.chunk_no, _m.document_id, _m.kind, _m.count)
+    return {Mention(*row) for row in await db.execute(query.where(_m.user_id == db.user_id, among))}
+
+
+_DELETE_MENTIONS = sql.inline(
+    """
+    DELETE FROM stepwell.mentions AS m
+    USING unnest(:entity_ids, :chunk_nos, :kinds) AS g (entity_id, chunk_no, kind)
+    WHERE m.user_id = :user_id AND m.entity_id = g.entity_id AND m.chunk_no = g.chunk_no AND m.kind = g.kind
+    """,
+    user_id="text",
+    entity_ids="uuid[]",
+    chunk_nos="bigint[]",
+    kinds="text[]",
+)
+
+
+async def replace_mentions(db: Writing, *, old: Sequence[Mention], new: Sequence[Mention]) -> None:
+    """Delete old mentions and add new ones."""
+    if old:
+        binds = {
+            "entity_ids": [mention.entity_id for mention in old],
+            "chunk_nos": [mention.chunk_no for mention in old],
+            "kinds": [mention.kind for mention in old],
+        }
+        await db.execute(_DELETE_MENTIONS, {"user_id": db.user_id, **binds})
+    await mentions.add(db, new)

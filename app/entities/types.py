@@ -1,0 +1,66 @@
+"""Types for entities and their links to documents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from app.kinds import Json, MentionKind, Origin
+
+
+@dataclass(frozen=True, slots=True)
+class EntityDraft:
+    """An entity of a request; `members` are the ids, or names, of entities that it contains."""
+
+    type: str
+    name: str
+    aliases: tuple[str, ...] = ()
+    role: str | None = None
+    facts: tuple[str, ...] = ()
+    description: str | None = None
+    metadata: Json = field(default_factory=dict)
+    members: tuple[UUID | str, ...] = ()
+
+    @property
+    def member_ids(self) -> tuple[UUID, ...]:
+        """The members that are given by id: all of them once names are resolved."""
+        return tuple(member for member in self.members if isinstance(member, UUID))
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A stored entity."""
+
+    entity_id: UUID
+    type: str
+    name: str
+    aliases: tuple[str, ...]
+    role: str | None
+    facts: tuple[str, ...]
+    description: str | None
+    metadata: Json
+    members: tuple[UUID, ...]
+    origin: Origin
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class EntityFilter:
+    """Restricts a list of entities to one type, one origin, or both."""
+
+    type: str | None = None
+    origin: Origin | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedDocument:
+    """A document that mentions an entity: its mentions by kind, and the strength of the link."""
+
+    document_id: UUID
+    title: str
+    uri: str | None
+    created_at: datetime
+    mentions: dict[MentionKind, int]
+    strength: float

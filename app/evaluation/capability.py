@@ -1,0 +1,15 @@
+"""Declares what this folder adds to the service."""
+
+from __future__ import annotations
+
+from app.capability import Capability, Command
+
+EVALUATION = Capability(
+    commands={
+        "eval": Command("evaluation.commands.evaluate:evaluate", "Measure retrieval quality on an evaluation set."),
+        "calibrate": Command(
+            "evaluation.commands.calibrate:calibrate",
+            "Fit the relevance of hits to judged questions on your own documents.",
+        ),
+    },
+)

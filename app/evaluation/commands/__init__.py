@@ -1,0 +1,1 @@
+"""Implements the commands that measure and calibrate a search."""

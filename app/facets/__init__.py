@@ -1,0 +1,1 @@
+"""Counts the keys and values of metadata."""

@@ -1,0 +1,40 @@
+"""Serves the facets of metadata."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from app.facets import facets
+from app.facets.models import MetadataKey, MetadataKeys
+from app.facets.types import MAX_VALUES_OF_KEY, FacetQuery
+from app.http.authentication import auth
+from app.http.bodies import bodies, filter_parameter
+from app.http.problems import problems
+
+router = APIRouter(
+    prefix="/api/rag", tags=["documents"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED
+)
+
+
+@router.get(
+    "/facets",
+    operation_id="list_facets",
+    summary="List keys and values of metadata",
+    responses=problems.responses(504),
+)
+async def listed(
+    user_id: auth.Searcher,
+    use: auth.ReadUse,
+    filters: filter_parameter.Filtered,
+    key: Annotated[str | None, Query(max_length=200, description="Only this key.")] = None,
+    prefix: Annotated[
+        str | None,
+        Query(max_length=200, description="Beginning of the keys, or with `key` of its values, in any case."),
+    ] = None,
+    limit: Annotated[int, Query(ge=0, le=MAX_VALUES_OF_KEY, description="Values per key.")] = 10,
+) -> MetadataKeys:
+    """The keys of the documents' metadata with types, values and exact numbers of documents."""
+    found = await facets.run(FacetQuery(filters, key, prefix or "", limit), user_id, use)
+    return MetadataKeys(facets=[MetadataKey.of(facet) for facet in found])

@@ -1,0 +1,17 @@
+"""Declares what this folder adds to the service."""
+
+from __future__ import annotations
+
+from app.capability import Capability, Command
+
+FACETS = Capability(
+    metadata=("facets.store.facet_counts:count",),
+    missed_filters=("facets.facets:missed",),
+    repairs=("facets.repair:REPAIRS",),
+    tables=("facets.tables:TABLES",),
+    routers=("facets.api:router",),
+    commands={
+        "facets": Command("facets.commands:facets", "List keys and values of metadata."),
+    },
+    tools=("facets.tools:TOOLS",),
+)

@@ -1,0 +1,86 @@
+"""Counts the facets of metadata, and finds what a filter that no document passes probably stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from rapidfuzz import fuzz, process
+
+from app.database import cached_reads
+from app.database.filter_types import Filters, is_operator_object
+from app.database.transactions import Database, retry_read
+from app.facets.store import facets
+from app.facets.types import Facet, FacetCache, FacetQuery
+from app.query.missed_filters import MissedFilter
+from app.services import Services
+
+NEAREST_SCORE = 70
+"""Least similarity, of 100, of a key or value and the stored one that is suggested for it."""
+MAX_CHECKED = 5
+"""Conditions that are compared with what is stored."""
+NAMED = 5
+"""Stored keys or values that are named where none is near."""
+COMPARED_VALUES = 1_000
+"""Values of a key with which one is compared: the commonest."""
+
+
+@retry_read
+async def run(query: FacetQuery, user_id: str, services: Services) -> Sequence[Facet]:
+    """The keys of metadata with types, values and counts. Raises DatabaseUnavailable, DeadlineExceeded.
+
+    They are kept, for callers who see the same, until the user's documents change.
+    """
+    async with services.db.reading(user_id) as reading:
+        key = (user_id, reading.audience, repr(query))
+        find = partial(facets.count, reading, query)
+        return await cached_reads.get_or_find(services.state(FacetCache).of_versions, reading.version, key, find)
+
+
+@retry_read
+async def missed(filters: Filters, user_id: str, *, db: Database) -> list[MissedFilter]:
+    """The conditions on metadata that no document meets by themselves, with the nearest key or value.
+
+    Conditions in groups are left out, but for those of `all`.
+    """
+    found = []
+    async with db.reading(user_id) as reading:
+        for key, wanted in list(_conditions(filters))[:MAX_CHECKED]:
+            [*of_key] = await facets.count(reading, FacetQuery(key=key, limit=COMPARED_VALUES))
+            if not of_key:
+                known = [facet.key for facet in await facets.count(reading, FacetQuery(limit=0))]
+                found.append(MissedFilter(key, False, tuple(known[:NAMED]), nearest_key=_nearest(key, known)))
+            elif (text := _text(wanted)) is not None:
+                found += _missed_value(key, text, of_key[0])
+    return found
+
+
+def _conditions(filters: Filters) -> Iterator[tuple[str, Any]]:
+    """The keys and conditions on metadata that every document must meet."""
+    yield from (filters.metadata or {}).items()
+    for group in filters.all_of or ():
+        yield from _conditions(group)
+
+
+def _text(wanted: Any) -> str | None:
+    """The string that a condition wants, if it wants one."""
+    if is_operator_object(wanted):
+        listed = wanted.get("in", ())
+        wanted = listed[0] if len(listed) == 1 else None
+    return wanted if isinstance(wanted, str) else None
+
+
+def _missed_value(key: str, text: str, facet: Facet) -> Iterable[MissedFilter]:
+    texts = {str(one.value): one.value for one in facet.values}
+    if texts.get(text) == text:
+        return
+    nearest = _nearest(text, list(texts))
+    same = nearest is not None and nearest.casefold() == text.casefold()
+    value = None if nearest is None else texts[nearest]
+    yield MissedFilter(key, True, tuple(texts)[:NAMED], nearest_value=value, same_letters=same)
+
+
+def _nearest(text: str, known: list[str]) -> str | None:
+    found = process.extractOne(text, known, scorer=fuzz.ratio, processor=str.casefold, score_cutoff=NEAREST_SCORE)
+    return found[0] if found else None

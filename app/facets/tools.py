@@ -1,0 +1,83 @@
+"""Defines the tool that lists the keys and values of metadata."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Annotated, Any, Self
+
+from pydantic import Field
+
+from app.database.filter_types import Filters
+from app.facets import facets
+from app.facets.types import MAX_VALUES_OF_KEY, Facet, FacetQuery
+from app.requests import metadata_filters
+from app.tools.arguments import ToolArguments, clamped
+from app.tools.context import ToolContext
+from app.tools.results import NOTICE, ToolResult
+from app.tools.tool import Tool
+
+_LITERAL = re.compile(r"true|false|null|-?[0-9].*")
+
+
+class ListFacetsArguments(ToolArguments):
+    """Which facets to list."""
+
+    key: Annotated[str, Field(max_length=200)] | None = Field(None, description="Only this key.")
+    prefix: Annotated[str, Field(max_length=200)] | None = Field(
+        None, description="Beginning of the keys, or with `key` of its values."
+    )
+    metadata: metadata_filters.MetadataFilter = Field(default_factory=dict, description=metadata_filters.IN_SEARCHES)
+    limit: Annotated[int, *clamped(1, MAX_VALUES_OF_KEY)] = Field(10, description="Values per key.")
+
+
+class ToolFacet(ToolResult):
+    """A key of metadata."""
+
+    key: str = Field(description="The key.")
+    types: list[str] = Field(description="Types of its values.")
+    documents: int = Field(description="Number of documents that have it.")
+    distinct: int = Field(description="Number of its values.")
+    values: dict[str, int] = Field(description="The commonest values, with the number of documents of each.")
+
+    @classmethod
+    def of(cls, facet: Facet) -> Self:
+        """The entry of a facet."""
+        values = {_text(one.value): one.documents for one in facet.values}
+        return cls(
+            key=facet.key, types=list(facet.types), documents=facet.documents, distinct=facet.distinct, values=values
+        )
+
+
+class FacetEntries(ToolResult):
+    """Keys of metadata, those of most documents first."""
+
+    notice: str = Field(NOTICE, description="How to treat the texts.")
+    facets: list[ToolFacet] = Field(description="Keys, those of most documents first.")
+
+
+def _text(value: Any) -> str:
+    """A value as a key of an object: JSON, without the quotes of strings that are not read as something else."""
+    if not isinstance(value, str):
+        return json.dumps(value)
+    return json.dumps(value, ensure_ascii=False) if _LITERAL.fullmatch(value) else value
+
+
+async def list_facets(given: ListFacetsArguments, context: ToolContext) -> FacetEntries:
+    """The keys of metadata with their types and commonest values."""
+    query = FacetQuery(Filters(metadata=given.metadata or None), given.key, given.prefix or "", given.limit)
+    found = await facets.run(query, context.user_id, context.services)
+    return FacetEntries(facets=[ToolFacet.of(facet) for facet in found])
+
+
+TOOLS = (
+    Tool(
+        "list_facets",
+        "List keys of metadata",
+        "List the keys of the documents' metadata with their types, values and numbers of documents. Use it before "
+        "filtering by `metadata`.",
+        ListFacetsArguments,
+        FacetEntries,
+        list_facets,
+    ),
+)

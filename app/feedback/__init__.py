@@ -1,0 +1,1 @@
+"""Takes what callers say about the hits of searches."""

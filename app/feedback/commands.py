@@ -1,0 +1,127 @@
+"""Implements `stepwell feedback`: judges hits, and lists and exports what was said of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
+
+import typer
+from rich.markup import escape
+
+from app import errors
+from app.cli import connecting, options, terminal
+from app.cli.client import Answer, Body, Client
+from app.documents.commands import documents
+from app.feedback.types import GivenFeedback
+from app.text import uris
+
+if TYPE_CHECKING:  # `give` by way of a service needs none of it
+    from app.settings import Settings
+
+app = typer.Typer(help="Feedback: give, list, export.", no_args_is_help=True)
+
+
+@app.command()
+@connecting.connected
+def give(
+    client: Client,
+    query: Annotated[str, typer.Argument(help="The query of the search.")],
+    passage: Annotated[str, typer.Argument(help="Id of a chunk or document, or URI or path of a document.")],
+    helpful: Annotated[
+        bool | None, typer.Option("--helpful/--not-helpful", help="Whether it helped to answer the query.")
+    ] = None,
+    withdraw: Annotated[bool, typer.Option("--withdraw", help="Withdraw what was said before.")] = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Say whether a passage, or a document as a whole, helped with a query; a later judgement replaces it."""
+    if (helpful is None) != withdraw:
+        raise errors.BadRequest("Use one of --helpful, --not-helpful and --withdraw.", field="--helpful")
+    answer = _given(client, {"query": query, "helpful": helpful}, passage)
+    if as_json:
+        terminal.write_json(answer)
+    else:
+        options.out.print("Withdrawn." if withdraw else f"Stored: {'helpful' if helpful else 'not helpful'}.")
+
+
+def _given(client: Client, judgement: Body, passage: str) -> Answer:
+    """What is stored of a judgement of the chunk or document with this id, else of the document with this URI."""
+    try:
+        found = str(UUID(passage))
+    except ValueError:
+        return client.post("/feedback", {**judgement, "document_id": documents.find(client, passage)["document_id"]})
+    try:
+        return client.post("/feedback", {**judgement, "chunk_id": found})
+    except errors.StepwellError as error:
+        if error.status != errors.NotFound.status:
+            raise
+    return client.post("/feedback", {**judgement, "document_id": found})
+
+
+@app.command("list")
+def listed(
+    user: options.User = options.LOCAL, as_json: options.AsJson = False, data_dir: options.DataDir = None
+) -> None:
+    """List judgements of hits, newest first."""
+    found = options.run(_listed(options.checked_user(user), options.settings(data_dir)))
+    if as_json:
+        terminal.write_json([_row(one) for one in found])
+        return
+    table = options.table("at", "helpful", "query", "document")
+    for one in found:
+        helpful = "yes" if one.helpful else "no"
+        table.add_row(
+            f"{one.at:%Y-%m-%d %H:%M}", helpful, escape(one.query), escape(uris.shown(one.uri or "") or one.title)
+        )
+    options.print_table(table)
+
+
+@app.command()
+def export(
+    folder: Annotated[Path, typer.Argument(help="The folder to write; its files are replaced.")],
+    user: options.User = options.LOCAL,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Write judged queries with all documents as a set that `eval` and `calibrate` read (BEIR layout)."""
+    _make(folder)
+    questions, documents = options.run(_export(options.checked_user(user), folder, options.settings(data_dir)))
+    if as_json:
+        terminal.write_json({"questions": questions, "documents": documents})
+    else:
+        options.out.print(f"Wrote {folder}: {questions} questions, {documents} documents.", markup=False)
+
+
+async def _listed(user_id: str, settings: Settings) -> list[GivenFeedback]:
+    from app import runtime
+    from app.feedback import feedback as pipeline
+
+    async with runtime.open_services(settings, pool_size=2) as services:
+        return [one async for one in pipeline.listed(user_id, services)]
+
+
+async def _export(user_id: str, folder: Path, settings: Settings) -> tuple[int, int]:
+    from app import runtime
+    from app.feedback import feedback_sets
+
+    async with runtime.open_services(settings, pool_size=2) as services:
+        return await feedback_sets.export(user_id, folder, services)
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise errors.BadRequest(f"The folder cannot be made: {error.strerror}.", field="FOLDER") from error
+
+
+def _row(one: GivenFeedback) -> dict[str, object]:
+    return {
+        "at": one.at.isoformat(),
+        "query": one.query,
+        "helpful": one.helpful,
+        "document_id": str(one.document_id),
+        "chunk_id": str(one.chunk_id) if one.chunk_id else None,
+        "uri": one.uri,
+        "title": one.title,
+    }

@@ -1,0 +1,110 @@
+"""Stores feedback on the hits of searches, which its documents and its users take with them when they are deleted."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from uuid import UUID, uuid5
+
+import sqlalchemy as sa
+
+from app.database import sql
+from app.database.schema import tables
+from app.database.transactions import Reading, SharedTransaction, Writing
+from app.documents.store import key_bounds
+from app.feedback.tables import feedback
+from app.feedback.types import Feedback, GivenFeedback
+
+MAX_STORED = 20_000
+"""Judgements of a user that are kept, the newest."""
+_NAMESPACE = UUID("6f1a3c7e-0d54-4b8a-9a5e-2f6f0c9d7b11")
+_f, _d = feedback.c, tables.documents.c
+
+_PUT = sql.inline(
+    """
+    INSERT INTO stepwell.feedback AS f (user_id, feedback_id, query, document_id, chunk_id, helpful, at)
+    SELECT :user_id, :feedback_id, :query, d.document_id, :chunk_id, :helpful, now()
+    FROM stepwell.documents AS d
+    WHERE d.user_id = :user_id AND d.document_id = coalesce(:document_id, (
+        SELECT c.document_id FROM stepwell.chunks AS c WHERE c.user_id = :user_id AND c.chunk_id = :chunk_id))
+    FOR KEY SHARE
+    ON CONFLICT (user_id, feedback_id) DO UPDATE SET helpful = excluded.helpful, at = excluded.at
+    RETURNING f.document_id
+    """,
+    user_id="text",
+    feedback_id="uuid",
+    query="text",
+    document_id="uuid",
+    chunk_id="uuid",
+    helpful="boolean",
+)
+
+_TRIM = sql.inline(
+    """
+    DELETE FROM stepwell.feedback AS f
+    WHERE f.user_id = :user_id AND f.at <= (
+        SELECT o.at FROM stepwell.feedback AS o WHERE o.user_id = :user_id ORDER BY o.at DESC OFFSET :kept LIMIT 1)
+    """,
+    user_id="text",
+    kept="bigint",
+)
+
+_EXPIRE = sql.inline(
+    """
+    SELECT stepwell.expire_feedback(:days)
+    """,
+    days="integer",
+)
+
+
+def feedback_id(given: Feedback) -> UUID:
+    """The id of the judgement on a query and a passage, which is the same for every later one."""
+    return uuid5(_NAMESPACE, f"{given.chunk_id or given.document_id} {given.query}")
+
+
+async def put(db: Writing, given: Feedback) -> UUID | None:
+    """Store a judgement in place of an earlier one on the same query and passage.
+
+    Returns the document; None if there is no such passage or document.
+    """
+    binds = {
+        "user_id": db.user_id,
+        "feedback_id": feedback_id(given),
+        "query": given.query,
+        "document_id": given.document_id,
+        "chunk_id": given.chunk_id,
+        "helpful": given.helpful,
+    }
+    document_id: UUID | None = await db.scalar(_PUT, binds)
+    if document_id is not None:
+        await key_bounds.check_seen(db, [document_id])
+        await db.execute(_TRIM, {"user_id": db.user_id, "kept": MAX_STORED})
+    return document_id
+
+
+async def withdraw(db: Writing, given: Feedback) -> UUID | None:
+    """Delete a judgement; returns its document, None if there is none."""
+    own = sa.delete(feedback).where(_f.user_id == db.user_id, _f.feedback_id == feedback_id(given))
+    document_id: UUID | None = await db.scalar(own.returning(_f.document_id))
+    if document_id is not None:
+        await key_bounds.check_seen(db, [document_id])
+    return document_id
+
+
+async def listed(db: Reading, *, days: int) -> AsyncIterator[GivenFeedback]:
+    """The judgements of the last days, newest first."""
+    of_document = sa.and_(_d.user_id == _f.user_id, _d.document_id == _f.document_id)
+    columns = (_f.query, _f.helpful, _f.document_id, _f.chunk_id, _d.uri, _d.title, _f.at)
+    query = (
+        sa.select(*columns)
+        .join_from(feedback, tables.documents, of_document)
+        .where(_f.user_id == db.user_id, _f.at >= sa.func.now() - sa.func.make_interval(0, 0, 0, days))
+        .order_by(_f.at.desc(), _f.feedback_id)
+    )
+    async with db.stream(query) as rows:
+        async for row in rows:
+            yield GivenFeedback(**row._mapping)
+
+
+async def expire(db: SharedTransaction, *, days: int) -> int:
+    """Delete the judgements of all users that are older; returns their number."""
+    return int(await db.scalar(_EXPIRE, {"days": days}) or 0)

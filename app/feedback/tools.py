@@ -1,0 +1,51 @@
+"""Defines the tool that says whether a passage helped."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from pydantic import Field
+
+from app.feedback import feedback
+from app.feedback.types import Feedback
+from app.requests import fields
+from app.tools.arguments import ToolArguments
+from app.tools.context import ToolContext
+from app.tools.results import ToolResult
+from app.tools.tool import Tool
+
+
+class RatePassageArguments(ToolArguments):
+    """A passage, the query that found it, and whether it helped."""
+
+    query: fields.QueryText = Field(description="The query of the search, unchanged.")
+    chunk_id: UUID = Field(description="Id of the passage, from the result of the search.")
+    helpful: bool = Field(description="Whether the passage helped to answer the query.", strict=True)
+
+
+class PassageRated(ToolResult):
+    """The result of rating a passage."""
+
+    document_id: UUID = Field(description="Id of the document of the passage.")
+    helpful: bool = Field(description="The stored judgement.")
+
+
+async def rate_passage(given: RatePassageArguments, context: ToolContext) -> PassageRated:
+    """Store a judgement."""
+    said = Feedback(given.query, given.helpful, given.chunk_id)
+    document_id = await feedback.give(said, context.user_id, context.services)
+    return PassageRated(document_id=document_id, helpful=given.helpful)
+
+
+TOOLS = (
+    Tool(
+        "rate_passage",
+        "Rate a passage",
+        "Say whether a passage from a search helped to answer the query. Call it for passages that you used in an "
+        "answer, and for those that turned out to be about something else. The query is stored with it.",
+        RatePassageArguments,
+        PassageRated,
+        rate_passage,
+        stores=True,
+    ),
+)

@@ -1,0 +1,1 @@
+"""Fetches pages and files over HTTP, of public hosts only, within limits."""

@@ -1,0 +1,1 @@
+"""Holds what every endpoint shares: authentication, bodies, limits, problems and metrics."""

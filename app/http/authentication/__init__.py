@@ -1,0 +1,1 @@
+"""Authenticates requests, checks scopes, and makes repeated writes and reads after writes consistent."""

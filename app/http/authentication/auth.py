@@ -1,0 +1,186 @@
+"""Authenticates requests and checks the scopes of their keys.
+
+`Scope` is the one dependency of every operation on a user's data. With AUTH=none it returns the user `local`; with
+AUTH=local_token the same, for whoever sends the data folder's token; with AUTH=api_key the owner of the key, or of the
+key that a token is signed with, in `Authorization: Bearer` or `X-API-Key`. `bodies.StrictRoute` authenticates before it
+reads the body.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from dataclasses import dataclass
+from typing import Annotated
+
+from cachetools import LRUCache
+from fastapi import Depends, Header, Request
+
+from app import errors
+from app.access import keys, tokens
+from app.concurrency import offload
+from app.concurrency.limiter import Limiter
+from app.concurrency.single_flight import SingleFlight
+from app.database.restrictions import Restriction
+from app.http.authentication import auditing, grants, schemes, versions
+from app.runtime import local_token
+from app.services import Services
+
+LOCAL_USER = "local"
+MAX_LOOKUPS = 4
+MAX_GUESSES = 2
+MAX_VALID_KEYS = 10_000
+LOOKUP_TIMEOUT_S = 5.0
+_GUESSES = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The authenticated sender of a request; `key_id` is None if no key is needed.
+
+    `restriction` is what the sender sees; None if that is everything of the user.
+    """
+
+    user_id: str
+    key_id: str | None
+    scopes: frozenset[str]
+    restriction: Restriction | None = None
+
+    def holds(self, *sufficient: str) -> bool:
+        """Whether the key has one of these scopes; `admin` includes the others."""
+        return not self.scopes.isdisjoint((*sufficient, "admin"))
+
+
+_LOCAL = Caller(LOCAL_USER, None, frozenset({"admin"}))
+
+
+async def services(request: Request) -> Services:
+    """The opened services of the application. It is `async` because a plain function would run in a thread."""
+    opened: Services = request.app.state.services
+    return opened
+
+
+class KeyLookups:
+    """Looks up keys in the database with bounded concurrency, so that guessed keys cannot occupy all connections.
+
+    Requests with the same key share a lookup while it runs. Keys that have never been valid count as one user, who has
+    MAX_GUESSES lookups at most, so that guesses do not delay other keys. No result is cached: a revoked key is rejected
+    at once.
+    """
+
+    def __init__(self) -> None:
+        self._flights: SingleFlight[bytes, Caller] = SingleFlight()
+        self._were_valid: LRUCache[bytes, None] = LRUCache(MAX_VALID_KEYS)
+        self._lookups = Limiter(MAX_LOOKUPS, of_user=MAX_GUESSES)
+
+    async def caller(self, presented: str, services: Services) -> Caller:
+        """The owner of a key. Raises Unauthorized, DatabaseUnavailable."""
+        digest = hashlib.sha256(presented.encode()).digest()
+        try:
+            async with asyncio.timeout(LOOKUP_TIMEOUT_S):
+                return await self._flights.join(digest, lambda: self._look_up(digest, presented, services))
+        except TimeoutError as error:
+            raise errors.DatabaseUnavailable("The API key could not be looked up in time.") from error
+
+    async def _look_up(self, digest: bytes, presented: str, services: Services) -> Caller:
+        async with self._lookups.turn(digest if digest in self._were_valid else _GUESSES):
+            caller = await _caller(presented, services)
+        self._were_valid[digest] = None
+        return caller
+
+
+async def _caller(presented: str, services: Services) -> Caller:
+    """The sender that presents a key, or a token that is signed with one. Raises Unauthorized, DatabaseUnavailable."""
+    if not tokens.is_token(presented):
+        key = await keys.verify(presented, db=services.db)
+        return Caller(key.user_id, key.key_id, frozenset(key.scopes), grants.of_key(key))
+    key, claims = await keys.verify_token(presented, db=services.db)
+    return Caller(key.user_id, key.key_id, grants.scopes_of_token(key, claims), grants.of_token(key, claims))
+
+
+class Scope:
+    """A dependency that requires a key with one of these scopes; `admin` includes the others."""
+
+    def __init__(self, *sufficient: str) -> None:
+        self._sufficient = sufficient
+
+    async def __call__(self, request: Request) -> str:
+        """The caller's user id."""
+        return await self.authenticate(request)
+
+    async def authenticate(self, request: Request) -> str:
+        """The caller's user id, from the header fields. Raises Unauthorized, Forbidden, `rate_limited`."""
+        authenticated: Caller | None = getattr(request.state, "caller", None)
+        caller = authenticated or await _identify(request)
+        if not authenticated:
+            request.state.caller = caller
+            offload.work_for(caller.user_id)
+            request.app.state.rate_limits.spend(request, user=caller.user_id, key=caller.key_id)
+        sufficient = self.sufficient(request)
+        if not caller.holds(*sufficient):
+            raise errors.Forbidden(f"This key lacks the scope `{sufficient[0]}`.")
+        if caller.key_id is not None and not authenticated:
+            auditing.count_use(request, caller.key_id, sufficient[0])
+        return caller.user_id
+
+    def sufficient(self, request: Request) -> tuple[str, ...]:
+        """The scopes of which a request needs one. Raises NotFound if its path names nothing."""
+        return self._sufficient
+
+
+class WriteScope(Scope):
+    """The scope of operations that write, which take an Idempotency-Key (see `idempotency`)."""
+
+    async def __call__(
+        self,
+        request: Request,
+        idempotency_key: Annotated[
+            str | None,
+            Header(
+                description="Key of your choice, new for each write: if the same request is sent again with it within "
+                "a day, its first response is returned and nothing is done again.",
+                max_length=255,
+            ),
+        ] = None,
+    ) -> str:
+        """The caller's user id; the parameter declares the header field in the OpenAPI document."""
+        return await self.authenticate(request)
+
+
+class ChangeScope(WriteScope):
+    """The scopes of operations that write and whose response shows what is stored: they need `search` as well."""
+
+    async def authenticate(self, request: Request) -> str:
+        """The caller's user id, from the header fields. Raises what Scope raises."""
+        user_id = await super().authenticate(request)
+        require_search(request)
+        return user_id
+
+
+def require_search(request: Request) -> None:
+    """Raises Forbidden unless the key of an authenticated request may read what is stored."""
+    caller: Caller = request.state.caller
+    if not caller.holds("search"):
+        raise errors.Forbidden("This key lacks the scope `search`: the response shows what is stored.")
+
+
+async def _identify(request: Request) -> Caller:
+    if request.app.state.settings.auth == "none":
+        return _LOCAL
+    bearer = await schemes.BEARER(request)
+    presented = bearer.credentials if bearer else await schemes.API_KEY(request)
+    if not presented:
+        raise errors.Unauthorized("Send a key or the local token as `Authorization: Bearer …` or `X-API-Key`.")
+    if request.app.state.settings.auth == "local_token":
+        local_token.check(presented, request.app.state.services.local_token)
+        return _LOCAL
+    lookups: KeyLookups = request.app.state.key_lookups
+    return await lookups.caller(presented, request.app.state.services)
+
+
+Searcher = Annotated[str, Depends(Scope("search"))]
+Writer = Annotated[str, Depends(WriteScope("write"))]
+Changer = Annotated[str, Depends(ChangeScope("write"))]
+Use = Annotated[Services, Depends(versions.writing)]
+ReadUse = Annotated[Services, Depends(versions.reading)]
+Opened = Annotated[Services, Depends(services)]

@@ -1,0 +1,1 @@
+"""Receives request bodies within limits, and writes JSON responses."""

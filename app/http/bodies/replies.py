@@ -1,0 +1,29 @@
+"""Builds and serialises JSON answers, outside the event loop where they are large."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fastapi import Response
+from pydantic import BaseModel
+
+from app.concurrency import offload
+from app.query.types import Answer
+
+HIT_COST = 400
+"""Cost of building and serialising a hit, in units of `offload.run`."""
+
+
+def cost_of(answer: Answer) -> int:
+    """The cost of building and serialising an answer, in units of `offload.run`."""
+    return HIT_COST * sum(1 + len(hit.more) for hit in answer.hits)
+
+
+async def json(size: int, build: Callable[[], BaseModel], *, status: int = 200) -> Response:
+    """The model that `build` returns, as a response; `size` is about the answer's length in characters."""
+    content = await offload.run(size, _written, build)
+    return Response(content, status, media_type="application/json")
+
+
+def _written(build: Callable[[], BaseModel]) -> str:
+    return build().model_dump_json(by_alias=True)

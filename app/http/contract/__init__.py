@@ -1,0 +1,1 @@
+"""Defines what all responses share, and the examples of the OpenAPI document."""

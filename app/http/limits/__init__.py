@@ -1,0 +1,1 @@
+"""Limits what clients may use: connections, origins, requests a minute, and concurrent work."""

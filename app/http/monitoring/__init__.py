@@ -1,0 +1,1 @@
+"""Counts, times and logs requests, and answers whether the service is healthy."""

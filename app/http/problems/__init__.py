@@ -1,0 +1,1 @@
+"""Renders every error as application/problem+json and declares the errors of each operation."""

@@ -1,0 +1,1 @@
+"""Runs background jobs: the queue, its workers, and what they report."""

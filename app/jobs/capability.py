@@ -1,0 +1,13 @@
+"""Declares what this folder adds to the service."""
+
+from __future__ import annotations
+
+from app.capability import Capability, Command
+
+JOBS = Capability(
+    routers=("jobs.api:router",),
+    tags={"jobs": "Follow and cancel background jobs."},
+    commands={
+        "jobs": Command("jobs.commands:app", "List, show and cancel background jobs."),
+    },
+)

@@ -1,0 +1,110 @@
+"""Lists, follows and cancels the background jobs of a user."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from app import errors
+from app.database.transactions import Database, Reading, retry_read
+from app.jobs import kinds
+from app.jobs.store import job_states, jobs
+from app.jobs.types import JobState
+from app.kinds import JobStatus
+
+JobKey = UUID | Literal["newest"]
+"""The id of a job, or the newest of the user's without those that update links or postings."""
+POLL_S = 0.5
+"""Pause between two looks at a job that is followed."""
+KEEP_ALIVE_S = 10.0
+"""Longest time without an item while a job is followed."""
+
+
+@retry_read
+async def find(key: JobKey, user_id: str, *, db: Database) -> UUID:
+    """The id of a job. Raises NotFound where the newest is wanted and there is none."""
+    if key != "newest":
+        return key
+    async with db.primary.reading(user_id) as reading:
+        found = await job_states.newest(reading, without=kinds.uncancellable())
+    if found is None:
+        raise errors.NotFound("No such job.")
+    return found
+
+
+@retry_read
+async def get(job_id: UUID, user_id: str, *, db: Database) -> JobState:
+    """One job, with what its kind adds to its result. Raises NotFound."""
+    async with db.primary.reading(user_id) as reading:
+        found = await _stored(reading, job_id)
+        details = next((kind.details for kind in kinds.every() if kind.name == found.kind), None)
+        if details is None:
+            return found
+        return replace(found, result={**found.result, **await details(reading, job_id)})
+
+
+@retry_read
+async def page(
+    user_id: str,
+    *,
+    db: Database,
+    limit: int,
+    after: tuple[datetime, UUID] | None = None,
+    status: JobStatus | None = None,
+) -> list[JobState]:
+    """The user's jobs, newest first."""
+    async with db.primary.reading(user_id) as reading:
+        return await job_states.page(reading, limit=limit, after=after, status=status)
+
+
+async def follow(job_id: UUID, user_id: str, *, db: Database) -> AsyncGenerator[JobState | None, None]:
+    """The job now and after each change until it has ended; None where nothing has changed for KEEP_ALIVE_S.
+
+    Raises NotFound. While the database is unavailable nothing changes. A job that is gone is done: some kinds are
+    removed as they finish.
+    """
+    shown: JobState | None = None
+    waited = 0.0
+    while shown is None or not shown.is_final:
+        if shown is not None:
+            await asyncio.sleep(POLL_S)
+            waited += POLL_S
+        try:
+            now = await get(job_id, user_id, db=db)
+        except errors.Unavailable:
+            if shown is None:
+                raise
+            now = shown
+        except errors.NotFound:
+            if shown is None:
+                raise
+            now = replace(shown, status="done")
+        if now != shown or waited >= KEEP_ALIVE_S:
+            yield now if now != shown else None
+            shown, waited = now, 0.0
+
+
+async def cancel(job_id: UUID, user_id: str, *, db: Database) -> JobState:
+    """Cancel a job that waits or runs; one that has ended stays as it is. Its files that failed are not listed.
+
+    Raises NotFound, and Conflict where a job of its kind cannot be cancelled.
+    """
+    async with db.primary.reading(user_id) as reading:
+        found = await _stored(reading, job_id)
+    if found.kind in kinds.uncancellable():
+        raise errors.Conflict("Jobs that update links or postings cannot be cancelled.")
+    async with db.writing(user_id, checked=True) as writing:
+        await writing.lock()
+        await jobs.cancel(writing, job_id)
+        return await _stored(writing, job_id)
+
+
+async def _stored(db: Reading, job_id: UUID) -> JobState:
+    found = await job_states.get(db, job_id)
+    if found is None:
+        raise errors.NotFound("No such job.")
+    return found

@@ -1,0 +1,1 @@
+"""Stores background jobs and hands each to one worker at a time."""

@@ -1,0 +1,244 @@
+"""Stores background jobs and hands each to one worker at a time.
+
+The table has no row-level security, because a worker takes the next job of any user; only `claim` does that. So a job
+holds ids, counts and codes, and no text of a user. A worker holds a job until its lease expires and renews the lease
+while it works. Another worker can claim a job with an expired lease, so a job survives the process that started it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+
+from app.database import sql
+from app.database.schema import tables
+from app.database.transactions import Reading, SharedTransaction, Transaction, Writing
+
+_j = tables.jobs.c
+MAX_FAILURES = 8
+"""Failed attempts without progress after which a job has failed."""
+MAX_ATTEMPTS = 1_000
+"""Attempts after which a job has failed, also if none of them ended in an error."""
+ON_FAILURE = "on_failure"
+"""The field of a payload with the kind of job that is queued when the job fails or is cancelled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A claimed job. `attempts` includes this one and identifies the claim."""
+
+    job_id: UUID
+    user_id: str
+    kind: str
+    payload: Mapping[str, Any]
+    progress: Mapping[str, Any]
+    attempts: int
+    failures: int = 0
+
+
+async def open_among(db: Reading, job_ids: Sequence[UUID]) -> dict[UUID, datetime]:
+    """The jobs among these that wait or run, with the times of their creation.
+
+    A statement of its own, because a distributed table cannot be joined to this one.
+    """
+    if not job_ids:
+        return {}
+    some = _j.job_id == sa.any_(sa.cast(list(job_ids), sa.ARRAY(sa.Uuid)))
+    query = sa.select(_j.job_id, _j.created_at).where(
+        _j.user_id == db.user_id, some, _j.status.in_(("queued", "running"))
+    )
+    return {row.job_id: row.created_at for row in await db.execute(query)}
+
+
+async def ended_among(db: Reading, job_ids: Sequence[UUID]) -> sa.ColumnElement[Any]:
+    """The jobs among these that have ended, as an array; read after their ids, so that no new job is among them."""
+    are_open = await open_among(db, job_ids)
+    return sa.cast([job_id for job_id in job_ids if job_id not in are_open], sa.ARRAY(sa.Uuid))
+
+
+async def enqueue(db: Writing, kind: str, *, not_before: datetime | None = None) -> None:
+    """Ensure that one job of this kind is queued for the user; requires the user's lock against duplicates."""
+    waiting = sa.select(_j.job_id).where(_j.user_id == db.user_id, _j.kind == kind, _j.status == "queued")
+    if await db.scalar(waiting.limit(1)) is None:
+        await _add(db, kind, {}, audience=None, not_before=not_before)
+
+
+async def hasten(db: Writing, kind: str) -> None:
+    """Let the user's jobs of a kind that wait for a later time run now."""
+    waiting = (_j.user_id == db.user_id, _j.kind == kind, _j.status == "queued", _j.run_at > sa.func.now())
+    await db.execute(sa.update(tables.jobs).where(*waiting).values(run_at=sa.func.now()))
+
+
+async def add(db: Writing, kind: str, payload: Mapping[str, Any]) -> UUID:
+    """Queue a job that its caller asks for, in the transaction that records its work; returns its id."""
+    return await _add(db, kind, payload, audience=db.audience)
+
+
+async def _add(
+    db: Writing, kind: str, payload: Mapping[str, Any], *, audience: str | None, not_before: datetime | None = None
+) -> UUID:
+    job_id = uuid4()
+    values = {
+        "job_id": job_id,
+        "user_id": db.user_id,
+        "kind": kind,
+        "payload": dict(payload),
+        "audience": audience,
+        "run_at": sa.func.greatest(sa.func.now(), not_before),
+    }
+    await db.execute(sa.insert(tables.jobs).values(**values))
+    return job_id
+
+
+# OFFSET forces look-ups by key, whatever the planner's statistics.
+_ENQUEUE_FOR_DOCUMENTS = sql.inline(
+    """
+    INSERT INTO stepwell.jobs (job_id, user_id, kind, payload)
+    SELECT gen_random_uuid(), :user_id, :kind, jsonb_build_object('document_id', d.document_id)
+    FROM unnest(:document_ids) AS d (document_id)
+    WHERE NOT EXISTS (
+        SELECT FROM stepwell.jobs AS j
+        WHERE j.user_id = :user_id AND j.kind = :kind AND j.status = 'queued'
+          AND j.payload ->> 'document_id' = CAST(d.document_id AS text) OFFSET 0)
+    RETURNING job_id
+    """,
+    user_id="text",
+    kind="text",
+    document_ids="uuid[]",
+)
+
+
+async def enqueue_for_documents(db: Writing, kind: str, document_ids: Sequence[UUID]) -> None:
+    """Ensure that one job of this kind is queued for each of these documents."""
+    binds = {"user_id": db.user_id, "kind": kind, "document_ids": list(document_ids)}
+    await db.execute(_ENQUEUE_FOR_DOCUMENTS, binds)
+
+
+async def cancel(db: Writing, job_id: UUID) -> bool:
+    """Cancel a job that waits or runs; false if it has ended. Its worker stops at its next renewal.
+
+    Queues the kind of job that its payload names for this. Under the user's lock.
+    """
+    change = sa.update(tables.jobs).where(
+        _j.user_id == db.user_id, _j.job_id == job_id, _j.status.in_(("queued", "running"))
+    )
+    ended = change.values(status="cancelled", leased_until=None, finished_at=sa.func.now())
+    payload = await db.scalar(ended.returning(_j.payload))
+    if payload is not None and (kind := payload.get(ON_FAILURE)):
+        await enqueue(db, kind)
+    return payload is not None
+
+
+async def claim(
+    db: SharedTransaction,
+    *,
+    kinds: Sequence[str],
+    lease_s: float,
+    user_id: str | None = None,
+    served: Sequence[str] = (),
+) -> Job | None:
+    """Claim the job with the earliest run_at, of one user if given; a job with an expired lease counts as waiting.
+
+    Jobs of the users `served`, the last one at the end, come after those of others.
+    """
+    binds = {"kinds": list(kinds), "lease_s": lease_s, "of_user": user_id, "served": list(served)}
+    row = (await db.execute(sql.statement("claim_job"), binds)).one_or_none()
+    if row is None:
+        return None
+    payload, progress = _loaded(row.payload), _loaded(row.progress)
+    return Job(row.job_id, row.user_id, row.kind, payload, progress, row.attempts, row.failures)
+
+
+async def renew(db: SharedTransaction, job: Job, *, lease_s: float, progress: Mapping[str, Any]) -> bool:
+    """Extend the lease of a job, and store what is given beside its progress.
+
+    False if it was cancelled or claimed again, not if this claim has just finished it.
+    """
+    added = {} if not progress else {"progress": _j.progress.concat(sa.cast(dict(progress), postgresql.JSONB))}
+    if await _change(db, job, leased_until=_after(lease_s), **added):
+        return True
+    lost = sa.or_(_j.status == "cancelled", _j.attempts > job.attempts)
+    return await db.scalar(sa.select(_j.job_id).where(_j.job_id == job.job_id, lost)) is None
+
+
+async def advance(db: Transaction, job: Job, *, progress: Mapping[str, Any], lease_s: float) -> bool:
+    """Store the progress of a job and extend its lease; false if the claim was lost."""
+    return await _change(db, job, progress=dict(progress), failures=0, leased_until=_after(lease_s))
+
+
+async def limit_lock_wait(db: SharedTransaction, milliseconds: int) -> None:
+    """Limit how long this transaction waits for a job that another one changes; then Busy is raised."""
+    await db.execute(sa.select(sa.func.set_config("lock_timeout", str(milliseconds), True)))
+
+
+async def finish(
+    db: Transaction, job: Job, *, result: Mapping[str, Any] | None = None, spent: Mapping[str, Any] | None = None
+) -> bool:
+    """Mark a job as done, with its result and the time it took beside its progress; false if the claim was lost."""
+    ended = {"status": "done", "error": None, "leased_until": None, "finished_at": sa.func.now()}
+    progress = _j.progress.concat(sa.cast(dict(spent or {}), postgresql.JSONB))
+    return await _change(db, job, **ended, result=dict(result or {}), progress=progress)
+
+
+async def fail(db: SharedTransaction, job: Job, *, error: str) -> bool:
+    """Mark a job as failed, and queue the kind of job that its payload names for this; false if the claim was lost."""
+    failed = await _change(db, job, status="failed", error=error, leased_until=None, finished_at=sa.func.now())
+    if failed and (kind := job.payload.get(ON_FAILURE)):
+        await enqueue(db.as_user(job.user_id), kind)
+    return failed
+
+
+async def release(db: SharedTransaction, job: Job) -> bool:
+    """Return a job to the queue at once, without counting the attempt."""
+    return await _change(db, job, status="queued", leased_until=None, attempts=job.attempts - 1)
+
+
+async def retry_later(db: SharedTransaction, job: Job, *, error: str, after_s: float) -> bool:
+    """Queue a job for its next attempt after a failure; false if the claim was lost."""
+    changed = {"status": "queued", "error": error, "leased_until": None, "failures": _j.failures + 1}
+    return await _change(db, job, **changed, run_at=_after(after_s))
+
+
+async def open_of_source(db: Reading, kind: str, source_id: UUID, *, only_queued: bool = False) -> list[UUID]:
+    """The jobs of a source that wait or run, oldest first."""
+    states = ("queued",) if only_queued else ("queued", "running")
+    of_source = _j.payload["source_id"].astext == str(source_id)
+    query = sa.select(_j.job_id).where(_j.user_id == db.user_id, _j.kind == kind, of_source, _j.status.in_(states))
+    return list(await db.scalars(query.order_by(_j.created_at)))
+
+
+async def prune(db: Transaction, job: Job, *, kept: int) -> None:
+    """Delete the finished jobs of the user, the kind and the payload of a job, except the `kept` latest."""
+    done = (_j.user_id == job.user_id, _j.kind == job.kind, _j.status == "done")
+    alike = sa.select(_j.job_id).where(*done, _j.payload == dict(job.payload))
+    ended = alike.order_by(_j.finished_at.desc()).offset(kept).scalar_subquery()
+    # An array, because the planner joins a subquery to all jobs where the table was never analysed.
+    await db.execute(sa.delete(tables.jobs).where(*done, _j.job_id == sa.any_(sa.func.array(ended))))
+
+
+async def count(db: Reading, kind: str) -> int:
+    """How many of the user's jobs of a kind wait or run."""
+    open_ = sa.select(sa.func.count()).where(
+        _j.user_id == db.user_id, _j.kind == kind, _j.status.in_(("queued", "running"))
+    )
+    return int(await db.scalar(open_) or 0)
+
+
+async def _change(db: Transaction, job: Job, **values: Any) -> bool:
+    change = sa.update(tables.jobs).where(_j.job_id == job.job_id, _j.status == "running", _j.attempts == job.attempts)
+    return await db.scalar(change.values(**values).returning(_j.job_id)) is not None
+
+
+def _after(seconds: float) -> Any:
+    return sa.func.now() + sa.func.make_interval(0, 0, 0, 0, 0, 0, seconds)
+
+
+def _loaded(value: Any) -> dict[str, Any]:
+    return json.loads(value) if isinstance(value, str) else dict(value)

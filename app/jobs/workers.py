@@ -1,0 +1,256 @@
+"""Runs background jobs: claims them one at a time, renews their leases and repeats failed ones.
+
+A worker that dies leaves its job to another one, which claims it when the lease has expired and continues it from its
+stored progress. A job that was cancelled, or claimed by another worker, is stopped at the next renewal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from app import errors
+from app.concurrency import offload, stage_times
+from app.concurrency.stage_times import StageTimes
+from app.database.transactions import Database, Reading, Transaction, Writing
+from app.jobs.store import jobs
+from app.jobs.store.jobs import Job
+from app.models import failures
+from app.services import Services
+
+log = logging.getLogger(__name__)
+
+LEASE_S = 20.0
+RENEW_S = 5.0
+IDLE_S = 1.0
+"""Pause of a worker between two looks for jobs."""
+READ_ONLY_POLL_S = 2.0
+"""Pause between two looks whether a database accepts writes again."""
+RETRY_S, MAX_RETRY_S = 5.0, 300.0
+"""Pause before the second attempt, which is doubled for each further one, and the longest pause."""
+MOST_SERVED = 64
+"""Users whose turn a worker remembers."""
+OUTAGE_RETRY_S = 60.0
+"""The longest pause while a remote model is not available."""
+
+
+class ClaimLost(errors.StepwellError):
+    """The job was cancelled, or another worker has claimed it."""
+
+    code = "claim_lost"
+
+    def __init__(self) -> None:
+        super().__init__("The job was cancelled, or another worker has claimed it.")
+
+
+@dataclass(frozen=True, slots=True)
+class JobKind:
+    """A kind of background job: what does the work of one, with what it runs, may be cancelled and is deleted.
+
+    Attributes:
+        name: The kind as it is stored, and shown to the user.
+        handler: Does the work, finishes the job in the transaction that completes it, and returns how much was done.
+        queue: A process runs the jobs of all kinds with the same queue one after the other.
+        is_cancellable: Whether the user may cancel a job.
+        on_failure: The kind of job that is queued when a job fails or is cancelled.
+        kept: How many finished jobs of a user with the same payload are kept; None for all.
+        details: Finds what is shown with the result of a job, in a transaction that reads.
+        gives_up: Whether a job fails after too many failures or attempts; otherwise it is tried until it succeeds.
+    """
+
+    name: str
+    handler: Handler
+    queue: str
+    is_cancellable: bool = True
+    on_failure: str | None = None
+    kept: int | None = None
+    gives_up: bool = True
+    details: Callable[[Reading, UUID], Awaitable[Mapping[str, Any]]] | None = None
+
+    async def add(self, db: Writing, payload: Mapping[str, Any]) -> UUID:
+        """Queue a job, in the transaction that records its work; returns its id."""
+        following = {jobs.ON_FAILURE: self.on_failure} if self.on_failure else {}
+        return await jobs.add(db, self.name, {**payload, **following})
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One attempt at a job; `times` are the stages of its work, which began at `began` on the monotonic clock."""
+
+    services: Services
+    kind: JobKind
+    job: Job
+    times: StageTimes = field(default_factory=StageTimes)
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def db(self) -> Database:
+        """The database of the job."""
+        return self.services.db
+
+    @property
+    def user_id(self) -> str:
+        """The user whose job it is."""
+        return self.job.user_id
+
+    async def advance(self, db: Transaction, **progress: Any) -> None:
+        """Store progress and extend the lease, in the transaction of the work. Raises ClaimLost."""
+        if not await jobs.advance(db, self.job, progress={**progress, **self.spent()}, lease_s=LEASE_S):
+            raise ClaimLost
+
+    def spent(self) -> dict[str, Any]:
+        """The seconds of this and earlier attempts, in all and by stage, as they are stored with the progress."""
+        before = self.job.progress.get("stages", {})
+        own = self.times.so_far()
+        stages = {stage: round(before.get(stage, 0) + own.get(stage, 0), 2) for stage in sorted({*before, *own})}
+        seconds = self.job.progress.get("seconds", 0) + time.monotonic() - self.began
+        return {"seconds": round(seconds, 2), "stages": stages, **self.page()}
+
+    def page(self) -> dict[str, int]:
+        """The page at which recognition is, as it is stored with the progress; empty while nothing is recognised."""
+        return dict(zip(("page", "pages"), self.times.page, strict=True)) if self.times.page else {}
+
+    async def finish(self, db: Transaction, **result: Any) -> None:
+        """Mark the job as done, and delete those that are not kept, in the transaction that completes it.
+
+        Raises ClaimLost.
+        """
+        if not await jobs.finish(db, self.job, result=result, spent=self.spent()):
+            raise ClaimLost
+        if self.kind.kept is not None:
+            await jobs.prune(db, self.job, kept=self.kind.kept)
+
+
+Handler = Callable[[Run], Awaitable[int]]
+
+
+@dataclass(slots=True)
+class ServedUsers:
+    """The users whose jobs a worker has run, the last one at the end, so that they take turns."""
+
+    names: list[str] = field(default_factory=list)
+
+    def note(self, user_id: str) -> None:
+        """Note that a job of a user is run."""
+        others = [name for name in self.names if name != user_id]
+        self.names = [*others[1 - MOST_SERVED :], user_id]
+
+
+async def run_forever(services: Services, kinds: Sequence[JobKind], *, done: Callable[[str, int], None]) -> None:
+    """Run the jobs of all users in turn until cancelled.
+
+    `done` is called after each with its kind and what it returned.
+    """
+    served = ServedUsers()
+    while True:
+        await asyncio.sleep(IDLE_S)
+        try:
+            while (ran := await run_next(services, kinds, served=served)) is not None:
+                done(*ran)
+        except errors.ReadOnly:
+            await until_writable(services.db)
+        except errors.StepwellError as error:
+            log.warning("job postponed: %s", error.code, extra={"action": "job_postponed"})
+        except Exception:
+            log.exception("job failed", extra={"action": "job_failed"})
+
+
+async def until_writable(db: Database) -> None:
+    """Wait while the database refuses writes."""
+    while await _is_read_only(db):  # noqa: ASYNC110 - the database sends no event
+        await asyncio.sleep(READ_ONLY_POLL_S)
+
+
+async def _is_read_only(db: Database) -> bool:
+    """Whether the database lets this process read only; false if it cannot be asked."""
+    with suppress(errors.StepwellError):
+        return await db.is_read_only()
+    return False
+
+
+async def run_next(
+    services: Services, kinds: Sequence[JobKind], *, user_id: str | None = None, served: ServedUsers | None = None
+) -> tuple[str, int] | None:
+    """Run the job that has waited longest, of the user `served` least recently; None if no job waits.
+
+    Returns its kind and what was done. A job that fails is queued again for a later attempt, and its exception is
+    raised.
+    """
+    services = services.whole
+    by_name = {kind.name: kind for kind in kinds}
+    async with services.db.claiming() as shared:
+        names = served.names if served else ()
+        job = await jobs.claim(shared, kinds=list(by_name), lease_s=LEASE_S, user_id=user_id, served=names)
+    if job is None:
+        return None
+    if served is not None:
+        served.note(job.user_id)
+    run = Run(services, by_name[job.kind], job)
+    offload.work_for(job.user_id)
+    try:
+        if job.attempts > jobs.MAX_ATTEMPTS and run.kind.gives_up:
+            raise errors.Conflict("The job has been started too often.")
+        return job.kind, await _leased(run)
+    except ClaimLost:
+        log.info("job stopped", extra={"action": "job_stopped", "job_id": str(job.job_id)})
+        return job.kind, 0
+    except asyncio.CancelledError:
+        with suppress(errors.StepwellError):
+            async with services.db.shared() as shared:
+                await jobs.release(shared, job)
+        raise
+    except Exception as error:
+        await _record_failure(run, error)
+        raise
+
+
+async def _leased(run: Run) -> int:
+    """The result of the job's handler, which is cancelled when the claim is lost. Raises ClaimLost."""
+    with stage_times.measuring(run.times):
+        working = asyncio.ensure_future(run.kind.handler(run))
+    renewing = asyncio.ensure_future(_renew(run))
+    try:
+        await asyncio.wait({working, renewing}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise ClaimLost
+        return working.result()
+    finally:
+        working.cancel()
+        renewing.cancel()
+        await asyncio.gather(working, renewing, return_exceptions=True)
+
+
+async def _renew(run: Run) -> None:
+    """Extend the lease until the claim is lost, and store at which page recognition is; returns then."""
+    while True:
+        await asyncio.sleep(RENEW_S)
+        with suppress(errors.StepwellError):
+            async with run.db.shared() as shared:
+                if not await jobs.renew(
+                    shared, run.job, lease_s=LEASE_S, progress=run.spent() if run.times.page else {}
+                ):
+                    return
+
+
+async def _record_failure(run: Run, error: Exception) -> None:
+    """Queue the job again, unless its kind gives up because another attempt would fail too or too many have failed.
+
+    Failures because a remote model is not available are not too many: the job waits for the end of the outage.
+    """
+    job = run.job
+    code = error.code if isinstance(error, errors.StepwellError) else type(error).__name__
+    is_refused = isinstance(error, errors.StepwellError) and error.status < 500
+    is_outage = failures.is_outage(error)
+    pause_s = min(RETRY_S * 2 ** min(job.failures, 10), OUTAGE_RETRY_S if is_outage else MAX_RETRY_S)
+    is_final = is_refused or (job.failures + 1 >= jobs.MAX_FAILURES and not is_outage)
+    async with run.db.shared() as shared:
+        if is_final and run.kind.gives_up:
+            await jobs.fail(shared, job, error=code)
+        else:
+            await jobs.retry_later(shared, job, error=code, after_s=pause_s)

@@ -1,0 +1,1 @@
+"""Checks, repairs, backs up and rebuilds a database."""

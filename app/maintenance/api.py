@@ -1,0 +1,54 @@
+"""Serves the endpoint that cuts documents again by filter."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Response
+
+from app.documents import selections
+from app.documents.api.selection_models import DocumentSelection, DocumentsReindex
+from app.documents.api.selection_router import COUNTED
+from app.http.authentication import auth
+from app.http.bodies import bodies
+from app.http.problems import problems
+from app.maintenance import reindex
+
+router = APIRouter(
+    prefix="/api/rag", tags=["documents"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED
+)
+_LOCATION = {"Location": {"description": "Path of the job.", "schema": {"type": "string"}}}
+
+
+@router.post(
+    "/documents/reindex",
+    operation_id="reindex_documents",
+    summary="Cut documents again by filter",
+    responses={
+        **problems.responses(413, 415, 507),
+        200: {"description": "The documents were counted, or none passes the filters."},
+        202: {
+            "model": DocumentsReindex,
+            "description": "A job compares the documents.",
+            "headers": _LOCATION,
+        },
+    },
+)
+async def reindex_selected(
+    selected: Annotated[DocumentSelection, Body(openapi_examples=COUNTED)],
+    response: Response,
+    user_id: auth.Changer,
+    use: auth.Use,
+) -> DocumentsReindex:
+    """Compare documents with the current options of cleaning and chunking, and cut, embed and index those that differ.
+
+    A job does the work; readers find the old chunks of a document or the new ones.
+    """
+    if selected.dry_run:
+        counts = await selections.count(selected.shape(), user_id, db=use.db)
+        return DocumentsReindex(dry_run=True, documents=counts.documents, chunks=counts.chunks)
+    job_id, total = await reindex.request(selected.shape(), user_id, db=use.db)
+    if job_id is not None:
+        response.status_code = 202
+        response.headers["Location"] = f"/api/rag/jobs/{job_id}"
+    return DocumentsReindex(dry_run=False, documents=total, job_id=job_id)

@@ -1,0 +1,26 @@
+"""Declares what this folder adds to the service."""
+
+from __future__ import annotations
+
+from app.capability import Capability, Command
+
+MAINTENANCE = Capability(
+    routers=("maintenance.api:router",),
+    commands={
+        "doctor": Command("maintenance.commands.doctor:doctor", "Check the database, the model and the settings."),
+        "backup": Command("maintenance.commands.backup:backup", "Write the whole database to a file."),
+        "restore": Command("maintenance.commands.backup:restore", "Load a backup."),
+        "repair": Command(
+            "maintenance.commands.repair:repair",
+            "Compare derived rows with the stored texts and rebuild those that differ.",
+        ),
+        "reindex": Command(
+            "maintenance.commands.reindex:reindex", "Cut documents again that were cut with other options."
+        ),
+        "reembed": Command(
+            "maintenance.commands.reembed:reembed", "Replace the embedding model while the service answers."
+        ),
+        "db": Command("maintenance.commands.database:app", "Upgrade, check and show the database schema."),
+    },
+    jobs=("maintenance.reindex:KIND",),
+)

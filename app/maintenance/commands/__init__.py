@@ -1,0 +1,1 @@
+"""Implements the commands that check, repair, back up and rebuild a database."""

@@ -1,0 +1,132 @@
+"""Implements `stepwell db`: upgrades, distributes, checks and shows the database schema."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app import errors, runtime
+from app.cli import options, ownership, terminal
+from app.database.schema import migration, roles
+from app.database.schema.distribution import Distribution
+from app.runtime import models
+from app.settings import Settings
+
+app = typer.Typer(help="The database: upgrade, distribute, check, schema.", no_args_is_help=True)
+
+
+@app.command()
+def upgrade(
+    data_dir: options.DataDir = None,
+    set_service_password: Annotated[
+        bool, typer.Option("--set-service-password", help="Give stepwell_service the password in DATABASE_URL.")
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Roll everything back, and say how long it took; tables are locked meanwhile."),
+    ] = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Upgrade the database to this version's schema, as the owner (STEPWELL_MIGRATION_URL)."""
+    settings = options.settings(data_dir)
+    if dry_run:
+        revision = options.run(_rehearse(settings))
+    else:
+        revision = options.run(_upgrade(settings, set_service_password=set_service_password))
+    if as_json:
+        terminal.write_json({"revision": revision})
+    else:
+        done = "would be" if dry_run else "is"
+        options.out.print(f"The database {done} at revision {revision}.")
+
+
+@app.command()
+def distribute(
+    shards: Annotated[
+        int | None,
+        typer.Option("--shards", help="Number of shards, when first distributed (Citus' default: 32).", min=1),
+    ] = None,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Distribute the tables of users over a Citus cluster, as the owner (STEPWELL_MIGRATION_URL, the coordinator).
+
+    Stored rows are moved. The command may be repeated; `stepwell db upgrade` distributes tables that are added later.
+    """
+    found, unmarked = options.run(_distribute(options.settings(data_dir), shards))
+    if as_json:
+        counts = {"distributed": list(found.added), "shards": found.shards, "nodes": found.nodes}
+        terminal.write_json({**counts, "not_leakproof": unmarked})
+        return
+    done = f"{len(found.added)} tables were distributed" if found.added else "All tables were distributed already"
+    options.out.print(f"{done}: {found.shards} shards on {found.nodes} nodes.")
+    for problem in unmarked:
+        options.err.print(f"Not marked as leakproof: {problem}", soft_wrap=True)
+
+
+@app.command()
+def check(as_json: options.AsJson = False, data_dir: options.DataDir = None) -> None:
+    """Check that the database has this version's schema; report the first difference otherwise."""
+    options.run(_check(options.settings(data_dir)))
+    if as_json:
+        terminal.write_json({"up_to_date": True})
+    else:
+        options.out.print("The database has the schema of this version.")
+
+
+@app.command("schema")
+def show(
+    data_dir: options.DataDir = None,
+    write: Annotated[Path | None, typer.Option("--write", help="Write it to a file instead of stdout.")] = None,
+) -> None:
+    """Print the schema as described by the Postgres catalogue."""
+    options.check_target(write, option="--write")
+    picture = options.run(_schema(options.settings(data_dir)))
+    if write is None:
+        terminal.write(picture, nl=False)
+    else:
+        options.write_text(write, picture, option="--write")
+
+
+async def _upgrade(settings: Settings, *, set_service_password: bool) -> str:
+    async with ownership.open_dsn(settings) as dsn:
+        revision = await runtime.migrate(settings, dsn, report=_print_step)
+        if set_service_password:
+            service_dsn = settings.database_url.get_secret_value() if settings.database_url else dsn
+            await roles.set_password(dsn, service_dsn=service_dsn)
+        return revision
+
+
+async def _rehearse(settings: Settings) -> str:
+    model, dimension = models.embedding(settings)
+    async with ownership.open_dsn(settings) as dsn:
+        return await migration.rehearse(dsn, model=model, dimension=dimension, report=_print_step)
+
+
+def _print_step(step: migration.AppliedRevision) -> None:
+    options.err.print(f"{step.revision} in {step.seconds:.1f} s: {step.summary}", markup=False, soft_wrap=True)
+
+
+async def _distribute(settings: Settings, shards: int | None) -> tuple[Distribution, list[str]]:
+    if settings.database_url is None and settings.migration_url is None:
+        raise errors.BadRequest(
+            "The embedded server has one node: set the owner's address of a Citus coordinator.",
+            field="STEPWELL_MIGRATION_URL",
+        )
+    async with ownership.open_dsn(settings) as dsn:
+        return await migration.distribute(dsn, shards=shards)
+
+
+async def _check(settings: Settings) -> None:
+    model, dimension = models.embedding(settings)
+    async with runtime.open_database(settings, pool_size=1) as database:
+        await migration.check(database, model=model, dimension=dimension, target=models.target(settings))
+        await migration.check_role(database, strict=settings.auth == "api_key")
+        await migration.check_nodes(database)
+
+
+async def _schema(settings: Settings) -> str:
+    async with runtime.open_database(settings, pool_size=1) as database:
+        return await migration.picture(database)

@@ -1,0 +1,88 @@
+"""Implements `stepwell repair`: rebuilds postings, statistics, tsvectors, vectors and mentions."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated
+
+import typer
+
+from app import runtime
+from app.cli import options, ownership, terminal
+from app.database import transactions
+from app.database.schema import migration, roles
+from app.database.transactions import Database, TimeLimits
+from app.derived_rows import Damage
+from app.maintenance import repair as pipeline
+from app.runtime import models
+from app.services import Services
+from app.settings import Settings
+
+LIMITS = TimeLimits(read_ms=3_600_000, write_ms=600_000)
+
+
+def repair(
+    user: Annotated[
+        list[str] | None, typer.Option("--user", help="Only this user; may be repeated.", show_default="all users")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Report differences and change nothing.")] = False,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Compare all derived rows with the stored texts and rebuild those that differ; the service may run."""
+    chosen = [options.checked_user(one) for one in user or ()]
+    found, waiting = options.run(compare(options.settings(data_dir), chosen, dry_run=dry_run))
+    if as_json:
+        kinds = [one.kind for one in pipeline.every()]
+        terminal.write_json(
+            {one: {kind: damage.counts.get(kind, 0) for kind in kinds} for one, damage in found.items()}
+        )
+        return
+    for one, damage in found.items():
+        if damage:
+            options.out.print(f"{one}: {_shown(damage)}", markup=False, soft_wrap=True)
+    wrong = sum(bool(damage) for damage in found.values())
+    done = "would be rebuilt" if dry_run else "were rebuilt"
+    options.out.print(f"{len(found)} users compared; rows of {wrong} {done}." if wrong else _clean(len(found)))
+    if waiting:
+        options.out.print(f"Mentions of {waiting} users were not compared: jobs are linking their texts. Try again.")
+
+
+async def compare(settings: Settings, chosen: list[str], *, dry_run: bool) -> tuple[dict[str, Damage], int]:
+    """The damage by user, of all unless some are chosen, and of how many the mentions could not be compared.
+
+    It is repaired unless `dry_run`.
+    """
+    keys = settings.entity_keys
+    async with owner_at_revision(settings) as owner:
+        users = chosen or await pipeline.users(db=owner)
+        if dry_run:
+            checked = {one: await pipeline.check(one, db=owner, keys=keys) for one in users}
+            waiting = sum(one.linked is None for one in checked.values())
+            return {user: one.damage for user, one in checked.items()}, waiting
+        async with models.open_stored(settings, owner) as embedder:
+            services = Services(owner, embedder, chunking_options=runtime.chunking_options(settings))
+            return {one: await pipeline.run(one, services) for one in users}, 0
+
+
+@asynccontextmanager
+async def owner_at_revision(settings: Settings) -> AsyncIterator[Database]:
+    """The database as its owner, at this version's revision and model. Raises BadRequest, SchemaMismatch."""
+    async with ownership.open_dsn(settings) as dsn:
+        owner = transactions.connect(dsn, pool_size=2, limits=LIMITS)
+        try:
+            await roles.check_owner(owner)
+            model, dimension = models.embedding(settings)
+            await migration.check(owner, model=model, dimension=dimension, target=models.target(settings))
+            yield owner
+        finally:
+            await owner.close()
+
+
+def _shown(damage: Damage) -> str:
+    return ", ".join(f"{damage.counts[one.kind]} {one.noun}" for one in pipeline.every() if one.kind in damage.counts)
+
+
+def _clean(users: int) -> str:
+    return f"{users} users compared; nothing was wrong."

@@ -1,0 +1,332 @@
+"""Checks a database and the settings that concern it; each finding names its fix."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from app import errors
+from app.access import keys
+from app.database import driver_errors
+from app.database.read_routes import Lag
+from app.database.schema import distribution, health, migration, reembedding, revisions
+from app.database.transactions import Database
+from app.derived_rows import Repair
+from app.maintenance import reindex, repair
+from app.maintenance.repair import Checked
+from app.services import ChunkingOptions
+
+Level = Literal["ok", "warning", "error"]
+MAX_USERS = 20
+LAG_S = 30.0
+"""Seconds behind the primary from which a standby is reported."""
+SCARCE_BYTES = 2_000_000_000
+POSTGRES = 15
+PGVECTOR, PGVECTOR_FIXED = (0, 8, 0), (0, 8, 4)
+_UPGRADE = "Run `stepwell db upgrade` as the owner, then try again."
+_LATER = "Try again when the server is less busy, or with --full, whose statements may take an hour."
+_NODES = "Start the node, let nodes log in to each other as this role, then run `stepwell db distribute` as the owner."
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The result of one check; `fix` names the setting or the command that corrects it."""
+
+    name: str
+    level: Level
+    message: str
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What the settings require of a database.
+
+    Attributes:
+        many_users: Row-level security must apply to the role.
+        users: Users whose rows are checked, in addition to those in the database.
+        chunking_options: The options with which documents are cut.
+        target: The model to which the vectors can be switched, and its dimension.
+        full: Compare all rows instead of a sample.
+    """
+
+    model: str
+    dimension: int
+    many_users: bool
+    users: tuple[str, ...] = ()
+    chunking_options: ChunkingOptions = field(default_factory=ChunkingOptions)
+    target: tuple[str, int] | None = None
+    full: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """A database with what the settings require of it, and the same database as its owner, if that is known."""
+
+    db: Database
+    expected: Expected
+    owner: Database | None = None
+
+
+async def database(db: Database, expected: Expected, *, owner: Database | None = None) -> list[Finding]:
+    """All findings about a database, in the order in which they should be fixed. Raises nothing.
+
+    Without `owner`, API keys are not counted and only `expected.users` are checked.
+    """
+    try:
+        server = await health.server(db)
+    except Exception as error:
+        unreachable = "Start Postgres, or correct DATABASE_URL."
+        return [Finding("database", "error", driver_errors.reason(error), unreachable), *await standby(db)]
+    findings = [
+        await _size(db, server),
+        _postgres(server),
+        _pgvector(server),
+        _role(server, many_users=expected.many_users),
+    ]
+    if not (server.migrated and server.may_use):
+        return [*findings, _unmigrated(server)]
+    for name, check in CHECKS:
+        try:
+            findings += await check(Examined(db, expected, owner))
+        except (errors.DeadlineExceeded, errors.DatabaseUnavailable) as error:
+            findings.append(Finding(name, "warning", f"Not checked: {error.message}", _LATER))
+        except Exception as error:
+            findings.append(Finding(name, "error", driver_errors.reason(error), _UPGRADE))
+    return findings
+
+
+async def _size(db: Database, server: health.ServerFacts) -> Finding:
+    """The size of the database over all nodes of a cluster, and what its nodes lack."""
+    try:
+        nodes = await migration.nodes(db)
+    except Exception as error:
+        return Finding("database", "error", f"The nodes give no answer: {driver_errors.reason(error)}", _NODES)
+    size = sum(node.bytes for node in nodes) or server.bytes
+    way = f"over {server.tls}" if server.tls else "without TLS"
+    message = f"reached as {server.role} {way}; its size is {size / 1e6:.0f} MB"
+    if not nodes:
+        return Finding("database", "ok", message)
+    message += f" on {len(nodes)} nodes, of which {sum(node.holds_shards for node in nodes)} hold users"
+    if problems := distribution.node_problems(nodes):
+        return Finding("database", "error", f"{message}. {'; '.join(problems[:5])}.", _NODES)
+    return Finding("database", "ok", message)
+
+
+def _postgres(server: health.ServerFacts) -> Finding:
+    if server.version_num < POSTGRES * 10_000:
+        fix = f"Move to Postgres {POSTGRES} or newer."
+        return Finding("postgres", "error", f"Postgres {server.version} is too old.", fix)
+    return Finding("postgres", "ok", f"Postgres {server.version}")
+
+
+def _pgvector(server: health.ServerFacts) -> Finding:
+    if server.vector is None:
+        return Finding(
+            "pgvector", "error", "pgvector is not installed here.", "As a superuser: CREATE EXTENSION vector;"
+        )
+    version = tuple(int(part) for part in re.findall(r"\d+", server.vector)[:3])
+    if version < PGVECTOR:
+        return Finding("pgvector", "error", f"pgvector {server.vector} lacks iterative scans.", _update_vector("0.8"))
+    if version < PGVECTOR_FIXED:
+        message = f"pgvector {server.vector} has bugs that can damage an HNSW index on vacuum; 0.8.4 fixes them."
+        return Finding("pgvector", "warning", message, _update_vector("0.8.4"))
+    return Finding("pgvector", "ok", f"pgvector {server.vector}")
+
+
+def _update_vector(version: str) -> str:
+    return f"Install pgvector {version} or newer on the server, then ALTER EXTENSION vector UPDATE;"
+
+
+def _role(server: health.ServerFacts, *, many_users: bool) -> Finding:
+    found = [what for what, is_so in (
+        ("is a superuser", server.superuser), ("has BYPASSRLS", server.bypasses), ("owns the tables", server.owns)
+    ) if is_so]  # fmt: skip
+    if not found:
+        return Finding("role", "ok", f"row-level security binds {server.role}")
+    message = f"{server.role} {' and '.join(found)}, so row-level security does not bind it."
+    level: Level = "error" if many_users else "warning"
+    return Finding(
+        "role", level, message, "Connect as stepwell_service in DATABASE_URL; keep the owner's for migrations."
+    )
+
+
+def _unmigrated(server: health.ServerFacts) -> Finding:
+    if server.migrated:
+        message = f"{server.role} has no rights in the schema stepwell."
+        return Finding("revision", "error", message, "Connect as stepwell_service in DATABASE_URL.")
+    message = "The database has no Stepwell schema."
+    return Finding("revision", "error", message, "Run `stepwell db upgrade` with STEPWELL_MIGRATION_URL set.")
+
+
+async def _revision(examined: Examined) -> list[Finding]:
+    found, head = await health.revision(examined.db), revisions.head()
+    if found != head:
+        message, fix = revisions.mismatch(found)
+        return [Finding("revision", "error", f"{message}.", f"{fix[0].upper()}{fix[1:]}.")]
+    return [Finding("revision", "ok", f"at revision {head}")]
+
+
+async def _embedding(examined: Examined) -> list[Finding]:
+    db, expected = examined.db, examined.expected
+    found, wanted = await health.embedding(db), (expected.model, expected.dimension)
+    if found is None or found not in (wanted, expected.target):
+        stored = f"{found[0]} ({found[1]} dimensions)" if found else "no model"
+        message = f"The stored vectors are of {stored}, the settings ask for {wanted[0]} ({wanted[1]})."
+        fix = "Set STEPWELL_EMBEDDER back; to change the model, set STEPWELL_NEXT_EMBEDDER and run `stepwell reembed`."
+        return [Finding("embedding", "error", message, fix)]
+    async with db.shared() as shared:
+        target = await reembedding.target(shared)
+    if target is not None:
+        message = f"vectors of {found[0]} are being replaced by those of {target.model} ({target.dimension})"
+        return [Finding("embedding", "warning", message, "Run `stepwell reembed` to go on, or with --cancel to stop.")]
+    numbers = f"{found[1]} dimensions of {await health.bits_of_vectors(db)} bits"
+    return [Finding("embedding", "ok", f"vectors of {found[0]}, {numbers}")]
+
+
+async def _schema(examined: Examined) -> list[Finding]:
+    stored = await health.embedding(examined.db)
+    found = await health.differences(examined.db, dimension=stored[1] if stored else examined.expected.dimension)
+    fix = "REINDEX an invalid index; what is missing was removed by hand: restore it from migrations/schema.sql."
+    if not found:
+        return [Finding("schema", "ok", "columns and indexes are complete and valid")]
+    return [Finding("schema", "error", "; ".join(found[:5]), fix)]
+
+
+async def _leakproof(examined: Examined) -> list[Finding]:
+    missing = await health.not_leakproof(examined.db)
+    if not missing:
+        return [Finding("leakproof", "ok", "filters and expressions may use their indexes under row-level security")]
+    message = (
+        f"{' and '.join(missing)} not LEAKPROOF: under row-level security, metadata filters and expressions may have "
+        "to read all of a user's documents or chunks instead of an index (measured for a filter at 120,000: 63 ms "
+        "instead of 4.7). Answers are the same."
+    )
+    alter = " ".join(f"ALTER FUNCTION pg_catalog.{name} LEAKPROOF;" for name in missing)
+    fix = f"As a superuser, if the server is yours (it leaks nothing; a dump does not keep it): {alter}"
+    return [Finding("leakproof", "warning", message, fix)]
+
+
+async def _rows(examined: Examined) -> list[Finding]:
+    """Findings on postings, statistics, vectors and mentions, compared with the stored texts."""
+    expected, every = examined.expected, await _every_user(examined)
+    users = every if expected.full else every[:MAX_USERS]
+    check = repair.check if expected.full else repair.check_sample
+    checked = [await check(one, db=examined.db, keys=expected.chunking_options.entity_keys) for one in users]
+    looked_at = f"{sum(one.chunks for one in checked)} chunks of {len(users)} users"
+    if len(users) < len(every):
+        looked_at += f" of {len(every)}"
+    if not all(one.complete for one in checked):
+        looked_at += ", a sample (--full compares all)"
+    return [_compared(one, checked, looked_at) for one in repair.every()]
+
+
+async def _every_user(examined: Examined) -> list[str]:
+    known = await repair.users(db=examined.owner) if examined.owner else []
+    return list(dict.fromkeys((*examined.expected.users, *known)))
+
+
+def _compared(rows: Repair, checked: Sequence[Checked], looked_at: str) -> Finding:
+    kind = rows.kind
+    level: Level = "error" if rows.is_error else "warning"
+    count = sum(one.damage.counts.get(kind, 0) for one in checked)
+    if kind == "mentions":
+        looked_at = _compared_mentions(checked, looked_at)
+    if not count:
+        return Finding(kind, "ok", f"{rows.right}: {looked_at}")
+    fix = "Run `stepwell repair`, which rebuilds them from the stored texts."
+    return Finding(kind, level, f"{count} {rows.wrong}; compared: {looked_at}.", fix)
+
+
+def _compared_mentions(checked: Sequence[Checked], looked_at: str) -> str:
+    """Of how many documents mentions were compared: of users whose texts jobs are linking, of none."""
+    compared = [one.linked for one in checked if one.linked is not None]
+    waiting = len(checked) - len(compared)
+    note = f"; not those of {waiting} users, whose texts jobs are linking" if waiting else ""
+    return f"{sum(compared)} documents in {looked_at}{note}"
+
+
+async def _chunking(examined: Examined) -> list[Finding]:
+    options, users = examined.expected.chunking_options, await _every_user(examined)
+    some = users if examined.expected.full else users[:MAX_USERS]
+    count = sum([await reindex.count(user_id, options, db=examined.db) for user_id in some])
+    cut = f"{options.target} tokens with an overlap of {options.overlap}"
+    if not count:
+        return [Finding("chunking", "ok", f"documents are cut to {cut}")]
+    message = f"{count} documents were cut with other options than the settings, which are {cut}."
+    return [Finding("chunking", "warning", message, "Run `stepwell reindex`, or set STEPWELL_CHUNK_TOKENS back.")]
+
+
+async def _keys(examined: Examined) -> list[Finding]:
+    if examined.owner is None:
+        unknown = "not counted: only the database's owner can read them (STEPWELL_MIGRATION_URL)"
+        return [Finding("keys", "ok", unknown)]
+    many_users = examined.expected.many_users
+    live = [key for key in await keys.list_keys(db=examined.owner) if key.revoked_at is None]
+    if many_users and not live:
+        return [Finding("keys", "warning", "There is no API key yet.", "Run `stepwell keys create you`.")]
+    return [Finding("keys", "ok", f"{len(live)} API keys" if many_users else "not needed with AUTH=none")]
+
+
+def disk(free: int, where: str) -> Finding:
+    """Whether `free` bytes are enough for the data folder `where`."""
+    if free < SCARCE_BYTES:
+        message = f"Only {free / 1e6:.0f} MB are free for {where}."
+        level: Level = "error" if free < health.KEPT_FREE_BYTES else "warning"
+        return Finding("disk", level, message, "Free space, or set STEPWELL_DATA_DIR to a larger disk.")
+    return Finding("disk", "ok", f"{free / 1e9:.0f} GB are free for {where}")
+
+
+async def writable(db: Database) -> list[Finding]:
+    """A finding on a database that accepts no writes; none otherwise. Raises DatabaseUnavailable."""
+    if not await db.is_read_only():
+        return []
+    message = "The database is read-only (a standby, or default_transaction_read_only): searches work, writes get 503."
+    fix = "Nothing, if that is intended; otherwise set DATABASE_URL to the primary, and DATABASE_READ_URL to this one."
+    return [Finding("writes", "warning", message, fix)]
+
+
+async def standby(db: Database) -> list[Finding]:
+    """The findings on the standby in DATABASE_READ_URL; none without one."""
+    await db.reads.probe()
+    report = db.reads.standby
+    if report is None:
+        return []
+    if report.lag is None:
+        message = f"The server in DATABASE_READ_URL is not used, the primary serves all reads: {report.reason}"
+        fix = "Start it, or correct DATABASE_READ_URL: a streaming standby of DATABASE_URL, as the same role."
+        return [Finding("standby", "warning" if report.state == "unavailable" else "error", message, fix)]
+    return [_lag(report.lag), _feedback(on=report.feedback)]
+
+
+def _lag(lag: Lag) -> Finding:
+    message = f"the standby is {lag.seconds:.1f} s and {lag.bytes} bytes behind the primary"
+    if lag.seconds < LAG_S:
+        return Finding("standby", "ok", message)
+    fix = "See pg_stat_replication on the primary and pg_get_wal_replay_pause_state() on the standby."
+    return Finding("standby", "warning", f"{message}: users with newer changes are served by the primary", fix)
+
+
+def _feedback(*, on: bool) -> Finding:
+    if on:
+        return Finding("standby_feedback", "ok", "the primary keeps the rows that reads on the standby need")
+    message = (
+        "hot_standby_feedback is off: vacuum on the primary cancels long reads on the standby, which are repeated."
+    )
+    return Finding("standby_feedback", "warning", message, "On the standby: hot_standby_feedback = on, then reload it.")
+
+
+CHECKS: tuple[tuple[str, Callable[[Examined], Awaitable[list[Finding]]]], ...] = (
+    ("revision", _revision),
+    ("embedding", _embedding),
+    ("schema", _schema),
+    ("leakproof", _leakproof),
+    ("keys", _keys),
+    ("chunking", _chunking),
+    ("rows", _rows),
+    ("writes", lambda examined: writable(examined.db)),
+    ("standby", lambda examined: standby(examined.db)),
+)
+"""The checks of a database with a schema. One that raises is an error of its name."""

@@ -1,0 +1,295 @@
+"""Checks a user's derived rows (postings, vectors, mentions, …) against the texts and rebuilds wrong ones.
+
+Each kind is compared without a lock and rewritten in slices, each in its own transaction under the user's lock:
+searches and other users are not affected, and the user's own writes wait for at most one slice. A second run finds
+nothing.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+from uuid import UUID
+
+from app import capability
+from app.database.transactions import Database
+from app.database.vectors import VectorValue
+from app.derived_rows import Damage, Repair, UserRows, under_lock
+from app.documents.store import documents
+from app.documents.storing import chunk_vectors, document_drafts
+from app.entities.linking import mention_extraction, mention_refresh
+from app.maintenance.store import repairs
+from app.maintenance.store.repairs import Drift, Postings, Text
+from app.query import model_switch
+from app.services import Services
+
+T = TypeVar("T")
+TEXTS_PER_SLICE = 500
+VECTORS_PER_SLICE = 64
+LEXEMES_PER_SLICE = 500
+ROWS_PER_SLICE = 1_000
+CHUNKS_PER_PASS = 50_000
+"""Chunks whose lexemes are compared in one pass; more take several passes, which bounds the memory."""
+MENTION_PASSES = 3
+"""Restoring a title or a heading may change the mentions in other documents."""
+SAMPLED_RUNS, RUN_LENGTH = 20, 10
+COUNTED_CHUNKS = 50_000
+"""Chunks up to which a sampled check compares what is counted exactly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The result of a check, the number of chunks compared, and whether those were all.
+
+    `linked` is the number of documents whose mentions were compared; None if jobs have not linked all texts yet.
+    """
+
+    damage: Damage
+    chunks: int
+    complete: bool
+    linked: int | None
+
+
+async def users(*, db: Database) -> list[str]:
+    """Every user with data. `db` is the owner's."""
+    async with db.shared() as shared:
+        return await repairs.users(shared)
+
+
+async def run(user_id: str, services: Services) -> Damage:
+    """Rebuild the damaged rows of one user; returns the damage. The database is opened as its owner or by the service.
+
+    Raises DatabaseUnavailable, DiskFull, ProviderError; completed slices are kept.
+    """
+    await mention_refresh.settle(user_id, services)
+    rows = UserRows(user_id, services.db, services.chunking_options.entity_keys)
+    return Damage.of({one.kind: await _rebuild(one, rows, services) for one in every()})
+
+
+async def _rebuild(repair: Repair, rows: UserRows, services: Services) -> int:
+    """Rewrite what is wrong; returns how much it was."""
+    count = 0
+    for _pass in range(repair.passes):
+        before = count
+        async for wrong in repair.find(rows):
+            await repair.rewrite(wrong, rows.user_id, services)
+            count += len(wrong)
+        if count == before:
+            break
+    return count
+
+
+async def check(user_id: str, *, db: Database, keys: Sequence[str]) -> Checked:
+    """Compare all of a user's derived rows with the stored texts; writes nothing."""
+    rows = UserRows(user_id, db, keys)
+    async with rows.reading() as reading:
+        chunks = await repairs.count_chunks(reading, most=2**31)
+    linked = await _linked(rows)
+    damage = Damage.of({one.kind: await _count(one, rows) for one in every()})
+    return Checked(damage, chunks, complete=True, linked=None if linked is None else len(linked))
+
+
+async def _count(repair: Repair, rows: UserRows) -> int:
+    return sum([len(wrong) async for wrong in repair.find(rows)])
+
+
+async def check_sample(user_id: str, *, db: Database, keys: Sequence[str]) -> Checked:
+    """Compare the derived rows of up to 200 chunks with their texts, and the statistics of up to 50,000 chunks.
+
+    Of a user with more chunks than that, the mentions of the documents of up to 20 of these chunks are compared.
+    """
+    rows = UserRows(user_id, db, keys)
+    async with rows.reading() as reading:
+        chunks = await repairs.count_chunks(reading, most=COUNTED_CHUNKS + 1)
+    if chunks <= SAMPLED_RUNS * RUN_LENGTH:
+        return await check(user_id, db=db, keys=keys)
+    async with rows.reading() as reading:
+        found: dict[int, Text] = {}
+        for start in random.sample(range(await repairs.next_chunk_no(reading) - 1), SAMPLED_RUNS):
+            found |= {text.chunk_no: text for text in await repairs.texts(reading, after=start, limit=RUN_LENGTH)}
+        sampled = await repairs.sample(reading, list(found))
+        texts = await repairs.wrong_texts(reading, {no: _indexed(text) for no, text in found.items()})
+        among = await repairs.documents_of(reading, list(found)[::RUN_LENGTH])
+    linked = None if await _linked(rows) is None else among
+    mentions = [document_id async for document_id in _wrongly_linked(rows, linked or ())]
+    counted = [one for one in every() if one.is_counted and chunks <= COUNTED_CHUNKS]
+    exact = {one.kind: await _count(one, rows) for one in counted}
+    damage = Damage.of({"texts": len(texts), "mentions": len(mentions), **sampled, **exact})
+    return Checked(damage, len(found), complete=False, linked=None if linked is None else len(linked))
+
+
+async def _find_texts(rows: UserRows) -> AsyncIterator[Sequence[tuple[int, str]]]:
+    """The numbers of chunks whose tsvector or length is wrong, with the text to index."""
+    after = 0
+    while True:
+        async with rows.reading() as reading:
+            found = await repairs.texts(reading, after=after, limit=TEXTS_PER_SLICE)
+            indexed = {text.chunk_no: _indexed(text) for text in found}
+            wrong = await repairs.wrong_texts(reading, indexed)
+        if wrong:
+            yield [(chunk_no, indexed[chunk_no]) for chunk_no in wrong]
+        if not found:
+            return
+        after = found[-1].chunk_no
+
+
+def _indexed(text: Text) -> str:
+    return document_drafts.indexed_text(text.title, text.heading_path, text.content, text.config)
+
+
+async def _find_postings(rows: UserRows) -> AsyncIterator[Sequence[Postings]]:
+    async with rows.reading() as reading:
+        passes = await repairs.count_chunks(reading, most=2**31) // CHUNKS_PER_PASS + 1
+    for slice_no in range(passes):
+        async with rows.reading() as reading:
+            wrong = await repairs.wrong_postings(reading, slice_no=slice_no, slices=passes)
+        for some in _sliced(wrong, LEXEMES_PER_SLICE):
+            yield some
+
+
+async def _find_drift(rows: UserRows) -> AsyncIterator[Sequence[Drift]]:
+    async with rows.reading() as reading:
+        found = await repairs.drift(reading)
+    if found:
+        yield found
+
+
+async def _find_missing_vectors(rows: UserRows) -> AsyncIterator[Sequence[Text]]:
+    after = 0
+    while True:
+        async with rows.reading() as reading:
+            found = await repairs.texts_without_vector(reading, after=after, limit=VECTORS_PER_SLICE)
+        if not found:
+            return
+        yield found
+        after = found[-1].chunk_no
+
+
+def embedded_texts(found: Iterable[Text]) -> dict[int, str]:
+    """The texts that are embedded for chunks, by number."""
+    return {
+        one.chunk_no: document_drafts.embedded_text(one.title, one.filename, one.heading_path, one.content)
+        for one in found
+    }
+
+
+async def _add_vectors(wrong: Sequence[Text], user_id: str, services: Services) -> None:
+    """Store the vectors of chunks: those of equal texts that are stored, otherwise new ones."""
+    db, embedder = services.db, services.embedder
+
+    async def add() -> None:
+        async with db.reading(user_id) as reading:
+            known = await documents.known_vectors(reading, keys=[text.embedding_key for text in wrong])
+        stored = {one.chunk_no: known[one.embedding_key] for one in wrong if one.embedding_key in known}
+        missing = embedded_texts(one for one in wrong if one.embedding_key not in known)
+        new: dict[int, VectorValue] = {**stored, **await chunk_vectors.computed(missing, embedder)}
+        async with db.writing(user_id) as writing:
+            await writing.lock()
+            await repairs.add_vectors(writing, new)
+
+    await model_switch.run(embedder, db, add)
+
+
+async def _find_dangling(rows: UserRows) -> AsyncIterator[Sequence[tuple[str, UUID, int]]]:
+    async with rows.reading() as reading:
+        found = await repairs.dangling(reading)
+    for some in _sliced(found, ROWS_PER_SLICE):
+        yield some
+
+
+async def _find_mentions(rows: UserRows) -> AsyncIterator[Sequence[UUID]]:
+    """The documents with wrong mentions or headings; none while jobs have not linked all texts yet."""
+    wrong = [document_id async for document_id in _wrongly_linked(rows, await _linked(rows) or ())]
+    for some in _sliced(wrong, ROWS_PER_SLICE):
+        yield some
+
+
+async def _linked(rows: UserRows) -> list[UUID] | None:
+    """The user's documents; None if jobs have not linked all texts yet."""
+    async with rows.reading() as reading:
+        return None if await mention_refresh.is_pending(reading) else await repairs.document_ids(reading)
+
+
+async def _wrongly_linked(rows: UserRows, document_ids: Sequence[UUID]) -> AsyncIterator[UUID]:
+    for document_id in document_ids:
+        async with rows.reading() as reading:
+            expected = await mention_extraction.expected(reading, document_id, keys=rows.keys)
+            is_wrong = expected is not None and expected != await repairs.stored_names(reading, document_id)
+        if is_wrong:
+            yield document_id
+
+
+async def _link_again(wrong: Sequence[UUID], user_id: str, services: Services) -> None:
+    """Let the job link documents, and wait for it."""
+    async with services.db.writing(user_id) as writing:
+        await writing.lock()
+        for document_id in wrong:
+            await mention_refresh.leave(writing, document_id)
+    await mention_refresh.settle(user_id, services)
+
+
+def _sliced(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    for start in range(0, len(values), size):
+        yield values[start : start + size]
+
+
+_OWN = (
+    Repair(
+        "texts",
+        _find_texts,
+        under_lock(repairs.rewrite_texts),
+        "tsvectors",
+        "chunks have a tsvector or length that differ from their text",
+        "tsvectors match the texts",
+    ),
+    Repair(
+        "postings",
+        _find_postings,
+        under_lock(repairs.rewrite_postings),
+        "lexemes",
+        "postings or document frequencies disagree with the texts",
+        "postings match the texts",
+    ),
+    Repair(
+        "statistics",
+        _find_drift,
+        under_lock(repairs.add_drift),
+        "statistics",
+        "text-search configurations have wrong counts of chunks or tokens",
+        "statistics match the texts",
+        is_counted=True,
+    ),
+    Repair(
+        "vectors",
+        _find_missing_vectors,
+        _add_vectors,
+        "missing vectors",
+        "chunks have no vector, so only their words are found",
+        "every chunk has a vector",
+        is_error=False,
+    ),
+    Repair(
+        "dangling",
+        _find_dangling,
+        under_lock(repairs.delete_dangling),
+        "dangling mentions",
+        "mentions or headings belong to no chunk or no entity",
+        "mentions belong to chunks",
+    ),
+    Repair(
+        "mentions",
+        _find_mentions,
+        _link_again,
+        "documents with wrong mentions",
+        "documents have mentions that differ from their texts",
+        "mentions match the texts",
+        passes=MENTION_PASSES,
+    ),
+)
+
+
+def every() -> tuple[Repair, ...]:
+    """The repairs of all derived rows, in the order in which they are done: postings follow from tsvectors."""
+    return (*_OWN, *(one for some in capability.declared("repairs") for one in some))

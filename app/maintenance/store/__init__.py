@@ -1,0 +1,1 @@
+"""Runs the statements that repair, back up and rebuild a database."""

@@ -1,0 +1,414 @@
+"""Dumps the schema `stepwell` to a file in pg_dump's custom format and loads such a file in one transaction.
+
+Programs of the system are used for a server that is reached over TCP, because those of the wheel are built without TLS;
+else the wheel's. Passwords are passed only through the environment. A file is loaded by psql in a single transaction
+that is committed only after pg_restore has read the whole file, so a failure leaves the database as it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+import re
+import subprocess
+import tempfile
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from app import errors
+from app.database import addresses, driver_errors, engines, transactions
+from app.database.embedded import embedded_programs
+from app.database.embedded.postgres import RESTRICTED_ROLE, SERVICE_RIGHTS, SERVICE_ROLE
+from app.database.schema import distribution, roles, tables
+
+LOCK_WAIT_S = 30
+"""How long a dump waits for a migration, and a load for open transactions."""
+READ_BYTES = 1 << 16
+DEBIAN = Path("/usr/lib/postgresql")
+"""Where Debian's packages put the programs of each major version."""
+EXAMPLE = "stepwell.dump"
+_LIBPQ = {"connect_timeout": "PGCONNECT_TIMEOUT", "application_name": "PGAPPNAME"}
+"""The variables of libpq that are not named as its parameters are."""
+_EXCLUDED_VARIABLES = (
+    "PGOPTIONS",
+    "PGSERVICE",
+    "PGSERVICEFILE",
+    "PGHOSTADDR",
+    "PGDATABASE",
+    "PGUSER",
+    "PGHOST",
+    "PGPORT",
+)
+"""Environment variables that would change the target or the behaviour of a program."""
+_TABLE_DATA = re.compile(r"^COPY \w+\.(\w+) \(([^)]*)\) FROM stdin;\n(.*?)^\\\.$", re.MULTILINE | re.DOTALL)
+_DUMPED_FROM = re.compile(r"^-- Dumped from database version (\d+)", re.MULTILINE)
+_MISSING_VECTORS = re.compile(r'type "(\w+)\.(?:vector|halfvec)" does not exist')
+_NEW_SETTING = b"SET transaction_timeout"
+"""Written by pg_restore 17 and newer, rejected by older servers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The URL of a database for its owner, and the environment of the programs that use it."""
+
+    dsn: str
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """The content of a backup file; `model` and `dimension` are None if nothing was ever embedded.
+
+    `server_major` is the version of the server that it was taken from, None if the file does not say it.
+    """
+
+    revision: str
+    model: str | None
+    dimension: int | None
+    bytes: int
+    server_major: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreTarget:
+    """A database before a restore: server version, whether the schema exists, users with data, keys, open sessions."""
+
+    server_major: int
+    migrated: bool
+    users: int
+    keys: int
+    sessions: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether a restore would replace nothing."""
+        return not (self.users or self.keys)
+
+
+def check_target(file: Path, *, replace: bool) -> None:
+    """Raise BadRequest unless a backup can be written to `file`: a new one, or one that it may replace, in a folder."""
+    _refuse_folder(file)
+    if file.exists() and not file.is_file():
+        raise errors.BadRequest("This is not an ordinary file, and would be replaced by one.", field="FILE")
+    if file.exists() and not replace:
+        raise errors.BadRequest("This file exists: add --replace to replace it.", field="FILE")
+    with _draft_of(file):
+        return
+
+
+def check_source(file: Path) -> None:
+    """Raise BadRequest unless `file` is a file."""
+    _refuse_folder(file)
+    if not file.is_file():
+        raise errors.BadRequest("No such file.", field="FILE")
+
+
+def _refuse_folder(file: Path) -> None:
+    if file.is_dir():
+        raise errors.BadRequest(f"This is a folder: name the file in it, such as {file / EXAMPLE}.", field="FILE")
+
+
+async def dump(access: Access, file: Path, *, server_major: int) -> Archive:
+    """Write a consistent backup to `file` atomically, readable by its owner only.
+
+    The file is read back completely before it is renamed to `file`. Raises BadRequest if `file` cannot be written,
+    BackupFailed with the error output of the program that failed.
+    """
+    dumps = _program("pg_dump", access, major=server_major)
+    with _finished(file) as draft:
+        arguments = ("--format=custom", f"--schema={tables.SCHEMA}", f"--lock-wait-timeout={LOCK_WAIT_S}s")
+        await _run(dumps, *arguments, "--no-password", f"--file={draft}", environment=_libpq(access))
+        archive = await describe(draft, access.environment)
+        await _run(_newest(access.environment), f"--file={os.devnull}", str(draft), environment=access.environment)
+    return archive
+
+
+async def describe(file: Path, environment: Mapping[str, str]) -> Archive:
+    """Read the description of a backup from its file. Raises BadRequest if it is not a backup of Stepwell."""
+    wanted = [f"--table={name}" for name in ("alembic_version", "embedding_identity")]
+    try:
+        output = await _run(
+            _newest(environment), "--data-only", *wanted, "--file=-", str(file), environment=environment
+        )
+    except errors.BackupFailed as error:
+        raise errors.BadRequest(f"The file is not a readable backup: {error.message}", field="FILE") from error
+    rows = {table: _row(columns, values) for table, columns, values in _TABLE_DATA.findall(output)}
+    if not rows.get("alembic_version"):
+        raise errors.BadRequest("The file is not a backup of a Stepwell database.", field="FILE")
+    major = _DUMPED_FROM.search(output)
+    identity = rows.get("embedding_identity") or {}
+    dimension = identity.get("dimension")
+    return Archive(
+        revision=rows["alembic_version"]["version_num"],
+        model=identity.get("model"),
+        dimension=int(dimension) if dimension else None,
+        bytes=os.stat(file).st_size,
+        server_major=int(major[1]) if major else None,
+    )
+
+
+async def load(access: Access, file: Path) -> None:
+    """Replace the schema `stepwell` by the one in `file`, in one transaction.
+
+    Raises BackupFailed with the error output of the program that failed; then nothing has changed.
+    """
+    script = ("--no-owner", "--file=-", str(file))
+    unattended = ("--no-psqlrc", "--quiet", "--no-password", "--set=ON_ERROR_STOP=1", "--output=/dev/null")
+    async with (
+        _started(_newest(access.environment), *script, environment=access.environment) as reader,
+        _started(_program("psql", access), *unattended, environment=_libpq(access)) as writer,
+    ):
+        error_outputs = asyncio.gather(_error_output(reader), _error_output(writer))
+        try:
+            await _send_script(reader, writer)
+        except (BrokenPipeError, ConnectionResetError):
+            await _end(reader)  # psql has ended, and nobody reads the rest
+        read_error, write_error = await error_outputs
+        if await reader.wait() or await writer.wait():
+            # A failure of psql also makes pg_restore fail, so psql's error output comes first.
+            reason = write_error or read_error
+            raise errors.BackupFailed(f"The backup could not be restored: {reason}{_remedy(reason)}")
+
+
+def _remedy(reason: str) -> str:
+    """What to do where the backup has pgvector in another schema than the database."""
+    schema = _MISSING_VECTORS.search(reason)
+    return f" Run ALTER EXTENSION vector SET SCHEMA {schema[1]}, then restore." if schema else ""
+
+
+async def _send_script(reader: Process, writer: Process) -> None:
+    """Pipe pg_restore's output to psql in one transaction, committed only if pg_restore read the whole file."""
+    assert reader.stdout
+    assert writer.stdin
+    before = f"BEGIN; SET LOCAL lock_timeout = '{LOCK_WAIT_S}s'; DROP SCHEMA IF EXISTS {tables.SCHEMA} CASCADE;\n"
+    writer.stdin.write(before.encode())
+    try:
+        async for line in reader.stdout:
+            if not line.startswith((_NEW_SETTING, distribution.SETTING)):
+                writer.stdin.write(line)
+            if line.startswith(b"COPY "):
+                break
+        while block := await reader.stdout.read(READ_BYTES):
+            writer.stdin.write(block)
+            await writer.stdin.drain()
+        if await reader.wait() == 0:
+            writer.stdin.write(b"\nCOMMIT;\n")
+            await writer.stdin.drain()
+    finally:
+        writer.stdin.close()
+
+
+async def target(database: transactions.Database) -> RestoreTarget:
+    """The database into which a backup is to be restored. Raises DatabaseUnavailable."""
+    async with database.shared() as connection:
+        version = await connection.scalar(sa.text("SELECT current_setting('server_version_num')"))
+        sessions = await connection.scalar(
+            sa.text("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = :role"),
+            {"role": SERVICE_ROLE},
+        )
+        migrated = bool(await connection.scalar(sa.text("SELECT to_regclass('stepwell.alembic_version') IS NOT NULL")))
+        users = await _count(connection, "tenants")
+        keys = await _count(connection, "api_keys")
+        return RestoreTarget(int(str(version)) // 10_000, migrated, users, keys, int(sessions or 0))
+
+
+async def create_service_role(database: transactions.Database) -> bool:
+    """Create the service's role and its restricted one if they do not exist; returns whether the first was created.
+
+    Raises SchemaMismatch if the connected role may not create them.
+    """
+    async with database.shared() as connection:
+        await connection.run_sync(roles.check_creation)
+        created = [
+            await _create_role(connection, role, rights)
+            for role, rights in ((SERVICE_ROLE, SERVICE_RIGHTS), (RESTRICTED_ROLE, "NOLOGIN"))
+        ]
+        return created[0]
+
+
+async def _create_role(connection: transactions.SharedTransaction, role: str, rights: str) -> bool:
+    if await connection.scalar(sa.text("SELECT true FROM pg_roles WHERE rolname = :role"), {"role": role}):
+        return False
+    await connection.execute(sa.text(f"CREATE ROLE {role} {rights}"))
+    return True
+
+
+async def vacuum(dsn: str) -> None:
+    """Collect the planner's statistics of restored tables, which are not part of a backup."""
+    engine = engines.create(dsn, pool_size=1, max_overflow=0, isolation_level="AUTOCOMMIT")
+    try:
+        with driver_errors.explaining():
+            async with engine.connect() as connection:
+                driver: Any = (await connection.get_raw_connection()).driver_connection
+                for table in tables.complete().sorted_tables:
+                    await driver.execute(f"VACUUM (ANALYZE) {table.fullname}")
+    finally:
+        await engine.dispose()
+
+
+async def _count(connection: transactions.SharedTransaction, table: str) -> int:
+    """The number of rows of a table; 0 if the table does not exist."""
+    if not await connection.scalar(sa.text(f"SELECT to_regclass('{tables.SCHEMA}.{table}') IS NOT NULL")):
+        return 0
+    rows = sa.select(sa.func.count()).select_from(sa.table(table, schema=tables.SCHEMA))
+    return int(await connection.scalar(rows) or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Programs:
+    """A folder of Postgres programs, their major version, and whether they can use TLS."""
+
+    major: int
+    has_tls: bool
+    folder: Path
+
+
+def _installed(environment: Mapping[str, str]) -> list[_Programs]:
+    """The programs on the PATH, where Debian puts them, and of the wheel, which has no TLS; the newest first."""
+    on_path = [Path(folder) for folder in environment.get("PATH", os.defpath).split(os.pathsep) if folder]
+    folders = {folder for folder in (*on_path, *DEBIAN.glob("*/bin")) if (folder / "pg_dump").is_file()}
+    found = [_Programs(_major(folder / "pg_dump"), True, folder) for folder in folders]
+    with suppress(errors.EmbeddedServerError):
+        found.append(_Programs(int(embedded_programs.MAJOR), False, embedded_programs.installed()))
+    return sorted(found, key=lambda one: (one.major, one.has_tls), reverse=True)
+
+
+def _newest(environment: Mapping[str, str]) -> Path:
+    """The newest pg_restore, which reads the backups of all older ones and connects to nothing."""
+    found = _installed(environment)
+    if not found:
+        raise errors.BackupFailed("There is no pg_restore: install the client programs of Postgres.")
+    return found[0].folder / "pg_restore"
+
+
+def _program(name: str, access: Access, *, major: int = 0) -> Path:
+    """A program that connects, of at least a major version. Raises BackupFailed if there is none."""
+    address = addresses.read(access.dsn)
+    found = _installed(access.environment)
+    if address.needs_tls:
+        found = [one for one in found if one.has_tls]
+    elif all(host.startswith("/") for host, _ in address.hosts):
+        found.sort(key=lambda one: one.has_tls)
+    else:
+        found.sort(key=lambda one: not one.has_tls)
+    fitting = [one for one in found if one.major >= major]
+    if not fitting:
+        needs = f"{name} {major or ''}".strip() + (" or newer" if major else "") + " with TLS" * address.needs_tls
+        has = f"the newest one here is {found[0].major}" if found else "there is none here"
+        raise errors.BackupFailed(
+            f"{needs} is needed, and {has}: install the client programs of Postgres {major or ''}."
+        )
+    return fitting[0].folder / name
+
+
+@functools.cache
+def _major(program: Path) -> int:
+    """The major version of a Postgres program; 0 if its output does not contain one."""
+    output = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
+    match = re.search(r"\) (\d+)", output)
+    return int(match[1]) if match else 0
+
+
+def _libpq(access: Access) -> dict[str, str]:
+    """The environment in which libpq connects to `access.dsn`, the password included."""
+    address = addresses.read(access.dsn)
+    variables = {
+        "PGHOST": ",".join(host for host, _ in address.hosts) or None,
+        "PGPORT": ",".join(str(port or addresses.PORT) for _, port in address.hosts) or None,
+        "PGUSER": address.user,
+        "PGDATABASE": address.database,
+        "PGPASSWORD": address.password,
+    }
+    variables |= {
+        _LIBPQ.get(name, f"PG{name.upper().replace('_', '')}"): text for name, text in address.parameters.items()
+    }
+    inherited = {name: value for name, value in access.environment.items() if name not in _EXCLUDED_VARIABLES}
+    return inherited | {name: value for name, value in variables.items() if value is not None}
+
+
+@contextmanager
+def _finished(file: Path) -> Iterator[Path]:
+    """A private draft of `file` that is synced and renamed to `file` if the block ends without an error."""
+    with _draft_of(file) as draft:
+        yield draft
+        try:
+            _synchronise(draft)
+            draft.replace(file)
+            _synchronise(file.parent)
+        except OSError as error:
+            raise errors.BackupFailed(f"The backup could not be written to {file}: {error.strerror}.") from error
+
+
+@contextmanager
+def _draft_of(file: Path) -> Iterator[Path]:
+    """An empty private file beside `file`, which is deleted when the block ends."""
+    try:
+        handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.", suffix=".part")
+    except OSError as error:
+        raise errors.BadRequest(f"The folder cannot be written: {error.strerror}.", field="FILE") from error
+    os.close(handle)
+    draft = Path(name)
+    try:
+        yield draft
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _synchronise(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@asynccontextmanager
+async def _started(program: Path, *arguments: str, environment: Mapping[str, str]) -> AsyncIterator[Process]:
+    """A running program that is killed when the block ends."""
+    process = await asyncio.create_subprocess_exec(
+        str(program), *arguments, env={**environment, "LC_ALL": "C"}, stdin=PIPE, stdout=PIPE, stderr=PIPE
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def _run(program: Path, *arguments: str, environment: Mapping[str, str]) -> str:
+    """The output of a program. Raises BackupFailed with its error output."""
+    async with _started(program, *arguments, environment=environment) as process:
+        output, error_output = await process.communicate()
+        if process.returncode:
+            raise errors.BackupFailed(f"{program.name} failed: {_last_lines(error_output)}")
+        return output.decode(errors="replace")
+
+
+async def _end(reader: Process) -> None:
+    """Kill a program and read what is left of its output, which would keep its pipe open."""
+    reader.kill()
+    assert reader.stdout
+    while await reader.stdout.read(READ_BYTES):
+        continue
+
+
+async def _error_output(process: Process) -> str:
+    assert process.stderr
+    return _last_lines(await process.stderr.read())
+
+
+def _last_lines(error_output: bytes) -> str:
+    return "; ".join(error_output.decode(errors="replace").strip().splitlines()[-3:]) or "it gave no reason"
+
+
+def _row(columns: str, values: str) -> dict[str, str]:
+    """The first row of a table's COPY block; empty if the table is empty."""
+    return dict(zip(columns.split(", "), values.splitlines()[0].split("\t"), strict=True)) if values else {}

@@ -1,0 +1,1 @@
+"""Calls embedders, language models and re-rankers, local or remote."""

@@ -1,0 +1,1 @@
+"""Runs models in ONNX format on this machine."""

@@ -1,0 +1,154 @@
+"""Embeds text with a sentence-embedding model in ONNX format on the local CPU."""
+
+from __future__ import annotations
+
+import asyncio
+from array import array
+from collections import deque
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from tokenizers import Encoding
+
+from app.errors import BadEmbedding, ProviderError
+from app.kinds import Vector
+from app.models import base
+from app.models.local.onnx_model import TOKENIZER_BATCH, Ids, OnnxModel
+
+Pooling = Literal["mean", "cls", "last"]
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingSteps:
+    """What happens before and after the graph: prefixes of queries and documents, and the pooling of token vectors.
+
+    `output` is the graph's output to use; one vector per text is taken as it is, one per token is pooled.
+    """
+
+    output: str
+    pooling: Pooling = "mean"
+    query_prefix: str = ""
+    document_prefix: str = ""
+    lower_case: bool = False
+
+
+class OnnxEmbedder:
+    """An Embedder on the local CPU. `aclose()` ends its threads.
+
+    Queries and documents have threads of their own, so a query shares the cores with documents instead of waiting for
+    them. Texts are truncated to the model's `max_tokens`, vectors to its dimension and then to length one.
+    """
+
+    def __init__(self, graph: OnnxModel, model: base.EmbeddingModel, steps: EmbeddingSteps) -> None:
+        self._queries = graph
+        # The other threads of an inference would wait for one that yields.
+        yields = graph.threads_of_inference == 1
+        self._documents = graph.beside(concurrency=graph.concurrency, yields=yields)
+        self._model = replace(model, token_starts=self._token_starts)
+        self._steps = steps
+
+    @property
+    def model(self) -> base.EmbeddingModel:
+        """The model that computes the vectors."""
+        return self._model
+
+    async def embed_query(self, text: str) -> Vector:
+        """Embed one query. Raises ProviderError when inference fails or the embedder is closed."""
+        return (await self._queries.run(self._embed_queries, [text]))[0]
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """Embed passages, in the order of `texts`. A cancelled call stops after the current batches.
+
+        Raises ProviderError when inference fails or the embedder is closed.
+        """
+        encode = partial(self._encoded, self._steps.document_prefix)
+        encodings: list[Encoding] = []
+        for start in range(0, len(texts), TOKENIZER_BATCH):
+            encodings += await self._documents.run(encode, texts[start : start + TOKENIZER_BATCH])
+        vectors: dict[int, Vector] = {}
+        async with aclosing(self._of_batches(encodings)) as computed:
+            async for rows, found in computed:
+                vectors.update(zip(rows, found, strict=True))
+        return [vectors[row] for row in range(len(encodings))]
+
+    async def _of_batches(
+        self, encodings: Sequence[Encoding]
+    ) -> AsyncGenerator[tuple[Sequence[int], list[Vector]], None]:
+        """The vectors of batches of rows, of which one waits while the threads compute others."""
+        graph = self._documents
+        queued: deque[tuple[Sequence[int], asyncio.Future[list[Vector]]]] = deque()
+        try:
+            for rows in graph.batches(encodings):
+                queued.append((rows, graph.run(self._vectors, [encodings[row] for row in rows])))
+                if len(queued) > graph.concurrency:
+                    yield queued[0][0], await queued[0][1]
+                    queued.popleft()
+            while queued:
+                yield queued[0][0], await queued[0][1]
+                queued.popleft()
+        finally:
+            for _, future in queued:
+                future.cancel()
+            await asyncio.gather(*(future for _, future in queued), return_exceptions=True)
+
+    async def aclose(self) -> None:
+        """Finish queued work and end the threads; later calls raise ProviderError. May be called twice."""
+        for graph in (self._queries, self._documents):
+            await graph.aclose()
+
+    def check(self) -> None:
+        """Embed a word. Raises ProviderError where the model returns no vector of its dimension."""
+        found = len(self._embed_queries(["stepwell"])[0])
+        if found < self._model.dimension:
+            message = f"{self._queries.name} returns {found} dimensions, not {self._model.dimension}."
+            raise BadEmbedding(message, fault="vectors")
+
+    def _token_starts(self, text: str) -> array[int]:
+        return self._documents.token_offsets.starts(_lowered(text) if self._steps.lower_case else text)
+
+    def _embed_queries(self, texts: Sequence[str]) -> list[Vector]:
+        return self._vectors(self._encoded(self._steps.query_prefix, texts))
+
+    def _encoded(self, prefix: str, texts: Sequence[str]) -> list[Encoding]:
+        prefixed = [prefix + text for text in texts]
+        return self._documents.encode([text.lower() for text in prefixed] if self._steps.lower_case else prefixed)
+
+    def _vectors(self, encodings: Sequence[Encoding]) -> list[Vector]:
+        groups = [[encoding] for encoding in encodings] if self._queries.one_by_one else [encodings]
+        pooled = np.concatenate([self._pooled(group) for group in groups])
+        result: list[Vector] = unit(pooled[:, : self._model.dimension]).tolist()
+        return result
+
+    def _pooled(self, encodings: Sequence[Encoding]) -> Floats:
+        """One vector per text, in a row each."""
+        values, mask = self._queries.infer(encodings, self._steps.output)
+        if values.ndim not in (2, 3):
+            raise ProviderError(f"{self._queries.name} returns no vectors.", fault="model")
+        return pooled_by(self._steps.pooling, values, mask) if values.ndim == 3 else values
+
+
+def _lowered(text: str) -> str:
+    """The text in lower case, except for characters whose lower case is longer, so that offsets stay."""
+    lowered = text.lower()
+    return lowered if len(lowered) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+
+
+def pooled_by(pooling: Pooling, values: Floats, mask: Ids) -> Floats:
+    """One vector per text from one per token: of the first token, of the last, or the mean of all but the padding."""
+    if pooling == "mean":
+        kept = mask[:, :, None].astype(np.float32)
+        return np.asarray((values * kept).sum(axis=1) / np.maximum(kept.sum(axis=1), 1), np.float32)
+    positions = mask.sum(axis=1) - 1 if pooling == "last" else np.zeros(len(values), np.int64)
+    return np.asarray(values[np.arange(len(values)), positions])
+
+
+def unit(vectors: Floats) -> Floats:
+    """The vectors with length one; one without a direction stays as it is."""
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(norms > 0, norms, 1), np.float32)

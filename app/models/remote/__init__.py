@@ -1,0 +1,1 @@
+"""Calls models over HTTP."""

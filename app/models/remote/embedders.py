@@ -1,0 +1,150 @@
+"""Embeds text over HTTP: any OpenAI-compatible endpoint, Ollama, or text-embeddings-inference (TEI)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from app import errors
+from app.kinds import Vector
+from app.models import base
+from app.models.calls import CallTimes, ProviderModel, RemoteCalls
+from app.models.remote import endpoint
+from app.models.remote.endpoint import Endpoint
+
+BATCH = 32
+"""Passages of one request: TEI's default maximum, and an answer that is parsed in a few milliseconds."""
+MAX_BYTES = 20_000_000
+OLLAMA_URL = "http://127.0.0.1:11434"
+RESIZABLE = "text-embedding-3"
+"""Models of OpenAI that return as many dimensions as are requested; other servers reject the parameter."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedCall:
+    """The texts of one request, which are one query or some passages."""
+
+    model: base.EmbeddingModel
+    texts: list[str]
+    is_query: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingApi:
+    """A protocol: its path, the body of a request, the vectors in an answer (else KeyError, TypeError), default URL."""
+
+    name: str
+    path: str
+    body: Callable[[EmbedCall], dict[str, Any]]
+    vectors: Callable[[Any], list[Any]]
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownModel:
+    """The dimension of a remote model, the maximum number of tokens of a text, and the prefixes that it expects."""
+
+    dimension: int = 0
+    max_tokens: int = 0
+    query_prefix: str = ""
+    document_prefix: str = ""
+
+
+DEFAULT_MODELS = {"gemini": "gemini-embedding-001", "ollama": "nomic-embed-text"}
+MODELS = {
+    "gemini-embedding-001": KnownModel(768, 2_048),
+    "nomic-embed-text": KnownModel(768, 2_048, "search_query: ", "search_document: "),
+    "text-embedding-3-small": KnownModel(1_536, 8_191),
+    "text-embedding-ada-002": KnownModel(1_536, 8_191),
+}
+"""By name; other remote models need STEPWELL_EMBEDDER_DIM."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prefixes:
+    """Text that is put before each query and before each passage."""
+
+    query: str = ""
+    document: str = ""
+
+
+class HttpEmbedder:
+    """An Embedder behind one endpoint. Vectors are scaled to length one."""
+
+    def __init__(
+        self,
+        api: EmbeddingApi,
+        model: base.EmbeddingModel,
+        *,
+        url: str,
+        api_key: str | None = None,
+        prefixes: Prefixes = Prefixes(),
+        times: CallTimes = CallTimes(3.0),
+    ) -> None:
+        self._api = api
+        self._model = model
+        self._prefixes = prefixes
+        headers = endpoint.bearer(api_key)
+        self._endpoint = Endpoint("The embedding model", url=url, headers=headers, max_bytes=MAX_BYTES)
+        self.calls = RemoteCalls(ProviderModel("embedder", api.name, model.name), times)
+
+    @property
+    def model(self) -> base.EmbeddingModel:
+        """The model that computes the vectors."""
+        return self._model
+
+    async def embed_query(self, text: str) -> Vector:
+        """Embed one query. Raises ProviderError, BadEmbedding."""
+        call = EmbedCall(self._model, [self._prefixes.query + text], is_query=True)
+        return (await self.calls.query(lambda: self._embed(call)))[0]
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """Embed passages, in the order of `texts`. Raises ProviderError, BadEmbedding."""
+        prefixed = [self._prefixes.document + text for text in texts]
+        vectors: list[Vector] = []
+        for start in range(0, len(prefixed), BATCH):
+            call = EmbedCall(self._model, prefixed[start : start + BATCH])
+            vectors += await self.calls.bulk(partial(self._embed, call))
+        return vectors
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._endpoint.aclose()
+
+    async def _embed(self, call: EmbedCall) -> list[Vector]:
+        answer = await self._endpoint.post(self._api.path, self._api.body(call), bulk=not call.is_query)
+        try:
+            found = self._api.vectors(answer)
+        except (KeyError, TypeError, ValueError) as error:
+            message = "The embedding model's answer does not follow its API."
+            raise errors.BadEmbedding(message, fault="answer") from error
+        return base.read_vectors(found, count=len(call.texts), dimension=self._model.dimension)
+
+
+def _openai_body(call: EmbedCall) -> dict[str, Any]:
+    resized = {"dimensions": call.model.dimension} if call.model.name.startswith(RESIZABLE) else {}
+    return {"model": call.model.name, "input": call.texts, "encoding_format": "float", **resized}
+
+
+def _openai_vectors(answer: Any) -> list[Any]:
+    rows = {row["index"]: row["embedding"] for row in answer["data"]}
+    return [rows[index] for index in range(len(answer["data"]))]
+
+
+OPENAI = EmbeddingApi("openai", "embeddings", _openai_body, _openai_vectors)
+OLLAMA = EmbeddingApi(
+    "ollama",
+    "api/embed",
+    lambda call: {"model": call.model.name, "input": call.texts, "truncate": True},
+    lambda answer: list(answer["embeddings"]),
+    url=OLLAMA_URL,
+)
+TEI = EmbeddingApi(
+    "tei",
+    "embed",
+    lambda call: {"inputs": call.texts, "normalize": True, "truncate": True},
+    lambda answer: list(answer),
+)
+APIS = {api.name: api for api in (OPENAI, OLLAMA, TEI)}

@@ -1,0 +1,105 @@
+"""Sends JSON requests to a provider's HTTP endpoint."""
+
+from __future__ import annotations
+
+import json
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import httpx
+
+from app import errors
+from app.errors import ProviderFault
+from app.models import failures
+
+MAX_BYTES = 1_000_000
+"""Of an answer to a query. Terms and a hundred scores take a few thousand; a server may send the passages back."""
+QUERY_CONNECTIONS, BULK_CONNECTIONS = 8, 4
+"""Concurrent calls of each process to one model."""
+QUERY_WAIT_S, BULK_WAIT_S = 1.0, 30.0
+"""Longest wait for a connection."""
+
+
+class Endpoint:
+    """An address that answers JSON to JSON. `who` is the subject of its error messages.
+
+    Queries and calls in bulk have connections of their own, so that an ingest leaves room for searches. The caller
+    limits the time of a call.
+    """
+
+    def __init__(self, who: str, *, url: str, headers: Mapping[str, str], max_bytes: int = MAX_BYTES) -> None:
+        self._who = who
+        self._max_bytes = max_bytes
+        address, fields = url.rstrip("/") + "/", dict(headers)
+        self._queries, self._bulk = (
+            httpx.AsyncClient(
+                base_url=address,
+                headers=fields,
+                limits=httpx.Limits(max_connections=connections),
+                timeout=httpx.Timeout(None, pool=wait_s),
+                trust_env=False,
+            )
+            for connections, wait_s in ((QUERY_CONNECTIONS, QUERY_WAIT_S), (BULK_CONNECTIONS, BULK_WAIT_S))
+        )
+
+    async def post(self, path: str, body: dict[str, Any], *, bulk: bool = False) -> Any:
+        """The JSON answer to a POST, whatever its shape.
+
+        Raises NotCalled where no connection becomes free, ProviderDown where the endpoint cannot be reached or fails,
+        ProviderError for any other failure.
+        """
+        client = self._bulk if bulk else self._queries
+        try:
+            async with client.stream("POST", path, json=body) as response:
+                if not response.is_success:
+                    message = f"{self._who} answered with status {response.status_code}."
+                    raise failures.of_status(response.status_code, response.headers, message)
+                return json.loads(await self._read(response))
+        except httpx.PoolTimeout as error:
+            raise failures.NotCalled("Too many calls to the provider wait for a connection.") from error
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            fault, problem = unreachable(error)
+            raise failures.ProviderDown(f"{self._who} {problem}.", fault=fault) from error
+        except (ValueError, RecursionError) as error:
+            raise failures.ProviderDown(f"{self._who} did not answer with JSON.", fault="answer") from error
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._queries.aclose()
+        await self._bulk.aclose()
+
+    async def _read(self, response: httpx.Response) -> bytes:
+        content = bytearray()
+        async for part in response.aiter_bytes():
+            content += part
+            if len(content) > self._max_bytes:
+                raise errors.ProviderError(f"{self._who} sent more than {self._max_bytes:,} bytes.", fault="answer")
+        return bytes(content)
+
+
+def bearer(api_key: str | None) -> dict[str, str]:
+    """The header that carries an API key; none without a key."""
+    return {"Authorization": f"Bearer {api_key}"} if api_key else {}
+
+
+def unreachable(error: BaseException) -> tuple[ProviderFault, str]:
+    """What was wrong with a connection, as a fault and as the end of a sentence."""
+    causes = list(_chain(error))
+    if any(isinstance(cause, ssl.SSLError) for cause in causes):
+        return "tls", "has no TLS certificate that this machine trusts, or does not speak TLS"
+    if any(isinstance(cause, socket.gaierror) for cause in causes):
+        return "address", "has a host name that cannot be resolved"
+    if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
+        return "address", "refused the connection"
+    return "address", "could not be reached or closed the connection"
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        if isinstance(error, BaseExceptionGroup):
+            for one in error.exceptions:
+                yield from _chain(one)
+        error = error.__cause__ or error.__context__

@@ -1,0 +1,101 @@
+"""Scores passages with a cross-encoder over HTTP: Cohere, Jina, or text-embeddings-inference (TEI)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from app import errors
+from app.models.calls import CallTimes, ProviderModel, RemoteCalls
+from app.models.remote import endpoint
+
+Kind = Literal["cohere", "jina", "tei"]
+ADDRESSES = {
+    "cohere": ("https://api.cohere.com/v2", "rerank-v3.5"),
+    "jina": ("https://api.jina.ai/v1", "jina-reranker-v2-base-multilingual"),
+}
+"""The default address and model of each provider."""
+TEI_BATCH = 32
+"""Passages that TEI accepts in one request by default."""
+MAX_CHARACTERS = 4_000
+"""Of a passage that are sent; models read no more."""
+_MAX_LOGIT = 500.0
+
+
+class HttpReranker:
+    """A cross-encoder behind one endpoint, whose API is chosen by `kind`."""
+
+    def __init__(
+        self,
+        *,
+        kind: Kind,
+        url: str,
+        model: str | None = None,
+        api_key: str | None = None,
+        times: CallTimes = CallTimes(2.0),
+    ) -> None:
+        self._kind = kind
+        self._model = model
+        self._endpoint = endpoint.Endpoint("The re-ranker", url=url, headers=endpoint.bearer(api_key))
+        self.calls = RemoteCalls(ProviderModel("reranker", kind, self.name), times)
+
+    @property
+    def name(self) -> str:
+        """The model's name; the provider's where it serves a single model."""
+        return self._model or self._kind
+
+    async def scores(self, query: str, passages: Sequence[str]) -> list[float]:
+        """The relevance of each passage, 0 to 1, in the same order. Raises ProviderError."""
+        if not passages:
+            return []
+        size = TEI_BATCH if self._kind == "tei" else len(passages)
+        texts = [passage[:MAX_CHARACTERS] for passage in passages]
+        batches = [texts[start : start + size] for start in range(0, len(texts), size)]
+
+        async def answered() -> list[Any]:
+            return [await self._endpoint.post("rerank", self._request(query, batch)) for batch in batches]
+
+        answers = await self.calls.query(answered)
+        read = [self._read(answer, len(batch)) for answer, batch in zip(answers, batches, strict=True)]
+        return probabilities([score for scores in read for score in scores])
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._endpoint.aclose()
+
+    def _request(self, query: str, passages: list[str]) -> dict[str, Any]:
+        if self._kind == "tei":
+            return {"query": query, "texts": passages, "truncate": True, "raw_scores": False}
+        body = {"model": self._model, "query": query, "documents": passages, "top_n": len(passages)}
+        return {**body, "return_documents": False} if self._kind == "jina" else body
+
+    def _read(self, answer: Any, count: int) -> list[float]:
+        try:
+            rows = answer if self._kind == "tei" else answer["results"]
+            field = "score" if self._kind == "tei" else "relevance_score"
+            scores = {_index(row["index"]): _score(row[field]) for row in rows}
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise errors.ProviderError("The re-ranker's answer does not follow its API.", fault="answer") from error
+        if len(rows) != count or scores.keys() != set(range(count)):
+            raise errors.ProviderError("The re-ranker did not score each passage once.", fault="answer")
+        return [scores[index] for index in range(count)]
+
+
+def probabilities(scores: Sequence[float]) -> list[float]:
+    """The scores unchanged if all lie in 0 to 1; otherwise they are logits, and their sigmoids are returned."""
+    if all(0 <= score <= 1 for score in scores):
+        return list(scores)
+    return [1 / (1 + math.exp(-max(-_MAX_LOGIT, min(_MAX_LOGIT, score)))) for score in scores]
+
+
+def _index(value: object) -> int:
+    if type(value) is not int:
+        raise TypeError("not an index")
+    return value
+
+
+def _score(value: object) -> float:
+    if type(value) not in (int, float) or not math.isfinite(float(value)):  # type: ignore[arg-type]
+        raise ValueError("not a score")
+    return float(value)  # type: ignore[arg-type]

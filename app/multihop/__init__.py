@@ -1,0 +1,1 @@
+"""Answers a question over several hops: follows links and terms from the first results."""

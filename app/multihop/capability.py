@@ -1,0 +1,20 @@
+"""Declares what this folder adds to the service."""
+
+from __future__ import annotations
+
+from app.capability import Capability, Command
+
+MULTIHOP = Capability(
+    routers=(
+        "multihop.api:router",
+        "multihop.api:lists_router",
+    ),
+    commands={
+        "multihop": Command(
+            "multihop.commands:multihop",
+            "Search over several hops and show how each hit was reached.",
+            takes_query=True,
+        ),
+    },
+    deeper=("multihop.depth:answer",),
+)

@@ -1,0 +1,111 @@
+"""Implements `stepwell multihop`: searches over several hops and prints how each hit was reached."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+from rich.console import Group
+from rich.markup import escape
+from rich.text import Text
+from rich.tree import Tree
+
+from app import limits
+from app.cli import connecting, json_option, options, terminal
+from app.cli.client import Answer, Client
+from app.query import signals
+from app.search.commands import passage_text, requests
+from app.search.commands import search as plain
+from app.search.steps.recency import recency_option
+
+
+class Extractor(StrEnum):
+    """Sources of the terms for a further hop."""
+
+    auto = "auto"
+    llm = "llm"
+    entities = "entities"
+    statistical = "statistical"
+    none = "none"
+
+
+class Merge(StrEnum):
+    """Strategies for merging the hits of several hops."""
+
+    linked = "linked"
+    classic = "classic"
+
+
+@connecting.connected
+def multihop(
+    client: Client,
+    query: Annotated[str, typer.Argument(help="The question.")],
+    limit: Annotated[int, typer.Option(min=1, max=limits.MAX_MULTIHOP_HITS, help="Maximum number of hits.")] = 5,
+    max_hops: Annotated[
+        int, typer.Option(min=limits.MIN_HOPS, max=limits.MAX_HOPS, help="Maximum number of hops.")
+    ] = 2,
+    extractor: Annotated[Extractor, typer.Option(help="Source of the terms for a further hop.")] = Extractor.auto,
+    merge: Annotated[Merge, typer.Option(help="Strategy for merging the hits of several hops.")] = Merge.linked,
+    rerank: options.Reranking = options.Rerank.none,
+    mmr: options.Mmr = False,
+    recency: recency_option.RecencyText = None,
+    collapse: options.Collapse = True,
+    hierarchy: Annotated[
+        bool, typer.Option("--hierarchy/--no-hierarchy", help="Use the entities that the question names, in hop 1.")
+    ] = False,
+    filters: json_option.FiltersJson = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Search over several hops and show the terms of each hop and the name through which each hit was found."""
+    hops = {"max_hops": max_hops, "extractor": extractor.value, "merge": merge.value}
+    request = requests.build(
+        query, limit=limit, filters=filters, collapse=collapse, recency=recency, rerank=rerank.value, mmr=mmr,
+        hierarchy="auto" if hierarchy else None, hops=hops,
+    )  # fmt: skip
+    answer = client.post("/search/multihop", {**request, "detail": "full" if as_json else "compact"})
+    if as_json:
+        terminal.write_json(answer)
+    else:
+        options.out.print(chain(answer))
+
+
+def chain(answer: Answer) -> Tree:
+    """Returns the hops of a compact answer as a tree, each with its terms and its hits in the final order."""
+    first = answer["hops"][0]
+    tree = Tree(f"[bold]{escape(first['query'])}[/]")
+    for hop in answer["hops"]:
+        branch = tree.add(_headline(hop))
+        for place, hit in enumerate(answer["results"], 1):
+            if hit["hop"] == hop["hop"]:
+                branch.add(_line(place, hit))
+    for line in () if answer["results"] else plain.nothing(answer):
+        tree.add(escape(line))
+    for warning in plain.warnings(answer):
+        tree.add(warning)
+    return tree
+
+
+def _headline(hop: Answer) -> str:
+    headline = f"hop {hop['hop']}: {hop['result_count']} chunks"
+    if terms := hop.get("expanded_terms"):
+        headline += f", {hop['extractor']} terms: {', '.join(map(escape, terms))}"
+    if questions := hop.get("questions"):
+        headline += f", questions: {' '.join(map(escape, questions))}"
+    return headline + (f" [yellow]({error})[/]" if (error := hop.get("error")) else "")
+
+
+def _line(place: int, hit: Answer) -> Group:
+    via = hit.get("via")
+    through = f" [cyan]via {escape(via['name'])} ({_label(via)})[/]" if via else ""
+    title, *_ = (*passage_text.headings(hit), "")
+    headline = Text.from_markup(f"{place}. [bold]{escape(title)}[/] {hit['score']:.3f}, hop {hit['hop']}{through}")
+    if (uri := passage_text.uri(hit)) and uri != title:
+        headline.append(f"\n{uri}", style="dim")
+    return Group(headline, passage_text.sentences(hit))
+
+
+def _label(via: Answer) -> str:
+    """What the name of a link is, for people."""
+    signal = signals.LINKS.get(via["kind"])
+    return str(via["kind"]) if signal is None else signal.label

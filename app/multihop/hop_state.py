@@ -1,0 +1,204 @@
+"""Holds the state of a search over several hops: what each hop did, and each chunk with its signals and its link."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+from app.database.transactions import SearchTransaction
+from app.kinds import Json
+from app.multihop.hop_terms import HopTerms
+from app.query import signals
+from app.query.context import SearchContext
+from app.query.types import Candidate, ChunkLink, Hit, Hop
+from app.search import stale_chunks
+from app.search.candidates import Candidates
+from app.search.ranking import fusion_plan
+from app.text.names import names
+
+
+@dataclass(slots=True)
+class HopChunk:
+    """One chunk as the hops found it.
+
+    `hop` is the hop that brought it (None: it is only compared), `rrf_sum` (of weight / (k + rank)) and `similarity`
+    its scores against the original question, `signals` the values of its signals, `link` the link to it that is shown,
+    `followed` whether its own links were followed already, `lexemes` those of the question that it contains, and
+    `guided` the hit of hop 1 with what entities added to it.
+    """
+
+    chunk_id: UUID
+    document_id: UUID
+    hop: int | None = None
+    candidate: Candidate | None = None
+    rrf_sum: float | None = None
+    similarity: float | None = None
+    signals: dict[str, float] = field(default_factory=dict)
+    link: ChunkLink | None = None
+    followed: bool = False
+    lexemes: frozenset[str] | None = None
+    guided: Hit | None = None
+
+    @property
+    def guided_steps(self) -> Json:
+        """The steps by which entities changed the score in hop 1."""
+        return (self.guided.explain if self.guided else None) or {}
+
+    @property
+    def text(self) -> str:
+        """Its title and content, as far as they were read."""
+        return f"{self.candidate.title}\n{self.candidate.content}" if self.candidate else ""
+
+    def compare(self, similarity: float | None) -> None:
+        """Record the similarity to the question, if it is known."""
+        if similarity is not None:
+            self.similarity = similarity
+            self.raise_signal("cos", similarity)
+
+    def raise_signal(self, name: str, value: float) -> bool:
+        """Keep the larger value of a signal; whether that is the new one."""
+        is_larger = value > self.signals.get(name, 0.0)
+        if is_larger:
+            self.signals[name] = value
+        return is_larger
+
+    def add_link(self, link: ChunkLink, value: float) -> None:
+        """Raise the signal of a link to a value, and show the link unless a shown one goes before it."""
+        if self.raise_signal(link.signal, value) and (self.link is None or _priority(link) <= _priority(self.link)):
+            self.link = link
+
+
+def _priority(link: ChunkLink) -> int:
+    return signals.LINKS[link.signal].priority
+
+
+@dataclass(slots=True)
+class HopState:
+    """The candidates of the first hop, what each hop did, its terms, and the chunks by id.
+
+    `is_current` is whether no provider was called since the chunks were read or checked.
+    """
+
+    first: Candidates
+    hops: list[Hop] = field(default_factory=list)
+    terms: dict[int, HopTerms] = field(default_factory=dict)
+    chunks: dict[UUID, HopChunk] = field(default_factory=dict)
+    is_current: bool = True
+
+    @classmethod
+    def after_first_hop(cls, first: Candidates, *, width: int) -> HopState:
+        """Hop 1 brings its best `width` chunks; the others count only by their score."""
+        state = cls(first)
+        for rank, hit in enumerate(first.hits, 1):
+            candidate = hit.candidate
+            chunk = state.chunk(candidate.chunk_id, candidate.document_id)
+            chunk.candidate, chunk.guided = candidate, hit
+            chunk.rrf_sum = fusion_plan.rrf_sum(candidate.rrf_score, first.recalled.plan.weights)
+            chunk.raise_signal("fused", min(1.0, candidate.score))
+            chunk.compare(candidate.vector_score)
+            if rank <= width:
+                chunk.hop = 1
+        similarities = [chunk.similarity for chunk in state.chunks.values() if chunk.similarity is not None]
+        best = max(similarities, default=None)
+        state.hops.append(Hop(1, first.query.text, len(state.brought), best_similarity=best))
+        return state
+
+    @property
+    def brought(self) -> dict[UUID, int]:
+        """The hop of every chunk that a hop brought."""
+        return {chunk.chunk_id: chunk.hop for chunk in self.chunks.values() if chunk.hop is not None}
+
+    @property
+    def only_first_hop(self) -> bool:
+        """Whether no further hop followed a link or brought a chunk."""
+        followed = any(chunk.followed for chunk in self.chunks.values())
+        return not followed and all(hop == 1 for hop in self.brought.values())
+
+    @property
+    def has_questions(self) -> bool:
+        """Whether a hop searched for questions of the model."""
+        return any(found.questions for found in self.terms.values())
+
+    @property
+    def question_idf(self) -> dict[str, float]:
+        """The idf of the question's lexemes that any chunk contains."""
+        return {term.lexeme: term.idf for term in self.first.recalled.result.terms if term.df and not term.is_added}
+
+    @property
+    def question_lexemes(self) -> dict[UUID, frozenset[str]]:
+        """The question's lexemes in each chunk for which they were read."""
+        return {chunk.chunk_id: chunk.lexemes for chunk in self.chunks.values() if chunk.lexemes is not None}
+
+    def chunk(self, chunk_id: UUID, document_id: UUID) -> HopChunk:
+        """The record of a chunk, new if there is none."""
+        return self.chunks.setdefault(chunk_id, HopChunk(chunk_id, document_id))
+
+    def is_compared(self, chunk_id: UUID) -> bool:
+        """Whether the similarity of a chunk to the question is known."""
+        return chunk_id in self.chunks and self.chunks[chunk_id].similarity is not None
+
+    def bring(self, chunk_ids: Iterable[UUID], hop: int) -> list[UUID]:
+        """Assign the hop to those of the chunks that no hop brought before; returns these."""
+        known = (chunk_id for chunk_id in dict.fromkeys(chunk_ids) if chunk_id in self.chunks)
+        new = [chunk_id for chunk_id in known if self.chunks[chunk_id].hop is None]
+        for chunk_id in new:
+            self.chunks[chunk_id].hop = hop
+        return new
+
+    def remove(self, chunk_ids: Collection[UUID]) -> None:
+        """Remove chunks that are no longer stored."""
+        if not chunk_ids:
+            return
+        self.chunks = {chunk_id: chunk for chunk_id, chunk in self.chunks.items() if chunk_id not in chunk_ids}
+        kept = [hit for hit in self.first.hits if hit.candidate.chunk_id not in chunk_ids]
+        self.first = replace(self.first, hits=kept)
+
+    @asynccontextmanager
+    async def reading(self, context: SearchContext) -> AsyncIterator[SearchTransaction]:
+        """Open a transaction, and remove the chunks that its snapshot does not contain."""
+        async with context.services.db.searching(
+            context.user_id, candidates=self.first.query.ranking.candidates
+        ) as reading:
+            read = [chunk.candidate for chunk in self.chunks.values() if chunk.candidate is not None]
+            self.remove(await stale_chunks.find(read, context, reading))
+            self.is_current = True
+            yield reading
+
+    def link_to(self, chunk: HopChunk) -> ChunkLink | None:
+        """How a hop after the first found a chunk: the link to it, else the search that found it.
+
+        The source is omitted if it was removed.
+        """
+        if chunk.hop in (None, 1):
+            return None
+        link = _as_in_text(chunk.link, chunk.text) if chunk.link else _of_search(chunk, self.terms[chunk.hop])
+        if link is None or link.source_chunk_id in self.chunks:
+            return link
+        return replace(link, source_chunk_id=None)
+
+
+def _as_in_text(link: ChunkLink, text: str) -> ChunkLink:
+    """The link with the word of the text for a lexeme."""
+    return replace(link, name=_word_of(link.name, text)) if signals.LINKS[link.signal].is_lexeme else link
+
+
+def _of_search(chunk: HopChunk, searched: HopTerms) -> ChunkLink | None:
+    """The first question of the model if there were no terms, else the term that the chunk contains, or the first."""
+    if chunk.candidate is None:
+        return None
+    if not searched.terms:
+        return ChunkLink("asked", searched.questions[0])
+    text = names.spaced(names.words(chunk.text))
+    keys = {term: names.key(term) for term in searched.terms}
+    term = next((term for term, key in keys.items() if key and names.spaced([key]) in text), searched.terms[0])
+    return ChunkLink("expanded", term, searched.sources.get(term))
+
+
+def _word_of(lexeme: str, text: str) -> str:
+    """The first word of a text that begins with a lexeme, or with all of it but its last letter ("compani")."""
+    words = names.words(text)
+    beginnings = [lexeme, lexeme[:-1]] if len(lexeme) > 3 else [lexeme]
+    found = (word for beginning in beginnings for word in words if word.startswith(beginning))
+    return next(found, lexeme)

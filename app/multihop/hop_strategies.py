@@ -1,0 +1,322 @@
+"""Retrieves further hops and scores all: by following links and summing signals, or by searching again with bonuses.
+
+Both order every chunk against the original question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+from uuid import UUID
+
+from app.database.transactions import Reading
+from app.documents.store import chunks
+from app.kinds import Fusion, FusionUsed
+from app.multihop import signal_sum
+from app.multihop.hop_state import HopChunk, HopState
+from app.multihop.store import links
+from app.multihop.types import LinkedChunk, LinkScope, LinkSource, SourceIdentifier
+from app.query.search_request import SearchRequest
+from app.query.types import Candidate, ChunkLink, HybridRequest
+from app.relevance.relevance import Scale
+from app.search import understanding
+from app.search.ranking import fusion_plan, merge
+from app.search.ranking.merge import HopHit, Scored
+from app.search.store import recall
+from app.text.names import headings, names
+from app.text.queries import identifiers
+
+MIN_WIDTH = 5
+"""Smallest number of chunks that a hop adds from a search."""
+MAX_SOURCES = 5
+"""Chunks whose links a hop follows."""
+SOURCE_WEIGHT = 0.5
+"""Weight of links from a retrieved chunk; links from a document that the question names have weight 1."""
+HOP_DECAY = 0.5
+"""Factor of the signals from one hop to the next."""
+MAX_IDENTIFIERS = 12
+"""Identifiers, those of the best sources first, that a hop follows."""
+LEADING_SHARE = 0.5
+"""A source is a leading one if its score in hop 1 is at least this share of the best one there."""
+
+
+def hop_width(query: SearchRequest) -> int:
+    """Number of chunks that a hop adds from a search."""
+    return max(MIN_WIDTH, query.limit)
+
+
+@dataclass(frozen=True, slots=True)
+class HopSearch:
+    """A search of a further hop: for a question of the model, or for the original one with the hop's terms (None)."""
+
+    request: HybridRequest
+    question: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HopScores:
+    """The combined scores of all chunks, and that of a chunk that is first by every measure."""
+
+    by_chunk: Mapping[UUID, Scored]
+    largest: float
+
+
+class HopStrategy(Protocol):
+    """How further hops retrieve, and how the chunks of all hops are scored."""
+
+    def first_fusion(self) -> Fusion:
+        """The fusion of hop 1."""
+        ...
+
+    def merged_fusion(self) -> FusionUsed:
+        """The fusion whose scores the merged ones resemble in how fast they fall."""
+        ...
+
+    def further_request(self, request: HybridRequest, state: HopState) -> HybridRequest:
+        """A request of a further hop, made from one with the question's options."""
+        ...
+
+    async def retrieve(
+        self, hop: int, searches: Sequence[HopSearch], sources: Sequence[UUID], state: HopState, db: Reading
+    ) -> list[UUID]:
+        """Retrieve a further hop into the state, from the best chunks so far; returns the chunks that are new."""
+        ...
+
+    def scores(self, state: HopState) -> HopScores:
+        """The combined scores after at least one further hop."""
+        ...
+
+    def relevance(self, score: float, scale: Scale) -> float:
+        """The relevance of a hit by its combined score, as a share of the largest one."""
+        ...
+
+
+def scores(strategy: HopStrategy, state: HopState) -> HopScores:
+    """Every chunk's combined score; hop 1's own if no further hop worked."""
+    if not state.only_first_hop:
+        return strategy.scores(state)
+    candidates = [chunk.candidate for chunk in state.chunks.values() if chunk.hop is not None and chunk.candidate]
+    return HopScores({one.chunk_id: Scored(one.score, {"fused": one.score}) for one in candidates}, largest=1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkStrategy:
+    """Follows links from the best chunks, and scores by a weighted sum of signals (docs/decisions/0003)."""
+
+    query: SearchRequest
+
+    def first_fusion(self) -> Fusion:
+        """As the query asks."""
+        return self.query.ranking.fusion
+
+    def merged_fusion(self) -> FusionUsed:
+        """Sums of signals are spread as convex scores are."""
+        return "convex"
+
+    def further_request(self, request: HybridRequest, state: HopState) -> HybridRequest:
+        """All candidates without their text, those of earlier hops among them: the score here is a signal."""
+        return replace(request, limit=self.query.ranking.candidates, with_content=False)
+
+    async def retrieve(
+        self, hop: int, searches: Sequence[HopSearch], sources: Sequence[UUID], state: HopState, db: Reading
+    ) -> list[UUID]:
+        """Raise the signals of the chunks that searches find and to which links of the sources lead."""
+        found = {search.question: await _candidates(search, db) for search in searches}
+        decay = HOP_DECAY ** (hop - 2)
+        followed = [chunk_id for chunk_id in sources if not state.chunks[chunk_id].followed][:MAX_SOURCES]
+        link_sources = _link_sources(followed, decay, state)
+        linked = await links.follow(db, self._scope(link_sources, found.values(), state))
+        linked = await _passing(linked, state, db)
+        for chunk_id in followed:
+            state.chunks[chunk_id].followed = True
+        for question, candidates in found.items():
+            _record_search(question, candidates, decay, state)
+        width = hop_width(self.query)
+        brought = [candidate.chunk_id for candidates in found.values() for candidate in candidates[:width]]
+        brought += _record_links(linked, state)
+        await self._read_lexemes(state, db)
+        return state.bring(brought, hop)
+
+    def _scope(self, sources: Sequence[LinkSource], found: Iterable[Sequence[Candidate]], state: HopState) -> LinkScope:
+        """What the links of the hop start from, compared with what its searches found."""
+        recalled = state.first.recalled
+        retrieved = {*state.chunks, *(candidate.chunk_id for candidates in found for candidate in candidates)}
+        return LinkScope(
+            sources=sources,
+            names=names.sequences(recalled.parsed.text),
+            headings=headings.question_keys(recalled.parsed.text),
+            words={
+                term.lexeme: term.idf * term.idf if term.df else 0.0
+                for term in recalled.result.terms
+                if not term.is_added
+            },
+            vector=recalled.request.vector,
+            corpus_chunks=recalled.result.corpus_chunks,
+            compared={chunk_id for chunk_id in retrieved if not state.is_compared(chunk_id)},
+            filters=self.query.filters,
+            exclude_chunk_ids=tuple(self.query.exclude_chunk_ids),
+        )
+
+    async def _read_lexemes(self, state: HopState, db: Reading) -> None:
+        """Read which lexemes of the question the leading chunks contain, for their coverage."""
+        leading = merge.order(_sums(state), state.brought)[: signal_sum.COVERAGE_POOL]
+        lexemes = await chunks.matching_lexemes(db, leading, state.question_idf)
+        for chunk_id, contained in lexemes.items():
+            state.chunks[chunk_id].lexemes = contained
+
+    def scores(self, state: HopState) -> HopScores:
+        """The sums of signals, each with what the chunk covers of the question beyond the chunks above it."""
+        words, idf = state.question_lexemes, state.question_idf
+        limited = signal_sum.with_limit(_sums(state), words, idf)
+        covered = signal_sum.with_coverage(limited, words, idf, state.brought)
+        return HopScores(covered, largest=signal_sum.largest(with_questions=state.has_questions))
+
+    def relevance(self, score: float, scale: Scale) -> float:
+        """What a share of the largest sum shows."""
+        return scale.over_hops(score)
+
+
+async def _candidates(search: HopSearch, db: Reading) -> Sequence[Candidate]:
+    """What a search finds, with scores that tell the first hits apart: for questions those of the convex fusion."""
+    request = search.request if search.question is None else replace(search.request, fusion="convex")
+    return (await recall.hybrid(db, request)).candidates
+
+
+def _record_search(question: str | None, candidates: Iterable[Candidate], decay: float, state: HopState) -> None:
+    """Raise the signals of the chunks that a search has found, to their scores there."""
+    for candidate in candidates:
+        chunk = state.chunk(candidate.chunk_id, candidate.document_id)
+        if question is None:
+            chunk.raise_signal("expanded", decay * candidate.score)
+        else:
+            chunk.add_link(ChunkLink("asked", question), decay * candidate.score)
+
+
+async def _passing(linked: list[LinkedChunk], state: HopState, db: Reading) -> list[LinkedChunk]:
+    """Those that meet the conditions of hop 1, whose words the chunks to which links lead may lack or contain."""
+    conditions = state.first.recalled.request.lexical
+    if conditions is None or not conditions.has_conditions:
+        return linked
+    new = list(dict.fromkeys(one.chunk_id for one in linked if one.chunk_id not in state.chunks))
+    failing = await recall.failing_conditions(db, new, conditions)
+    return [one for one in linked if one.chunk_id not in failing]
+
+
+def _record_links(linked: Iterable[LinkedChunk], state: HopState) -> Iterator[UUID]:
+    """Record the chunks to which links lead and those that were compared; yields those of links with a weight."""
+    for one in linked:
+        chunk = state.chunk(one.chunk_id, one.document_id)
+        chunk.compare(one.similarity)
+        if one.link is not None and one.weight:
+            chunk.add_link(one.link, one.weight)
+            yield one.chunk_id
+
+
+def _sums(state: HopState) -> dict[UUID, Scored]:
+    return {chunk_id: signal_sum.of(chunk.signals) for chunk_id, chunk in state.chunks.items()}
+
+
+def _link_sources(chunk_ids: Sequence[UUID], decay: float, state: HopState) -> list[LinkSource]:
+    """The chunks as sources of links, the one with the largest weight first."""
+    weights = {chunk_id: decay * _source_weight(state.chunks[chunk_id], state) for chunk_id in chunk_ids}
+    ordered = sorted(weights, key=lambda chunk_id: -weights[chunk_id])
+    leading = _leading(ordered, state)
+    found = _identifiers(leading, state)
+    return [
+        LinkSource(
+            chunk_id,
+            weights[chunk_id],
+            is_leading=chunk_id in leading,
+            identifiers=found.get(chunk_id, ()),
+            identifier_pieces=identifiers.pieces(state.chunks[chunk_id].text) if chunk_id in leading else "",
+        )
+        for chunk_id in ordered
+    ]
+
+
+def _source_weight(chunk: HopChunk, state: HopState) -> float:
+    """How much links from a chunk count: its RRF score in hop 1, scaled to 0–1, or for a later one its sum."""
+    request = state.first.recalled.request
+    if chunk.rrf_sum is not None:
+        return SOURCE_WEIGHT * chunk.rrf_sum * (request.k + 1) / (request.weights.vector + request.weights.text)
+    return SOURCE_WEIGHT * min(1.0, signal_sum.of(chunk.signals).score / signal_sum.LARGEST_SUM)
+
+
+def _leading(chunk_ids: Sequence[UUID], state: HopState) -> list[UUID]:
+    """The chunks that are not far below the best one of hop 1."""
+    fused = {chunk_id: chunk.signals.get("fused", 0.0) for chunk_id, chunk in state.chunks.items()}
+    least = LEADING_SHARE * max(fused.values(), default=0.0)
+    return [chunk_id for chunk_id in chunk_ids if fused[chunk_id] >= least]
+
+
+def _identifiers(chunk_ids: Sequence[UUID], state: HopState) -> dict[UUID, list[SourceIdentifier]]:
+    """The first identifiers of the chunks that the question does not contain, each in the first chunk with it."""
+    known = {text.casefold() for text in identifiers.whole(state.first.recalled.parsed.text)}
+    found: dict[str, tuple[UUID, str]] = {}
+    for chunk_id in chunk_ids:
+        for text in identifiers.whole(state.chunks[chunk_id].text):
+            if text.casefold() not in known:
+                found.setdefault(text.casefold(), (chunk_id, text))
+    by_chunk: dict[UUID, list[SourceIdentifier]] = {}
+    for chunk_id, text in list(found.values())[:MAX_IDENTIFIERS]:
+        by_chunk.setdefault(chunk_id, []).append(SourceIdentifier(text, understanding.index_text(text)))
+    return by_chunk
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicStrategy:
+    """Searches again with the added terms, and scores by RRF with a bonus for hop 1 and for single documents."""
+
+    query: SearchRequest
+
+    def first_fusion(self) -> Fusion:
+        """RRF, whatever the query asks: the bonuses are on its scale."""
+        return "rrf"
+
+    def merged_fusion(self) -> FusionUsed:
+        """The merged scores are those of RRF with small bonuses."""
+        return "rrf"
+
+    def further_request(self, request: HybridRequest, state: HopState) -> HybridRequest:
+        """The best chunks that no hop has brought."""
+        excluded = (*self.query.exclude_chunk_ids, *state.brought)
+        return replace(request, limit=hop_width(self.query), exclude_chunk_ids=excluded)
+
+    async def retrieve(
+        self, hop: int, searches: Sequence[HopSearch], sources: Sequence[UUID], state: HopState, db: Reading
+    ) -> list[UUID]:
+        """Add what the searches find; a chunk that hop 1 only compared takes its text and scores from here.
+
+        A chunk that several of them find keeps its scores from the first.
+        """
+        found: dict[UUID, Candidate] = {}
+        sums: dict[UUID, float] = {}
+        for search in searches:
+            weights = recall.effective_weights(search.request)
+            for candidate in (await recall.hybrid(db, search.request)).candidates:
+                found.setdefault(candidate.chunk_id, candidate)
+                sums.setdefault(candidate.chunk_id, fusion_plan.rrf_sum(candidate.rrf_score, weights))
+        read = await chunks.by_id(db, list(found), vector=state.first.recalled.request.vector)
+        for candidate in found.values():
+            _, similarity = read.get(candidate.chunk_id, (candidate, None))
+            chunk = state.chunk(candidate.chunk_id, candidate.document_id)
+            chunk.candidate, chunk.rrf_sum = candidate, sums[candidate.chunk_id]
+            if chunk.similarity is None:
+                chunk.similarity = similarity
+        return state.bring(found, hop)
+
+    def scores(self, state: HopState) -> HopScores:
+        """RRF within the chunk's own hop, with the bonuses; largest for the first in both legs of hop 1 with both."""
+        hits = (
+            HopHit(chunk.chunk_id, chunk.document_id, chunk.hop, chunk.rrf_sum or 0.0)
+            for chunk in state.chunks.values()
+            if chunk.hop is not None
+        )
+        request = state.first.recalled.request
+        first_in_both = (request.weights.vector + request.weights.text) / (request.k + 1)
+        return HopScores(merge.classic(hits), largest=merge.max_classic(first_in_both))
+
+    def relevance(self, score: float, scale: Scale) -> float:
+        """What a score of RRF shows."""
+        return scale.of(score)

@@ -1,0 +1,161 @@
+"""Finds the terms with which a hop expands the question, in the best chunks: by a language model, names or statistics.
+
+The best available method comes first and each falls back to the next: llm, entities, statistical. A model chooses among
+the stored names, which are known to lead somewhere, and adds to them; so a model that fails costs nothing. Without
+terms (`none`) a hop follows links and does not search again, which takes about half of its time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from app import errors
+from app.database.transactions import retry_read
+from app.documents.store import chunks
+from app.kinds import Extractor, ExtractorUsed
+from app.models.base import Proposal
+from app.multihop import terms
+from app.multihop.store import links
+from app.multihop.types import ChunkName
+from app.query.context import SearchContext
+from app.query.types import Candidate
+from app.text.names import names
+
+log = logging.getLogger(__name__)
+
+PASSAGES = 3
+PASSAGE_CHARACTERS = 500
+FALLBACK_ORDER: tuple[ExtractorUsed, ...] = ("llm", "entities", "statistical")
+
+
+@dataclass(frozen=True, slots=True)
+class HopTerms:
+    """The terms of a hop, the method that found them (None: none did), and the chunk that contains each.
+
+    `questions` are those that a language model would ask next.
+    """
+
+    terms: tuple[str, ...] = ()
+    method: ExtractorUsed | None = None
+    sources: Mapping[str, UUID] = field(default_factory=dict)
+    questions: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to search for."""
+        return bool(self.terms or self.questions)
+
+
+@dataclass(frozen=True, slots=True)
+class _Passages:
+    """The chunks in which terms are found, best first, with their texts and the stored names in them."""
+
+    question: str
+    chunk_ids: Sequence[UUID]
+    candidates: Mapping[UUID, Candidate]
+    names: Sequence[ChunkName]
+    corpus_chunks: int
+
+    @property
+    def texts(self) -> list[str]:
+        """The beginning of each chunk."""
+        return [candidate.content[:PASSAGE_CHARACTERS] for candidate in self.candidates.values()]
+
+    @property
+    def texts_with_titles(self) -> list[str]:
+        """The beginning of each chunk below the title of its document."""
+        titles = [candidate.title for candidate in self.candidates.values()]
+        return [f"{title}\n{text}" for title, text in zip(titles, self.texts, strict=True)]
+
+
+async def run(
+    question: str, chunk_ids: Sequence[UUID], context: SearchContext, *, method: Extractor, corpus_chunks: int
+) -> HopTerms:
+    """Up to five terms of the first PASSAGES chunks, which are best first; none if every method found none.
+
+    `corpus_chunks` is the number of the user's chunks. Raises DatabaseUnavailable, DeadlineExceeded. A failing model is
+    noted as `llm_failed`.
+    """
+    if method == "none":
+        return HopTerms()
+    with context.timed("extract"):
+        passages = await _read(question, chunk_ids[:PASSAGES], context, corpus_chunks)
+        proposal = await _proposed_by_model(passages, context, method) if method in ("auto", "llm") else Proposal(())
+        questions = tuple(terms.usable_questions(proposal.questions, question))
+        first: ExtractorUsed = "llm" if method == "auto" else method
+        for used in FALLBACK_ORDER[FALLBACK_ORDER.index(first) :]:
+            found = _found(used, passages, proposal)
+            if found:
+                return HopTerms(tuple(found), used, _sources(found, passages), questions)
+    return HopTerms(method="llm" if questions else None, questions=questions)
+
+
+@retry_read
+async def _read(question: str, chunk_ids: Sequence[UUID], context: SearchContext, corpus_chunks: int) -> _Passages:
+    async with context.services.db.searching(context.user_id) as reading:
+        stored_names = await links.names(reading, chunk_ids)
+        read = await chunks.by_id(reading, list(chunk_ids), vector=None)
+    candidates = {chunk_id: read[chunk_id][0] for chunk_id in chunk_ids if chunk_id in read}
+    return _Passages(question, chunk_ids, candidates, stored_names, corpus_chunks)
+
+
+def _found(method: ExtractorUsed, passages: _Passages, proposal: Proposal) -> list[str]:
+    if method == "llm":
+        proposed = terms.usable(list(proposal.terms), passages.texts_with_titles, passages.question)
+        return _chosen_by_model(proposed, passages)
+    if method == "entities":
+        return _stored_names(passages)
+    frequencies = {name.name_key: name.chunks for name in passages.names}
+    return terms.statistical(passages.texts, passages.question, chunks=frequencies, total=passages.corpus_chunks)
+
+
+async def _proposed_by_model(passages: _Passages, context: SearchContext, method: Extractor) -> Proposal:
+    """What the model proposes, unchecked; nothing if there is no model or it fails."""
+    llm = context.services.llm
+    if llm is None:
+        context.degraded += ["llm_failed"] if method == "llm" else []
+        return Proposal(())
+    try:
+        async with context.turn.released(), asyncio.timeout(context.services.budget.llm_s):
+            return await llm.propose(passages.question, passages.texts_with_titles)
+    except (errors.ProviderError, TimeoutError) as error:
+        reason = str(error) or type(error).__name__
+        log.warning("the language model proposed no terms: %s", reason, extra={"action": "llm_failed"})
+        context.degraded.append("llm_failed")
+        return Proposal(())
+
+
+def _chosen_by_model(proposed: Sequence[str], passages: _Passages) -> list[str]:
+    """The model's terms that are stored names of several chunks, the other stored names, and its other terms.
+
+    Nothing if none of the model's terms is among the first five.
+    """
+    shared = {name.name_key for name in passages.names if name.chunks > 1}
+    known = [term for term in proposed if names.key(term) in shared]
+    mixed = terms.distinct((*known, *_stored_names(passages), *proposed))
+    return mixed if set(mixed) & set(proposed) else []
+
+
+def _stored_names(passages: _Passages) -> list[str]:
+    """Stored names of several chunks that the question lacks, those of better chunks and in fewer chunks first."""
+    in_question = names.sequences(passages.question)
+
+    def weight(name: ChunkName) -> float:
+        idf = math.log(1 + passages.corpus_chunks / name.chunks)
+        return idf / (1 + passages.chunk_ids.index(name.chunk_id))
+
+    shared = [name for name in passages.names if name.name_key not in in_question and name.chunks > 1]
+    ranked = sorted(shared, key=lambda name: (-weight(name), name.name_key))
+    return terms.distinct(name.name for name in ranked)
+
+
+def _sources(found: Sequence[str], passages: _Passages) -> dict[str, UUID]:
+    """The chunk that contains each term, by default the best one."""
+    by_name = {name.name_key: name.chunk_id for name in passages.names}
+    best = next(iter(passages.candidates), None)
+    chunk_ids = {term: by_name.get(names.key(term) or "", best) for term in found}
+    return {term: chunk_id for term, chunk_id in chunk_ids.items() if chunk_id is not None}

@@ -1,0 +1,146 @@
+"""Finds the chunks to which links lead, by the statements in the table of signals, and the names in chunks.
+
+A statement declares those of `binds` that it uses, and has these columns: chunk_id, document_id, similarity (null
+without a vector), weight (null without a link), signal, name, source_chunk_id, chunks, steps, heading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from app.database import row_records, sql
+from app.database.filters import filters
+from app.database.transactions import Reading
+from app.documents.store import visible_documents
+from app.multihop.types import ChunkName, LinkedChunk, LinkScope, LinkSource
+from app.query import signals
+from app.query.types import ChunkLink
+
+MAX_SOURCES = 10
+MAX_NAMES = 12
+MIN_CHUNKS, MAX_CHUNKS = signals.MIN_CHUNKS, 50
+"""Number of chunks with a shared name, a rare word or an identifier: one links nothing, more are not specific."""
+MAX_COMPARED, MAX_LINKED = 400, 60
+"""Pairs of a chunk and a source, or of a chunk and an identifier, that are compared, and chunks that are returned."""
+MAX_COUNTED = 500
+"""Chunks up to which a name's mentions are counted; beyond, its weight hardly changes."""
+MAX_SECTIONS = 3
+"""Sections up to which a heading is treated as a name; one over more ("Members", "Next steps") is ignored."""
+MAX_NAMED, MAX_NAMED_OF_ONE = 50, 3
+"""Chunks that the query names, and those of one document or section, the most similar to the query."""
+SECOND_SOURCES, SECOND_STEP = 5, 0.5
+"""Linked chunks from which the second step starts, and its factor."""
+UNKNOWN_SIMILARITY = 0.5
+"""Assumed similarity to the query of a chunk that cannot be compared with it."""
+SIMILARITY_OFFSET = 0.5
+"""Added to similarities where the second step chooses its sources by weight and similarity."""
+NAMES = ("named_chunks", "link_sources", "title_links", "shared_names", "result_links", "links")
+"""The files of the statement that follows names: its CTEs in their order, and its own."""
+_COMPOSED = {NAMES[-1]: NAMES}
+_STARTS = frozenset({"leading_chunk_ids", "words", "identifiers"})
+"""Binds without whose values a statement that has them finds nothing."""
+
+
+async def follow(db: Reading, scope: LinkScope) -> list[LinkedChunk]:
+    """The chunks to which links lead, once for each signal, and the compared chunks."""
+    await visible_documents.prepare(db)
+    scope = replace(scope, filters=filters.visible(db, scope.filters))
+    values, parts = binds(db.user_id, scope), filters.parts(scope.filters)
+    restricted = {"restricted"} if db.restriction is not None else set()
+    found: list[LinkedChunk] = []
+    for files in (_COMPOSED.get(name, name) for name in signals.STATEMENTS):
+        source = sql.load(files)
+        if all(values[bind] for bind in _STARTS & source.binds.keys()):
+            statement = sql.statement(files, *parts, *(restricted & source.parts))
+            found += map(_linked, await db.execute(statement, values))
+    return found
+
+
+def _linked(row: Sequence[Any]) -> LinkedChunk:
+    chunk_id, document_id, similarity, weight, *link = row
+    return LinkedChunk(chunk_id, document_id, similarity, weight, None if weight is None else ChunkLink(*link))
+
+
+def binds(user_id: str, scope: LinkScope) -> dict[str, Any]:
+    """The binds of the statements that follow links; each declares those that it uses."""
+    return {
+        "user_id": user_id,
+        **_sources(scope.sources),
+        **_leading_sources([source for source in scope.sources if source.is_leading]),
+        **_query(scope),
+        **_limits(scope.corpus_chunks),
+        "exclude_chunk_ids": list(scope.exclude_chunk_ids),
+        **filters.binds(scope.filters),
+    }
+
+
+def _sources(sources: Sequence[LinkSource]) -> dict[str, Any]:
+    return {
+        "source_chunk_ids": [source.chunk_id for source in sources],
+        "source_weights": [source.weight for source in sources],
+    }
+
+
+def _leading_sources(sources: Sequence[LinkSource]) -> dict[str, Any]:
+    """The sources from which rare words and identifiers start, and these identifiers."""
+    pairs = [(source, identifier) for source in sources for identifier in source.identifiers]
+    return {
+        "leading_chunk_ids": [source.chunk_id for source in sources],
+        "leading_weights": [source.weight for source in sources],
+        "skipped": [source.identifier_pieces for source in sources],
+        "identifiers": [identifier.text for _source, identifier in pairs],
+        "folded": [identifier.indexed.folded for _source, identifier in pairs],
+        "plain": [identifier.indexed.plain for _source, identifier in pairs],
+        "identifier_chunk_ids": [source.chunk_id for source, _identifier in pairs],
+        "identifier_weights": [source.weight for source, _identifier in pairs],
+    }
+
+
+def _query(scope: LinkScope) -> dict[str, Any]:
+    """The names and words of the query, and what chunks are compared with."""
+    keys = list(scope.names)
+    return {
+        "keys": [key.encode() for key in keys],
+        "heading": [key in scope.headings for key in keys],
+        "words": list(scope.words),
+        "word_weights": list(scope.words.values()),
+        "corpus": scope.corpus_chunks,
+        "embedding": scope.vector,
+        "compared_ids": list(scope.compared),
+    }
+
+
+def _limits(corpus_chunks: int) -> dict[str, Any]:
+    return {
+        "most_sources": MAX_SOURCES,
+        "most_names": MAX_NAMES,
+        "most_named": MAX_NAMED,
+        "most_named_of_one": MAX_NAMED_OF_ONE,
+        "most_sections": MAX_SECTIONS,
+        "counted": MAX_COUNTED,
+        "rarest": MIN_CHUNKS,
+        "commonest": MAX_CHUNKS,
+        "commonest_word": _most_chunks_of_rare_word(corpus_chunks),
+        "most_compared": MAX_COMPARED,
+        "most_chunks": MAX_LINKED,
+        "first_step": signals.FIRST_STEP,
+        "second_step": SECOND_STEP,
+        "second_sources": SECOND_SOURCES,
+        "similarity_offset": SIMILARITY_OFFSET,
+        "unknown_similarity": UNKNOWN_SIMILARITY,
+    }
+
+
+def _most_chunks_of_rare_word(corpus_chunks: int) -> int:
+    """The cube root: the idf of a word in that many chunks is two thirds of the largest possible."""
+    return max(MIN_CHUNKS, min(MAX_CHUNKS, int(corpus_chunks ** (1 / 3))))
+
+
+async def names(db: Reading, chunk_ids: Sequence[UUID]) -> list[ChunkName]:
+    """The names in the chunks, with the number of chunks that contain each."""
+    values = {"user_id": db.user_id, "chunk_ids": list(chunk_ids), "counted": MAX_COUNTED}
+    rows = await db.execute(sql.statement("names_of_chunks"), values)
+    return row_records.of(ChunkName, rows.all())

@@ -1,1 +1,0 @@
-"""Use cases, one per file: what happens in which order for a search, an upload or a background job."""

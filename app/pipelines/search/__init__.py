@@ -1,4 +1,0 @@
-"""Answers one query from its text to a page of hits.
-
-Entry: `search.run`. `multihop` and `why` import it.
-"""

@@ -1,4 +1,0 @@
-"""Calls embedders, language models and re-rankers over HTTP.
-
-Entry: one module a kind of model. Only `runtime` imports it.
-"""

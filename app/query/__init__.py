@@ -1,0 +1,1 @@
+"""Defines the request of a search, and what its steps hand on until there is an answer."""

@@ -1,0 +1,63 @@
+"""Says in sentences why an answer has no hits, or was not guided by entities, and what to change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from app import capability
+from app.database.filter_types import Filters
+from app.database.transactions import Database
+from app.query.missed_filters import MissedFilter
+from app.query.types import Answer
+
+_NO_HITS = {
+    "no_documents": "No documents are stored.",
+    "filters_exclude_all": "The filters and exclusions leave out every document.",
+    "below_thresholds": "Every passage found is below a minimum score, confidence or relevance.",
+    "nothing_found": "No passage matches the query.",
+}
+_NOT_GUIDED = {
+    "no_entities": "The query names no known entity, so all documents were searched.",
+    "no_linked_documents": "No documents are linked to the entities of the query, so all documents were searched.",
+    "nothing_in_linked_documents": "The documents linked to the entities of the query contain no match.",
+    "not_entity_centric": "The query is not about the entities that it names, so all documents were searched.",
+    "mode_lexical": "Entities guide no search by words alone.",
+}
+
+
+def of(answer: Answer) -> list[str]:
+    """Why the answer has no hits, with what to change in its filters; and why entities have not guided it as asked."""
+    reason = answer.fallback_reason
+    if reason in _NO_HITS:
+        return [_NO_HITS[reason], *sentences(answer.missed)]
+    return [_NOT_GUIDED[reason]] if answer.guided is False and reason in _NOT_GUIDED else []
+
+
+def sentences(missed: Iterable[MissedFilter]) -> list[str]:
+    """One sentence for each condition, such as "team: did you mean Firmware? Values are case-sensitive."."""
+    return [sentence(one) for one in missed]
+
+
+def sentence(missed: MissedFilter) -> str:
+    """What to change in a condition."""
+    if missed.nearest_key is not None:
+        return f"metadata.{missed.key}: no document has this key. Did you mean {missed.nearest_key}?"
+    if missed.nearest_value is not None:
+        case = " Values are case-sensitive." if missed.same_letters else ""
+        return f"{missed.key}: did you mean {missed.nearest_value}?{case}"
+    missing = "this value" if missed.has_key else "this key"
+    named = f" There is {', '.join(missed.present)}." if missed.present else ""
+    return f"{missed.key}: no document has {missing}.{named}"
+
+
+async def missed(filters: Filters, user_id: str, *, db: Database) -> list[MissedFilter]:
+    """The conditions on metadata that no document meets by themselves, as far as a capability can tell."""
+    return [one for look in capability.declared("missed_filters") for one in await look(filters, user_id, db=db)]
+
+
+async def complete(answer: Answer, filters: Filters, user_id: str, *, db: Database) -> Answer:
+    """The answer, with the conditions on metadata that no document meets if the filters exclude everything."""
+    if answer.fallback_reason != "filters_exclude_all":
+        return answer
+    return replace(answer, missed=tuple(await missed(filters, user_id, db=db)))

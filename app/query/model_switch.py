@@ -1,0 +1,148 @@
+"""Embeds with the model whose vectors are stored, and repeats a request during which that model was replaced.
+
+A request computes its vectors with one model, and each of its transactions fails unless the table of vectors is still
+that model's; then the request is repeated with the model that has replaced it. So a vector is never compared with, or
+stored among, those of another model, and no process needs a restart.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TypeVar
+
+from app import errors
+from app.database import vector_tables
+from app.database.schema import reembedding
+from app.database.schema.reembedding import StoredModel
+from app.database.transactions import Database
+from app.kinds import Vector
+from app.models import base
+from app.models.base import Embedder, EmbeddingModel
+from app.models.calls import RemoteCalls
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveModel:
+    """A stored model with the embedder that computes its vectors."""
+
+    stored: StoredModel
+    embedder: Embedder
+
+    @property
+    def model(self) -> EmbeddingModel:
+        """The model, with the name that the keys of chunks' vectors contain."""
+        return dataclasses.replace(self.embedder.model, keyed_by=self.stored.keyed_by)
+
+
+_pinned: ContextVar[ActiveModel | None] = ContextVar("pinned_model", default=None)
+
+
+class SwitchingEmbedder:
+    """An Embedder of the model whose vectors are stored, among the configured ones.
+
+    Within `pinned` it stays that of one model, whatever other requests find out.
+    """
+
+    def __init__(self, configured: Sequence[Embedder], stored: StoredModel) -> None:
+        self._configured = {(one.model.name, one.model.dimension): one for one in configured}
+        self._active = self._matching(stored)
+
+    @property
+    def active(self) -> ActiveModel:
+        """The model of the request in progress, otherwise the one that was last found in the database."""
+        return _pinned.get() or self._active
+
+    @property
+    def _of_request(self) -> ActiveModel:
+        """The model of the request in progress, without which nothing would notice that it was replaced."""
+        pinned = _pinned.get()
+        if pinned is None:
+            raise RuntimeError("Vectors are computed within model_switch.run only.")
+        return pinned
+
+    @property
+    def model(self) -> EmbeddingModel:
+        """The model that computes the vectors."""
+        return self.active.model
+
+    @property
+    def calls(self) -> RemoteCalls | None:
+        """The calls of the model; None for a model in this process."""
+        return base.calls_of(self.active.embedder)
+
+    @property
+    def queries_in_flight(self) -> int:
+        """Queries that are being embedded now."""
+        return sum(getattr(one, "queries_in_flight", 0) for one in self._configured.values())
+
+    @property
+    def passages_in_flight(self) -> int:
+        """Passages that are being embedded now."""
+        return sum(getattr(one, "passages_in_flight", 0) for one in self._configured.values())
+
+    def configured(self, model: StoredModel) -> Embedder | None:
+        """The configured embedder of a stored model."""
+        return self._configured.get(model.name)
+
+    def for_user(self, user_id: str) -> Embedder:
+        """The embedder to use for one user's queries."""
+        return base.for_user(self._of_request.embedder, user_id)
+
+    async def embed_query(self, text: str) -> Vector:
+        """Embed one query. Raises what the model's embedder raises."""
+        return await self._of_request.embedder.embed_query(text)
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """Embed passages. Raises what the model's embedder raises."""
+        return await self._of_request.embedder.embed_documents(texts)
+
+    @contextmanager
+    def pinned(self) -> Iterator[ActiveModel]:
+        """Use one model in a block; its transactions raise ModelReplaced where the vectors are another one's."""
+        active = self.active
+        token = _pinned.set(active)
+        try:
+            with vector_tables.expecting(active.stored.table):
+                yield active
+        finally:
+            _pinned.reset(token)
+
+    async def refresh(self, db: Database) -> None:
+        """Use the model whose vectors are stored now. Raises SchemaMismatch if it is not configured."""
+        stored = await reembedding.stored(db)
+        if stored != self._active.stored:
+            self._active = self._matching(stored)
+            log.info("embedding model replaced", extra={"action": "model_replaced", "model": stored.model})
+
+    def _matching(self, stored: StoredModel) -> ActiveModel:
+        embedder = self._configured.get(stored.name)
+        if embedder is None:
+            raise errors.SchemaMismatch(reembedding.refusal(stored.name, list(self._configured)))
+        return ActiveModel(stored, embedder)
+
+
+def of(embedder: object) -> SwitchingEmbedder | None:
+    """The embedder as a switching one; None where the model cannot be replaced."""
+    return embedder if isinstance(embedder, SwitchingEmbedder) else None
+
+
+async def run(embedder: Embedder, db: Database, work: Callable[[], Awaitable[T]]) -> T:
+    """The result of `work`, which is repeated if the model is replaced meanwhile. Raises what it raises."""
+    switch = of(embedder)
+    if switch is None or _pinned.get() is not None:
+        return await work()
+    for _ in range(ATTEMPTS - 1):
+        with suppress(errors.ModelReplaced), switch.pinned():
+            return await work()
+        await switch.refresh(db)
+    with switch.pinned():
+        return await work()

@@ -1,0 +1,328 @@
+"""Types of the read path: HybridRequest → Candidate → Hit → Answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
+from uuid import UUID
+
+from app import limits
+from app.database.filter_types import Filters
+from app.kinds import (
+    Confidence,
+    ConfidenceBasis,
+    Degraded,
+    DepthReason,
+    DepthUsed,
+    Detail,
+    ExtractorUsed,
+    FusionUsed,
+    Json,
+    Mode,
+    QueryType,
+    SearchKind,
+    Vector,
+    VectorPlan,
+)
+from app.query import signals
+from app.query.matches import Boost, EntityMatch, HitGuidance
+from app.query.missed_filters import MissedFilter
+from app.query.snippets import Snippet
+from app.query.synonyms import Synonym
+from app.text.queries.conditions import Condition, ConditionPlan, IndexText
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The weights of the legs; a leg of weight 0 is not run."""
+
+    vector: float = 1.0
+    text: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A word of a query that no chunk contains, and stored lexemes of words that differ by one typing error."""
+
+    word: str
+    lexemes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalQuery:
+    """Words of which any may match in the text leg, and conditions of both legs.
+
+    The lexemes of `corrections` and `synonyms` may match too, with a smaller weight. A chunk must contain the words and
+    phrases of `strict` and none of `excluded`, and meet each of `groups`.
+    """
+
+    words: IndexText
+    strict: tuple[IndexText, ...] = ()
+    excluded: tuple[IndexText, ...] = ()
+    groups: tuple[Condition, ...] = ()
+    corrections: tuple[Correction, ...] = ()
+    synonyms: tuple[Synonym, ...] = ()
+
+    @property
+    def has_conditions(self) -> bool:
+        """Whether a hit must or must not contain anything."""
+        return bool(self.strict or self.excluded or self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class HybridRequest:
+    """The parameters of the hybrid statement. A leg without a vector or without words is not run."""
+
+    user_id: str
+    vector: Vector | None
+    lexical: LexicalQuery | None
+    weights: Weights
+    fusion: FusionUsed
+    limit: int
+    k: int = 60
+    candidates: int = 100
+    filters: Filters = field(default_factory=Filters)
+    exclude_chunk_ids: tuple[UUID, ...] = ()
+    min_vector_score: float | None = None
+    min_rrf_score: float | None = None
+    with_content: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A chunk returned by the hybrid statement, with all components of its score.
+
+    `vector_score` is that of the vector leg, None if it did not find the chunk. `cosine`, the similarity to the query's
+    vector, and `text_score`, the BM25 score, are known of every chunk, if the leg ran. `vector_scaled` and
+    `text_scaled` (0 to 1) are the scores of the legs as a convex fusion adds them, 0 for a leg that did not find it.
+    """
+
+    chunk_id: UUID
+    document_id: UUID
+    source_id: UUID | None
+    title: str
+    uri: str | None
+    content: str
+    chunk_index: int
+    start_offset: int
+    end_offset: int
+    heading_path: tuple[str, ...]
+    metadata: Json
+    score: float
+    rrf_score: float | None
+    convex_score: float | None
+    vector_score: float | None
+    text_score: float | None
+    vector_rank: int | None
+    text_rank: int | None
+    cosine: float | None = None
+    vector_scaled: float = 0.0
+    text_scaled: float = 0.0
+    page: int | None = None
+
+    def with_score(self, score: float) -> Candidate:
+        """The candidate with another score; `replace` takes three times as long, and guidance rescores every hit."""
+        values = list(_values_of(self))
+        values[_SCORE] = score
+        return Candidate(*values)
+
+
+_CANDIDATE_FIELDS = tuple(one.name for one in fields(Candidate))
+_SCORE = _CANDIDATE_FIELDS.index("score")
+_values_of = attrgetter(*_CANDIDATE_FIELDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A lexeme of the query: df and idf in the user's chunks, and number of occurrences in the query.
+
+    Those of a lexeme that only corrects a word, or is a synonym of one, are less than 1. `is_expansion`: it begins with
+    a prefix of the query. The lexemes of a synonym of several words are separated by spaces.
+    """
+
+    lexeme: str
+    df: int
+    idf: float
+    times: float = 1
+    is_expansion: bool = False
+    is_synonym: bool = False
+
+    @property
+    def is_added(self) -> bool:
+        """Whether the query does not contain it, but a word that it corrects or is a synonym of."""
+        return self.times < 1
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The lexemes as chunks contain them."""
+        return tuple(self.lexeme.split(" "))
+
+
+@dataclass(frozen=True, slots=True)
+class HybridResult:
+    """The result of the hybrid statement: candidates in order, terms, corpus sizes and the vector plan.
+
+    `best_cosine` and `best_text_score` are the largest scores of the legs, whichever candidates they passed on; None
+    for a leg that found nothing.
+    """
+
+    candidates: tuple[Candidate, ...]
+    terms: tuple[Term, ...]
+    corpus_chunks: int
+    scope_chunks: int
+    vector_plan: VectorPlan
+    vector_found: int
+    text_found: int
+    approximate: bool
+    condition_plan: ConditionPlan = "none"
+    best_cosine: float | None = None
+    best_text_score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkLink:
+    """A link to a chunk: the signal that it raises, and the name through which it leads there.
+
+    It starts at a source chunk, or at the query or a search if that is None. `chunks` is the number of chunks that
+    contain the name, `steps` that of the links from the source. `heading`: the name is that of the chunk's section and
+    not of its document.
+    """
+
+    signal: str
+    name: str
+    source_chunk_id: UUID | None = None
+    chunks: int | None = None
+    steps: int | None = None
+    heading: bool = False
+
+    @property
+    def label(self) -> str:
+        """What the name is, for people."""
+        signal = signals.LINKS[self.signal]
+        return signal.heading_label if self.heading and signal.heading_label else signal.label
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One hop: its query, the added terms and how they were found, the model's questions, the number of new chunks.
+
+    `terms` and `questions` are None in hop 1.
+    """
+
+    hop: int
+    query: str
+    result_count: int
+    terms: tuple[str, ...] | None = None
+    term_method: ExtractorUsed | None = None
+    error: str | None = None
+    best_similarity: float | None = None
+    questions: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A result: the candidate, its confidence, and the components of its rank.
+
+    `relevance` is the probability that it is relevant; None if the embedding model is not calibrated. `explain` has the
+    steps that changed its score, in their order, each with the score before and after it. `more` has further hits of
+    the same document if the results are grouped, `duplicates` the passages that repeat it if they are collapsed.
+    `source` is the name of the source of its document.
+    """
+
+    candidate: Candidate
+    confidence: Confidence
+    strategies: tuple[str, ...]
+    relevance: float | None = None
+    explain: Json | None = None
+    hop: int | None = None
+    combined_score: float | None = None
+    via: ChunkLink | None = None
+    guidance: HitGuidance | None = None
+    boost: Boost | None = None
+    snippet: Snippet | None = None
+    more: tuple[Hit, ...] = ()
+    duplicates: tuple[Candidate, ...] = ()
+    source: str | None = None
+
+    @property
+    def duplicate_documents(self) -> tuple[Candidate, ...]:
+        """A passage of each other document with duplicates, the best ones first, at most MAX_NAMED_DUPLICATES."""
+        found: dict[UUID, Candidate] = {}
+        for one in self.duplicates:
+            if one.document_id != self.candidate.document_id:
+                found.setdefault(one.document_id, one)
+        return tuple(found.values())[: limits.MAX_NAMED_DUPLICATES]
+
+    @property
+    def score_before_reranking(self) -> float:
+        """The score by which the search has ordered it, before anything re-ranked or dated the best hits."""
+        steps = self.explain or {}
+        first = next((steps[name] for name in ("rerank", "recency") if name in steps), None)
+        return self.candidate.score if first is None else float(first["score_before"])
+
+    def rescored(
+        self,
+        step: str,
+        score: float,
+        *,
+        guidance: HitGuidance | None = None,
+        boost: Boost | None = None,
+        **values: object,
+    ) -> Hit:
+        """The hit with another score, and in `explain` the step that made it, with the values that it was made of."""
+        details = {**values, "score_before": self.candidate.score, "score": score}
+        values_after = list(_values_of_hit(self))
+        values_after[_CANDIDATE] = self.candidate.with_score(score)
+        values_after[_EXPLAIN] = {**(self.explain or {}), step: details}
+        values_after[_GUIDANCE] = guidance or self.guidance
+        values_after[_BOOST] = boost or self.boost
+        return Hit(*values_after)
+
+
+_HIT_FIELDS = tuple(one.name for one in fields(Hit))
+_CANDIDATE, _EXPLAIN, _GUIDANCE, _BOOST = map(_HIT_FIELDS.index, ("candidate", "explain", "guidance", "boost"))
+_values_of_hit = attrgetter(*_HIT_FIELDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The result of every kind of search.
+
+    `answerable` is the probability that any hit answers the query, None without `relevance`. `depth` is whether it was
+    a search or one over several hops, and `depth_reason` why, if the caller left the choice open or made it. `missed`
+    are the conditions on metadata that no document meets, in an answer without hits. `excluded` are the words and
+    phrases that the query excludes. `guided` is whether entities have guided a search that had to use them, None for
+    any other.
+    """
+
+    hits: tuple[Hit, ...]
+    confidence: Confidence | None
+    strategies_matched: tuple[str, ...]
+    query_type: QueryType | None
+    mode: Mode
+    fusion: FusionUsed | None
+    search_mode: SearchKind
+    fallback_reason: str | None
+    approximate: bool
+    degraded: tuple[Degraded, ...]
+    relaxed: tuple[str, ...]
+    timings: Mapping[str, float]
+    detail: Detail = "full"
+    next_cursor: str | None = None
+    explain: Json | None = None
+    hops: tuple[Hop, ...] | None = None
+    total_results: int | None = None
+    entities: tuple[EntityMatch, ...] = ()
+    confidence_by: ConfidenceBasis = "legs"
+    answerable: float | None = None
+    depth: DepthUsed | None = None
+    depth_reason: DepthReason | None = None
+    missed: tuple[MissedFilter, ...] = ()
+    excluded: tuple[str, ...] = ()
+    guided: bool | None = None
+
+    @property
+    def took_ms(self) -> float:
+        """Duration of the search in milliseconds."""
+        return self.timings.get("total", 0.0)

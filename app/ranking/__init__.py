@@ -1,1 +1,0 @@
-"""Pure arithmetic on core types: fusion, merging, boosting, diversity, confidence; no I/O, no await."""

@@ -1,0 +1,1 @@
+"""Computes the probability that a hit is relevant, and calibrates it for a user."""

@@ -1,0 +1,140 @@
+"""Defines the filters of a search request and validates the groups in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, GetCoreSchemaHandler, model_validator
+from pydantic_core import PydanticCustomError, core_schema
+
+from app import limits
+from app.database.filter_types import Filters
+from app.requests import metadata_filters, wire
+
+MAX_GROUP_DEPTH = 4
+MAX_GROUPED_VALUES = 200
+"""Ids, metadata values and times in all groups; each is compared with the documents that no index excludes."""
+
+MAX_FILE_TYPES = 50
+
+_GROUPS = ("any", "all", "not")
+
+
+def _not_empty(group: SearchFilters) -> SearchFilters:
+    if not group.shape():
+        raise PydanticCustomError("empty_filter", "Must have at least one condition.")
+    return group
+
+
+_Group = Annotated["SearchFilters", AfterValidator(_not_empty)]
+_UriPart = Annotated[str, Field(min_length=1, max_length=limits.MAX_URI)]
+_FileType = Annotated[str, Field(pattern=r"^\.?[A-Za-z0-9_+-]{1,20}$")]
+_FileTypes = Annotated[list[_FileType], *wire.at_most(MAX_FILE_TYPES, at_least=1)]
+SourceName = Annotated[str, Field(min_length=1, max_length=limits.MAX_SOURCE_NAME)]
+SourceNames = Annotated[list[SourceName], *wire.at_most(wire.MAX_IDS)]
+_Groups = Annotated[list[_Group], *wire.at_most(MAX_GROUPED_VALUES, at_least=1)]
+
+
+class SearchFilters(wire.WireModel):
+    """Restricts a search to some documents; a document must meet all given conditions."""
+
+    document_ids: wire.IdList | None = Field(None, description="Only these documents.")
+    source_ids: wire.IdList | None = Field(None, description="Only documents from these sources.")
+    source_names: SourceNames | None = Field(
+        None, description="Only documents from sources with these names, in any case."
+    )
+    metadata: metadata_filters.MetadataFilter | None = Field(
+        None,
+        description="Values of the document's metadata by key. A string, number, boolean or null must be the value, or "
+        f"an element of it if it is a list; an object with operators ({metadata_filters.KNOWN}) must be met; any other "
+        "object or list must be contained.",
+        examples=[{"team": "tide", "year": {"gte": 2024}, "status": {"ne": "draft"}}],
+    )
+    created_after: wire.Moment | None = Field(None, description="Only documents created at this time or later.")
+    created_before: wire.Moment | None = Field(None, description="Only documents created before this time.")
+    uri_prefix: _UriPart | None = Field(
+        None,
+        description="Only documents whose URI begins so; of files, a path or a URI.",
+        examples=["https://wiki.example/"],
+    )
+    folder: _UriPart | None = Field(
+        None, description="Only documents in this folder, at any depth; a path or a URI.", examples=["/srv/notes/2026"]
+    )
+    file_types: _FileTypes | None = Field(
+        None,
+        description="Only documents from files with one of these suffixes, such as pdf.",
+        examples=[["pdf", "docx"]],
+    )
+    any_of: _Groups | None = Field(None, alias="any", description="Only documents that pass one of these filters.")
+    all_of: _Groups | None = Field(None, alias="all", description="Only documents that pass each of these filters.")
+    negated: _Group | None = Field(None, alias="not", description="Only documents that do not pass these filters.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _limit_groups(cls, given: object) -> object:
+        # Before the groups, because validation follows them as deep as they are nested.
+        if isinstance(given, dict) and any(given.get(name) for name in _GROUPS):
+            if _depth(given) > MAX_GROUP_DEPTH:
+                raise PydanticCustomError("too_deep", f"Groups must be nested at most {MAX_GROUP_DEPTH} levels deep.")
+            if _leaves([given[name] for name in _GROUPS if given.get(name)]) > MAX_GROUPED_VALUES:
+                raise PydanticCustomError("too_many_values", f"Groups must have at most {MAX_GROUPED_VALUES} values.")
+        return given
+
+    def shape(self) -> Filters:
+        """The filters as a core type."""
+        return Filters(
+            document_ids=None if self.document_ids is None else tuple(self.document_ids),
+            source_ids=None if self.source_ids is None else tuple(self.source_ids),
+            source_names=None if self.source_names is None else tuple(self.source_names),
+            metadata=self.metadata or None,
+            created_after=self.created_after,
+            created_before=self.created_before,
+            uri_prefix=self.uri_prefix,
+            folder=self.folder,
+            file_types=None if self.file_types is None else tuple(one.lstrip(".").lower() for one in self.file_types),
+            any_of=None if self.any_of is None else tuple(group.shape() for group in self.any_of),
+            all_of=None if self.all_of is None else tuple(group.shape() for group in self.all_of),
+            negated=None if self.negated is None else self.negated.shape(),
+        )
+
+
+def _depth(given: object) -> int:
+    """How deep groups are nested; counting stops one level below the limit."""
+    depth, level = 0, [given]
+    while depth <= MAX_GROUP_DEPTH:
+        groups = [each[name] for each in level if isinstance(each, dict) for name in _GROUPS if each.get(name)]
+        level = [member for group in groups for member in (group if isinstance(group, list) else [group])]
+        if not level:
+            break
+        depth += 1
+    return depth
+
+
+def _leaves(value: object) -> int:
+    """The number of values in JSON, of which an empty object or list is one."""
+    count, remaining = 0, [value]
+    while remaining:
+        each = remaining.pop()
+        inner = list(each.values()) if isinstance(each, dict) else each if isinstance(each, list) else []
+        count += not inner
+        remaining += inner
+    return count
+
+
+class _ReadAsFilters:
+    """Reads JSON as `SearchFilters` and makes `Filters` of it. `Filters` are taken as they are."""
+
+    model = SearchFilters
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        return core_schema.no_info_wrap_validator_function(_filters, handler.generate_schema(SearchFilters))
+
+
+def _filters(given: Any, read: Callable[[Any], SearchFilters]) -> Filters:
+    return given if isinstance(given, Filters) else read(given).shape()
+
+
+FILTERS = "Conditions on the documents searched."
+RequestFilters = Annotated[Filters, _ReadAsFilters()]
+"""The filters of a request."""

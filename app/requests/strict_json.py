@@ -1,0 +1,145 @@
+"""Parses JSON and rejects what Postgres cannot store: NUL, lone surrogates, numbers that are not finite or too large.
+
+Python's `json` accepts NaN, parses 1e999 as infinity, accepts lone surrogates and NUL characters that Postgres rejects,
+and raises ValueError for a number of 4,301 digits and RecursionError for deep nesting. Here each of these is a 422 that
+names the field. Of duplicate keys the last one is used (RFC 8259 leaves it open).
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+
+from fastapi.exceptions import RequestValidationError
+
+from app import errors
+from app.text.json_values import INT64, BadNumber, UnusableValue, find_unusable
+
+MAX_DEPTH = 64
+MAX_CONTAINERS = 100_000
+_STRING_OR_BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]++|[\]}]++', re.DOTALL)
+_RISKY_NUMBER = re.compile(r"[0-9](?:[0-9]{18}(?<![0-9.].{19})|[eE]\+?[0-9]{3})")
+_RISKY_ESCAPE = re.compile(r"\\u(?:[dD][89a-fA-F]|0000)")
+
+
+class InvalidEncoding(errors.BadRequest):
+    """The body is not UTF-8."""
+
+    status = 400
+    code = "invalid_encoding"
+
+
+def parse(raw: bytes) -> object:
+    """The value of a JSON text.
+
+    Raises InvalidEncoding if it is not UTF-8, and RequestValidationError with one of the codes
+    `invalid_json` (with the position), `too_deep` (more than 64 levels, found by a linear scan before the recursion),
+    `too_many_parts` (more than 100,000 objects and lists, which take twenty times the memory of their text),
+    `invalid_number` (NaN, infinite, or an integer beyond 64 bits), `invalid_text` (NUL or a lone surrogate).
+    """
+    value, is_suspect = _decoded(raw)
+    if is_suspect:
+        check(value)
+    return value
+
+
+def parse_items(raw: bytes) -> object:
+    """Like `parse`, but an item of a list with a number or a text that cannot be used is replaced by its error.
+
+    The `body` of the error is the item.
+    """
+    value, is_suspect = _decoded(raw)
+    if is_suspect and isinstance(value, list):
+        return [_checked(item) for item in value]
+    if is_suspect:
+        check(value)
+    return value
+
+
+def check(value: object) -> None:
+    """Raises RequestValidationError if a value contains a number or a text that cannot be used."""
+    if found := list(itertools.islice(find_unusable(value), 20)):
+        raise invalid(found)
+
+
+def _checked(item: object) -> object:
+    try:
+        check(item)
+    except RequestValidationError as error:
+        error.body = item
+        return error
+    return item
+
+
+def _decoded(raw: bytes) -> tuple[object, bool]:
+    """The value of a JSON text, and whether it may contain numbers or texts that cannot be used."""
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidEncoding("The body is not valid UTF-8: encode it as UTF-8.") from None
+    _check_nesting(text)
+    decoder = _Decoder()
+    try:
+        value = decoder.decode(text)
+    except json.JSONDecodeError as error:
+        raise invalid([((), "invalid_json", _position(error))]) from None
+    return value, decoder.has_bad_numbers or _RISKY_ESCAPE.search(text) is not None
+
+
+def _check_nesting(text: str) -> None:
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return
+    depth = opened = 0
+    for match in _STRING_OR_BRACKETS.finditer(text):
+        kind = match.group()[0]
+        if kind in "[{":
+            depth += match.end() - match.start()
+            opened += match.end() - match.start()
+            if depth > MAX_DEPTH:
+                raise invalid([((), "too_deep", f"The body is nested more than {MAX_DEPTH} levels deep: flatten it.")])
+            if opened > MAX_CONTAINERS:
+                raise invalid([((), "too_many_parts", f"Send at most {MAX_CONTAINERS:,} objects and lists at once.")])
+        elif kind in "]}":
+            depth -= match.end() - match.start()
+
+
+def _position(error: json.JSONDecodeError) -> str:
+    reason = error.msg.partition(":")[0]
+    return f"The body is not valid JSON at line {error.lineno}, column {error.colno}: {reason}."
+
+
+class _Decoder:
+    """Decodes JSON and marks numbers that cannot be used."""
+
+    def __init__(self) -> None:
+        self.has_bad_numbers = False
+
+    def decode(self, text: str) -> object:
+        # A Python call per number takes eight times as long, so it is made only if a number may be too large.
+        if not _RISKY_NUMBER.search(text):
+            return json.loads(text, parse_constant=self.constant)
+        return json.loads(text, parse_constant=self.constant, parse_float=self.decimal, parse_int=self.whole)
+
+    def constant(self, _: str) -> object:
+        self.has_bad_numbers = True
+        return BadNumber()
+
+    def decimal(self, digits: str) -> object:
+        return value if math.isfinite(value := float(digits)) else self.constant(digits)
+
+    def whole(self, digits: str) -> object:
+        # Longer than any 64-bit integer: `int` would refuse 4,301 digits, and take quadratic time before that.
+        if len(digits) > 20:
+            return self.constant(digits)
+        return value if (value := int(digits)) in INT64 else self.constant(digits)
+
+
+def invalid(values: list[UnusableValue]) -> RequestValidationError:
+    """The error for values of a request, each with its path, a code and what to send instead."""
+    return RequestValidationError([{"loc": _location(path), "type": code, "msg": text} for path, code, text in values])
+
+
+def _location(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    return path if path[:1] == ("query",) else ("body", *path)

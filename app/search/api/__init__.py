@@ -1,0 +1,1 @@
+"""Serves search, two-pass search and similar passages."""

@@ -1,0 +1,142 @@
+"""Serves the endpoints for search, two-pass search and similar passages."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Request, Response
+
+from app.concurrency.limiter import Turn
+from app.http.authentication import auth
+from app.http.bodies import bodies, replies
+from app.http.limits import admission
+from app.http.problems import problems
+from app.query import hints
+from app.query.search_request import SearchRequest
+from app.query.similar_request import SimilarRequest
+from app.query.types import Answer
+from app.requests import wire
+from app.search import depth, similar
+from app.search.api.search_responses import SearchAnswer, response_of
+from app.services import Services
+
+router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.SearchRoute, responses=problems.AUTHENTICATED)
+
+_SEARCH_EXAMPLES = {
+    "question": {
+        "summary": "A question",
+        "value": {"query": "Why do the buoys not report every minute?"},
+    },
+    "identifier": {"summary": "An error code", "value": {"query": "ERR_TIDE_4012", "limit": 3}},
+    "vector": {
+        "summary": "Your own vector, with the words of the query",
+        "value": {"query": "sync interval", "vector": [0.05] * 384, "limit": 3},
+    },
+    "phrase": {
+        "summary": "A phrase, filtered and explained",
+        "value": {"query": '"no cement" lime', "filters": {"metadata": {"tags": ["decision"]}}, "explain": True},
+    },
+    "tuned": {
+        "summary": "The latest of each document, diversified",
+        "value": {
+            "query": "Why do the buoys not report every minute?",
+            "detail": "compact",
+            "ranking": {"mmr": True, "recency": {"half_life_days": 90}, "group": {"by": "document", "size": 2}},
+        },
+    },
+}
+_TWO_PASS_EXAMPLES = {
+    "person": {"summary": "Work of a person", "value": {"query": "What has cliffclarke been working on?"}}
+}
+_SIMILAR_EXAMPLES = {
+    "chunk": {
+        "summary": "Neighbours of a chunk of sample/decisions/D-019-lime.md",
+        "value": {"chunk_id": "e0e5bc55-fb8e-5779-add3-0a16a3709a5c", "limit": 3},
+    },
+    "vector": {"summary": "Neighbours of a vector", "value": {"vector": [0.05] * 384, "limit": 3}},
+}
+
+
+@router.post(
+    "/search",
+    operation_id="search",
+    summary="Search",
+    response_model=SearchAnswer,
+    responses=problems.PAGED_SEARCH,
+)
+async def find(
+    body: Annotated[SearchRequest, Body(openapi_examples=_SEARCH_EXAMPLES)],
+    request: Request,
+    user_id: auth.Searcher,
+    use: auth.ReadUse,
+) -> Response:
+    """Search by vectors and by BM25, fused in one SQL statement.
+
+    A passage may match any word of the query, but must meet its conditions, unless `relaxed` says that they were
+    dropped. `degraded` lists what was left out.
+    """
+    check_vector(body, use)
+    return await respond(request, user_id, partial(depth.run, body, user_id, use), body, use)
+
+
+@router.post(
+    "/search/two-pass",
+    operation_id="search_two_pass",
+    summary="Search documents linked to an entity",
+    response_model=SearchAnswer,
+    responses=problems.PAGED_SEARCH,
+)
+async def find_about(
+    body: Annotated[SearchRequest, Body(openapi_examples=_TWO_PASS_EXAMPLES)],
+    request: Request,
+    user_id: auth.Searcher,
+    use: auth.ReadUse,
+) -> Response:
+    """Recognise entities in the query, search the documents linked to them, then all others.
+
+    The same as a search with `ranking.guidance.mode: force`. Without a recognised entity it is a plain search; see
+    `search_mode` and `hints`.
+    """
+    check_vector(body, use)
+    query = body.guided(mode=body.ranking.guidance.mode or "force")
+    return await respond(request, user_id, partial(depth.run, query, user_id, use), body, use)
+
+
+@router.post(
+    "/similar",
+    operation_id="similar",
+    summary="Find similar passages",
+    response_model=SearchAnswer,
+    responses={**problems.PAGED_SEARCH, **problems.responses(404)},
+)
+async def find_similar(
+    body: Annotated[SimilarRequest, Body(openapi_examples=_SIMILAR_EXAMPLES)],
+    request: Request,
+    user_id: auth.Searcher,
+    use: auth.ReadUse,
+) -> Response:
+    """The passages with the highest cosine similarity to a stored chunk (itself excluded) or to a vector."""
+    check_vector(body, use)
+    return await respond(request, user_id, lambda _: similar.run(body, user_id, use), body, use)
+
+
+def check_vector(body: SearchRequest | SimilarRequest, use: Services) -> None:
+    """Raises `invalid_vector` for one of another length than the stored vectors."""
+    if body.vector is not None:
+        wire.expect_dimension(body.vector, use.embedder.model.dimension)
+
+
+async def respond(
+    request: Request,
+    user_id: str,
+    run: Callable[[Turn], Awaitable[Answer]],
+    body: SearchRequest | SimilarRequest,
+    use: Services,
+) -> Response:
+    """Run a search in the user's turn, record its answer for metrics and logs, and return it as a response."""
+    answer = await admission.in_turn(request, user_id, run)
+    answer = await hints.complete(answer, body.filters, user_id, db=use.db)
+    request.state.answer, request.state.timings = answer, answer.timings
+    return await replies.json(replies.cost_of(answer), partial(response_of, answer))

@@ -1,0 +1,1 @@
+"""Implements `stepwell search`, and prints hits."""

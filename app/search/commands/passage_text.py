@@ -1,0 +1,47 @@
+"""Renders a hit for a terminal: where it stands, and the sentences that match best, with what matches highlighted."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from app.cli.client import Answer
+from app.text import uris
+
+_BLANKS = str.maketrans("\n\r\t", "   ")
+
+
+def uri(hit: Answer) -> str:
+    """The URI or path of a hit's document as people write it."""
+    return uris.shown(hit["uri"] or "")
+
+
+def headings(hit: Answer) -> list[str]:
+    """The title of a hit's document and the headings above the passage, each once."""
+    return list(dict.fromkeys(part for part in (hit["title"] or uri(hit), *hit["heading_path"]) if part))
+
+
+def place(hit: Answer) -> Text:
+    """Returns the title and the headings of a hit, and in a second line the URI of its document."""
+    names, path = headings(hit), uri(hit)
+    shown = Text(" › ".join(names) + "\n", style="bold")
+    if path and path not in names:
+        shown.append(f"{path}\n", style="dim not bold")
+    return shown
+
+
+def sentences(hit: Answer) -> Text:
+    """Returns the snippet of a hit on one line."""
+    snippet = hit["snippet"]
+    text = Text(snippet["text"].translate(_BLANKS), style="not bold")
+    for start, end in snippet["matches"]:
+        text.stylize("bold yellow", start, end)
+    return text
+
+
+def duplicates(explain: Answer) -> Text:
+    """Returns how many passages repeat a hit and where, as a line; empty if there are none."""
+    if not (count := explain.get("duplicates")):
+        return Text()
+    named = [uris.shown(one["uri"] or "") or one["title"] for one in explain["duplicate_documents"]]
+    passages = "1 passage repeats" if count == 1 else f"{count} passages repeat"
+    return Text(f"\n{passages} it{': ' if named else ''}{', '.join(named)}", style="dim not bold")

@@ -1,0 +1,108 @@
+"""Implements `stepwell search`: prints ranked passages as a table or as JSON."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Group
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from app import limits
+from app.cli import connecting, json_option, options, terminal
+from app.cli.client import Answer, Client
+from app.relevance import answerability
+from app.search.commands import passage_text, requests, score_tree
+from app.search.steps.recency import recency_option
+
+
+@connecting.connected
+def search(
+    client: Client,
+    query: Annotated[
+        str,
+        typer.Argument(
+            help='The query; "phrase", +required, -excluded, AND, OR, NOT, (groups), prefix* and title:word count.'
+        ),
+    ],
+    limit: Annotated[int, typer.Option(min=1, max=limits.MAX_HITS, help="Maximum number of hits.")] = 5,
+    mode: options.Legs = options.Mode.auto,
+    explain: Annotated[bool, typer.Option("--explain", help="Show how each score was made, as a tree.")] = False,
+    rerank: options.Reranking = options.Rerank.none,
+    mmr: options.Mmr = False,
+    recency: recency_option.RecencyText = None,
+    collapse: options.Collapse = True,
+    hierarchy: options.Hierarchy = True,
+    hierarchy_alpha: options.HierarchyAlpha = None,
+    filters: json_option.FiltersJson = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Search the documents and show of each passage the sentences that match best, with its scores.
+
+    With --json the passages are whole. A query that begins with - follows --: stepwell search -- '-cement lime'.
+    """
+    request = requests.build(
+        query, limit=limit, mode=mode.value, filters=filters, collapse=collapse, recency=recency, rerank=rerank.value,
+        mmr=mmr, hierarchy=None if hierarchy else "off", alpha=hierarchy_alpha,
+    )  # fmt: skip
+    answer = client.post("/search", {**request, "explain": explain, "detail": "full" if as_json else "compact"})
+    if as_json:
+        terminal.write_json(answer)
+    else:
+        show(answer, query)
+
+
+def show(answer: Answer, query: str) -> None:
+    """Prints a compact answer as a table with what matches highlighted."""
+    if not answer["results"]:
+        for line in nothing(answer):
+            options.out.print(escape(line), soft_wrap=True)
+        return
+    table = Table(title=escape(query), title_justify="left", expand=True, show_lines=True)
+    table.add_column("#", justify="right", no_wrap=True)
+    table.add_column("score", justify="right", no_wrap=True)
+    table.add_column("passage", ratio=1, overflow="fold")
+    for place, hit in enumerate(answer["results"], 1):
+        table.add_row(str(place), _scores(hit), _passage(hit))
+    options.out.print(table)
+    for warning in warnings(answer):
+        options.out.print(warning)
+    options.out.print(f"[dim]{escape(', '.join(_notes(answer)))}[/]")
+
+
+def nothing(answer: Answer) -> list[str]:
+    """What to print of an answer without results."""
+    return ["Nothing found.", *answer.get("hints", ())]
+
+
+def warnings(answer: Answer) -> list[str]:
+    """What to print, as markup, of an answer whose passages may not be what was asked for."""
+    said = [f"[yellow]{name}: {escape(code)}[/]" for name in ("degraded", "relaxed") for code in answer.get(name, ())]
+    if answer["results"] and answerability.is_unlikely(answer["answerable"]):
+        share = f"{answer['answerable']:.0%}"
+        said.insert(0, f"[yellow]No answer likely[/] ({share}): the passages are the nearest ones.")
+    return said
+
+
+def _notes(answer: Answer) -> list[str]:
+    read = answer.get("explain")
+    how = [f"{read['query_type']} query", f"{read['fusion']} fusion"] if read else []
+    return [*how, f"{answer['took_ms']:.0f} ms"]
+
+
+def _scores(hit: Answer) -> Text:
+    lines = [f"{hit['score']:.3f}", hit["confidence"].replace("_", " ")]
+    lines += [f"vector {hit['vector_score']:.2f}"] if hit["vector_score"] is not None else []
+    lines += [f"text {hit['text_score']:.1f}"] if hit["text_score"] is not None else []
+    return Text("\n".join(lines))
+
+
+def _passage(hit: Answer) -> Text | Group:
+    shown = passage_text.place(hit)
+    shown.append_text(passage_text.sentences(hit))
+    if "explain" not in hit:
+        return shown
+    shown.append_text(passage_text.duplicates(hit["explain"]))
+    return Group(shown, score_tree.of(hit["explain"]))

@@ -1,0 +1,43 @@
+"""Reads the names of the sources of hits."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from uuid import UUID
+
+from cachetools import LRUCache
+
+from app import capability
+from app.database import cached_reads
+from app.database.transactions import Reading
+from app.query.context import SearchContext
+from app.query.types import Candidate
+
+CACHED_NAMES = 50_000
+"""Names of sources of all users together that a process keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceNames:
+    """The names of users' sources by the version of their documents."""
+
+    of_versions: LRUCache[Hashable, Mapping[UUID, str]] = field(
+        default_factory=lambda: LRUCache(CACHED_NAMES, getsizeof=lambda names: len(names) + 1)
+    )
+
+
+async def read(context: SearchContext, candidates: Iterable[Candidate], db: Reading) -> None:
+    """Read the names of the sources of candidates into the context, unless they are known."""
+    if any(one.source_id and one.source_id not in context.source_names for one in candidates):
+        key, cache = (db.user_id, db.audience), context.services.state(SourceNames).of_versions
+        found: Mapping[UUID, str] = await cached_reads.get_or_find(cache, db.version.data, key, partial(_names, db))
+        context.source_names.update(found)
+
+
+async def _names(db: Reading) -> dict[UUID, str]:
+    """The names of all of the user's sources by id."""
+    return {
+        key: name for read_names in capability.declared("source_names") for key, name in (await read_names(db)).items()
+    }

@@ -1,0 +1,274 @@
+"""Cuts pages from the results of a search, and makes and checks their cursors.
+
+The results of all pages are one list: the hits that the search returns, then the other candidates in the order of the
+hybrid statement, then those that it finds with 1,000 candidates from each leg. Each page computes the list again,
+as far as it needs it. A cursor contains the number of results before the page, the user's version, the time of the
+first page, by which ages are computed, and digests of the request and of these results, so that a page neither repeats
+nor omits a result: if any of them differs, the cursor is rejected.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import hashlib
+import itertools
+import json
+import math
+import struct
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import BaseModel
+
+from app import errors, limits
+from app.concurrency import offload
+from app.database.transactions import retry_read
+from app.query.context import SearchContext
+from app.query.search_request import SearchRequest
+from app.query.similar_request import SimilarRequest
+from app.query.types import Hit, HybridRequest, HybridResult
+from app.search import named_sources, stale_chunks
+from app.search.candidates import Page, Ranked
+from app.search.completion import Completion
+from app.search.ranking import grouping
+from app.search.steps import duplicates
+from app.search.store import recall
+
+FILTER_COST = 100
+"""Cost of deciding whether a hit is wanted, in units of `offload.run`."""
+
+_CURSOR = struct.Struct(">QHI8s8s")
+_DIGEST_BYTES = 8
+_MICROSECONDS_OF_MINUTE = 60_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """A page of up to `limit` results after `offset` others, for the request with this digest.
+
+    `minute` is the time of the first page, in minutes since 1970. `version` and `before` are those of the cursor: the
+    user's version and the digest of the results before the page; None on the first page. With `group_size`, a result is
+    a document with up to that many further chunks; with `collapse`, duplicates of a result are none. `is_whole`: the
+    page has the results of all pages.
+    """
+
+    digest: bytes
+    limit: int
+    minute: int
+    group_size: int | None = None
+    collapse: bool = False
+    offset: int = 0
+    version: int | None = None
+    before: bytes | None = None
+    is_whole: bool = False
+
+    @property
+    def moment(self) -> int:
+        """The time of the first page, in microseconds since 1970."""
+        return self.minute * _MICROSECONDS_OF_MINUTE
+
+    @property
+    def end(self) -> int:
+        """Number of results up to the end of the page."""
+        return min(self.offset + self.limit, limits.MAX_RESULTS)
+
+    @property
+    def reads_further(self) -> bool:
+        """Whether the statement is run again for a page that the hits of the search do not fill."""
+        return self.offset > 0 or self.is_merged or self.is_whole
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether several hits may become one result."""
+        return self.collapse or self.group_size is not None
+
+
+@dataclass(frozen=True, slots=True)
+class HybridRun:
+    """A hybrid request that was run, and its result; `is_whole` if the hits contain all that the legs found."""
+
+    request: HybridRequest
+    result: HybridResult
+    is_whole: bool
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether more candidates would bring no other chunk."""
+        return self.is_whole and not _is_cut(self.result, self.request.candidates)
+
+    @property
+    def widths(self) -> list[int]:
+        """The numbers of candidates with which further chunks can be found."""
+        base = self.request.candidates
+        wider = [limits.MAX_RESULTS] if base < limits.MAX_RESULTS else []
+        return [] if self.is_exhausted else wider if self.is_whole else [base, *wider]
+
+
+def of_query(query: SearchRequest, context: SearchContext) -> PageRequest:
+    """The page that a search asks for. Raises `invalid_cursor`."""
+    return request_of(query, {"explain": False}, context)
+
+
+def request_of(query: SearchRequest | SimilarRequest, same: Mapping[str, Any], context: SearchContext) -> PageRequest:
+    """The page that the cursor of a request refers to, the first one without a cursor.
+
+    `same` are values of fields that may differ between the pages, besides the cursor and the detail. Raises
+    `invalid_cursor` if the cursor is malformed or was made for another request, or for who sees something else.
+    """
+    identity = query.model_copy(update={"cursor": None, "detail": "full", **same})
+    identified = (identity, context.user_id, context.services.db.audience)
+    digest = _digest(json.dumps(identified, sort_keys=True, default=_as_json).encode())
+    cursor = query.cursor
+    if cursor is None:
+        return PageRequest(digest, query.limit, int(time.time() // 60), query.group_size, query.is_collapsed)
+    try:
+        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
+        fields = _CURSOR.unpack(base64.b64decode(padded, altchars=b"-_", validate=True))
+    except (ValueError, struct.error) as error:
+        raise errors.BadRequest(errors.INVALID_CURSOR, field="cursor", code="invalid_cursor") from error
+    user_version, offset, minute, made_for, before = fields
+    if made_for != digest or not 0 < offset < limits.MAX_RESULTS:
+        raise errors.BadRequest(errors.INVALID_CURSOR, field="cursor", code="invalid_cursor")
+    wanted = PageRequest(digest, query.limit, minute, query.group_size, query.is_collapsed)
+    return replace(wanted, offset=offset, version=user_version, before=before)
+
+
+async def of_ranking(ranking: Ranked, page: PageRequest, context: SearchContext) -> Page:
+    """The page of the results that the ranked hits of a search begin. Raises `stale_cursor` and DatabaseUnavailable."""
+    found, recalled = ranking.candidates, ranking.candidates.recalled
+    is_whole = not found.guidance.links and (
+        len(ranking.hits) == len(recalled.result.candidates) < recalled.request.limit
+    )
+    return await read(
+        ranking.hits,
+        page,
+        context,
+        run=HybridRun(recalled.request, recalled.result, is_whole),
+        is_wanted=Completion.of(found).is_wanted if found.query.has_minimum else None,
+    )
+
+
+async def read(
+    hits: Sequence[Hit],
+    page: PageRequest,
+    context: SearchContext,
+    *,
+    run: HybridRun | None = None,
+    is_wanted: Callable[[Hit], bool] | None = None,
+) -> Page:
+    """The page of the list of results that the hits begin.
+
+    `run` is what the hits were retrieved with, and is continued if they do not reach the end of the page; without it
+    the list ends with them. Hits that are not wanted are left out. Raises `stale_cursor` if the user's version or the
+    results before the page are not those of the cursor, and DatabaseUnavailable.
+    """
+    found = list(hits)
+    results = await _results(found, page, is_wanted)
+    for request in _wider_requests(page, run, every=is_wanted is not None):
+        if len(results) > page.end:
+            break
+        found, is_cut = await _continued(found, request, context)
+        results = await _results(found, page, is_wanted)
+        if not is_cut:
+            break
+    _check(results, page, context)
+    is_last = (
+        page.end == limits.MAX_RESULTS or len(results) < page.end or (len(results) == page.end and _is_end(page, run))
+    )
+    cursor = None if is_last else _cursor(results, page, context)
+    return Page(tuple(results[page.offset : page.end]), cursor, page.offset)
+
+
+def _wider_requests(page: PageRequest, run: HybridRun | None, *, every: bool) -> list[HybridRequest]:
+    """The requests that continue the run, of all that the legs find if results are filtered or grouped."""
+    if run is None or not page.reads_further:
+        return []
+    every = every or page.is_merged
+    rows = {candidates: 2 * candidates if every else page.end + 1 for candidates in run.widths}
+    return [replace(run.request, candidates=candidates, limit=limit) for candidates, limit in rows.items()]
+
+
+def _is_cut(result: HybridResult, candidates: int) -> bool:
+    """Whether a leg found as many chunks as it may."""
+    return max(result.vector_found, result.text_found) >= candidates
+
+
+def _is_end(page: PageRequest, run: HybridRun | None) -> bool:
+    """Whether the results that were read are all that there are."""
+    return run is None or page.reads_further or run.is_exhausted
+
+
+async def _results(found: Sequence[Hit], page: PageRequest, is_wanted: Callable[[Hit], bool] | None) -> list[Hit]:
+    """The results among the hits, no more than are needed to see whether another page follows."""
+    cost = 0 if is_wanted is None else FILTER_COST * len(found)
+    cost += sum(len(hit.candidate.content) for hit in found) if page.collapse else 0
+    return await offload.run(cost, _selected, found, page, is_wanted)
+
+
+def _selected(found: Sequence[Hit], page: PageRequest, is_wanted: Callable[[Hit], bool] | None) -> list[Hit]:
+    wanted: Iterable[Hit] = found if is_wanted is None else filter(is_wanted, found)
+    if page.collapse:
+        wanted = duplicates.collapsed(wanted)
+    if page.group_size is not None:
+        return grouping.by_document(wanted, size=page.group_size)
+    return list(itertools.islice(wanted, page.end + 1))
+
+
+@retry_read
+async def _continued(found: Sequence[Hit], request: HybridRequest, context: SearchContext) -> tuple[list[Hit], bool]:
+    """The hits and all others that the request finds, and whether it would find more with more candidates.
+
+    Scores of different widths cannot be compared: those of the added hits are capped at the lowest of the hits before.
+    """
+    with context.timed("pages"):
+        async with context.services.db.searching(context.user_id, candidates=request.candidates) as reading:
+            stale = await stale_chunks.find([hit.candidate for hit in found], context, reading)
+            result = await recall.hybrid(reading, request)
+            await named_sources.read(context, result.candidates, reading)
+    kept = [hit for hit in found if hit.candidate.chunk_id not in stale]
+    known = {hit.candidate.chunk_id for hit in kept}
+    lowest = min((hit.candidate.score for hit in kept), default=math.inf)
+    others = [one for one in result.candidates if one.chunk_id not in known]
+    added = [_at_most(Hit(one, "low", ()), lowest) for one in others]
+    return kept + added, _is_cut(result, request.candidates)
+
+
+def _at_most(hit: Hit, lowest: float) -> Hit:
+    return hit if hit.candidate.score <= lowest else hit.rescored("page", lowest)
+
+
+def _check(results: Sequence[Hit], page: PageRequest, context: SearchContext) -> None:
+    """Raises `stale_cursor`."""
+    if page.version is None:
+        return
+    is_same_version = context.version is not None and context.version.data == page.version
+    if not is_same_version or _digest_of(results[: page.offset]) != page.before:
+        raise errors.Conflict(errors.STALE_CURSOR, field="cursor", code="stale_cursor")
+
+
+def _cursor(results: Sequence[Hit], page: PageRequest, context: SearchContext) -> str:
+    """The cursor of the page after this one."""
+    user_version = 0 if context.version is None else context.version.data
+    fields = (user_version, page.end, page.minute, page.digest, _digest_of(results[: page.end]))
+    return base64.urlsafe_b64encode(_CURSOR.pack(*fields)).decode().rstrip("=")
+
+
+def _digest_of(results: Iterable[Hit]) -> bytes:
+    """A digest of the results as a set: hits with equal scores may change places before a page."""
+    return _digest(b"".join(sorted(hit.candidate.chunk_id.bytes for hit in results)))
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest()
+
+
+def _as_json(value: object) -> object:
+    """A model, dataclass or mapping as a dictionary, other values as text."""
+    if isinstance(value, BaseModel):
+        return dict(value)
+    if dataclasses.is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    return dict(value) if isinstance(value, Mapping) else str(value)

@@ -1,0 +1,1 @@
+"""Defines the arithmetic of fusion, grouping and merging."""

@@ -1,0 +1,1 @@
+"""Adds the stored words that correct typing errors of a query."""

@@ -1,0 +1,98 @@
+"""Adds the stored words that correct typing errors to a query with words that no chunk contains.
+
+The vector leg always finds something, so a misspelt word would otherwise only be missed. Nothing is looked up if every
+word of the query is stored (docs/decisions/0027-typing-errors.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from app.database.transactions import Reading
+from app.query.types import Correction, HybridRequest, HybridResult, LexicalQuery, Term
+from app.search import understanding
+from app.search.steps.corrections import spelling
+from app.search.steps.corrections import store as vocabulary
+from app.search.steps.corrections.store import EditedWord
+from app.text.queries.conditions import IndexText
+from app.text.queries.parsed_query import ParsedQuery
+
+NAME = "similar_words"
+"""The name of the correction in the answer's `relaxed`."""
+MAX_WORDS = 8
+"""Unknown words of a query that are corrected, the longest: these have the fewest neighbours by chance."""
+MAX_OF_PART = 2
+"""Unknown words of a query by a caller who sees a part of the documents up to which any is corrected. Such a caller's
+texts lack most words: a query with more of them is about something else, and is not misspelt."""
+MAX_LEXEMES = 3
+"""Lexemes that correct a word; with more of them they are its neighbours by chance, and none is searched."""
+SHORTEST_STEM = 4
+"""Letters of a lexeme that is taken for the stem of a word without asking the database."""
+
+
+async def corrected(
+    db: Reading, request: HybridRequest, parsed: ParsedQuery, result: HybridResult
+) -> HybridRequest | None:
+    """The request with corrections of the unknown words; None if there are none.
+
+    A search that found nothing is left to the relaxations, which replace words by less similar ones.
+    """
+    if request.lexical is None or not result.candidates:
+        return None
+    terms = _own(result.terms, request.lexical)
+    words = _unknown(parsed, terms)
+    if not words or (db.restriction is not None and len(words) > MAX_OF_PART):
+        return None
+    edited = {word: EditedWord(understanding.index_text(word), _edits(word)) for word in words}
+    found = await vocabulary.corrections(db, edited, limit=MAX_LEXEMES + 1)
+    stems = [term.lexeme for term in terms if not term.df]
+    lexemes = {word: _unrelated(found.get(word, ()), word, stems) for word in words}
+    corrections = tuple(
+        Correction(word, tuple(lexemes[word])) for word in words if 1 <= len(lexemes[word]) <= MAX_LEXEMES
+    )
+    return replace(request, lexical=replace(request.lexical, corrections=corrections)) if corrections else None
+
+
+def _own(terms: Sequence[Term], lexical: LexicalQuery) -> list[Term]:
+    """The terms that the query contains; those with synonyms are meant as they are written, and so count as known."""
+    meant = {lexeme for one in lexical.synonyms for lexeme in one.sources}
+    own = (term for term in terms if not term.is_added)
+    return [replace(term, df=term.df or 1) if term.lexeme in meant else term for term in own]
+
+
+def _unknown(parsed: ParsedQuery, terms: Sequence[Term]) -> list[str]:
+    """The words that may be misspelt and have an unknown lexeme; quoted and required words are meant as written.
+
+    A word that begins with a known lexeme has that in another language of the documents. The database decides.
+    """
+    known = [term.lexeme for term in terms if term.df]
+    firsts = {term.lexeme[0] for term in terms if not term.df}
+    if not firsts:
+        return []
+    words = spelling.may_be_misspelt(parsed.words, (*parsed.phrases, *parsed.required))
+    forms = {word: {word, understanding.index_text(word).folded} for word in words}
+    unknown = [word for word in words if firsts.intersection(form[0] for form in forms[word] if form)]
+    return [word for word in unknown if not any(_is_form_of(form, known) for form in forms[word])][:MAX_WORDS]
+
+
+def _unrelated(lexemes: Sequence[str], word: str, stems: Sequence[str]) -> list[str]:
+    """The lexemes that do not begin with a stem of an inflected word: "supplier" is a relative of "supplies".
+
+    A stem that is the word itself may lack its last letter, as in "accoun".
+    """
+    return [lexeme for lexeme in lexemes if not any(lexeme.startswith(stem) for stem in stems if stem != word)]
+
+
+def _is_form_of(word: str, known: Iterable[str]) -> bool:
+    """Whether a known lexeme may be the stem of a word; the last letter of a stem may differ, as in `deliveri`."""
+    return any(
+        len(word) <= 2 * len(stem) and word.startswith(stem[:-1]) for stem in known if len(stem) >= SHORTEST_STEM
+    )
+
+
+def _edits(word: str) -> IndexText:
+    text = " ".join(spelling.edits(word))
+    if text.isascii():
+        return IndexText(text, text)
+    return understanding.index_text(text)

@@ -1,0 +1,132 @@
+"""Collapses hits that repeat another one: copies of a passage, and versions of it that differ in a few words.
+
+Two passages are duplicates if their words are the same, or if they have the same title and headings and the Jaccard
+index of their sets of shingles, the runs of SHINGLE words (Broder 1997), is at least LEAST. The texts of the hits of
+one search are compared as they are, so nothing is computed or stored when a document is
+(docs/decisions/0035-duplicates.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from app.query.types import Candidate, Hit
+
+SHINGLE = 3
+LEAST = 0.8
+"""Least Jaccard index of near duplicates."""
+MIN_WORDS = 8
+"""Words of the shortest passage that is a duplicate of one with another title or other headings."""
+MAX_WORDS = 1_000
+"""Words of a passage that are compared, from its beginning."""
+
+
+def collapsed(hits: Iterable[Hit]) -> list[Hit]:
+    """Returns the first of each set of duplicates, in order; its `duplicates` has the others.
+
+    Every hit is compared with the first ones alone, so that a chain of small changes is no set. The hits must have
+    their whole text. Takes linear time, unless many passages share most of their words.
+    """
+    firsts = _Firsts()
+    for hit in hits:
+        firsts.add(hit)
+    return [replace(one.hit, duplicates=tuple(one.others)) if one.others else one.hit for one in firsts.all]
+
+
+Place = tuple[str, ...]
+"""The title and headings of a passage; a title that is the name of a file is none."""
+
+
+@dataclass(slots=True)
+class _First:
+    """The first hit of a set of duplicates, its words, and the other ones; its shingles once they are compared."""
+
+    hit: Hit
+    words: tuple[str, ...]
+    others: list[Candidate] = field(default_factory=list)
+    shingles: frozenset[int] | None = None
+
+    def shingled(self) -> frozenset[int]:
+        """Its shingles."""
+        if self.shingles is None:
+            runs = zip(*(self.words[start:] for start in range(SHINGLE)), strict=False)
+            self.shingles = frozenset(map(hash, runs))
+        return self.shingles
+
+
+@dataclass(slots=True)
+class _SamePlace:
+    """The first hits with one title and headings, and those by the shingles of which near duplicates share one.
+
+    Most hits are the only one of their place, so that no shingles are computed for them.
+    """
+
+    firsts: list[_First] = field(default_factory=list)
+    indexed: int = 0
+    by_shingle: dict[int, list[int]] = field(default_factory=dict)
+
+    def near(self, one: _First) -> _First | None:
+        """The earliest of the first hits that is a near duplicate."""
+        if not self.firsts:
+            return None
+        self._index()
+        shingles = one.shingled()
+        found = {number for shingle in _leading(shingles) for number in self.by_shingle.get(shingle, ())}
+        others = (self.firsts[number] for number in sorted(found))
+        return next((other for other in others if jaccard(shingles, other.shingled()) >= LEAST), None)
+
+    def _index(self) -> None:
+        for number in range(self.indexed, len(self.firsts)):
+            for shingle in _leading(self.firsts[number].shingled()):
+                self.by_shingle.setdefault(shingle, []).append(number)
+        self.indexed = len(self.firsts)
+
+
+@dataclass(slots=True)
+class _Firsts:
+    """The first hits of all sets so far, by their texts and by their places."""
+
+    all: list[_First] = field(default_factory=list)
+    by_text: dict[tuple[str, ...], _First] = field(default_factory=dict)
+    by_place: dict[Place, _SamePlace] = field(default_factory=dict)
+
+    def add(self, hit: Hit) -> None:
+        """Add a hit to the set that it repeats, else as the first one of a new set."""
+        words, place = _words(hit.candidate.content), _place(hit.candidate)
+        is_long = len(words) >= MIN_WORDS
+        key = words if is_long else (*place, *words)
+        first = self.by_text.get(key)
+        if first is None:
+            one, same = _First(hit, words), self.by_place.setdefault(place, _SamePlace())
+            first = self.by_text[key] = (same.near(one) if is_long else None) or one
+            if first is one:
+                same.firsts.append(one)
+                self.all.append(one)
+        if first.hit is not hit:
+            first.others.append(hit.candidate)
+
+
+def jaccard(one: frozenset[int], other: frozenset[int]) -> float:
+    """Returns the Jaccard index of two sets, 0 to 1; 0 if both are empty."""
+    shared = len(one & other)
+    return shared / whole if (whole := len(one) + len(other) - shared) else 0.0
+
+
+def _place(candidate: Candidate) -> Place:
+    title = "" if candidate.title == candidate.metadata.get("filename") else candidate.title
+    return (title, *candidate.heading_path)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.casefold().split(maxsplit=MAX_WORDS)[:MAX_WORDS])
+
+
+def _leading(shingles: frozenset[int]) -> Iterator[int]:
+    """The first shingles in one order of all, of which two sets with an index of at least LEAST share one.
+
+    They share at least LEAST · n of the n of either, so not all of the first n − ⌈LEAST · n⌉ + 1 can be missing
+    (prefix filtering: Chaudhuri, Ganti and Kaushik 2006).
+    """
+    return iter(sorted(shingles)[: len(shingles) - math.ceil(LEAST * len(shingles)) + 1])

@@ -1,0 +1,44 @@
+"""Serves the search for entities."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Request, Response
+
+from app.http.authentication import auth
+from app.http.bodies import bodies, replies
+from app.http.limits import admission
+from app.http.problems import problems
+from app.search.api.search_responses import EntitySearchResponse
+from app.search.steps.guidance import entity_search
+from app.search.steps.guidance.models import EntitySearchRequest
+
+router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.SearchRoute, responses=problems.AUTHENTICATED)
+_EXAMPLES = {
+    "name": {"summary": "A name in another spelling", "value": {"query": "Cliff Clarke"}},
+    "role": {"summary": "What somebody does", "value": {"query": "who looks after the buoys", "type": "person"}},
+}
+
+
+@router.post(
+    "/entities/search",
+    operation_id="search_entities",
+    summary="Search entities",
+    response_model=EntitySearchResponse,
+    responses=problems.SEARCH,
+)
+async def find_entities(
+    body: Annotated[EntitySearchRequest, Body(openapi_examples=_EXAMPLES)],
+    request: Request,
+    user_id: auth.Searcher,
+    use: auth.ReadUse,
+) -> Response:
+    """Entities that a text names in any spelling, or describes by role, team, facts or meaning, with their scores.
+
+    `matched_by` is what matched best. Names weigh most, then meaning, roles and teams, then facts.
+    """
+    answer = await admission.in_turn(request, user_id, partial(entity_search.run, body.shape(user_id), use))
+    size = replies.HIT_COST * len(answer.entities)
+    return await replies.json(size, partial(EntitySearchResponse.of, answer))

@@ -1,0 +1,144 @@
+"""Blends the scores of passages with those of their documents' entities, and boosts passages that mention entities.
+
+`final = (1 − w) · doc_score + w · link`, with `w = (1 − alpha) · aboutness`. The score of a document's link is the best
+of its entities': `score · aboutness`, as a share of the largest, times `0.5 + 0.5 · min(1, strength / 4)`; 0 without
+entities. `boosted = score · (1 + min(0.1 · Σ aboutness · mentions, 0.5))`. A boosted score may exceed 1, which keeps
+hits in order; it is capped where it is shown.
+
+RRF scores fall slowly: rank 10 of both legs has 0.87 of rank 1, about a fifth of the logarithm of its share of a convex
+score. They are therefore blended as a power mean with exponent p = 5: `final^p = (1 − w) · doc_score^p + w · link`,
+and boosted by the p-th root of the factor. With p = 1 both are the formulas above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from app.kinds import FusionUsed
+from app.query import fused_scores
+from app.query.matches import Boost, EntityMatch, HitGuidance, Link
+from app.query.types import Hit
+
+LIFT_PER_MENTION, MAX_LIFT = 0.1, 0.5
+WEAKEST_LINK, FULL_STRENGTH = 0.5, 4.0
+"""The factor of a link of strength 0, and the strength from which it is 1: that of a title."""
+KEPT_WITHIN = 10
+"""Rank within which the best unguided hits stay."""
+
+
+def weight(matches: Iterable[EntityMatch], *, alpha: float) -> float:
+    """Returns the weight of the scores of links, 0 to 1."""
+    return (1 - alpha) * max((match.aboutness or 0.0 for match in matches), default=0.0)
+
+
+def links(
+    matches: Sequence[EntityMatch], strengths: Mapping[UUID, Mapping[UUID, float]], documents: Iterable[UUID]
+) -> dict[UUID, Link]:
+    """The link of each document that is linked to one of the entities.
+
+    `strengths` are link strengths by entity and document. The strength of a link is the sum over its entities.
+    """
+    largest = max((match.score * (match.aboutness or 0.0) for match in matches), default=0.0) or 1.0
+    found: dict[UUID, Link] = {}
+    for document in documents:
+        links = [
+            (match.score * (match.aboutness or 0.0) / largest * link_factor(strength), match.entity_id, strength)
+            for match in matches
+            if (strength := strengths[match.entity_id].get(document)) is not None
+        ]
+        if links:
+            score, entity_id, _strength = max(links, key=lambda link: (link[0], link[2]))
+            found[document] = Link(document, entity_id, score, sum(strength for *_, strength in links))
+    return found
+
+
+def link_factor(strength: float) -> float:
+    """Returns the factor of a link of this strength, 0.5 to 1."""
+    return WEAKEST_LINK + (1 - WEAKEST_LINK) * min(1.0, strength / FULL_STRENGTH)
+
+
+def blended(
+    hits: Iterable[Hit], links: Mapping[UUID, Link], *, weight: float, fusion: FusionUsed = "convex"
+) -> list[Hit]:
+    """Returns the hits by final score; `links` are by chunk. Ties: the stronger link, then the input order."""
+    scored = [_blended(hit, links.get(hit.candidate.chunk_id), weight, fusion) for hit in hits]
+    return sorted(scored, key=_order)
+
+
+def final_score(doc_score: float, link_score: float, *, weight: float, fusion: FusionUsed) -> float:
+    """Returns the blend of a score and that of its link."""
+    exponent = fused_scores.EXPONENTS[fusion]
+    powered: float = (1 - weight) * max(doc_score, 0.0) ** exponent + weight * link_score
+    return powered if exponent == 1 else powered ** (1 / exponent)
+
+
+def _blended(hit: Hit, link: Link | None, weight: float, fusion: FusionUsed) -> Hit:
+    doc_score = hit.candidate.score
+    guidance = (
+        HitGuidance(link.entity_id, link.score, link.strength, doc_score)
+        if link
+        else HitGuidance(None, 0.0, 0.0, doc_score)
+    )
+    final = final_score(doc_score, guidance.score, weight=weight, fusion=fusion)
+    exponent = fused_scores.EXPONENTS[fusion]
+    return hit.rescored(
+        "entity", final, guidance=guidance, weight=weight, exponent=exponent, parent_score=guidance.score
+    )
+
+
+def _order(hit: Hit) -> tuple[float, float]:
+    return (-round(hit.candidate.score, 12), -(hit.guidance.strength if hit.guidance else 0.0))
+
+
+def kept(hits: Sequence[Hit], chunk_ids: Collection[UUID]) -> list[Hit]:
+    """Returns the hits with those of `chunk_ids`, at most KEPT_WITHIN, moved up into the first KEPT_WITHIN.
+
+    A hit that moves gets the score of the one that it follows, so that scores still descend.
+    """
+    low = [hit for hit in hits[KEPT_WITHIN:] if hit.candidate.chunk_id in chunk_ids]
+    if not low:
+        return list(hits)
+    first = list(hits[:KEPT_WITHIN])
+    for _ in low:
+        last = max(i for i, hit in enumerate(first) if hit.candidate.chunk_id not in chunk_ids)
+        del first[last]
+    floor = min((hit.candidate.score for hit in first), default=0.0)
+    first += [hit.rescored("kept", floor) for hit in low]
+    shown = {hit.candidate.chunk_id for hit in first}
+    return [*first, *(hit for hit in hits if hit.candidate.chunk_id not in shown)]
+
+
+@dataclass(frozen=True, slots=True)
+class Lift:
+    """The mentions of one entity in a chunk, weighted by its aboutness, and its boost per mention and at most."""
+
+    mentions: float
+    per_mention: float = LIFT_PER_MENTION
+    most: float = MAX_LIFT
+
+
+def boost_factor(lifts: Iterable[Lift], fusion: FusionUsed = "convex") -> float:
+    """Returns the factor of a chunk's score: the mentions of several entities add up to the largest of their limits."""
+    lifts = list(lifts)
+    total = sum(min(lift.per_mention * lift.mentions, lift.most) for lift in lifts)
+    factor: float = (1 + min(total, max((lift.most for lift in lifts), default=0.0))) ** (
+        1 / fused_scores.EXPONENTS[fusion]
+    )
+    return factor
+
+
+def boosted(hits: Sequence[Hit], mentions: Mapping[UUID, int], factors: Mapping[UUID, float]) -> list[Hit]:
+    """Returns the hits by boosted score, from the mentions and factor of each chunk; ties by the score before."""
+    scores = [hit.candidate.score * factors.get(hit.candidate.chunk_id, 1.0) for hit in hits]
+    order = sorted(range(len(hits)), key=lambda index: (-round(scores[index], 12), -hits[index].candidate.score))
+    return [_lifted(hits[old], mentions, factors, old - new) for new, old in enumerate(order)]
+
+
+def _lifted(hit: Hit, mentions: Mapping[UUID, int], factors: Mapping[UUID, float], moved: int) -> Hit:
+    factor, before = factors.get(hit.candidate.chunk_id, 1.0), hit.candidate.score
+    if factor == 1.0:
+        return hit
+    boost = Boost(factor, mentions[hit.candidate.chunk_id], before, moved)
+    return hit.rescored("boost", before * factor, boost=boost, factor=factor)

@@ -1,0 +1,69 @@
+"""Finds the entities that a text names or describes, each with its score and what matched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from app.concurrency.limiter import UNLIMITED, Released
+from app.database.transactions import retry_read
+from app.kinds import Degraded, Vector
+from app.query import model_switch
+from app.query.context import SearchContext
+from app.query.matches import EntityMatch
+from app.search.steps.guidance import entity_scores, matching
+from app.services import Services
+from app.text.queries import analysis
+from app.text.queries.parsed_query import ParsedQuery
+
+
+@dataclass(frozen=True, slots=True)
+class EntityQuery:
+    """A search for up to `limit` entities, of one type if given, with at least the score `min_score` (0 to 1)."""
+
+    user_id: str
+    text: str
+    limit: int = 10
+    type: str | None = None
+    min_score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class EntityAnswer:
+    """The entities found, best first, and what could not be used."""
+
+    entities: tuple[EntityMatch, ...]
+    degraded: tuple[Degraded, ...] = ()
+    took_ms: float = 0.0
+
+
+async def run(query: EntityQuery, services: Services, turn: Released = UNLIMITED) -> EntityAnswer:
+    """The entities that the text names, in any spelling, or that it describes by role, team, facts or meaning.
+
+    Raises DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over. Without a vector, because
+    the embedder fails, descriptions are not compared, and the answer says so.
+    """
+    return await model_switch.run(services.embedder, services.db, lambda: _find(query, services, turn))
+
+
+async def _find(query: EntityQuery, services: Services, turn: Released) -> EntityAnswer:
+    context = SearchContext(services, query.user_id, turn)
+    parsed = analysis.parse(query.text)
+    with context.timed("total"):
+        vector = await context.embed(parsed.text)
+        matches = await _matches(parsed, vector, context)
+    wanted = [match for match in matches if query.type in (None, match.type)]
+    best = entity_scores.best(wanted, limit=query.limit)
+    found = tuple(match for match in best if match.score >= query.min_score)
+    return EntityAnswer(found, tuple(context.degraded), context.timings["total"])
+
+
+@retry_read
+async def _matches(parsed: ParsedQuery, vector: Vector | None, context: SearchContext) -> list[EntityMatch]:
+    async with context.services.db.searching(context.user_id) as reading:
+        matches = await matching.scored(reading, parsed, vector)
+    # Whoever searches for entities means a name as one, also in lower case.
+    return list(map(_as_name, matches))
+
+
+def _as_name(match: EntityMatch) -> EntityMatch:
+    return replace(match, score=match.fit) if match.matched_by == "name" else match

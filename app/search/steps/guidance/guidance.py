@@ -1,0 +1,290 @@
+"""Applies the entities of a query to the candidates of its search: adds linked documents, and orders all together.
+
+If the query is about an entity, the documents that are linked to it and were not found are added with score 0, and all
+hits are ordered by the blend of their scores and those of their links, and by what they mention. The aboutness of the
+entities is the weight of both, so a query that merely contains a name keeps the unguided order.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import UUID
+
+from app.database.transactions import SearchTransaction
+from app.documents.store import chunks
+from app.kinds import FusionUsed
+from app.query import fused_scores
+from app.query.matches import EntityMatch, Link
+from app.query.search_request import SearchRequest
+from app.query.types import Candidate, Hit, HybridRequest, HybridResult
+from app.relevance.relevance import MeanEffect
+from app.search.steps.guidance import blending, evidence, linked_documents
+from app.search.steps.guidance.blending import Lift
+from app.search.steps.guidance.linked_documents import EntityLinks
+from app.search.steps.guidance.matching import EntityMatches
+from app.search.steps.guidance.store.entity_cache import EntityCache
+from app.text.queries import literal_matches
+from app.text.queries.parsed_query import ParsedQuery
+
+CANDIDATES_PER_HIT = 4
+MIN_CANDIDATES, MAX_CANDIDATES = 50, 200
+"""Candidates that are boosted and blended: four times the limit, within these bounds."""
+MIN_ABOUTNESS = 0.1
+"""Aboutness from which an entity has an effect."""
+SURE_ABOUTNESS = 0.8
+"""Aboutness from which a name in full may displace the best unguided hits, and linked hits gain confidence."""
+PROTECTED = 3
+"""Best unguided hits that stay among the first ten, unless the query is about an entity that it names in full."""
+"""The boost for each mention of an entity of a type, and the largest boost."""
+LITERAL_WITHIN = 10
+"""Rank of the unguided search within which a literal phrase or identifier leaves the order as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unguided:
+    """A search before its entities are applied: the query, parsed and as a request, and what the request found."""
+
+    query: SearchRequest
+    parsed: ParsedQuery
+    request: HybridRequest
+    result: HybridResult
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedGuidance:
+    """How the entities of a query are applied to the candidates of its search.
+
+    `fusion` is that of the scores. `matches` have an aboutness. `added` are the candidates of linked documents that the
+    search did not find. `links` are the links of chunks to entities (none if the search is not guided, because of
+    `fallback_reason`), `weight` is that of their scores, `mentions` how often each chunk mentions each entity, and
+    `protected` are chunks that stay among the first ten.
+    """
+
+    fallback_reason: str | None = None
+    fusion: FusionUsed = "convex"
+    matches: Sequence[EntityMatch] = ()
+    added: Sequence[Candidate] = ()
+    links: Mapping[UUID, Link] = field(default_factory=dict)
+    weight: float = 0.0
+    mentions: Mapping[UUID, Mapping[UUID, int]] = field(default_factory=dict)
+    protected: frozenset[UUID] = frozenset()
+    report: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def effective(self) -> list[EntityMatch]:
+        """The entities of which the aboutness is large enough to have an effect."""
+        return [match for match in self.matches if (match.aboutness or 0.0) >= MIN_ABOUTNESS]
+
+    @property
+    def surely_linked(self) -> frozenset[UUID]:
+        """The documents that are linked to an entity that the query is almost certainly about."""
+        sure = {match.entity_id for match in self.matches if (match.aboutness or 0.0) >= SURE_ABOUTNESS}
+        return frozenset(link.document_id for link in self.links.values() if link.entity_id in sure)
+
+
+def widened(request: HybridRequest, query: SearchRequest, matches: EntityMatches) -> HybridRequest:
+    """The request to run: for more candidates, and with their text, if an entity may be applied to them."""
+    if not matches.applicable(query.ranking.guidance):
+        return request
+    wanted = min(MAX_CANDIDATES, max(MIN_CANDIDATES, CANDIDATES_PER_HIT * query.limit))
+    return replace(request, limit=max(request.limit, wanted), with_content=True)
+
+
+async def run(
+    db: SearchTransaction, search: Unguided, matches: EntityMatches, *, cache: EntityCache
+) -> AppliedGuidance:
+    """Weigh the entities that may guide or boost by the evidence that the query is about them, and apply them.
+
+    The search has run with the `widened` request.
+    """
+    query, result, options = search.query, search.result, search.query.ranking.guidance
+    applicable = matches.applicable(options)
+    if not applicable:
+        return AppliedGuidance(matches.fallback_reason)
+    is_forced = options.mode == "force"
+    if not is_forced and _has_literal_match(result, search.parsed):
+        return AppliedGuidance(matches.fallback_reason or "literal_match")
+    wide = widened(search.request, query, matches)
+    links = await linked_documents.of_candidates(db, wide, applicable, result, cache=cache)
+    exponent = fused_scores.EXPONENTS[wide.fusion]
+    weighed = evidence.weighed(applicable, result, links, exponent=exponent, forced=is_forced)
+    applied = AppliedGuidance(matches.fallback_reason, wide.fusion, weighed)
+    guides = _Guides(matches.guiding(options.threshold), links)
+    if matches.fallback_reason is None and guides.matches:
+        applied = await _guided(db, search, applied, guides)
+    return _with_mentions(applied, query, links)
+
+
+def _has_literal_match(result: HybridResult, parsed: ParsedQuery) -> bool:
+    """Whether one of the best hits contains the phrases or an identifier of the query literally."""
+    return bool(parsed.phrases or parsed.query_type == "technical") and any(
+        {"phrase", "identifier"} & set(literal_matches.reasons(parsed, title=one.title, content=one.content))
+        for one in result.candidates[:LITERAL_WITHIN]
+    )
+
+
+async def _guided(
+    db: SearchTransaction, search: Unguided, applied: AppliedGuidance, guides: _Guides
+) -> AppliedGuidance:
+    """The guidance with the links of the candidates, and with linked documents that are not among them."""
+    request, candidates = search.request, search.result.candidates
+    chosen = [match for match in applied.effective if match.entity_id in guides.ids]
+    if not guides.have_documents:
+        return replace(applied, fallback_reason="no_linked_documents")
+    if not chosen:
+        return replace(applied, fallback_reason="not_entity_centric")
+    weight = blending.weight(chosen, alpha=search.query.ranking.guidance.alpha) * evidence.agreement(applied.matches)
+    bound = request.lexical is not None and request.lexical.has_conditions
+    linked = blending.links(chosen, guides.strengths, {one.document_id for one in candidates})
+    links = {one.chunk_id: linked[one.document_id] for one in candidates if one.document_id in linked}
+    missing = {} if bound else _missing(chosen, guides.strengths, search)
+    added: list[Candidate] = []
+    weighted = replace(applied, weight=weight)
+    if missing and _could_enter(missing, links, search, weighted):
+        added = _passing(await chunks.best_of_documents(db, request, list(missing), limit=request.limit), request)
+    links |= {one.chunk_id: missing[one.document_id] for one in added}
+    report = {"linked_documents": guides.links.documents(guides.ids), "added": len(added), "weight": round(weight, 6)}
+    if not links:
+        return replace(applied, fallback_reason="nothing_in_linked_documents", report=report)
+    full = any(match.matched_by == "name" and (match.aboutness or 0.0) >= SURE_ABOUTNESS for match in chosen)
+    best = () if full else candidates[:PROTECTED]
+    return replace(
+        weighted,
+        added=tuple(added),
+        links=links,
+        protected=frozenset(one.chunk_id for one in best),
+        report=report,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Guides:
+    """The entities that may guide the search, and the links of all entities."""
+
+    matches: Sequence[EntityMatch]
+    links: EntityLinks
+
+    @property
+    def ids(self) -> set[UUID]:
+        return {match.entity_id for match in self.matches}
+
+    @property
+    def have_documents(self) -> bool:
+        return any(self.links.counts[match.entity_id] for match in self.matches)
+
+    @property
+    def strengths(self) -> Mapping[UUID, Mapping[UUID, float]]:
+        """The link strengths by entity and document."""
+        return self.links.strengths
+
+
+def _missing(
+    chosen: Sequence[EntityMatch], strengths: Mapping[UUID, Mapping[UUID, float]], search: Unguided
+) -> dict[UUID, Link]:
+    """The linked documents without a candidate that have the best links, best first."""
+    request = search.request
+    if request.min_rrf_score is not None:
+        return {}
+    found = {candidate.document_id for candidate in search.result.candidates}
+    wanted = MAX_CANDIDATES if request.filters or request.exclude_chunk_ids else request.limit
+    documents: set[UUID] = set()
+    for match in chosen:
+        documents.update(itertools.islice((d for d in strengths[match.entity_id] if d not in found), wanted))
+    linked = blending.links(chosen, strengths, documents)
+    ordered = sorted(linked.values(), key=lambda link: (-link.score, -link.strength, link.document_id))
+    return {link.document_id: link for link in ordered[:wanted]}
+
+
+def _could_enter(
+    missing: Mapping[UUID, Link], links: Mapping[UUID, Link], search: Unguided, applied: AppliedGuidance
+) -> bool:
+    """Whether a document with score 0 and the best of the missing links would be among the hits that are needed."""
+    needed = search.request.limit
+
+    def final(score: float, link: Link | None) -> float:
+        linked = link.score if link else 0.0
+        return blending.final_score(score, linked, weight=applied.weight, fusion=applied.fusion)
+
+    finals = sorted((final(one.score, links.get(one.chunk_id)) for one in search.result.candidates), reverse=True)
+    best = final(0.0, next(iter(missing.values())))
+    return len(finals) < needed or finals[needed - 1] < best
+
+
+def _passing(added: Iterable[Candidate], request: HybridRequest) -> list[Candidate]:
+    least = request.min_vector_score
+    return [one for one in added if least is None or (one.vector_score is not None and one.vector_score >= least)]
+
+
+def _with_mentions(applied: AppliedGuidance, query: SearchRequest, links: EntityLinks) -> AppliedGuidance:
+    """The guidance with the mentions by which the entities that the query names boost its candidates."""
+    is_boosted = query.ranking.guidance.boost
+    named = {match.entity_id for match in applied.effective if match.key} if is_boosted else set()
+    mentions = {
+        chunk_id: counts
+        for chunk_id, every in links.mentions.items()
+        if (counts := {entity_id: count for entity_id, count in every.items() if entity_id in named})
+    }
+    by_id = {match.entity_id: match for match in applied.effective}
+    return replace(applied, mentions={chunk_id: _once(counts, by_id) for chunk_id, counts in mentions.items()})
+
+
+def _once(counts: Mapping[UUID, int], matches: Mapping[UUID, EntityMatch]) -> Mapping[UUID, int]:
+    """The mentions of entities in a chunk; of namesakes, whom one name means, those of the best one."""
+    if len(counts) == 1:
+        return counts
+    best: dict[tuple[str, str | None], UUID] = {}
+    for entity_id in counts:
+        match = matches[entity_id]
+        other = best.setdefault((match.type, match.key), entity_id)
+        if (match.fit, counts[entity_id]) > (matches[other].fit, counts[other]):
+            best[match.type, match.key] = entity_id
+    return {entity_id: counts[entity_id] for entity_id in best.values()}
+
+
+def ordered(hits: Sequence[Hit], applied: AppliedGuidance) -> list[Hit]:
+    """The hits boosted by what they mention, then blended with the scores of their links."""
+    if applied.mentions:
+        factors = _boost_factors(applied)
+        totals = {chunk_id: sum(counts.values()) for chunk_id, counts in applied.mentions.items()}
+        hits = blending.boosted(hits, totals, factors)
+    if not applied.links:
+        return list(hits)
+    return blending.kept(
+        blending.blended(hits, applied.links, weight=applied.weight, fusion=applied.fusion), applied.protected
+    )
+
+
+def mean_effect(candidates: Sequence[Candidate], applied: AppliedGuidance) -> MeanEffect:
+    """What the entities do to the mean of the best candidates of the search, in their order before guidance."""
+    best = [candidate.chunk_id for candidate in candidates[:MIN_CANDIDATES]]
+    if not best or not (applied.links or applied.mentions):
+        return MeanEffect()
+    links = (applied.links[chunk_id].score for chunk_id in best if chunk_id in applied.links)
+    factors = _boost_factors(applied)
+    mean_factor = sum(factors.get(chunk_id, 1.0) for chunk_id in best) / len(best)
+    return MeanEffect(applied.weight * sum(links) / len(best), mean_factor ** fused_scores.EXPONENTS[applied.fusion])
+
+
+def _boost_factors(applied: AppliedGuidance) -> dict[UUID, float]:
+    """The factor of each chunk's score, computed once for equal mentions."""
+    effective = applied.effective
+    by_counts: dict[tuple[tuple[UUID, int], ...], float] = {}
+    found: dict[UUID, float] = {}
+    for chunk_id, counts in applied.mentions.items():
+        key = tuple(counts.items())
+        if key not in by_counts:
+            by_counts[key] = blending.boost_factor(_lifts(counts, effective), applied.fusion)
+        found[chunk_id] = by_counts[key]
+    return found
+
+
+def _lifts(counts: Mapping[UUID, int], matches: Iterable[EntityMatch]) -> list[Lift]:
+    """How much each entity that a chunk mentions lifts it."""
+    return [
+        Lift((match.aboutness or 0.0) * match.fit * counts[match.entity_id])
+        for match in matches
+        if match.entity_id in counts
+    ]

@@ -1,0 +1,219 @@
+"""Matches a query against the user's entities and decides which of them may guide the search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from app.concurrency import offload
+from app.database import cached_reads
+from app.database.transactions import SearchTransaction
+from app.entities.linking import gazetteers
+from app.kinds import Vector
+from app.query.matches import EntityMatch
+from app.query.search_request import GuidanceOptions, SearchRequest
+from app.search.steps.guidance import entity_scores, namesakes
+from app.search.steps.guidance.store import entity_lookup
+from app.search.steps.guidance.store.entity_cache import EntityCache
+from app.search.steps.guidance.store.entity_lookup import Match, MatchRequest
+from app.text.names import fuzzy_names, name_uses, names, query_words
+from app.text.names.name_use import NameForm, NameUse
+from app.text.names.name_uses import QueryText
+from app.text.names.query_words import QueryWords
+from app.text.queries.parsed_query import ParsedQuery
+from app.text.words import lexical
+
+EXPLICIT = ("name", "fuzzy", "role", "team")
+"""Match kinds that count as an explicit reference. A match by facts or description alone guides only a query that asks
+for an entity ("who", "which vendor"): a plain topic must not be answered from the documents of whoever works on it."""
+MAX_SIMILAR_NAMES = 20
+"""Names with a spelling like the query's words that are looked up."""
+
+Span = tuple[int, int]
+"""The positions of the first word of a name in the query and of the word after its last."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntityMatches:
+    """The entities that match a query; `referred` are those that it refers to explicitly or asks for by type.
+
+    `fallback_reason` is why they do not guide the search, None if they do.
+    """
+
+    all: tuple[EntityMatch, ...] = ()
+    fallback_reason: str | None = None
+    referred: tuple[EntityMatch, ...] = ()
+
+    def guiding(self, threshold: float) -> list[EntityMatch]:
+        """The referred entities of at least the threshold; all of them if none reaches it (mode `force`).
+
+        Members of a team are left out, because the team is linked to their documents.
+        """
+        confident = [match for match in self.referred if match.score >= threshold]
+        return [match for match in confident or self.referred if match.matched_by != "team"]
+
+    @property
+    def named(self) -> list[EntityMatch]:
+        """The entities that the query names, in their own or a similar spelling."""
+        return [match for match in self.all if match.matched_by in ("name", "fuzzy")]
+
+    def applicable(self, options: GuidanceOptions) -> list[EntityMatch]:
+        """The entities that may guide the search, and those that may boost what mentions them."""
+        guiding = self.guiding(options.threshold) if self.fallback_reason is None else []
+        named = self.named if options.boost else []
+        return list({match.entity_id: match for match in (*guiding, *named)}.values())
+
+
+async def run(
+    db: SearchTransaction, query: SearchRequest, parsed: ParsedQuery, vector: Vector | None, *, cache: EntityCache
+) -> EntityMatches:
+    """The entities that match the query, and whether they guide it.
+
+    Guidance of the mode `force` skips the rules of confidence; that of `off`, and a lexical search, never guides.
+    """
+    guidance = query.ranking.guidance
+    may_guide = guidance.mode != "off" and query.mode != "lexical"
+    if not (may_guide or guidance.boost):
+        return EntityMatches(fallback_reason=_disabled_reason(query))
+    vector = vector if may_guide else None
+    matches = await cached_reads.get_or_find(
+        cache.matches,
+        db.version,
+        (db.user_id, db.audience, parsed.text, parsed.words, vector is None, guidance.max_entities),
+        lambda: _best(db, parsed, vector, limit=guidance.max_entities),
+    )
+    if not may_guide:
+        return EntityMatches(tuple(matches), _disabled_reason(query))
+    if guidance.mode == "force":
+        return EntityMatches(tuple(matches), None if matches else "no_entities", tuple(matches))
+    words = query_words.read(parsed.text)
+    referred = [
+        match for match in matches if match.matched_by in EXPLICIT or query_words.asks_for_type(words, match.type)
+    ]
+    reason = entity_scores.fallback_reason(referred, threshold=guidance.threshold, limit=guidance.max_entities)
+    return EntityMatches(tuple(matches), reason, tuple(referred))
+
+
+def _disabled_reason(query: SearchRequest) -> str:
+    return "hierarchy_off" if query.ranking.guidance.mode == "off" else "mode_lexical"
+
+
+async def _best(db: SearchTransaction, parsed: ParsedQuery, vector: Vector | None, *, limit: int) -> list[EntityMatch]:
+    return entity_scores.best(await scored(db, parsed, vector), limit=limit)
+
+
+async def scored(db: SearchTransaction, parsed: ParsedQuery, vector: Vector | None) -> list[EntityMatch]:
+    """Matches by names in the query, by names of similar spelling, and by role, team, facts and description.
+
+    One for each way in which an entity matches. The score of a name is 0 if it probably is an ordinary word.
+    """
+    query_names = await _names_in(db, parsed.text)
+    request = MatchRequest(
+        db.user_id,
+        keys={*names.sequences(parsed.text), *query_names.exact},
+        similar={key: similar.words for key, similar in query_names.similar.items()},
+        roles=query_words.role_sequences(query_names.query),
+        words=lexical.index_text(parsed.words, "english"),
+        vector=vector,
+    )
+    found = await entity_lookup.matching(db, request)
+    stored_keys = {match.key for match in found if match.by == "name" and match.key}
+    longest = query_words.longest_names(query_names.query, stored_keys)
+    query_names = replace(query_names, exact={**longest, **query_names.exact})
+    taken = {index for spans in query_names.exact.values() for span in spans for index in range(*span)}
+    parts = _parts_of_names(found, query_names)
+    text = name_uses.read(parsed.text, query_names.query, taken | query_names.taken, parts)
+    scored = [_scored(match, query_names, text) for match in found]
+    named = {match.key for match in scored if match.matched_by == "name" and match.score}
+    usable = [match for match, row in zip(scored, found, strict=True) if row.by != "team" or row.key in named]
+    return await namesakes.told_apart(db, usable, parsed.words, vector)
+
+
+@dataclass(frozen=True, slots=True)
+class _SimilarName:
+    """A stored name similar to words of the query (similarity 0.75 to 1), or with a word of the query as a part (0)."""
+
+    span: Span
+    words: str = ""
+    similarity: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _QueryNames:
+    """The stored names in the query with their positions by key, the similar ones by key, and the words of both."""
+
+    query: QueryWords
+    exact: Mapping[str, Sequence[Span]]
+    similar: Mapping[str, _SimilarName]
+    taken: frozenset[int] = frozenset()
+
+
+async def _names_in(db: SearchTransaction, text: str) -> _QueryNames:
+    user_names = await gazetteers.visible(db, text)
+    query = query_words.read(text)
+    if not len(user_names.gazetteer):
+        return _QueryNames(query, {}, {})
+    found = user_names.gazetteer.find(text)
+    exact: dict[str, list[Span]] = {}
+    for name in found:
+        for key in (name.key, *name.others):
+            exact.setdefault(key, []).append((name.start, name.end))
+    taken = {index for name in found for index in range(name.start, name.end)}
+    similar: dict[str, _SimilarName] = {}
+    fuzzy = await user_names.fuzzy_index()
+    for match in (await offload.run(user_names.comparison_cost(query.words), fuzzy.within, text))[:MAX_SIMILAR_NAMES]:
+        words = query.words[match.start : match.end]
+        if match.key not in exact and fuzzy_names.is_misspelling(words, match.key):
+            similar[match.key] = _SimilarName((match.start, match.end), " ".join(words), match.similarity)
+            taken |= set(range(match.start, match.end))
+    parts = await user_names.parts()
+    for index, word in enumerate(query.words):
+        for key in parts.get(word, ())[:MAX_SIMILAR_NAMES] if index not in taken else ():
+            similar.setdefault(key, _SimilarName((index, index + 1)))
+    return _QueryNames(query, exact, {k: name for k, name in similar.items() if k not in exact}, frozenset(taken))
+
+
+def _parts_of_names(found: Sequence[Match], query_names: _QueryNames) -> set[int]:
+    """The positions of words of the query that are the first or last name of a stored person."""
+    persons = (match.key or "" for match in found if match.by == "fuzzy" and match.type == "person")
+    similar = (query_names.similar[key] for key in persons)
+    return {name.span[0] for name in similar if not name.similarity}
+
+
+def _scored(match: Match, query_names: _QueryNames, text: QueryText) -> EntityMatch:
+    key = match.key if match.by in ("name", "fuzzy") else None
+    use = _use(match, query_names, text)
+    score = _score(match, query_names, use)
+    return EntityMatch(
+        match.entity_id, match.name, match.type, match.origin, score, match.by, key, use, role=match.role
+    )
+
+
+def _use(match: Match, query_names: _QueryNames, text: QueryText) -> NameUse:
+    """How the query refers to the entity of a match."""
+    if match.by == "name":
+        spans = query_names.exact.get(match.key or "", ())
+        form: NameForm = "full" if " " in (match.key or "") else "word"
+    elif match.by == "fuzzy":
+        similar = query_names.similar[match.key or ""]
+        spans = [similar.span]
+        form = "part" if not similar.similarity else "full" if " " in similar.words else "word"
+    else:
+        return NameUse("role" if match.by == "role" else "topic")
+    uses = [text.use(start, end, form=form, kind=match.type) for start, end in spans]
+    return name_uses.best(uses) if uses else NameUse(form)
+
+
+def _score(match: Match, query_names: _QueryNames, use: NameUse) -> float:
+    value = match.value or 0.0
+    if match.by == "name":
+        is_name = use.case == "capital" or not entity_scores.is_automatic(match.origin, match.type)
+        return 1.0 if match.key in query_names.exact and is_name else 0.0
+    if match.by == "fuzzy":
+        name = query_names.similar[match.key or ""]
+        if not name.similarity:
+            return entity_scores.PART_SCORE if match.type == "person" else 0.0
+        return entity_scores.fuzzy(name.similarity) if value else 0.0
+    if match.by == "fact":
+        return entity_scores.fact(value, match.terms or 0)
+    return entity_scores.description(value) if match.by == "description" else entity_scores.ROLE_SCORE

@@ -1,0 +1,1 @@
+"""Looks up the entities that a query refers to, the documents linked to them, and their links to chunks."""

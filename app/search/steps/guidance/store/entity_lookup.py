@@ -1,0 +1,172 @@
+"""Looks up the entities that a query refers to, the documents linked to them, and their links to chunks.
+
+Runs `matching_entities.sql` and `links_of_entities.sql`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+from uuid import UUID
+
+from app.database import row_records, sql
+from app.database.transactions import Reading
+from app.documents.store import visible_chunks
+from app.entities.store import entities as stored
+from app.kinds import MatchedBy, Origin, Vector
+from app.query.matches import EntityMatch
+
+N = TypeVar("N", int, float)
+
+MAX_MATCHES = 50
+"""Entities returned for each kind of match."""
+MAX_DOCUMENTS = 400
+"""Most documents with the strongest links that are returned of an entity: twice as many as a search may add."""
+SAMPLE = 2_000
+"""Mentions of one kind that are read of an entity, so that frequent entities do not slow a search."""
+MEMBER_DECAY = 0.25
+"""Factor of the strength of a link that an entity has through a member."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """An entity that a query refers to, with the kind of match; see `matching_entities.sql`."""
+
+    by: MatchedBy
+    key: str | None
+    entity_id: UUID
+    name: str
+    type: str
+    origin: Origin
+    role: str | None
+    value: float | None
+    terms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class MatchRequest:
+    """A query as the lookup of entities reads it.
+
+    `keys` are keys of names in the query, `roles` its word sequences, and `words` its words as the English text index
+    reads them. `similar` maps keys of names with a similar spelling to the words that resemble them. Without `vector`
+    descriptions are not compared.
+    """
+
+    user_id: str
+    keys: Collection[str]
+    similar: Mapping[str, str]
+    roles: Collection[str]
+    words: str
+    vector: Vector | None
+
+
+async def matching(db: Reading, request: MatchRequest) -> list[Match]:
+    """The entities that the query refers to by name, role or team, or that match it by facts or description."""
+    binds: dict[str, Any] = {
+        "user_id": request.user_id,
+        "keys": [key.encode() for key in request.keys],
+        "near_keys": [key.encode() for key in request.similar],
+        "near_words": list(request.similar.values()),
+        "roles": [stored.ROLE + role for role in request.roles],
+        "words": request.words,
+        "embedding": request.vector,
+        "most": MAX_MATCHES,
+    }
+    # Only the words of similar names are compared with those that the caller sees.
+    parts, seen = await visible_chunks.wanted(db) if request.similar else ((), {})
+    rows = await db.execute(sql.statement("matching_entities", *parts), {**binds, **seen})
+    found = row_records.of(Match, rows.all())
+    return found if db.shows_entities else [replace(match, role=None) for match in found]
+
+
+@dataclass(frozen=True, slots=True)
+class Namesake:
+    """What tells an entity from others of its name; `similarity` is the cosine of the query and its description."""
+
+    entity_id: UUID
+    role: str | None
+    description: str | None
+    teams: tuple[str, ...]
+    similarity: float | None
+
+
+async def namesakes(db: Reading, entity_ids: Collection[UUID], vector: Vector | None) -> dict[UUID, Namesake]:
+    """What tells entities of one name apart."""
+    binds = {"entity_ids": list(entity_ids), "embedding": vector, "most": MAX_MATCHES}
+    rows = await db.execute(sql.statement("namesakes"), {"user_id": db.user_id, **binds})
+    found = [Namesake(r.entity_id, r.role, r.description, tuple(r.teams), r.similarity) for r in rows]
+    shown = found if db.shows_entities else [replace(one, role=None, description=None) for one in found]
+    return {one.entity_id: one for one in shown}
+
+
+async def covered(db: Reading, words: str, texts: Mapping[UUID, str]) -> dict[UUID, float]:
+    """The share of the words' idf, 0 to 1, that the facts of entities, or these texts about them, cover.
+
+    Words and texts are as the English text index reads them.
+    """
+    binds = {"words": words, "entity_ids": list(texts), "texts": list(texts.values())}
+    rows = await db.execute(sql.statement("covered_words"), {"user_id": db.user_id, **binds})
+    return {row.entity_id: row.covered for row in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedDocuments:
+    """The number of documents that are linked to an entity, and the strengths of the strongest links, strongest first.
+
+    The number is an estimate if the entity has more than SAMPLE mentions of one kind.
+    """
+
+    count: int = 0
+    strengths: Mapping[UUID, float] = field(default_factory=dict)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the strengths are those of all linked documents."""
+        return len(self.strengths) == self.count
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkLinks:
+    """The links of entities to the documents of chunks: the strength and the number of mentions, by entity and chunk.
+
+    `documents` are the linked documents of each entity, empty unless they were asked for.
+    """
+
+    strengths: Mapping[UUID, Mapping[UUID, float]]
+    mentions: Mapping[UUID, Mapping[UUID, int]]
+    documents: Mapping[UUID, LinkedDocuments]
+
+
+async def links(
+    db: Reading, matches: Sequence[EntityMatch], chunks: Mapping[UUID, UUID], *, documents: int | None
+) -> ChunkLinks:
+    """The links of the matched entities, or of their members, to the documents of the chunks.
+
+    `chunks` are the documents by chunk. `documents` is how many documents with the strongest links are read of each
+    entity, at most MAX_DOCUMENTS; with None neither they nor their number are read.
+    """
+    binds = {
+        "user_id": db.user_id,
+        "entity_ids": [match.entity_id for match in matches],
+        "given_ids": [match.entity_id for match in matches if match.origin in ("user", "metadata")],
+        "chunk_ids": list(chunks),
+        "document_ids": list(chunks.values()),
+        "decay": MEMBER_DECAY,
+        "sample": SAMPLE,
+        "most": documents,
+    }
+    parts = () if documents is None else ("documents",)
+    rows = (await db.execute(sql.statement("links_of_entities", *parts), binds)).all()
+    return ChunkLinks(
+        {row.entity_id: _by(row.linked_chunks, row.chunk_strengths) for row in rows},
+        {row.entity_id: _by(row.linked_chunks, row.chunk_mentions) for row in rows},
+        {}
+        if documents is None
+        else {row.entity_id: LinkedDocuments(row.documents, _by(row.document_ids, row.strengths)) for row in rows},
+    )
+
+
+def _by(ids: Sequence[UUID] | None, values: Sequence[N] | None) -> dict[UUID, N]:
+    """The values by id, of two parallel arrays, which are null if they are empty."""
+    return dict(zip(ids or (), values or (), strict=True))

@@ -1,0 +1,61 @@
+"""Orders hits by their score and the age of their documents, if the query weighs it or asks for the newest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from app.database.transactions import retry_read
+from app.documents.store import document_dates
+from app.kinds import FusionUsed
+from app.query.context import SearchContext
+from app.query.search_request import Recency, SearchRequest
+from app.query.types import Hit
+from app.search.steps.recency import newest, recency
+
+MICROSECONDS_OF_DAY = 86_400_000_000
+
+
+def applied(query: SearchRequest) -> Recency | None:
+    """How the query weighs the age of documents; None if it does not, or only when it asks for the newest."""
+    given = query.ranking.recency
+    if given == "auto":
+        given = Recency(only_if_asked=True)
+    return None if given is None or (given.only_if_asked and not newest.is_asked(query.text)) else given
+
+
+async def run(hits: Sequence[Hit], options: Recency, fusion: FusionUsed, context: SearchContext) -> list[Hit]:
+    """The hits by their scores with the age of their documents, ties in their order. Raises DatabaseUnavailable."""
+    with context.timed("recency"):
+        dates = await _dates({hit.candidate.document_id for hit in hits}, options, context)
+    weighed = [_Weighed(options, fusion, context.moment, dates).hit(hit, place) for place, hit in enumerate(hits, 1)]
+    return sorted(weighed, key=lambda hit: -round(hit.candidate.score, 12))
+
+
+@retry_read
+async def _dates(document_ids: set[UUID], options: Recency, context: SearchContext) -> dict[UUID, int]:
+    async with context.services.db.reading(context.user_id) as reading:
+        return await document_dates.of(reading, document_ids, key=options.key)
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighed:
+    """What changes the scores of hits: the options, the fusion, the present and the dates of documents."""
+
+    options: Recency
+    fusion: FusionUsed
+    moment: int
+    dates: dict[UUID, int]
+
+    def hit(self, hit: Hit, place: int) -> Hit:
+        """The hit at a place with its score by age; one without a date keeps its score."""
+        found = hit.candidate
+        date = self.dates.get(found.document_id)
+        if date is None:
+            return hit.rescored("recency", found.score, age_days=None, factor=1.0, place_before=place)
+        age = max(0.0, (self.moment - date) / MICROSECONDS_OF_DAY)
+        decay = recency.decay(age, half_life_days=self.options.half_life_days)
+        factor = recency.factor(decay, weight=self.options.weight, fusion=self.fusion)
+        score = recency.rescored(found.score, factor)
+        return hit.rescored("recency", score, age_days=round(age, 3), decay=decay, factor=factor, place_before=place)

@@ -1,0 +1,280 @@
+"""Re-ranks the best hits by their cosine to the query or by a provider, then diversifies them by MMR.
+
+After fusion and entity boosts, the best hits are scored again by their cosine to the query or by a provider, then
+diversified by MMR. If the provider fails or is not configured, the hits keep their scores.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from app import errors
+from app.concurrency import offload
+from app.database.transactions import retry_read
+from app.documents.storing import document_drafts
+from app.kinds import Degraded, Json, Rerank, Vector
+from app.query.context import SearchContext
+from app.query.search_request import SearchRequest
+from app.query.types import Candidate, Hit
+from app.search.steps.reranking import mmr, rescoring
+from app.search.steps.reranking import store as similarity_matrix
+from app.search.steps.reranking.store import Near
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RerankOptions:
+    """How to re-rank, for which query and how many; `keep_all` if a later step may drop any of the passages.
+
+    `rerank_weight` is that of the cosine, `mmr_lambda` that of the score in MMR.
+    """
+
+    text: str | None
+    vector: Vector | None
+    rerank: Rerank
+    mmr: bool
+    limit: int
+    keep_all: bool = False
+    rerank_weight: float = 0.5
+    mmr_lambda: float = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class RerankPassage:
+    """A passage to order: its score and, if known, its chunk, its text and its cosine to the query."""
+
+    score: float
+    chunk_id: UUID | None = None
+    text: str = ""
+    cosine: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RankedPassage:
+    """A passage's position before, from 0, its new score, and the details of each step."""
+
+    position: int
+    score: float
+    explain: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Reranking:
+    """The passages in their new order; with MMR only the selected ones, unless all are kept."""
+
+    passages: Sequence[RankedPassage]
+    degraded: Sequence[Degraded] = ()
+
+
+async def run(passages: Sequence[RerankPassage], request: RerankOptions, context: SearchContext) -> Reranking:
+    """Re-rank the best passages, then diversify them by MMR. Raises DatabaseUnavailable."""
+    near = await _near(passages, request, context)
+    new_scores = await _new_scores(passages, request, near, context) if passages and request.rerank != "none" else {}
+    failed = bool(passages) and request.rerank != "none" and not new_scores
+    if failed:
+        log.debug("hits not re-ranked", extra={"action": "reranker_failed", "reason": request.rerank})
+    ranked = _ranked(passages, request, new_scores)
+    if request.mmr:
+        ranked = await offload.run(_size(passages, request, near), _diversified, ranked, passages, request, near)
+    return Reranking(ranked, ("reranker_failed",) if failed else ())
+
+
+def options_of(query: SearchRequest, text: str, vector: Vector | None, *, keep_all: bool = False) -> RerankOptions:
+    """The options of a search for this text; `keep_all` keeps the hits that MMR does not select, after the others."""
+    keep_all = keep_all or _may_use_all(query)
+    ranking = query.ranking
+    return RerankOptions(
+        text, vector, ranking.rerank, ranking.mmr, query.limit, keep_all, ranking.rerank_weight, ranking.mmr_lambda
+    )
+
+
+async def hits(found: Sequence[Hit], request: RerankOptions, context: SearchContext) -> Reranking:
+    """Re-rank the hits of a search; `applied` puts them into the new order."""
+    passages = [
+        RerankPassage(hit.candidate.score, hit.candidate.chunk_id, text_of(hit.candidate), hit.candidate.vector_score)
+        for hit in found
+    ]
+    return await run(passages, request, context)
+
+
+def _may_use_all(query: SearchRequest) -> bool:
+    """Whether hits beyond the first `query.limit` are used: by a filter, where hits are merged, or on a later page."""
+    return query.has_minimum or query.is_collapsed or query.group_size is not None or query.cursor is not None
+
+
+def applied(found: Sequence[Hit], ordered: Reranking) -> list[Hit]:
+    """The hits in the new order, with their new scores and the details of each step."""
+    return [
+        replace(
+            hit,
+            candidate=replace(hit.candidate, score=ranked.score),
+            explain={**(hit.explain or {}), **ranked.explain},
+        )
+        for ranked in ordered.passages
+        for hit in (found[ranked.position],)
+    ]
+
+
+def pool_size(limit: int) -> int:
+    """Number of candidates that are re-ranked for `limit` hits."""
+    return rescoring.pool_size(limit)
+
+
+def is_wanted(query: SearchRequest) -> bool:
+    """Whether a query requests re-ranking or MMR."""
+    return query.ranking.rerank != "none" or query.ranking.mmr
+
+
+def text_of(candidate: Candidate) -> str:
+    """A chunk as it is embedded and indexed: its document's title, its heading path and its content."""
+    content = candidate.content if candidate.end_offset else ""
+    return document_drafts.text_below(candidate.title, candidate.heading_path, content)
+
+
+async def _near(
+    passages: Sequence[RerankPassage], request: RerankOptions, context: SearchContext
+) -> Mapping[UUID, Near]:
+    """Cosines of the stored chunks: to the query if any is unknown, and to each other for MMR."""
+    known = [
+        passage for passage in passages[: max(request.limit, rescoring.pool_size(request.limit))] if passage.chunk_id
+    ]
+    unknown = request.rerank == "cosine" and request.vector is not None and any(p.cosine is None for p in known)
+    if not known or not (unknown or request.mmr):
+        return {}
+    return await _read_near(
+        context, request, list(dict.fromkeys(passage.chunk_id for passage in known if passage.chunk_id))
+    )
+
+
+@retry_read
+async def _read_near(context: SearchContext, request: RerankOptions, chunk_ids: Sequence[UUID]) -> Mapping[UUID, Near]:
+    async with context.services.db.reading(context.user_id) as reading:
+        return await similarity_matrix.of(reading, chunk_ids, vector=request.vector, among=request.mmr)
+
+
+async def _new_scores(
+    passages: Sequence[RerankPassage], request: RerankOptions, near: Mapping[UUID, Near], context: SearchContext
+) -> Mapping[int, float]:
+    """The cosines or the provider's scores of the best passages by position; none if the provider fails."""
+    best = range(min(len(passages), rescoring.pool_size(request.limit)))
+    if request.rerank == "cosine":
+        cosines = (
+            {position: _cosine(passages[position], near) for position in best} if request.vector is not None else {}
+        )
+        return {position: cosine for position, cosine in cosines.items() if cosine is not None}
+    with_text = [position for position in best if passages[position].text.strip()]
+    services = context.services
+    if services.reranker is None or not with_text:
+        return {}
+    try:
+        async with context.waiting_for(services.reranker), asyncio.timeout(services.budget.rerank_s):
+            scores = await services.reranker.scores(
+                request.text or "", [passages[position].text for position in with_text]
+            )
+    except (errors.ProviderError, TimeoutError) as error:
+        log.warning("re-ranking failed: %s", type(error).__name__, extra={"action": "reranker_failed"})
+        return {}
+    return dict(zip(with_text, scores, strict=True))
+
+
+def _cosine(passage: RerankPassage, near: Mapping[UUID, Near]) -> float | None:
+    if passage.cosine is not None or passage.chunk_id is None:
+        return passage.cosine
+    found = near.get(passage.chunk_id)
+    return found.similarity if found else None
+
+
+def _blended(
+    passages: Sequence[RerankPassage], request: RerankOptions, new_scores: Mapping[int, float]
+) -> Mapping[int, float]:
+    """The final scores by position. A cosine is blended with the score before, a provider's score replaces it."""
+    if request.rerank != "cosine" or not new_scores:
+        return new_scores
+    best = range(min(len(passages), rescoring.pool_size(request.limit)))
+    weight = request.rerank_weight
+    return {
+        position: rescoring.blended(passages[position].score, new_scores.get(position), weight=weight)
+        for position in best
+    }
+
+
+def _ranked(
+    passages: Sequence[RerankPassage], request: RerankOptions, new_scores: Mapping[int, float]
+) -> list[RankedPassage]:
+    """The passages in the order of their new scores, with the values that these were made of."""
+    blended = _blended(passages, request, new_scores)
+    limit = min(blended.values(), default=None)
+    ranked = []
+    for one in rescoring.ordered([passage.score for passage in passages], blended):
+        step: dict[str, Any] = {
+            "by": request.rerank,
+            "value": new_scores.get(one.position),
+            "weight": request.rerank_weight if request.rerank == "cosine" else 1.0,
+            "limit": None if one.position in blended else limit,
+            "place_before": one.position + 1,
+            "score_before": passages[one.position].score,
+            "score": one.score,
+        }
+        ranked.append(RankedPassage(one.position, one.score, {"rerank": step} if new_scores else {}))
+    return ranked
+
+
+def _diversified(
+    ranked: Sequence[RankedPassage],
+    passages: Sequence[RerankPassage],
+    request: RerankOptions,
+    near: Mapping[UUID, Near],
+) -> list[RankedPassage]:
+    """The passages selected by MMR among the best; with `keep_all` the others follow."""
+    pool = max(request.limit, rescoring.pool_size(request.limit))
+    best = ranked[:pool]
+    similarity = _similarity([passages[one.position] for one in best], near)
+    limit = pool if request.keep_all else request.limit
+    trade = request.mmr_lambda
+    chosen = mmr.select([one.score for one in best], similarity, limit=limit, trade=trade)
+    selected = [_explained(best[one.position], one, trade) for one in chosen]
+    return [*selected, *ranked[pool:]] if request.keep_all else selected
+
+
+def _explained(ranked: RankedPassage, chosen: mmr.Selected, trade: float) -> RankedPassage:
+    """A passage with the step in which MMR, which leaves scores as they are, placed it."""
+    step: dict[str, Any] = {
+        "value": chosen.value,
+        "lambda": trade,
+        "nearest": chosen.nearest,
+        "place_before": chosen.position + 1,
+        "score_before": ranked.score,
+        "score": ranked.score,
+    }
+    return replace(ranked, explain={**ranked.explain, "mmr": step})
+
+
+def _size(passages: Sequence[RerankPassage], request: RerankOptions, near: Mapping[UUID, Near]) -> int:
+    """Cost of an MMR selection in units of `offload.run`: pairs compared, and characters of texts without a vector."""
+    pool = max(request.limit, rescoring.pool_size(request.limit))
+    without_vector = (passage for passage in passages[:pool] if passage.chunk_id not in near)
+    return 2 * pool * request.limit + sum(len(passage.text) for passage in without_vector)
+
+
+def _similarity(passages: Sequence[RerankPassage], near: Mapping[UUID, Near]) -> mmr.Similarity:
+    """The similarity of two passages: by their vectors if both have one, else by their words."""
+    sets: list[int] = []
+
+    def by_words(one: int, other: int) -> float:
+        if not sets:
+            sets.extend(mmr.bit_sets(mmr.words(passage.text) for passage in passages))
+        return mmr.jaccard(sets[one], sets[other])
+
+    def similarity(one: int, other: int) -> float:
+        chunk_id, other_id = passages[one].chunk_id, passages[other].chunk_id
+        known = near.get(chunk_id) if chunk_id else None
+        cosine = known.alike.get(other_id) if known and other_id else None
+        return by_words(one, other) if cosine is None else cosine
+
+    return similarity

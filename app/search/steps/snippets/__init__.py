@@ -1,0 +1,1 @@
+"""Finds the sentences of a hit that match the query best."""

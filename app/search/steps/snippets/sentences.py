@@ -1,0 +1,257 @@
+"""Chooses the one to three sentences of a passage that match a query best, and marks what they match.
+
+A window of consecutive sentences is scored by the weights of the different lexemes of the query in it, a phrase by the
+sum of its words once more; each sentence after the first costs a share of the weight of all lexemes. A passage without
+any match is kept whole, because any of its sentences may be the answer (docs/decisions/0026-snippets.md).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from app.kinds import MatchKind
+from app.query.snippets import MatchedSpan, Snippet
+from app.text.structure import plain_text, sentences, structure
+from app.text.words import word_spans
+from app.text.words.word_spans import WordSpan
+
+MAX_SENTENCES = 3
+MAX_LENGTH = 400
+"""Code points of a snippet; a longer sentence is cut at white space around its best matches."""
+BEFORE_FIRST_MATCH = 60
+"""Code points of a cut sentence before its first match."""
+SENTENCE_COST = 0.1
+"""Cost of each sentence after the first, as a share of the weight of all lexemes of the query."""
+_RULE = re.compile(r"[\s|:=+-]*|\s*(?:`{3,}|~{3,}).*")
+_ITEM = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+", re.MULTILINE)
+
+Span = tuple[int, int]
+Lexemes = Mapping[str, frozenset[str]]
+"""The lexemes of words as they are written."""
+Phrase = Sequence[tuple[str, frozenset[str]]]
+"""Words, case-folded, with their lexemes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """What a query looks for, as lexemes of one text-search configuration.
+
+    `weights` are those of the query's lexemes, `names` those of the name by which a hop reached the passage. `written`
+    are the words as the query has them, case-folded.
+    """
+
+    weights: Mapping[str, float]
+    names: Mapping[str, float]
+    phrases: Sequence[Phrase]
+    written: frozenset[str]
+
+    @property
+    def total(self) -> float:
+        """The weight of all lexemes."""
+        return sum({**self.weights, **self.names}.values())
+
+
+def lexemes_of(span: WordSpan, known: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """Returns the lexemes of a word among `known`; no configuration changes those of scripts without spaces."""
+    if span.unspaced:
+        return frozenset((unicodedata.normalize("NFKC", span.text),))
+    return known.get(span.text, frozenset())
+
+
+def phrase(text: str, known: Lexemes) -> Phrase:
+    """Returns the words of a phrase, case-folded, each with its lexemes: none for a stop word."""
+    return [(span.text.casefold(), lexemes_of(span, known)) for span in word_spans.of(text) if span.in_sequence]
+
+
+def choose(text: str, sought: Sought, lexemes: Mapping[str, frozenset[str]], *, markdown: bool = True) -> Snippet:
+    """Returns the best snippet of a passage; the whole of it without any match.
+
+    `lexemes` are those of its words that the passage's configuration makes lexemes of; words that are missing match
+    nothing. `markdown`: the snippet's text is without the marks of Markdown.
+    """
+    spans = word_spans.of(text)
+    found = [lexemes_of(span, lexemes) for span in spans]
+    every = [*_word_matches(spans, found, sought), *_phrase_matches(spans, found, sought)]
+    every.sort(key=lambda one: (one.start, -one.end))
+    matches = _Matches(every, [one.start for one in every])
+    start, end = _best_window(text, matches, sought) or _whole(text)
+    shown = plain_text.part(text, plain_text.marks(text) if markdown else (), start, end)
+    merged = _merged(text, matches.within(start, end))
+    spans_shown = (MatchedSpan(*one, shown.place(one[0]), shown.place(one[1])) for one in merged)
+    return Snippet(shown.text, start, end, tuple(one for one in spans_shown if one.text_end > one.text_start))
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighted:
+    """A match with its weights by lexeme; those of a phrase have a key of their own."""
+
+    start: int
+    end: int
+    kind: MatchKind
+    weights: Mapping[str, float]
+
+
+def _own_lexemes(spans: Sequence[WordSpan], found: Sequence[frozenset[str]]) -> Iterator[frozenset[str]]:
+    """The lexemes of each span; those of a compound without those of the words in it."""
+    of_words: dict[int, set[str]] = {}
+    for span, lexemes in zip(spans, found, strict=True):
+        if not span.is_compound:
+            of_words.setdefault(span.token, set()).update(lexemes)
+    for span, lexemes in zip(spans, found, strict=True):
+        yield lexemes - of_words.get(span.token, set()) if span.is_compound else lexemes
+
+
+def _word_matches(spans: Sequence[WordSpan], found: Sequence[frozenset[str]], sought: Sought) -> Iterator[_Weighted]:
+    for span, lexemes in zip(spans, _own_lexemes(spans, found), strict=True):
+        weights = {name: sought.weights[name] for name in lexemes if name in sought.weights}
+        named = {name: sought.names[name] for name in lexemes if name in sought.names}
+        if weights or named:
+            written = span.unspaced or span.text.casefold() in sought.written
+            kind: MatchKind = "hop" if not weights else "term" if written else "stem"
+            yield _Weighted(span.start, span.end, kind, {**named, **weights})
+
+
+def _phrase_matches(spans: Sequence[WordSpan], found: Sequence[frozenset[str]], sought: Sought) -> Iterator[_Weighted]:
+    """The runs of consecutive words that are those of a phrase.
+
+    As in the text index, any word may take the place of a stop word inside the phrase, and those at its ends may be
+    missing; a run with the same stop words is preferred to it.
+    """
+    words = [(span, lexemes) for span, lexemes in zip(spans, found, strict=True) if span.in_sequence]
+    for number, whole in enumerate(sought.phrases):
+        weight = sum(max((sought.weights.get(name, 0.0) for name in lexemes), default=0.0) for _word, lexemes in whole)
+        for exact, wanted in ((True, whole), (False, _without_outer_stop_words(whole))):
+            if not wanted or (len(wanted) == 1 and len(whole) > 1):
+                continue
+            for first in range(len(words) - len(wanted) + 1):
+                run = words[first : first + len(wanted)]
+                if all(_is_word(*one, *word, exact=exact) for one, word in zip(run, wanted, strict=True)):
+                    weights = {f"\n{number}": weight * (2 if exact else 1)}
+                    yield _Weighted(run[0][0].start, run[-1][0].end, "phrase", weights)
+
+
+def _without_outer_stop_words(whole: Phrase) -> Phrase:
+    having = [index for index, (_word, lexemes) in enumerate(whole) if lexemes]
+    return whole[having[0] : having[-1] + 1] if having else []
+
+
+def _is_word(span: WordSpan, lexemes: frozenset[str], word: str, wanted: frozenset[str], *, exact: bool) -> bool:
+    if wanted:
+        return not wanted.isdisjoint(lexemes)
+    return not exact or span.text.casefold() == word
+
+
+@dataclass(frozen=True, slots=True)
+class _Matches:
+    """The matches of a passage in the order of their offsets."""
+
+    every: Sequence[_Weighted]
+    starts: Sequence[int]
+
+    def within(self, start: int, end: int) -> list[_Weighted]:
+        """Those that lie in the span."""
+        first, last = bisect_left(self.starts, start), bisect_left(self.starts, end)
+        return [one for one in self.every[first:last] if one.end <= end]
+
+    def weights(self, start: int, end: int) -> dict[str, float]:
+        """The weights of the different lexemes and phrases in the span."""
+        weights: dict[str, float] = {}
+        for one in self.within(start, end):
+            weights.update(one.weights)
+        return weights
+
+
+def _best_window(text: str, matches: _Matches, sought: Sought) -> Span | None:
+    """The window with the highest score, the shortest and then the first of equals; None without a match.
+
+    A heading is chosen only if nothing else matches, because a hit has its headings anyway.
+    """
+    for blocks in (_blocks(text), _headings(text)):
+        windows = [window for block in blocks for window in _windows(block, matches, sought)]
+        if windows:
+            _score, _sentences, start, end = max(windows, key=lambda one: (one[0], -one[1], -one[2]))
+            return _cut(text, (start, end), matches)
+    return None
+
+
+def _windows(block: Sequence[Span], matches: _Matches, sought: Sought) -> Iterator[tuple[float, int, int, int]]:
+    """The score, the number of sentences and the span of each window of a block that has a match."""
+    for first, (start, _end) in enumerate(block):
+        for extra, (_start, end) in enumerate(block[first : first + MAX_SENTENCES]):
+            if extra and end - start > MAX_LENGTH:
+                break
+            if weights := matches.weights(start, end):
+                yield sum(weights.values()) - SENTENCE_COST * sought.total * extra, extra, start, end
+
+
+def _blocks(text: str) -> Iterator[list[Span]]:
+    """The sentences of each paragraph and list, and the lines of each table and fence but rules and fence marks."""
+    for block in structure.blocks(text):
+        if block.kind in ("table", "fence"):
+            spans = [span for span in sentences.lines(text, block.start, block.end) if not _RULE.fullmatch(text, *span)]
+        elif block.kind != "heading":
+            items = (
+                sentences.trimmed(text, block.start, block.end) if block.kind == "paragraph" else _items(text, block)
+            )
+            spans = [span for item in items for span in sentences.spans(text, *item)]
+        else:
+            continue
+        if spans:
+            yield spans
+
+
+def _items(text: str, block: structure.Block) -> Iterator[Span]:
+    """A paragraph, or the items of a list without their marks."""
+    if block.kind == "paragraph":
+        yield block.start, block.end
+        return
+    marks = list(_ITEM.finditer(text, block.start, block.end))
+    ends = [mark.start() for mark in marks[1:]] + [block.end]
+    for mark, end in zip(marks, ends, strict=True):
+        yield from sentences.trimmed(text, mark.end(), end)
+
+
+def _headings(text: str) -> Iterator[list[Span]]:
+    return ([(block.start, block.end)] for block in structure.blocks(text) if block.kind == "heading")
+
+
+def _cut(text: str, span: Span, matches: _Matches) -> Span:
+    """The span, or its part around the best matches where it is too long."""
+    start, end = span
+    if end - start <= MAX_LENGTH:
+        return span
+    last = end - MAX_LENGTH
+    begins = (max(start, min(one.start - BEFORE_FIRST_MATCH, last)) for one in matches.within(start, end))
+    begin = max(begins, key=lambda at: sum(matches.weights(at, at + MAX_LENGTH).values()), default=start)
+    return _trimmed(text, begin, begin + MAX_LENGTH, span)
+
+
+def _trimmed(text: str, start: int, end: int, whole: Span) -> Span:
+    """A part of a span without the words that it cuts, if there is white space near its ends."""
+    if start > whole[0] and (space := text.find(" ", start, start + BEFORE_FIRST_MATCH // 2)) >= 0:
+        start = space + 1
+    if end < whole[1] and (space := text.rfind(" ", end - BEFORE_FIRST_MATCH // 2, end)) >= 0:
+        end = space
+    return start, end
+
+
+def _whole(text: str) -> Span:
+    return next(sentences.trimmed(text, 0, len(text)), (0, len(text)))
+
+
+def _merged(text: str, matches: Iterable[_Weighted]) -> list[tuple[int, int, MatchKind]]:
+    """The offsets and kinds of the matches without overlaps: one inside another is left out; those that overlap, and
+    parts of a compound that are joined by one character, become one.
+    """
+    merged: list[tuple[int, int, MatchKind]] = []
+    for one in matches:
+        start, end, kind = merged[-1] if merged else (-2, -2, one.kind)
+        if one.start > end + 1 or text[end : one.start].isspace():
+            merged.append((one.start, one.end, one.kind))
+        elif one.end > end:
+            merged[-1] = (start, one.end, kind)
+    return merged

@@ -1,0 +1,139 @@
+"""Finds the snippet of each hit: Postgres analyses its words, `text.snippets` chooses the sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from app.concurrency import offload
+from app.database.transactions import retry_read
+from app.documents.store import chunks
+from app.documents.store.chunks import TextKind
+from app.query.context import SearchContext
+from app.query.snippets import Snippet
+from app.query.types import Hit
+from app.search.candidates import Recalled
+from app.search.steps.snippets import sentences as snippets
+from app.search.steps.snippets.sentences import Lexemes
+from app.text.queries import conditions
+from app.text.queries.parsed_query import ParsedQuery
+from app.text.words import lexical, word_spans
+
+COST = 40
+"""Cost of a code point of a passage in units of `offload.run`."""
+DEFAULT_KIND = TextKind("english", markdown=True)
+"""The kind of a chunk that was replaced or deleted after it was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class HitText:
+    """The text of a hit, and the name by which a later hop reached it."""
+
+    text: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysedText:
+    """The lexemes that a hit's text-search configuration makes of words, and whether its text is Markdown."""
+
+    lexemes: Lexemes
+    markdown: bool
+
+
+async def added(hits: Sequence[Hit], texts: Mapping[UUID, str], found: Recalled, context: SearchContext) -> list[Hit]:
+    """The hits, and those in their `more`, with their snippets. `texts` has the whole text of each by chunk id.
+
+    Raises DatabaseUnavailable.
+    """
+    every = [one for hit in hits for one in (hit, *hit.more)]
+    passages = {
+        one.candidate.chunk_id: HitText(texts[one.candidate.chunk_id], one.via.name if one.via else "") for one in every
+    }
+    with context.timed("snippets"):
+        by_id = await _of_passages(passages, found, context)
+    return [_with_snippets(hit, by_id) for hit in hits]
+
+
+def _with_snippets(hit: Hit, by_id: Mapping[UUID, Snippet]) -> Hit:
+    more = tuple(_with_snippets(other, by_id) for other in hit.more)
+    return replace(hit, snippet=by_id[hit.candidate.chunk_id], more=more)
+
+
+async def _of_passages(
+    passages: Mapping[UUID, HitText], found: Recalled, context: SearchContext
+) -> dict[UUID, Snippet]:
+    size = COST * sum(len(passage.text) for passage in passages.values())
+    words = await offload.run(size, _words, [passage.text for passage in passages.values()])
+    sought = await offload.run(size, _words, _sought_texts(passages, found.parsed))
+    terms = [lexeme for term in found.result.terms for lexeme in term.parts]
+    analysed = await _analysed(list(passages), words, sought, terms, context)
+    return await offload.run(size, _chosen, passages, found, analysed)
+
+
+def _sought_texts(passages: Mapping[UUID, HitText], parsed: ParsedQuery) -> list[str]:
+    return [parsed.words, *_phrases(parsed), *{passage.name for passage in passages.values()}]
+
+
+def _phrases(parsed: ParsedQuery) -> list[str]:
+    """The phrases that a query wants, those in groups included."""
+    operands = (one for group in parsed.groups for one in conditions.operands(group, wanted=True))
+    return [*parsed.phrases, *(one.text for one in operands if one.is_phrase)]
+
+
+def _words(texts: Iterable[str]) -> list[str]:
+    """The different words of the texts; scripts without spaces need no analysis."""
+    return list(dict.fromkeys(span.text for text in texts for span in word_spans.of(text) if not span.unspaced))
+
+
+@retry_read
+async def _analysed(
+    chunk_ids: Sequence[UUID], words: Sequence[str], sought: Sequence[str], terms: Sequence[str], context: SearchContext
+) -> dict[UUID, AnalysedText]:
+    """The lexemes of the words by chunk: those that its text-search configuration makes of them."""
+    by_config: dict[str, Lexemes] = {}
+    async with context.services.db.reading(context.user_id) as reading:
+        kinds = await chunks.kinds(reading, chunk_ids)
+        for config in {one.config for one in (*kinds.values(), DEFAULT_KIND)}:
+            indexed = await offload.run(COST * len(words), _indexed, (*words, *sought), config)
+            by_config[config] = await chunks.lexemes_of_words(
+                reading, config, indexed, sought=[indexed[word] for word in sought], lexemes=terms
+            )
+    known = {chunk_id: kinds.get(chunk_id, DEFAULT_KIND) for chunk_id in chunk_ids}
+    return {chunk_id: AnalysedText(by_config[kind.config], kind.markdown) for chunk_id, kind in known.items()}
+
+
+def _indexed(words: Iterable[str], config: str) -> dict[str, str]:
+    """Each word as it is indexed."""
+    return {word: word.lower() if _is_plain(word) else lexical.index_text(word, config) for word in words}
+
+
+def _is_plain(word: str) -> bool:
+    """Whether indexing only puts the word into lower case."""
+    return word.isascii() and word.isalpha() and (len(word) == 1 or word[1:].islower())
+
+
+def _chosen(
+    passages: Mapping[UUID, HitText], found: Recalled, analysed: Mapping[UUID, AnalysedText]
+) -> dict[UUID, Snippet]:
+    chosen = {}
+    for chunk_id, passage in passages.items():
+        one = analysed[chunk_id]
+        sought = _sought(passage, found, one.lexemes)
+        chosen[chunk_id] = snippets.choose(passage.text, sought, one.lexemes, markdown=one.markdown)
+    return chosen
+
+
+def _sought(passage: HitText, found: Recalled, lexemes: Lexemes) -> snippets.Sought:
+    weights: dict[str, float] = {}
+    for term in found.result.terms:
+        weights |= {lexeme: max(term.idf, weights.get(lexeme, 0.0)) for lexeme in term.parts}
+    highest = max(weights.values(), default=1.0)
+    names = (lexeme for span in word_spans.of(passage.name) for lexeme in snippets.lexemes_of(span, lexemes))
+    return snippets.Sought(
+        weights=weights,
+        names=dict.fromkeys(names, highest),
+        phrases=[snippets.phrase(text, lexemes) for text in _phrases(found.parsed)],
+        written=frozenset(span.text.casefold() for span in word_spans.of(found.parsed.words)),
+    )

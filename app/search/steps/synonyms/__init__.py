@@ -1,0 +1,1 @@
+"""Adds a user's synonyms of a query's words."""

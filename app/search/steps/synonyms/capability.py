@@ -1,0 +1,13 @@
+"""Declares what this folder adds to the service."""
+
+from __future__ import annotations
+
+from app.capability import Capability, Command
+
+SYNONYMS = Capability(
+    exports=("synonyms",),
+    routers=("search.steps.synonyms.api:router",),
+    commands={
+        "synonyms": Command("search.steps.synonyms.commands:app", "List, replace and remove words that mean the same."),
+    },
+)

@@ -1,0 +1,80 @@
+"""Implements `stepwell synonyms`: lists, replaces and removes words and phrases that mean the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from app import errors, limits
+from app.cli import connecting, options, terminal
+from app.cli.client import Client
+from app.search.steps.synonyms import lines
+from app.search.steps.synonyms.types import SynonymGroup
+
+app = typer.Typer(help="Synonyms: list, set, clear.", no_args_is_help=True)
+
+
+@app.command("list")
+@connecting.connected
+def listed(client: Client, as_json: options.AsJson = False) -> None:
+    """Print the groups in the form that `set` reads."""
+    answer = client.get("/synonyms")
+    if as_json:
+        terminal.write_json(answer)
+    else:
+        groups = [SynonymGroup(tuple(one["terms"]), tuple(one["expand_to"])) for one in answer["groups"]]
+        terminal.write(lines.written(groups), nl=False)
+
+
+@app.command("set")
+@connecting.connected
+def replace(
+    client: Client,
+    file: Annotated[
+        Path, typer.Argument(help="One group per line, `boiler, furnace` or `vehicle => car, lorry`; - reads stdin.")
+    ],
+    as_json: options.AsJson = False,
+) -> None:
+    """Replace all groups by those of a file."""
+    numbered = list(lines.read(_text(file)))
+    if len(numbered) > limits.MAX_SYNONYM_GROUPS:
+        raise errors.BadRequest(f"Must have at most {limits.MAX_SYNONYM_GROUPS} groups.", field="file")
+    groups = [{"terms": list(one.terms), "expand_to": list(one.expand_to)} for _line, one in numbered]
+    try:
+        _put(client, groups, as_json=as_json)
+    except errors.StepwellError as error:
+        if (place := _place(error.field)) is None:
+            raise
+        raise errors.BadRequest(error.message, field=f"line {numbered[place][0]}") from error
+
+
+@app.command()
+@connecting.connected
+def clear(client: Client, as_json: options.AsJson = False) -> None:
+    """Remove all groups."""
+    _put(client, [], as_json=as_json)
+
+
+def _put(client: Client, groups: list[dict[str, Any]], *, as_json: bool) -> None:
+    counts = client.send("PUT", "/synonyms", json={"groups": groups})
+    if as_json:
+        terminal.write_json(counts)
+    else:
+        options.out.print(f"{counts['groups']} groups, {counts['terms']} words and phrases.")
+
+
+def _place(field: str | None) -> int | None:
+    """The place in the request of the group that an error names."""
+    number = (field or "").removeprefix("groups[").partition("]")[0]
+    return int(number) if number.isdecimal() else None
+
+
+def _text(file: Path) -> str:
+    try:
+        return typer.get_text_stream("stdin").read() if str(file) == "-" else file.read_text("utf-8")
+    except OSError as error:
+        raise errors.BadRequest(f"The file cannot be read: {error.strerror}.", field="file") from error
+    except UnicodeDecodeError as error:
+        raise errors.BadRequest("The file is not UTF-8.", field="file") from error

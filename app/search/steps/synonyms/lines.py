@@ -1,0 +1,59 @@
+"""Reads and writes groups of synonyms as lines of text, and finds the terms that a query contains.
+
+A line is a group: `boiler, furnace, heating unit`. After `=>` stand the terms that those before it are expanded to:
+`vehicle => car, lorry`. A backslash makes the character after it plain; lines that begin with `#` are comments.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from app.search.steps.synonyms.types import SynonymGroup
+
+ARROW = "=>"
+_PIECE = re.compile(r"\\(.)|(=>)|(,)|(.)", re.DOTALL)
+_SPECIAL = re.compile(r"[\\,]|=(?=>)|^#")
+
+
+def read(text: str) -> Iterator[tuple[int, SynonymGroup]]:
+    """The number of each line with a group, and the group. A line with two arrows has the rest after the first."""
+    for number, line in enumerate(text.splitlines(), 1):
+        line = line.strip().removeprefix("\ufeff")
+        if line and not line.startswith("#"):
+            yield number, _group(line)
+
+
+def _group(line: str) -> SynonymGroup:
+    sides: list[list[str]] = [[""]]
+    for escaped, arrow, comma, plain in _PIECE.findall(line):
+        if arrow:
+            sides.append([""])
+        elif comma:
+            sides[-1].append("")
+        else:
+            sides[-1][-1] += escaped or plain
+    terms, *expansions = (tuple(" ".join(term.split()) for term in side if term.strip()) for side in sides)
+    return SynonymGroup(terms, tuple(term for side in expansions for term in side))
+
+
+def written(groups: Iterable[SynonymGroup]) -> str:
+    """The groups as lines that `read` reads again."""
+    return "".join(f"{_line(group)}\n" for group in groups)
+
+
+def _line(group: SynonymGroup) -> str:
+    terms = ", ".join(map(_escaped, group.terms))
+    return f"{terms} {ARROW} {', '.join(map(_escaped, group.expand_to))}" if group.expand_to else terms
+
+
+def _escaped(term: str) -> str:
+    return _SPECIAL.sub(lambda found: f"\\{found[0]}", term)
+
+
+def contains(lexemes: Sequence[str], offsets: Sequence[int], query: Mapping[str, Iterable[int]]) -> bool:
+    """Whether a query, given as the positions of its lexemes, contains the lexemes of a term at these distances."""
+    positions = [frozenset(query.get(lexeme, ())) for lexeme in lexemes]
+    return any(
+        all(start + offset in found for found, offset in zip(positions, offsets, strict=True)) for start in positions[0]
+    )

@@ -1,0 +1,165 @@
+"""Stores a user's groups of synonyms in the row of the user, and analyses their terms and the words of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import sqlalchemy as sa
+from cachetools import LRUCache
+
+from app.database import sql
+from app.database.schema import tables
+from app.database.transactions import Reading, Writing
+from app.search.steps.synonyms.types import SynonymGroup
+from app.text.queries.conditions import IndexText
+
+_t = tables.tenants.c
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedLexeme:
+    """A lexeme of a query, its positions, and its idf in the user's chunks."""
+
+    lexeme: str
+    positions: tuple[int, ...]
+    idf: float
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysedTerm:
+    """A term in one text-search configuration: its lexemes with their distances from the first, and its tsquery.
+
+    `place` is that of the term among all that were analysed.
+    """
+
+    place: int
+    lexemes: tuple[str, ...]
+    offsets: tuple[int, ...]
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class TermGroup:
+    """The places of the terms of a group: a query that contains one of `terms` is expanded by `expansions`."""
+
+    terms: Sequence[int]
+    expansions: Sequence[int]
+
+
+class AnalysedSynonyms:
+    """The synonyms of a user: all terms, their groups, and their lexemes by configuration."""
+
+    __slots__ = ("by_first", "by_place", "groups", "size", "terms")
+
+    def __init__(
+        self, terms: Sequence[str], groups: Sequence[TermGroup], analysed: dict[str, list[AnalysedTerm]]
+    ) -> None:
+        self.terms, self.groups = terms, groups
+        self.by_place = {(config, term.place): term for config, found in analysed.items() for term in found}
+        self.by_first: dict[tuple[str, str], list[AnalysedTerm]] = {}
+        for config, found in analysed.items():
+            for term in found:
+                self.by_first.setdefault((config, term.lexemes[0]), []).append(term)
+        self.size = 1 + len(terms) + len(self.by_place)
+
+
+_LEXEMES_OF_QUERY = sql.inline(
+    """
+    SELECT s.config, t.lexeme, t.positions, {{idf u, l}} AS idf
+    FROM (
+        SELECT CAST(coalesce(sum(o.chunks), 0) AS float8) AS chunks
+        FROM stepwell.text_statistics AS o WHERE o.user_id = :user_id
+    ) AS u
+    CROSS JOIN stepwell.text_statistics AS s
+    CROSS JOIN LATERAL unnest(to_tsvector(CAST(s.config AS regconfig), {{text_for s.config, :folded, :plain}})) AS t
+    LEFT JOIN LATERAL (
+        {{document_frequency t.lexeme COLLATE "C"}}
+    ) AS l ON true
+    WHERE s.user_id = :user_id AND s.chunks > 0
+    """,
+    user_id="text",
+    folded="text",
+    plain="text",
+)
+
+_LEXEMES_OF_TERMS = sql.inline(
+    """
+    SELECT g.config, CAST(p.place AS integer) AS place, array_agg(t.lexeme ORDER BY t.position, t.lexeme) AS lexemes,
+           array_agg(CAST(t.position AS integer) ORDER BY t.position, t.lexeme) AS positions,
+           CAST({{within_one_field q.phrase, 'ABCD'}} AS text) AS query
+    FROM unnest(:configs) AS g (config)
+    CROSS JOIN unnest(:folded, :plain) WITH ORDINALITY AS p (folded, plain, place)
+    CROSS JOIN LATERAL (
+        SELECT phraseto_tsquery(CAST(g.config AS regconfig), {{text_for g.config, p.folded, p.plain}}) AS phrase
+    ) AS q
+    CROSS JOIN LATERAL (
+        SELECT w.lexeme, unnest(w.positions) AS position
+        FROM unnest(to_tsvector(CAST(g.config AS regconfig), {{text_for g.config, p.folded, p.plain}})) AS w
+    ) AS t
+    GROUP BY g.config, p.place, q.phrase
+    """,
+    configs="text[]",
+    folded="text[]",
+    plain="text[]",
+)
+
+
+async def get(db: Reading) -> list[SynonymGroup]:
+    """The user's groups in their order."""
+    stored = await db.scalar(sa.select(_t.synonyms).where(_t.user_id == db.user_id))
+    return [SynonymGroup(tuple(one["terms"]), tuple(one.get("expand_to", ()))) for one in stored or ()]
+
+
+async def put(db: Writing, groups: Sequence[SynonymGroup]) -> None:
+    """Store groups in place of all that are stored, and raise the user's version."""
+    await db.lock()
+    values = {"synonyms": list(map(_stored, groups)), "synonyms_version": db.written_version if groups else 0}
+    await db.execute(sa.update(tables.tenants).where(_t.user_id == db.user_id).values(**values))
+
+
+def _stored(group: SynonymGroup) -> dict[str, list[str]]:
+    expansion = {"expand_to": list(group.expand_to)} if group.expand_to else {}
+    return {"terms": list(group.terms), **expansion}
+
+
+async def lexemes_of_query(db: Reading, words: IndexText) -> dict[str, list[PlacedLexeme]]:
+    """The lexemes of the words of a query in each text-search configuration of the user's chunks."""
+    binds = {"user_id": db.user_id, "folded": words.folded, "plain": words.plain}
+    found: dict[str, list[PlacedLexeme]] = {}
+    for row in await db.execute(_LEXEMES_OF_QUERY, binds):
+        found.setdefault(row.config, []).append(PlacedLexeme(row.lexeme, tuple(row.positions), row.idf))
+    return found
+
+
+async def lexemes_of_terms(
+    db: Reading, terms: Sequence[IndexText], configs: Collection[str]
+) -> dict[str, list[AnalysedTerm]]:
+    """Each term that a text-search configuration indexes, by configuration."""
+    binds = {
+        "configs": list(configs),
+        "folded": [term.folded for term in terms],
+        "plain": [term.plain for term in terms],
+    }
+    found: dict[str, list[AnalysedTerm]] = {config: [] for config in configs}
+    for row in await db.execute(_LEXEMES_OF_TERMS, binds):
+        offsets = tuple(_distances(row.positions))
+        found[row.config].append(AnalysedTerm(row.place - 1, tuple(row.lexemes), offsets, row.query))
+    return found
+
+
+def _distances(positions: Sequence[int]) -> Iterator[int]:
+    return (position - positions[0] for position in positions)
+
+
+CACHED_TERMS = 100_000
+"""Analysed terms of all users together that a process keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class SynonymCache:
+    """Analysed synonyms by their version."""
+
+    of_versions: LRUCache[Hashable, AnalysedSynonyms] = field(
+        default_factory=lambda: LRUCache(CACHED_TERMS, getsizeof=lambda synonyms: synonyms.size)
+    )

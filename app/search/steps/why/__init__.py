@@ -1,0 +1,1 @@
+"""Explains where a passage stands in a search and what keeps it out."""

@@ -1,0 +1,51 @@
+"""Serves the endpoint that explains why a passage is not in an answer."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Request, Response
+
+from app.http.authentication import auth
+from app.http.bodies import bodies, replies
+from app.http.limits import admission
+from app.http.problems import problems
+from app.search.api.router import check_vector
+from app.search.steps.why import why
+from app.search.steps.why.models import Placement, WhyRequest
+
+router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.SearchRoute, responses=problems.AUTHENTICATED)
+_EXAMPLES = {
+    "uri": {
+        "summary": "Why a note is not in the answer",
+        "value": {
+            "query": "Why do the buoys not report every minute?",
+            "uri": "sample/decisions/D-019-lime.md",
+            "filters": {"metadata": {"tags": ["decision"]}},
+        },
+    }
+}
+
+
+@router.post(
+    "/search/why",
+    operation_id="explain_placement",
+    summary="Explain why a passage is not in an answer",
+    response_model=Placement,
+    responses={**problems.SEARCH, **problems.responses(404)},
+)
+async def explain_placement(
+    body: Annotated[WhyRequest, Body(openapi_examples=_EXAMPLES)],
+    request: Request,
+    user_id: auth.Searcher,
+    use: auth.ReadUse,
+) -> Response:
+    """Where a passage stands in a search: its rank and score in each leg, and what keeps it out of the answer.
+
+    `change` brings it in, or nearer where more than one thing keeps it out.
+    """
+    check_vector(body, use)
+    placement, timings = await admission.in_turn(request, user_id, partial(why.run, body, user_id, use))
+    request.state.timings = timings
+    return await replies.json(replies.HIT_COST, lambda: placement)

@@ -1,0 +1,12 @@
+"""Declares what this folder adds to the service."""
+
+from __future__ import annotations
+
+from app.capability import Capability, Command
+
+WHY = Capability(
+    routers=("search.steps.why.api:router",),
+    commands={
+        "why": Command("search.steps.why.commands:why", "Explain why a passage is not in an answer.", takes_query=True),
+    },
+)

@@ -1,0 +1,68 @@
+"""Implements `stepwell why`: shows where a passage stands in a search and what keeps it out of the answer."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import Annotated
+from uuid import UUID
+
+import typer
+from rich.markup import escape
+
+from app import errors, limits
+from app.cli import connecting, json_option, options, terminal
+from app.cli.client import Answer, Body, Client
+from app.search.commands import requests
+from app.search.steps.recency import recency_option
+
+
+@connecting.connected
+def why(
+    client: Client,
+    query: Annotated[str, typer.Argument(help="The query of the search.")],
+    passage: Annotated[str, typer.Argument(help="URI or path of a document, or the id of a document or chunk.")],
+    limit: Annotated[int, typer.Option(min=1, max=limits.MAX_HITS, help="Maximum number of hits.")] = 5,
+    mode: options.Legs = options.Mode.auto,
+    rerank: options.Reranking = options.Rerank.none,
+    mmr: options.Mmr = False,
+    recency: recency_option.RecencyText = None,
+    collapse: options.Collapse = True,
+    hierarchy: options.Hierarchy = True,
+    hierarchy_alpha: options.HierarchyAlpha = None,
+    filters: json_option.FiltersJson = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Show where a passage stands in a search, what keeps it out of the answer and what would bring it in.
+
+    A query that begins with - follows --: stepwell why -- '-cement lime' notes/lime.md.
+    """
+    request = requests.build(
+        query, limit=limit, mode=mode.value, filters=filters, collapse=collapse, recency=recency, rerank=rerank.value,
+        mmr=mmr, hierarchy=None if hierarchy else "off", alpha=hierarchy_alpha,
+    )  # fmt: skip
+    answer = _explain(request, passage, client)
+    if as_json:
+        terminal.write_json(answer)
+    else:
+        for name, value in answer.items():
+            shown = value if isinstance(value, str) else json.dumps(value)
+            options.out.print(f"[bold]{name.replace('_', ' ')}[/]: {escape(shown)}", soft_wrap=True)
+
+
+def _explain(request: Body, passage: str, client: Client) -> Answer:
+    """The explanation of the document with this URI or path, else of the chunk or document with this id.
+
+    Raises NotFound.
+    """
+    keys = [{"uri": options.absolute_path(passage)}, {"uri": passage}]
+    with suppress(ValueError):
+        found = str(UUID(passage))
+        keys = [{"chunk_id": found}, {"document_id": found}, {"uri": passage}]
+    for key in keys:
+        try:
+            return client.post("/search/why", {**request, **key})
+        except errors.StepwellError as error:
+            if error.status != errors.NotFound.status:
+                raise
+    raise errors.NotFound(f"No such passage: {passage}.")

@@ -1,0 +1,274 @@
+"""Explains where a passage stands in a search, what keeps it out of the answer, and what brings it in.
+
+The search is run as it is asked. If filters, exclusions or conditions leave the passage out, it is run once more
+without these, so that the passage is among its candidates. Everything else is read from the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+from uuid import UUID
+
+from app import errors, limits
+from app.concurrency.limiter import UNLIMITED, Released
+from app.database.filter_types import Filters
+from app.database.filters import filters
+from app.database.transactions import Reading, retry_read
+from app.documents.store import chunks, selections
+from app.documents.storing import document_drafts
+from app.kinds import KeptOutBy, OrderingStep, Vector
+from app.query import model_switch
+from app.query.context import SearchContext
+from app.query.search_request import SearchRequest
+from app.query.types import Answer, Candidate, LexicalQuery
+from app.relevance import confidence
+from app.search import depth, search
+from app.search.completion import Completion
+from app.search.steps.why import placed_search
+from app.search.steps.why.models import Placement, WhyRequest
+from app.search.steps.why.placed_search import PlacedPassage, SearchRun
+from app.search.store import recall
+from app.services import Services
+from app.text import uris
+from app.text.queries import grammar
+from app.text.queries.conditions import EMPTY
+
+Change = Mapping[str, Any]
+
+_WITHOUT: Mapping[OrderingStep, Change] = {
+    "guidance": {"ranking.guidance.mode": "off", "ranking.guidance.boost": False},
+    "rerank": {"ranking.rerank": "none"},
+    "recency": {"ranking.recency": None},
+    "mmr": {"ranking.mmr": False},
+}
+_NAMES_OF_GROUPS = {"any_of": "any", "all_of": "all", "negated": "not"}
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """What keeps a passage out, the reason, and the change of the request without it; None if there is none."""
+
+    code: KeptOutBy
+    reason: str
+    change: Change | None
+
+
+async def run(
+    query: WhyRequest, user_id: str, services: Services, turn: Released = UNLIMITED
+) -> tuple[Placement, Mapping[str, float]]:
+    """Explain the passage in a search, and return the timings; that of a document is its best placed chunk.
+
+    Raises NotFound if it is not stored, BadRequest for a cursor, and what the search raises.
+    """
+    return await model_switch.run(services.embedder, services.db, lambda: _locate(query, user_id, services, turn))
+
+
+async def _locate(
+    query: WhyRequest, user_id: str, services: Services, turn: Released
+) -> tuple[Placement, Mapping[str, float]]:
+    search.check(query, services)
+    if query.cursor is not None:
+        raise errors.BadRequest("The explanation is about all pages: leave cursor out.", field="cursor")
+    context = SearchContext(services, user_id, turn)
+    with context.timed("total"):
+        chunk_ids = await _find(query, context)
+        answer = await depth.run(query, user_id, services, turn) if query.depth != "fast" else None
+        one_search = query.completed(mode="auto")
+        if answer is None or answer.depth == "fast":
+            return await _explain(one_search, chunk_ids, context), context.timings
+        return await _explain_hops(answer, one_search, chunk_ids, context), context.timings
+
+
+@retry_read
+async def _find(query: WhyRequest, context: SearchContext) -> list[UUID]:
+    """The chunks of the passage. Raises NotFound."""
+    async with context.services.db.searching(context.user_id) as db:
+        for uri in [None] if query.uri is None else uris.spellings(query.uri):
+            identity = None if uri is None else document_drafts.uri_identity(uri)
+            found = await chunks.ids(db, chunk_id=query.chunk_id, document_id=query.document_id, identity=identity)
+            if found:
+                return found
+    raise errors.NotFound("No such passage.")
+
+
+async def _explain_hops(
+    answer: Answer, query: SearchRequest, chunk_ids: Sequence[UUID], context: SearchContext
+) -> Placement:
+    """The explanation of a passage in an answer over several hops."""
+    for rank, result in enumerate(answer.hits, 1):
+        for hit in (result, *result.more):
+            if hit.candidate.chunk_id in chunk_ids:
+                placed = await _explain(query, [hit.candidate.chunk_id], context)
+                reason = f"Hop {hit.hop} found it: it is number {rank}."
+                found = {"found": True, "rank": rank, "kept_out_by": None, "change": None, "reason": reason}
+                return placed.model_copy(update=found)
+    placed = await _explain(query, chunk_ids, context)
+    single: Change = {"depth": "fast", **({} if query.ranking.hops is None else {"ranking.hops": None})}
+    if not placed.found:
+        return placed.model_copy(update={"change": {**single, **(placed.change or {})}})
+    reason = f"One search returns it as number {placed.rank}, but the search over several hops does not."
+    return placed.model_copy(update={"found": False, "kept_out_by": "hops", "reason": reason, "change": single})
+
+
+async def _explain(query: SearchRequest, chunk_ids: Sequence[UUID], context: SearchContext) -> Placement:
+    """The explanation of the best placed of some chunks in one search."""
+    run = await placed_search.run(query, context)
+    chunk_ids, obstacles, in_scope = await _read_scope(run, chunk_ids, context)
+    can_enter = all(one.change for one in obstacles)
+    if obstacles and can_enter:
+        run = await placed_search.run(in_scope, context)
+    passage = await _place(run, chunk_ids, context)
+    if can_enter and (further := _find_obstacle(passage)):
+        obstacles.append(further)
+    first = obstacles[0] if obstacles else None
+    return Placement(
+        found=first is None,
+        rank=passage.rank,
+        kept_out_by=first.code if first else None,
+        reason=first.reason if first else f"It is number {passage.rank}.",
+        change={field: value for one in obstacles for field, value in (one.change or {}).items()} or None,
+        legs=passage.legs(),
+        steps=list(passage.steps()),
+        chunk_id=passage.chunk.chunk_id,
+        document_id=passage.chunk.document_id,
+        title=passage.chunk.title,
+        uri=passage.chunk.uri,
+    )
+
+
+@retry_read
+async def _read_scope(
+    run: SearchRun, chunk_ids: Sequence[UUID], context: SearchContext
+) -> tuple[Sequence[UUID], list[Obstacle], SearchRequest]:
+    """The chunks to explain, which are those in scope if any is, what leaves them out, and the query without that."""
+    query, excluded = run.query, run.request.exclude_chunk_ids
+    passed, obstacles = list[Filters](), list[Obstacle]()
+    async with context.services.db.searching(context.user_id) as db:
+        alone = Filters(document_ids=((await _read(db, chunk_ids[0])).document_id,))
+        for path, condition in _conditions(query.filters):
+            if await selections.page(db, filters.both(alone, condition), after=None, limit=1):
+                passed.append(condition)
+            else:
+                obstacles.append(Obstacle("filters", f"{path} leaves it out.", {path: None}))
+        query = query.changed(filters=Filters(all_of=tuple(passed)) if passed else Filters())
+        left = [one for one in chunk_ids if one not in excluded]
+        if not left:
+            left, others = list(chunk_ids), [one for one in excluded if one not in chunk_ids]
+            obstacles.append(Obstacle("exclude_chunk_ids", "Its id is excluded.", {"exclude_chunk_ids": others}))
+            query = query.changed(exclude_chunk_ids=others)
+        failing = await recall.failing_conditions(db, left, run.request.lexical or LexicalQuery(EMPTY))
+        if not failing.issuperset(left):
+            return [one for one in left if one not in failing], obstacles, query
+        words = run.ranking.candidates.recalled.parsed.words
+        reason = await _failing_condition(db, run, left[0])
+        obstacles.append(Obstacle("query", reason, {"query": words} if words else None))
+        return left, obstacles, query.changed(query=words)
+
+
+def _conditions(given: Filters) -> Iterator[tuple[str, Filters]]:
+    """The conditions of filters one by one, each with its path in a request; a group is one condition."""
+    for key, value in (given.metadata or {}).items():
+        yield f"filters.metadata.{key}", Filters(metadata={key: value})
+    for field in fields(given):
+        value = getattr(given, field.name)
+        if value is not None and field.name != "metadata":
+            yield f"filters.{_NAMES_OF_GROUPS.get(field.name, field.name)}", Filters(**{field.name: value})
+
+
+async def _failing_condition(db: Reading, run: SearchRun, chunk_id: UUID) -> str:
+    """Says which is the first condition of the query that the chunk does not meet."""
+    lexical, parsed = run.request.lexical or LexicalQuery(EMPTY), run.ranking.candidates.recalled.parsed
+    required = zip((*parsed.required, *parsed.phrases), lexical.strict, strict=False)
+    excluded = zip(parsed.excluded, lexical.excluded, strict=False)
+    named = [(f'It lacks "{word}".', LexicalQuery(EMPTY, strict=(text,))) for word, text in required]
+    named += [(f'It contains "{word}".', LexicalQuery(EMPTY, excluded=(text,))) for word, text in excluded]
+    named += [(f"It fails {grammar.written(one)}.", LexicalQuery(EMPTY, groups=(one,))) for one in lexical.groups]
+    failing = [reason for reason, condition in named if await recall.failing_conditions(db, [chunk_id], condition)]
+    return next(iter(failing), "It does not meet the conditions of the query.")
+
+
+async def _read(db: Reading, chunk_id: UUID, vector: Vector | None = None) -> Candidate:
+    """A chunk with its cosine to the vector. Raises NotFound if it was deleted meanwhile."""
+    stored = (await chunks.by_id(db, [chunk_id], vector=vector)).get(chunk_id)
+    if stored is None:
+        raise errors.NotFound("No such passage.")
+    return replace(stored[0], cosine=stored[1])
+
+
+@retry_read
+async def _place(run: SearchRun, chunk_ids: Sequence[UUID], context: SearchContext) -> PlacedPassage:
+    """The best placed of some chunks of a document, or the first of them if none has a place."""
+    async with context.services.db.searching(context.user_id) as db:
+        return PlacedPassage(run, await _read(db, run.first_of(set(chunk_ids)) or chunk_ids[0], run.request.vector))
+
+
+def _find_obstacle(passage: PlacedPassage) -> Obstacle | None:
+    """What keeps out a passage that is in scope; None if it is in the answer."""
+    rank, is_candidate = passage.rank, any(leg.is_candidate for leg in passage.legs().values())
+    if not (is_candidate or passage.hit):
+        return _not_a_candidate(passage)
+    if rank is None:
+        return _repeats(passage) or _below_minimum(passage) or _grouped_out(passage) or _not_a_candidate(passage)
+    return _beyond(passage, rank) if rank > passage.run.query.limit else None
+
+
+def _not_a_candidate(passage: PlacedPassage) -> Obstacle:
+    """What makes it a candidate: the most candidates, of which its place is known; no change beyond these."""
+    query, place = passage.run.query, passage.place
+    reason = f"No leg has it among its {passage.run.request.candidates} candidates."
+    if place is None:
+        return Obstacle("candidates", reason, {"mode": "auto"} if query.mode == "lexical" else None)
+    return Obstacle("candidates", reason, {"ranking.candidates": limits.MAX_CANDIDATES, **passage.longer(place)})
+
+
+def _beyond(passage: PlacedPassage, rank: int) -> Obstacle:
+    """The last step that has moved the passage beyond the limit, or the limit if none has."""
+    for one in reversed(list(passage.steps())):
+        if one.rank_before <= passage.run.query.limit < one.rank_after:
+            reason = f"The step {one.step} moves it from number {one.rank_before} to {one.rank_after}."
+            return Obstacle(one.step, reason, _WITHOUT[one.step])
+    return Obstacle("limit", f"It is number {rank}, beyond the limit.", passage.longer(rank) or None)
+
+
+def _repeats(passage: PlacedPassage) -> Obstacle | None:
+    """The result that the passage repeats, if duplicates are collapsed."""
+    for rank, result in enumerate(passage.run.results, 1):
+        if any(one.chunk_id == passage.chunk.chunk_id for hit in (result, *result.more) for one in hit.duplicates):
+            reason = f'It repeats number {rank}, "{result.candidate.title}".'
+            return Obstacle("collapse", reason, {"collapse": "off", **passage.longer(passage.place)})
+    return None
+
+
+def _below_minimum(passage: PlacedPassage) -> Obstacle | None:
+    """The first minimum that a candidate does not reach."""
+    given, hit = passage.run.query.ranking, passage.hit
+    if hit is None:
+        leg, least = passage.legs().get("vector"), given.min_vector_score
+        score = leg.score if leg and leg.is_candidate else None
+        if least is not None and (score is None or score < least):
+            return _below(passage, "min_vector_score", "min_rrf_score")
+        return None if given.min_rrf_score is None else _below(passage, "min_rrf_score")
+    whole = Completion.of(passage.run.ranking.candidates).complete(hit)
+    if given.min_confidence is not None and not confidence.at_least(whole.confidence, given.min_confidence):
+        return _below(passage, "min_confidence", "min_relevance")
+    is_less = given.min_relevance is not None and (whole.relevance or 0.0) < given.min_relevance
+    return _below(passage, "min_relevance") if is_less else None
+
+
+def _below(passage: PlacedPassage, code: KeptOutBy, *others: KeptOutBy) -> Obstacle:
+    """A minimum that the passage does not reach, and the request without it and others that it may not reach."""
+    given = passage.run.query.ranking
+    change = {f"ranking.{name}": None for name in (code, *others) if getattr(given, name) is not None}
+    reason = f"It is below ranking.{code}, which is {getattr(given, code)}."
+    return Obstacle(code, reason, {**change, **passage.longer(passage.place)})
+
+
+def _grouped_out(passage: PlacedPassage) -> Obstacle | None:
+    """The result of the document that has no room for the passage, if results are grouped."""
+    size = passage.run.query.group_size
+    if size is None or passage.hit is None:
+        return None
+    reason = f"The result of its document has {size + 1} better passages."
+    return Obstacle("group", reason, {"ranking.group": None, **passage.longer(passage.place)})

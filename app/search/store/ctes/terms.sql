@@ -1,0 +1,135 @@
+-- Computes the terms of the text leg with the factors of their BM25 scores, and which of them generate candidates.
+--
+-- Up to `candidate_postings` postings of the rarest terms generate candidates; more frequent terms only add to their
+-- scores, unless the rarer terms could yield too few candidates (n terms yield at least 1/n of their postings as
+-- candidates). Within this number, and always with filters or strict words, the score is the exact sum
+-- (docs/decisions/0001).
+-- Columns: terms: lexeme, times (in the query), df, idf, weight, per_token, generates.
+-- part text  the text leg
+-- part filtered  filters on documents
+-- part strict  phrases and required words
+-- part corrections  lexemes that correct unknown words
+-- part synonyms  synonyms of words of the query
+-- part synonym_phrases  synonyms of several words
+-- part indexed  conditions of an expression
+-- part excluding  words and phrases that no hit may contain
+-- part exclusions  chunks that are excluded from the hits
+-- part hidden  postings of chunks that are not visible
+-- part counted  frequencies are counted among the chunks that the caller sees; with filters
+-- part narrowed  the request has filters besides those of the caller
+-- :user_id text  owner of the rows
+-- :seen_documents uuid[]  the documents that the caller sees
+-- :words_folded text  words scored by BM25, accents folded
+-- :words_plain text  words scored by BM25, accents kept
+-- :corrections text[]  lexemes that correct unknown words
+-- :added_times float8  number of occurrences in the query that a correction or a synonym counts as
+-- :synonyms text[]  lexemes of synonyms
+-- :synonym_idfs float8[]  the idf of the words in the query that each is a synonym of, which its own does not exceed
+-- :expansions text[]  lexemes that begin with a prefix of the query
+-- :candidate_postings bigint  postings that may generate candidates of the text leg
+-- :k1_plus_1 numeric  k1 + 1
+-- :norm_by_length float8  k1 * b: what a chunk of average length adds to its norm
+-- :candidates bigint  maximum number of chunks that a leg passes to the fusion
+-- if text
+query_words AS MATERIALIZED (
+-- if corrections or indexed or synonyms
+    SELECT a.lexeme, max(a.times) AS times
+    FROM (
+-- end
+-- if indexed
+    SELECT x.lexeme COLLATE "C" AS lexeme, 1 AS times FROM unnest(:expansions) AS x (lexeme)
+    UNION ALL
+-- end
+    SELECT t.lexeme COLLATE "C" AS lexeme, max(cardinality(t.positions)) AS times
+    FROM corpus AS u
+    CROSS JOIN LATERAL unnest(u.configs) AS g (config)
+    CROSS JOIN LATERAL unnest(to_tsvector(CAST(g.config AS regconfig),
+        {{text_for g.config, :words_folded, :words_plain}})) AS t
+    GROUP BY t.lexeme
+-- if corrections
+    UNION ALL
+    SELECT DISTINCT r.lexeme COLLATE "C", :added_times FROM unnest(:corrections) AS r (lexeme)
+-- end
+-- if synonyms
+    UNION ALL
+    SELECT r.lexeme COLLATE "C", :added_times FROM unnest(:synonyms) AS r (lexeme)
+-- end
+-- if corrections or indexed or synonyms
+    ) AS a
+    GROUP BY a.lexeme
+-- end
+),
+-- if counted
+counted_chunks AS MATERIALIZED (
+-- if narrowed
+    SELECT e.chunk_no FROM stepwell.embeddings AS e WHERE e.user_id = :user_id AND e.document_id = ANY (:seen_documents)
+-- end
+-- unless narrowed
+    SELECT a.chunk_no FROM filtered_chunks AS a
+-- end
+),
+counted_lexemes AS MATERIALIZED (
+    SELECT p.lexeme, count(*) AS df
+    FROM (
+        SELECT o.lexeme, unnest(o.items) AS item
+        FROM query_words AS w
+        JOIN stepwell.postings AS o ON o.user_id = :user_id AND o.lexeme = w.lexeme
+        OFFSET 0
+    ) AS p
+    WHERE {{posting_chunk p.item}} IN (SELECT c.chunk_no FROM counted_chunks AS c)
+    GROUP BY p.lexeme
+),
+-- end
+terms AS MATERIALIZED (
+    SELECT q.*, CAST(:k1_plus_1 * q.times * q.idf AS real) AS weight,
+           sum(q.df) OVER rarest_first <= q.candidate_postings
+           OR sum(q.df) OVER rarest_first - q.df <= q.needed * (row_number() OVER rarest_first - 1) AS generates
+    FROM (
+        SELECT w.lexeme, w.times, coalesce(l.df, 0) AS df,
+-- if synonyms
+               CASE WHEN w.times < 1 THEN least({{idf u, l}}, y.idf) ELSE {{idf u, l}} END AS idf,
+-- end
+-- unless synonyms
+               {{idf u, l}} AS idf,
+-- end
+               CAST(:norm_by_length / nullif(u.average_length, 0) AS real) AS per_token,
+-- if filtered or strict or excluding
+               u.chunks * 1e6 AS candidate_postings,
+-- end
+-- unless filtered or strict or excluding
+               :candidate_postings AS candidate_postings,
+-- end
+               :candidates
+-- if exclusions
+               + (SELECT count(*) FROM excluded_chunks)
+-- end
+-- if hidden
+               + (SELECT h.chunks FROM hidden AS h)
+-- end
+               AS needed
+        FROM corpus AS u
+        CROSS JOIN query_words AS w
+-- if counted
+        LEFT JOIN counted_lexemes AS l ON l.lexeme = w.lexeme
+-- end
+-- unless counted
+        LEFT JOIN stepwell.lexemes AS l ON l.user_id = :user_id AND l.lexeme = w.lexeme
+-- end
+-- if synonyms
+        LEFT JOIN unnest(:synonyms, :synonym_idfs) AS y (lexeme, idf) ON y.lexeme COLLATE "C" = w.lexeme
+-- end
+    ) AS q
+    WINDOW rarest_first AS (ORDER BY q.df, q.lexeme)
+-- if synonym_phrases
+    UNION ALL
+    SELECT p.lexemes, :added_times, p.df, p.idf, CAST(:norm_by_length / nullif(u.average_length, 0) AS real), 0, 0,
+           CAST(:k1_plus_1 * :added_times * p.idf AS real), true
+    FROM corpus AS u CROSS JOIN phrase_terms AS p
+-- end
+)
+-- end
+-- unless text
+terms AS MATERIALIZED (
+    SELECT CAST(NULL AS text) AS lexeme, 0 AS df, CAST(0 AS float8) AS idf, 0 AS times WHERE false
+)
+-- end

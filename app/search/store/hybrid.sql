@@ -1,0 +1,72 @@
+-- Ranks a user's chunks for a query by vector similarity and BM25, and returns the best with their content.
+--
+-- One statement computes two legs, their fusion and the content; `recall.HYBRID` lists its CTEs. The vector leg ranks by
+-- cosine distance, through the HNSW index, or exactly if the scope is small enough that this is cheaper. The text leg
+-- ranks by BM25 over the posting blocks of `index_documents.sql`. Filters, exclude_chunk_ids, required and excluded words
+-- apply to both legs before they are cut to `candidates`. Order: score, better single rank, id.
+--
+-- Parts that a query does not need are omitted, because planning them costs as much as running them.
+-- Columns: one row per hit (a single row with chunk_id null if there is none); each row repeats the report
+--   (corpus_chunks, scope_chunks, exact, vector_found, text_found, best_cosine, best_text), and the first row has the
+--   terms. best_cosine and best_text are the largest scores of the legs.
+-- part vector  the vector leg
+-- part text  the text leg
+-- part strict  phrases and required words
+-- part restricted  the frequency of a term is 0 if the caller sees no chunk that contains it; with filters
+-- :user_id text  owner of the rows
+-- :with_content boolean  false returns empty content
+SELECT b.chunk_id, b.document_id, d.source_id, d.title, d.uri,
+       CASE WHEN :with_content THEN b.content ELSE '' END AS content,
+       b.chunk_index, b.start_offset, b.end_offset, b.heading_path, d.metadata, nullif(width_bucket(b.start_offset, d.page_starts), 0) AS page,
+       b.score, b.rrf_score, b.convex_score, b.vector_score,
+-- if text
+       CASE WHEN b.text_rank IS NOT NULL THEN CAST(b.text_score AS float8)
+            ELSE (SELECT CAST(coalesce(sum({{posting_score h}}), 0) AS float8)
+                  FROM (
+                      SELECT t.weight, t.per_token, {{posting c, w.positions}} AS item
+                      FROM stepwell.chunks AS c
+                      CROSS JOIN LATERAL unnest(c.tsv) AS w
+                      JOIN terms AS t ON t.lexeme = w.lexeme COLLATE "C"
+                      WHERE c.user_id = :user_id AND c.chunk_no = b.chunk_no
+                      OFFSET 0
+                  ) AS h) END AS text_score,
+-- end
+-- unless text
+       CAST(NULL AS float8) AS text_score,
+-- end
+       b.vector_rank, b.text_rank, b.vector_scaled, b.text_scaled,
+-- if vector
+       CASE WHEN b.vector_rank IS NOT NULL THEN b.vector_score
+            ELSE (SELECT 1 - (e.embedding <=> (SELECT q.vector FROM query_vector AS q)) FROM stepwell.embeddings AS e
+                  WHERE e.user_id = :user_id AND e.chunk_no = b.chunk_no) END AS cosine,
+-- end
+-- unless vector
+       CAST(NULL AS float8) AS cosine,
+-- end
+-- if strict
+       u.chunks AS corpus_chunks, s.chunks AS scope_chunks, (s.small OR (SELECT few FROM strict_size)) AS exact,
+-- end
+-- unless strict
+       u.chunks AS corpus_chunks, s.chunks AS scope_chunks, s.small AS exact,
+-- end
+       (SELECT count(*) FROM vector_leg) AS vector_found, (SELECT count(*) FROM text_leg) AS text_found,
+       (SELECT max(v.score) FROM vector_leg AS v) AS best_cosine, (SELECT CAST(max(t.score) AS float8) FROM text_leg AS t) AS best_text,
+       CASE WHEN b.place IS NULL OR b.place = 1 THEN (
+            SELECT coalesce(jsonb_agg(jsonb_build_array(t.lexeme, t.df, t.idf, t.times) ORDER BY t.idf DESC, t.lexeme), '[]')
+-- if restricted
+            FROM (
+                SELECT o.lexeme, f.df, CASE WHEN f.df = o.df THEN o.idf ELSE {{idf u, f}} END AS idf, o.times
+                FROM terms AS o
+                CROSS JOIN LATERAL (
+                    SELECT CASE WHEN o.lexeme LIKE '% %' OR o.lexeme IN (SELECT a.lexeme FROM terms_in_scope AS a) THEN o.df ELSE 0 END AS df
+                ) AS f
+            ) AS t) END AS terms
+-- end
+-- unless restricted
+            FROM terms AS t) END AS terms
+-- end
+FROM corpus AS u
+CROSS JOIN scope AS s
+LEFT JOIN best AS b ON true
+LEFT JOIN stepwell.documents AS d ON d.user_id = :user_id AND d.document_id = b.document_id
+ORDER BY b.place

@@ -1,0 +1,322 @@
+"""Runs the hybrid search statement (`hybrid.sql`) and turns its rows into candidates."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from app import errors
+from app.database import sql
+from app.database.filters import filters, foreign_operators
+from app.database.transactions import Reading
+from app.documents.store import visible_documents
+from app.kinds import Vector, VectorPlan
+from app.query import bm25
+from app.query import fused_scores as rrf
+from app.query.synonyms import SynonymPhrase
+from app.query.types import Candidate, HybridRequest, HybridResult, LexicalQuery, Term, Weights
+from app.search.store import conditions
+from app.search.store.conditions import Compiled
+from app.text.queries.conditions import ConditionPlan, IndexText
+
+EXACT_FLOOR = 4_000
+"""Chunks up to which an exact scan costs less than a search of the HNSW graph (docs/benchmarks.md)."""
+
+EXACT_FACTOR = 25.0
+"""The cost of a row visited in the HNSW graph, in rows of an exact scan of all of a user's chunks."""
+
+EXACT_FACTOR_FILTERED = 10.0
+"""The same with a filter, which spreads the rows of the exact scan over the table."""
+
+TESTED_CHUNKS = 1_000
+"""Chunks up to which a scope is tested for the conditions of an expression, instead of reading their index."""
+
+CANDIDATE_POSTINGS, CANDIDATE_POSTINGS_OF_HYBRID = 20_000, 10_000
+"""Postings that may generate candidates of the text leg alone (docs/decisions/0001), and beside the vector leg.
+
+From the fewer, the hits of the fusion are the same and cost a sixth less (docs/decisions/0047).
+"""
+
+ADDED_TIMES = 0.5
+"""Number of occurrences in the query that a correction or a synonym counts as: it may not be meant."""
+
+PHRASE_CHUNKS = 2_000
+"""Chunks that are tested for the synonyms of several words of a query, an equal share for each."""
+
+LEGS = (
+    "query_vector",
+    "corpus",
+    "excluded_chunks",
+    "hidden_chunks",
+    "scope",
+    "strict_chunks",
+    "excluded_queries",
+    "synonym_phrases",
+    "terms",
+    "scored",
+    "text_leg",
+    "vector_leg",
+)
+"""The CTEs of both legs, in their order."""
+
+HYBRID = (*LEGS, "fused", "best", "terms_in_scope", "hybrid")
+"""The files of the statement: its CTEs in their order, and its own."""
+
+PLAIN = frozenset({"vector", "text", "corrections", "synonyms", "synonym_phrases"})
+"""Parts with a plan that does not depend on the binds, so that one plan serves every query."""
+
+_FIELDS = tuple(field.name for field in dataclasses.fields(Candidate))
+_HEADING_PATH = _FIELDS.index("heading_path")
+
+
+async def hybrid(db: Reading, request: HybridRequest) -> HybridResult:
+    """Run both legs, their fusion and the fetch of the content as one statement.
+
+    Chunks that are not visible are skipped in a search transaction only.
+    """
+    await foreign_operators.check(db, request.filters)
+    asked, request = request, await visible(db, request)
+    hidden = ("hidden",) if db.has_hidden else ()
+    compiled = await compiled_conditions(db, request.lexical)
+    if hidden or not _plans_once(db, asked):
+        await db.use_custom_plans(always=compiled is not None)
+    restricted, seen = _seen(db, asked)
+    statement, binds = prepared(request, *hidden, *restricted, stored=db.graph_rows, compiled=compiled)
+    return _result(list(await db.execute(statement, {**binds, **seen})), request, compiled)
+
+
+def _seen(db: Reading, asked: HybridRequest) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """The parts and binds for a caller who does not see everything.
+
+    Frequencies of words are counted among the chunks that the caller sees, if all of them may be scanned.
+    """
+    if db.restriction is None:
+        return (), {}
+    listed = db.listed
+    if listed is None or listed.statistics is None or listed.chunks > EXACT_FLOOR:
+        return ("restricted",), {}
+    found = listed.statistics
+    binds = {
+        "seen_configs": list(found),
+        "seen_chunks": [chunks for chunks, _ in found.values()],
+        "seen_tokens": [tokens for _, tokens in found.values()],
+        "seen_documents": list(listed.document_ids),
+    }
+    return ("counted", "narrowed") if asked.filters else ("counted",), binds
+
+
+def _plans_once(db: Reading, asked: HybridRequest) -> bool:
+    """Whether one plan serves the request, before it is restricted: it is PLAIN, or a short list decides the plan.
+
+    All chunks of such a list are scanned exactly, and tested for the conditions of an expression one by one.
+    """
+    needed = PLAIN.issuperset(needed_parts(asked))
+    if db.restriction is None:
+        return needed
+    if db.listed is None or asked.filters:
+        return False
+    return db.listed.chunks <= (EXACT_FLOOR if needed else TESTED_CHUNKS)
+
+
+async def visible(db: Reading, request: HybridRequest) -> HybridRequest:
+    """The request for what the caller of the transaction sees, so that both legs are cut among that."""
+    if db.restriction is None:
+        return request
+    await visible_documents.prepare(db)
+    return dataclasses.replace(request, filters=filters.visible(db, request.filters))
+
+
+async def compiled_conditions(db: Reading, lexical: LexicalQuery | None) -> Compiled | None:
+    """The conditions of an expression for the user's configurations; None for a query without groups."""
+    return await conditions.compiled(db, lexical) if lexical and lexical.groups else None
+
+
+def prepared(
+    request: HybridRequest,
+    *parts: str,
+    stored: int = 0,
+    names: tuple[str, ...] = HYBRID,
+    compiled: Compiled | None = None,
+) -> tuple[sa.TextClause, dict[str, Any]]:
+    """The statement with the parts that the request needs and the given ones, and its binds.
+
+    `stored` is the number of rows in the HNSW graph; `names` are those of the files of the statement; `compiled` are
+    the conditions of a request with groups.
+    """
+    filtering = filters.binds(request.filters)
+    statement = sql.statement(names, *needed_parts(request), *filtering, *parts)
+    return statement, {**_binds(request, stored), **filtering, **(compiled.binds if compiled else {})}
+
+
+VECTOR_OF_CHUNK = sql.inline(
+    """
+    SELECT CAST(e.embedding AS vector) AS embedding
+    FROM stepwell.chunks AS c
+    JOIN stepwell.embeddings AS e ON e.user_id = :user_id AND e.chunk_no = c.chunk_no
+    WHERE c.user_id = :user_id AND c.chunk_id = :chunk_id
+    """,
+    user_id="text",
+    chunk_id="uuid",
+)
+
+
+async def vector_of(db: Reading, chunk_id: UUID) -> Vector:
+    """The stored vector of one chunk. Raises NotFound."""
+    row = (await db.execute(VECTOR_OF_CHUNK, {"user_id": db.user_id, "chunk_id": chunk_id})).one_or_none()
+    if row is None:
+        raise errors.NotFound("No such chunk, or it has no vector.", field="chunk_id")
+    found: Vector = row.embedding
+    return found
+
+
+async def failing_conditions(db: Reading, chunk_ids: Sequence[UUID], lexical: LexicalQuery) -> set[UUID]:
+    """The chunks among these that lack what the query requires, or contain what it excludes."""
+    if not chunk_ids or not lexical.has_conditions:
+        return set()
+    compiled = await compiled_conditions(db, lexical)
+    binds = {"user_id": db.user_id, "chunk_ids": list(chunk_ids), **_lexical_binds(lexical)}
+    binds |= compiled.binds if compiled else {}
+    return set(await db.scalars(sql.statement("chunks_failing_conditions", *_condition_parts(lexical)), binds))
+
+
+def _condition_parts(lexical: LexicalQuery) -> tuple[str, ...]:
+    """The parts of a statement that the conditions of a query need."""
+    if lexical.groups:
+        return ("strict", "indexed")
+    parts = {"strict": bool(lexical.strict), "excluding": bool(lexical.excluded)}
+    return tuple(part for part, wanted in parts.items() if wanted)
+
+
+def needed_parts(request: HybridRequest) -> tuple[str, ...]:
+    """The parts that a query needs, without those of each filter: a leg of weight 0 or without input is not run."""
+    lexical = request.lexical
+    has_text = lexical is not None and bool(lexical.words.folded) and request.weights.text > 0
+    synonyms = lexical.synonyms if lexical is not None and has_text else ()
+    parts = {
+        "vector": request.vector is not None and request.weights.vector > 0,
+        "text": has_text,
+        "filtered": bool(request.filters),
+        "corrections": lexical is not None and bool(lexical.corrections),
+        "synonyms": bool(synonyms),
+        "synonym_phrases": any(one.phrases for one in synonyms),
+        "exclusions": bool(request.exclude_chunk_ids),
+    }
+    conditions = _condition_parts(lexical) if lexical is not None else ()
+    return tuple(part for part, wanted in parts.items() if wanted) + conditions
+
+
+def effective_weights(request: HybridRequest) -> Weights:
+    """The weights of the request's legs, 0 for a leg that is not run."""
+    parts = needed_parts(request)
+    return Weights(
+        request.weights.vector if "vector" in parts else 0.0, request.weights.text if "text" in parts else 0.0
+    )
+
+
+def _binds(request: HybridRequest, stored: int) -> dict[str, Any]:
+    """The statement's binds without those of filters; binds of parts that are left out are ignored."""
+    parts, weights = needed_parts(request), effective_weights(request)
+    return {
+        "user_id": request.user_id,
+        "exact_floor": EXACT_FLOOR,
+        "exact_factor": EXACT_FACTOR_FILTERED if "filtered" in parts else EXACT_FACTOR,
+        "stored": stored,
+        "candidate_postings": CANDIDATE_POSTINGS_OF_HYBRID if "vector" in parts else CANDIDATE_POSTINGS,
+        "most_tested": TESTED_CHUNKS,
+        "candidates": request.candidates,
+        "k1_plus_1": bm25.K1 + 1,
+        "norm_fixed": float(bm25.K1 * (1 - bm25.B)),
+        "norm_by_length": float(bm25.K1 * bm25.B),
+        "k": request.k,
+        "rrf_total": rrf.TOTAL_WEIGHT,
+        "limit": request.limit,
+        "convex": request.fusion == "convex",
+        "exclude_chunk_ids": list(request.exclude_chunk_ids),
+        "embedding": request.vector,
+        "weight_vector": weights.vector,
+        "weight_text": weights.text,
+        **_lexical_binds(request.lexical or LexicalQuery(IndexText("", ""))),
+        "min_vector_score": request.min_vector_score,
+        "min_rrf_score": request.min_rrf_score,
+        "with_content": request.with_content,
+    }
+
+
+def _lexical_binds(lexical: LexicalQuery) -> dict[str, Any]:
+    return {
+        "words_folded": lexical.words.folded,
+        "words_plain": lexical.words.plain,
+        "corrections": [lexeme for one in lexical.corrections for lexeme in one.lexemes],
+        "added_times": ADDED_TIMES,
+        **_synonym_binds(lexical),
+        "strict_folded": [text.folded for text in lexical.strict],
+        "strict_plain": [text.plain for text in lexical.strict],
+        "excluded_folded": [text.folded for text in lexical.excluded],
+        "excluded_plain": [text.plain for text in lexical.excluded],
+    }
+
+
+def _synonym_binds(lexical: LexicalQuery) -> dict[str, Any]:
+    lexemes: dict[str, float] = {}
+    phrases: dict[SynonymPhrase, float] = {}
+    for one in lexical.synonyms:
+        lexemes |= {lexeme: max(one.idf, lexemes.get(lexeme, 0.0)) for lexeme in one.lexemes}
+        phrases |= {phrase: max(one.idf, phrases.get(phrase, 0.0)) for phrase in one.phrases}
+    return {
+        "synonyms": list(lexemes),
+        "synonym_idfs": list(lexemes.values()),
+        "phrase_lexemes": [phrase.name for phrase in phrases],
+        "phrase_configs": [phrase.config for phrase in phrases],
+        "phrase_queries": [phrase.query for phrase in phrases],
+        "phrase_idfs": list(phrases.values()),
+        "phrase_chunks": PHRASE_CHUNKS // max(1, len(phrases)),
+    }
+
+
+def _result(rows: Sequence[sa.Row[Any]], request: HybridRequest, compiled: Compiled | None) -> HybridResult:
+    """The result with the hits of the rows and the report that each row repeats."""
+    report = rows[0]
+    ran = request.vector is not None and request.weights.vector > 0
+    plan: VectorPlan = "none" if not ran else "exact" if report.exact else "hnsw"
+    return HybridResult(
+        candidates=tuple(_candidates(rows)) if report.chunk_id is not None else (),
+        terms=tuple(_terms(report.terms, request.lexical, compiled)),
+        corpus_chunks=int(report.corpus_chunks),
+        scope_chunks=int(report.scope_chunks),
+        vector_plan=plan,
+        vector_found=report.vector_found,
+        text_found=report.text_found,
+        approximate=plan == "hnsw" and report.vector_found < request.candidates,
+        condition_plan=compiled.plan if compiled else _condition_plan(request.lexical),
+        best_cosine=report.best_cosine,
+        best_text_score=report.best_text,
+    )
+
+
+def _terms(rows: Sequence[Any], lexical: LexicalQuery | None, compiled: Compiled | None) -> Iterator[Term]:
+    """The terms; one that no chunk contains is an expansion too if others begin with it."""
+    expansions = compiled.expansions if compiled else ()
+    synonyms = {name for one in lexical.synonyms for name in one.names} if lexical else ()
+    for lexeme, df, idf, times in rows:
+        is_expansion = lexeme in expansions or (df == 0 and any(one.startswith(lexeme) for one in expansions))
+        yield Term(lexeme, df, idf, times, is_expansion, is_synonym=times < 1 and lexeme in synonyms)
+
+
+def _condition_plan(lexical: LexicalQuery | None) -> ConditionPlan:
+    """How the chunks that meet the conditions of a query without groups are found."""
+    if lexical is None or not (lexical.strict or lexical.excluded):
+        return "none"
+    return "postings" if lexical.strict else "rows"
+
+
+def _candidates(rows: Sequence[sa.Row[Any]]) -> Iterator[Candidate]:
+    """The candidates of rows, whose columns are looked up once for all."""
+    places = [rows[0]._fields.index(name) for name in _FIELDS]
+    for row in rows:
+        values = [row[place] for place in places]
+        values[_HEADING_PATH] = tuple(values[_HEADING_PATH])
+        yield Candidate(*values)

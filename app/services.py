@@ -1,0 +1,114 @@
+"""Holds the opened database, models and options that use cases take as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeVar, cast
+
+from app.concurrency.budget import Budget
+from app.database.read_routes import ReadRoute
+from app.database.restrictions import Restriction
+from app.database.transactions import Database
+from app.fetching.hosts import AllowedHosts
+from app.fetching.pages import PageFetcher
+from app.models import base
+from app.models.base import Embedder, Llm, Reranker
+from app.models.calls import RemoteCalls
+from app.parsing.process import ParseLimits
+from app.parsing.recognition.process import Recogniser
+from app.text.names import tags
+
+__all__ = ["ReadRoute", "Services", "VectorCache"]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkingOptions:
+    """The size and the overlap of chunks in tokens, and the metadata keys whose values name entities.
+
+    With `llm_entities` the language model is asked for the entities of a document once it is stored. `language` is that
+    of a document which names none; None: it is detected.
+    """
+
+    target: int = 160
+    overlap: int = 24
+    entity_keys: tuple[str, ...] = tags.KEYS
+    llm_entities: bool = False
+    language: str | None = None
+
+
+@dataclass(slots=True)
+class VectorCache:
+    """The size of each user's cache of passage vectors, 0 for none, and how often this process found one there."""
+
+    size: int = 0
+    hits: int = 0
+    misses: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """A database, the providers, and the limits they work under.
+
+    `owner` is an embedded database as its owner sees it (all users' rows), for background work that no request asks
+    for. `is_local`: the services are those of a command on a database of this machine, whose user owns its files.
+    Without `llm` hops are expanded from stored names, without `reranker` only cosine re-ranking works, and without
+    `recogniser` text in pictures is not read.
+    `expected_schema` and `target_schema` are the present model and the one to which the vectors can be switched.
+    `tools` are the optional tools that agents are offered. `local_token` is what requests present under
+    AUTH=local_token; empty otherwise. `pages` fetches pages of the web, for requests those of `fetch_hosts`.
+    """
+
+    db: Database
+    embedder: Embedder
+    owner: Database | None = None
+    is_local: bool = False
+    chunking_options: ChunkingOptions = field(default_factory=ChunkingOptions)
+    parse_limits: ParseLimits = field(default_factory=ParseLimits)
+    budget: Budget = field(default_factory=Budget)
+    expected_schema: tuple[str, int] = ("", 0)
+    target_schema: tuple[str, int] | None = None
+    llm: Llm | None = None
+    reranker: Reranker | None = None
+    recogniser: Recogniser | None = None
+    pages: PageFetcher | None = None
+    fetch_hosts: AllowedHosts = field(default_factory=AllowedHosts)
+    tools: frozenset[str] = frozenset()
+    local_token: str = ""
+    options: Mapping[type, object] = field(default_factory=dict)
+    states: dict[type, object] = field(default_factory=dict)
+    cache: VectorCache = field(default_factory=VectorCache)
+
+    def for_request(self, route: ReadRoute, *, only_reads: bool) -> Services:
+        """The services with a database whose transactions follow the route of a request."""
+        return replace(self, db=self.db.for_request(route, only_reads=only_reads))
+
+    def restricted(self, restriction: Restriction) -> Services:
+        """The services for a caller who does not see everything of the user."""
+        return replace(self, db=self.db.restricted(restriction))
+
+    def option(self, kind: type[T]) -> T:
+        """The options of a type that a capability has made of the settings, or those without settings."""
+        return cast(T, self.options[kind]) if kind in self.options else kind()
+
+    def with_option(self, value: object) -> Services:
+        """The services with other options of the type of `value`."""
+        return replace(self, options={**self.options, type(value): value})
+
+    def state(self, kind: type[T]) -> T:
+        """What a capability keeps in this process, such as a cache: one of a type, made when it is first used."""
+        if kind not in self.states:
+            self.states[kind] = kind()
+        return cast(T, self.states[kind])
+
+    @property
+    def whole(self) -> Services:
+        """The services for work on everything of the user, whoever has asked for it."""
+        return self if self.db.audience is None else replace(self, db=self.db.whole)
+
+    @property
+    def remote_calls(self) -> list[RemoteCalls]:
+        """The calls of the remote models."""
+        found = map(base.calls_of, (self.embedder, self.llm, self.reranker))
+        return [calls for calls in found if calls is not None]

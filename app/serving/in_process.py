@@ -1,0 +1,177 @@
+"""Answers the requests of a command by the application in this process, on a database that it opens.
+
+The application runs on an event loop of its own thread, so that jobs go on while the command asks how far they are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from concurrent.futures import Future
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from threading import Lock
+
+import httpx
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from starlette.types import Receive, Scope, Send
+
+from app import errors, runtime
+from app.cli import options, ownership
+from app.cli.client import API, Client
+from app.documents.commands import extraction
+from app.fetching.hosts import ANY_HOST
+from app.http.authentication.auth import Caller
+from app.jobs import kinds, workers
+from app.main import create_app
+from app.runtime import models
+from app.services import Services
+from app.settings import Settings
+
+ADDRESS = "http://127.0.0.1"
+CONNECTIONS = 4
+WAIT_S = 0.2
+"""Pause between two looks for jobs."""
+
+
+def client(user: str, data_dir: Path | None) -> Client:
+    """A client of the application for a user. Raises BadRequest for a name that cannot be a user's."""
+    local = InProcess(user, data_dir)
+    return Client(httpx.Client(base_url=ADDRESS + API, transport=local, timeout=None), local)
+
+
+class InProcess(httpx.BaseTransport):
+    """The application for one user, which is opened when the first request is sent."""
+
+    def __init__(self, user: str, data_dir: Path | None) -> None:
+        self._user = options.checked_user(user)
+        self._settings = options.settings(data_dir)
+        self._stack = ExitStack()
+        self._opened: _Application | None = None
+        self._opening = Lock()
+        self._running: set[Future[httpx.Response]] = set()
+
+    @property
+    def reads_pictures(self) -> bool:
+        """Whether text in pictures is read."""
+        return runtime.reads_pictures(self._settings)
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """The response of the application. Raises StepwellError where the database or a model cannot be opened."""
+        application = self._application()
+        running = application.portal.start_task_soon(application.answer, request)
+        self._running.add(running)
+        try:
+            return running.result()
+        finally:
+            running.cancel()
+            self._running.discard(running)
+
+    def start_jobs(self) -> None:
+        """Runs the user's jobs from now on."""
+        application = self._application()
+        application.portal.call(application.start_jobs)
+
+    def finish_jobs(self) -> None:
+        """Runs the user's jobs that can run now, and says how many documents must wait for the language model."""
+        application = self._application()
+        application.portal.call(application.finish_jobs)
+
+    def cancel_requests(self) -> None:
+        """Cancels the requests that run in other threads."""
+        for running in tuple(self._running):
+            running.cancel()
+
+    def close(self) -> None:
+        """Closes the application."""
+        self.cancel_requests()
+        self._stack.close()
+
+    def _application(self) -> _Application:
+        with self._opening:
+            if self._opened is None:
+                portal = self._stack.enter_context(start_blocking_portal(name="application"))
+                opened = portal.wrap_async_context_manager(_open(self._user, self._settings, portal))
+                self._opened = self._stack.enter_context(opened)
+            return self._opened
+
+
+class _Application:
+    """The open application, used from the thread of its event loop."""
+
+    def __init__(self, user: str, services: Services, transport: httpx.ASGITransport, portal: BlockingPortal) -> None:
+        self.portal = portal
+        self._user = user
+        self._services = services
+        self._transport = transport
+        self._working: asyncio.Task[None] | None = None
+
+    async def answer(self, request: httpx.Request) -> httpx.Response:
+        """The whole response to a request."""
+        response = await self._transport.handle_async_request(request)
+        content = await response.aread()
+        return httpx.Response(response.status_code, headers=response.headers, content=content)
+
+    async def start_jobs(self) -> None:
+        """Run the user's jobs until `close`; those that fail are repeated, or show why."""
+        if self._working is None:
+            self._working = asyncio.create_task(self._work())
+
+    async def finish_jobs(self) -> None:
+        """Stop running jobs in the background, and run those that are left."""
+        await self.close()
+        await extraction.finish(self._user, self._services)
+
+    async def close(self) -> None:
+        """Stop running jobs."""
+        if self._working is not None:
+            self._working.cancel()
+            await asyncio.gather(self._working, return_exceptions=True)
+            self._working = None
+
+    async def _work(self) -> None:
+        while True:
+            try:
+                ran = await workers.run_next(self._services, kinds.every(), user_id=self._user)
+            except errors.StepwellError:
+                ran = None
+            if ran is None:
+                await asyncio.sleep(WAIT_S)
+
+
+@asynccontextmanager
+async def _open(user: str, settings: Settings, portal: BlockingPortal) -> AsyncIterator[_Application]:
+    level = "debug" if settings.log_level == "debug" else "error"
+    quiet = settings.model_copy(update={"log_level": level, "worker": False})
+    async with AsyncExitStack() as stack:
+        opening = runtime.open_services(quiet, pool_size=CONNECTIONS, patience_s=models.COMMAND_PATIENCE_S)
+        services = _for_command(await stack.enter_async_context(opening))
+        app = create_app(quiet, opened=(services, stack.pop_all()))
+        async with app.router.lifespan_context(app):
+            opened = _Application(user, services, httpx.ASGITransport(_Authenticated(app, user)), portal)
+            try:
+                yield opened
+            finally:
+                await opened.close()
+
+
+def _for_command(services: Services) -> Services:
+    """Services that read tables of any length, fetch any page and add any folder to an embedded database."""
+    limits = replace(services.parse_limits, documents=sys.maxsize)
+    is_local = services.owner is not None
+    return replace(services, owner=None, is_local=is_local, fetch_hosts=ANY_HOST, parse_limits=limits)
+
+
+class _Authenticated:
+    """The application for whoever has opened the database, who needs no key: every request is one of the user."""
+
+    def __init__(self, app: object, user: str) -> None:
+        self._app = app
+        self._caller = Caller(user, None, frozenset({"admin"}))
+        self._actor = ownership.actor()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        state = {"caller": self._caller, "key_id": self._actor}
+        await self._app({**scope, "state": state}, receive, send)  # type: ignore[operator]

@@ -1,0 +1,93 @@
+"""Checks, reserves and binds the address of the service, and announces it."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+from app import errors, telemetry
+from app import settings as config
+from app.cli import options
+from app.database.embedded import embedded_files
+from app.runtime import local_token
+from app.settings import Settings
+
+log = logging.getLogger(__name__)
+
+GRACE_S = 12
+"""Seconds that running requests have to finish after SIGTERM; closing takes up to 3 s more."""
+
+
+def check_port(settings: Settings) -> None:
+    """Raises Conflict where another process listens on the port, BadRequest where the host or port cannot be used."""
+    for one in _bound(settings.host, settings.port, shared=False):
+        one.close()
+
+
+def bind(settings: Settings) -> list[socket.socket]:
+    """Sockets that are bound to the address and do not listen yet; port 0 chooses one for all of them.
+
+    Other processes of this account can bind the same address in the same way: the kernel distributes connections among
+    the sockets that listen (Linux; other systems may prefer one). Raises what `check_port` raises.
+    """
+    bound = list(_bound(settings.host, settings.port, shared=True))
+    if not bound:
+        raise errors.BadRequest(f"This machine has no address {settings.host}.", field="STEPWELL_HOST")
+    return bound
+
+
+def _bound(host: str, port: int, *, shared: bool) -> Iterator[socket.socket]:
+    try:
+        for family, kind, protocol, _name, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+            made = socket.socket(family, kind, protocol)
+            try:
+                _set_options(made, shared=shared)
+                made.bind((address[0], port, *address[2:]))
+            except OSError as error:
+                made.close()
+                # A host may have addresses that this machine lacks, such as ::1 without IPv6.
+                if error.errno in (errno.EADDRINUSE, errno.EACCES):
+                    raise
+                continue
+            port = made.getsockname()[1] if shared else port
+            yield made
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise errors.Conflict(
+                f"Port {port} of {host} is in use: stop what listens there, or choose another port with --port "
+                "or STEPWELL_PORT."
+            ) from error
+        if error.errno == errno.EACCES or isinstance(error, socket.gaierror):
+            raise errors.BadRequest(f"The service cannot listen on {host}:{port}: {error.strerror}.") from error
+        raise
+
+
+def _set_options(made: socket.socket, *, shared: bool) -> None:
+    if os.name == "posix":
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if shared:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    if made.family == socket.AF_INET6:
+        made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+
+
+def announce(settings: Settings, *, token: str) -> None:
+    """Print or log the address, and how requests are authenticated if there is a local token."""
+    address = f"http://{settings.host}:{settings.port}"
+    if telemetry.writes_json(settings.log_json):
+        # Logs are kept and passed on: they name the token's file, not the token.
+        file = {"token_file": str(data_dir(settings) / local_token.FILE_NAME)} if token else {}
+        log.info("starting", extra={"action": "starting", "address": address, **file})
+        return
+    options.err.print(f"Stepwell listens on {address} (playground at /, Swagger UI at /docs). Ctrl-C stops it.")
+    if token:
+        options.err.print(f"Requests need the header Authorization: Bearer {token}", soft_wrap=True)
+
+
+def data_dir(settings: Settings) -> Path:
+    """Returns the data folder of the embedded server."""
+    return settings.data_dir or embedded_files.default_data_dir(config.environment(), config.is_root())

@@ -1,0 +1,67 @@
+"""Implements `stepwell openapi`: prints the OpenAPI document, or the definitions of the tools for agents."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from app.agents import formats, registry
+from app.agents.mcp import mcp_server
+from app.cli import options
+from app.main import create_app
+from app.settings import Settings
+
+ALL_SCOPES = frozenset({"admin"})
+
+
+class Contract(StrEnum):
+    """Interfaces that a document describes."""
+
+    api = "api"
+    tools = "tools"
+    mcp = "mcp"
+
+
+def openapi(
+    write: Annotated[Path | None, typer.Option("--write", help="Write it to a file instead of stdout.")] = None,
+    contract: Annotated[
+        Contract,
+        typer.Option(help="api: the OpenAPI document; tools: definitions for model APIs; mcp: MCP's list of tools."),
+    ] = Contract.api,
+) -> None:
+    """Print the OpenAPI document, or the definitions of the tools; no database or network is needed."""
+    options.check_target(write, option="--write")
+    document = text(contract)
+    if write is None:
+        typer.echo(document, nl=False)
+    else:
+        options.write_text(write, document, option="--write")
+
+
+def text(contract: Contract = Contract.api) -> str:
+    """Returns the document in its committed form."""
+    return json.dumps(_DOCUMENTS[contract](), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _api() -> dict[str, Any]:
+    return create_app(Settings()).openapi()
+
+
+def _tools() -> dict[str, Any]:
+    offered = registry.offered(ALL_SCOPES)
+    return {format: formats.export(offered, format) for format in formats.FORMATS if format != "mcp"}
+
+
+def _mcp() -> dict[str, Any]:
+    tools = mcp_server.definitions(ALL_SCOPES)
+    return {
+        "instructions": mcp_server.INSTRUCTIONS,
+        "tools": [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools],
+    }
+
+
+_DOCUMENTS = {Contract.api: _api, Contract.tools: _tools, Contract.mcp: _mcp}

@@ -1,0 +1,85 @@
+"""Implements `stepwell serve` and `serve-process`: runs the service, or one of its processes, until it is stopped."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app import settings as config
+from app import telemetry
+from app.cli import options
+from app.errors import StepwellError
+from app.serving import listening
+from app.settings import Settings
+
+log = logging.getLogger(__name__)
+
+
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on.", show_default="8000", min=0, max=65535)] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Number of processes that serve the port.", show_default="1", min=1, max=20)
+    ] = None,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Run the service until it is stopped; the playground is at /, Swagger UI at /docs."""
+    settings = config.load(data_dir=data_dir, host=host, port=port, workers=workers)
+    _configure_logs(settings)
+    for warning in config.unknown_variables():
+        log.warning("%s", warning, extra={"action": "unknown_variable"})
+    if (unused := options.unused_llm_key(settings)) is not None:
+        log.info("%s. %s", *unused, extra={"action": "unused_llm_key"})
+    try:
+        listening.check_port(settings)
+        _run(settings)
+    except StepwellError as error:
+        _refuse_start(error)
+
+
+def _run(settings: Settings) -> None:
+    # Imported here so that the supervisor of several processes needs neither the web framework nor the model's runtime.
+    if settings.workers > 1:
+        from app.serving import supervisor
+
+        options.run(supervisor.run(settings))
+    else:
+        from app.serving import serving
+
+        serving.run(settings)
+
+
+def serve_process(
+    number: Annotated[int, typer.Option(help="Number of the process; the first one runs background work.", min=1)],
+    link: Annotated[int, typer.Option(help="Socket to the supervisor, which closes it when it ends.")],
+    folder: Annotated[Path, typer.Option(help="Folder in which the processes read each other's metrics.")],
+) -> None:
+    """Run one of the processes of `stepwell serve --workers`, which starts it."""
+    from app.serving import serving
+    from app.serving.shared_metrics import SharedMetrics
+
+    settings = config.load().of_process(number)
+    _configure_logs(settings)
+    try:
+        serving.run_process(settings, number, socket.socket(fileno=link), SharedMetrics(folder, number))
+    except StepwellError as error:
+        _refuse_start(error)
+
+
+def _configure_logs(settings: Settings) -> None:
+    """Log as the settings say, uncaught exceptions and warnings included."""
+    options.err.quiet = telemetry.writes_json(settings.log_json)
+    telemetry.configure(settings.log_level, settings.log_json)
+    telemetry.log_uncaught()
+
+
+def _refuse_start(error: StepwellError) -> None:
+    """End the command with the status of the error, which is logged, or else printed by the caller."""
+    if not options.err.quiet:
+        raise error
+    log.critical("the service did not start", extra={"code": error.code, "reason": error.message})
+    raise typer.Exit(options.status(error)) from error

@@ -1,0 +1,1 @@
+"""Keeps folders in step with the documents stored of their files."""

@@ -1,0 +1,21 @@
+"""Declares what this folder adds to the service."""
+
+from __future__ import annotations
+
+from app.capability import Capability, Command
+
+SOURCES = Capability(
+    tables=("sources.tables:TABLES",),
+    exports=("sources",),
+    source_names=("sources.store.sources:names",),
+    source_ids=("sources.sources:find",),
+    routers=("sources.api:router",),
+    tags={"sources": "Keep documents in step with folders of files."},
+    commands={
+        "sources": Command("sources.commands:app", "Keep documents in step with folders: add, list, sync, remove."),
+    },
+    tools=("sources.tools:TOOLS",),
+    jobs=("sources.source_sync:KIND",),
+    background=("sources.source_watch:run_forever",),
+    options=("sources.source_roots:options",),
+)

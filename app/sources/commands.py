@@ -1,0 +1,185 @@
+"""Implements `stepwell sources`: adds, lists, synchronises and removes sources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+from uuid import UUID
+
+import typer
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+
+from app import errors
+from app.cli import connecting, options, terminal
+from app.cli.client import Answer, Client
+from app.cli.progress import Progress
+from app.documents.commands import left_out
+from app.text import uris
+
+app = typer.Typer(help="Sources: add, list, sync, remove.", no_args_is_help=True)
+EVERYTHING = "**/*"
+MAX_SOURCES = 1_000
+SourceKey = Annotated[str, typer.Argument(metavar="SOURCE", help="A source's id, name or folder.")]
+COUNTS = ("added", "replaced", "renamed", "removed", "unchanged", "failed")
+
+
+@app.command()
+@connecting.connected
+def add(
+    client: Client,
+    path: Annotated[
+        Path,
+        typer.Argument(help="A folder, or a file; with --url one of the service's machine.", parser=options.named_path),
+    ],
+    glob: Annotated[
+        list[str] | None,
+        typer.Option("--glob", help="Pattern of relative paths; may be repeated.", show_default=EVERYTHING),
+    ] = None,
+    text_field: Annotated[
+        str | None, typer.Option(help="Column of tables, or field of JSON lines, that holds the text.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the source.", show_default="that of the folder")] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Synchronise after each change in the folder.")] = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Add a folder as a source and store its files; a folder that is a source already is synchronised.
+
+    With --watch a service or a worker that runs keeps the source in step afterwards.
+    """
+    given = {"globs": glob or None, "text_field": text_field, "name": name}
+    request = {"path": str(path if client.local is None else path.expanduser().resolve()), "watch": watch}
+    with _progress() as progress:
+        added = client.post("/sources", request | {key: one for key, one in given.items() if one is not None})
+        added["job"] = _followed(client, added, progress)
+    if as_json:
+        terminal.write_json(added)
+    else:
+        line = f"Source {added['name']} ({added['source_id']}): {added['path']}"
+        options.out.print(escape(line), soft_wrap=True)
+        _show(added["job"])
+    _exit(added["job"])
+
+
+@app.command("list")
+@connecting.connected
+def listed(client: Client, as_json: options.AsJson = False) -> None:
+    """List sources, newest first."""
+    found = client.list("/sources", "sources", limit=MAX_SOURCES)
+    if as_json:
+        terminal.write_json(found)
+        return
+    table = options.table("source", "files", "documents", "synced", ids=("source",))
+    for one in found:
+        globs = " ".join(glob for glob in one["globs"] if glob != EVERYTHING)
+        shown = options.cell(one["name"], f"{one['path']} {globs}".strip(), identity=one["source_id"])
+        failed = f"{one['failed']} failed" if one["failed"] else None
+        synced = options.cell(options.moment(one["synced_at"]), "watched" if one["watch"] else None)
+        table.add_row(shown, options.cell(str(one["files"]), failed), str(one["documents"]), synced)
+    options.print_table(table)
+
+
+@app.command()
+@connecting.connected
+def sync(client: Client, source: SourceKey, as_json: options.AsJson = False) -> None:
+    """Store, rename and remove what has changed in the folder of a source; may be interrupted and repeated."""
+    with _progress() as progress:
+        job = _followed(client, client.post(f"{_place(client, source)}/sync"), progress)
+    if as_json:
+        terminal.write_json(job)
+    else:
+        _show(job)
+    _exit(job)
+
+
+@app.command()
+@connecting.connected
+def remove(
+    client: Client,
+    source: SourceKey,
+    yes: Annotated[bool, typer.Option("--yes", help="Remove without confirmation.")] = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Remove a source with its documents; the files stay."""
+    if not yes:
+        found = client.get(_place(client, source))
+        named = f"{found['name']} ({found['path']})"
+        documents = options.counted(found["documents"], "document")
+        terminal.confirm(f"Remove the source {named} with {documents}?")
+    removed = client.delete(_place(client, source))
+    if as_json:
+        terminal.write_json(removed)
+    else:
+        numbers = (options.counted(removed[f"{noun}s_deleted"], noun) for noun in ("document", "chunk", "vector"))
+        options.out.print("Removed the source, {}, {} and {}.".format(*numbers))
+
+
+def _place(client: Client, source: str) -> str:
+    """The path of the source with this id, name or folder, which may be relative to the working folder.
+
+    Raises NotFound.
+    """
+    try:
+        return f"/sources/{UUID(source)}"
+    except ValueError:
+        listed = client.list("/sources", "sources", limit=MAX_SOURCES)
+    path, absolute = uris.shown(source).rstrip("/"), options.absolute_path(source)
+    same: tuple[Callable[[Answer], bool], ...] = (
+        lambda one: one["name"] == source,
+        lambda one: one["name"].casefold() == source.casefold(),
+        lambda one: one["path"] == path,
+        lambda one: one["path"] == absolute,
+    )
+    found = next((ids for is_same in same if (ids := [one["source_id"] for one in listed if is_same(one)])), [])
+    if len(found) > 1:
+        raise errors.Conflict("Several sources have this name or folder: use the id of one.")
+    if not found:
+        raise errors.NotFound(f"No such source: {source}.")
+    return f"/sources/{found[0]}"
+
+
+def _followed(client: Client, queued: Answer, progress: Callable[[Answer], object]) -> Answer:
+    """The job of a source once it has ended, with what follows from it."""
+    ended = client.wait_for_job(queued["job_id"], progress)
+    client.finish_jobs()
+    return ended
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[Answer], object]]:
+    """Shows the states of a job as a bar."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=options.err) as bar:
+        task = bar.add_task("Synchronising files", total=None)
+
+        def show(job: Answer) -> None:
+            done, total, page, pages = (job["progress"].get(name) for name in ("done", "total", "page", "pages"))
+            at = f", page {page} of {pages}" if page else ""
+            bar.update(task, description=f"Synchronising files{at}", completed=done or 0, total=total)
+
+        yield show
+
+
+def _show(job: Answer) -> None:
+    if job["status"] == "queued":
+        options.err.print(
+            f"[red]The job failed[/]: {job['error']}. The service tries again at {job['run_at'][:19]}: "
+            f"`stepwell jobs show {job['job_id']}` tells how it went.",
+            soft_wrap=True,
+        )
+        return
+    if job["status"] != "done":
+        options.err.print(f"[red]The job is {job['status']}[/]: {job['error'] or 'cancelled'}.")
+        return
+    result = job["result"]
+    options.out.print(", ".join(f"{result[name]} {name}" for name in COUNTS) + f"; {result['embedded']} embedded.")
+    left_out.show(result.get("left_out", {}))
+    for failure in result.get("failures", ()):
+        options.err.print(f"[red]failed[/] {escape(failure['path'])}: {escape(failure['reason'])}", soft_wrap=True)
+
+
+def _exit(job: Answer) -> None:
+    if job["status"] != "done" or job["result"].get("failed"):
+        raise typer.Exit(1)

@@ -1,0 +1,137 @@
+"""Decides which folders a user may add as sources, and reads files below a folder without following symbolic links."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from app import errors
+from app.documents.files.folders import LARGEST_FILE
+from app.settings import Settings
+from app.sources.types import SourceRoots
+
+_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+_FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+_OUTSIDE = "The folder is not in one that is allowed by STEPWELL_SOURCE_ROOTS."
+
+
+def allowed(path: str, user_id: str, roots: SourceRoots) -> tuple[Path, str | None]:
+    """The folder of a path below the user's roots, free of symbolic links, and the name of a file in it if it is one.
+
+    A relative path is looked up in each root. Raises `folder_not_allowed`, also if a symbolic link leads out of the
+    root, and BadRequest where nothing exists.
+    """
+    _check_text(path)
+    bases = roots.of(user_id)
+    given = Path(path)
+    for base in bases:
+        real = _real(base / given)
+        if real.is_relative_to(_real(base)) and real.exists() and not _is_link(base, roots, user_id):
+            return _folder(real, base=_real(base))
+    is_outside = given.is_absolute() and not any(_real(given).is_relative_to(_real(base)) for base in bases)
+    if is_outside or any((base / given).exists() for base in bases):
+        raise errors.Forbidden(_OUTSIDE, field="path", code="folder_not_allowed")
+    raise errors.BadRequest("No such folder or file below the allowed folders.", field="path")
+
+
+def any_folder(path: str) -> tuple[Path, str | None]:
+    """Any folder of the machine, as `allowed` returns it. Raises BadRequest where nothing exists."""
+    _check_text(path)
+    real = _real(Path(os.path.expanduser(path)))
+    if not real.exists():
+        raise errors.BadRequest("No such folder or file.", field="path")
+    return _folder(real, base=None)
+
+
+def check(folder: Path, user_id: str, roots: SourceRoots, *, confined: bool) -> None:
+    """Raises `source_unavailable` where the folder is gone or a link has replaced it, or `folder_not_allowed`."""
+    if os.path.realpath(folder) != str(folder) or not folder.is_dir() or not os.access(folder, os.R_OK | os.X_OK):
+        raise errors.Conflict(
+            "The folder of the source is missing, cannot be read, or has been replaced by a symbolic link.",
+            code="source_unavailable",
+        )
+    if confined and not any(folder.is_relative_to(_real(base)) for base in roots.of(user_id)):
+        raise errors.Forbidden(_OUTSIDE, code="folder_not_allowed")
+
+
+def read(folder: Path, path: str) -> tuple[bytes, os.stat_result]:
+    """The content of a file below a folder, and its state before it was read.
+
+    Raises OSError, also where any part of the whole path is a symbolic link, and BadRequest for a file that is no
+    regular one or too large.
+    """
+    descriptor = _open(folder, path)
+    try:
+        state = os.fstat(descriptor)
+        if not stat.S_ISREG(state.st_mode):
+            raise errors.BadRequest("Not a regular file.")
+        if state.st_size > LARGEST_FILE:
+            raise errors.BadRequest(f"Larger than {LARGEST_FILE // 1_000_000} MB.")
+        with os.fdopen(os.dup(descriptor), "rb") as opened:
+            raw = opened.read(LARGEST_FILE + 1)
+        if len(raw) > LARGEST_FILE:
+            raise errors.BadRequest(f"Larger than {LARGEST_FILE // 1_000_000} MB.")
+        return raw, state
+    finally:
+        os.close(descriptor)
+
+
+def head(folder: Path, path: str, size: int) -> bytes:
+    """The first bytes of a file below a folder. Raises OSError as `read` does."""
+    descriptor = _open(folder, path)
+    try:
+        return os.read(descriptor, size) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+    finally:
+        os.close(descriptor)
+
+
+def _open(folder: Path, path: str) -> int:
+    """Open a file by opening each folder of its path in turn, none of which may be a symbolic link."""
+    if os.open not in os.supports_dir_fd:
+        if os.path.realpath(folder / path) != str(folder / path):
+            raise OSError(None, "Symbolic links are not followed")
+        return os.open(folder / path, _FILE)
+    steps = [*folder.parts[1:], *path.split("/")]
+    if not steps or ".." in steps:
+        raise OSError(None, "Not a path below the folder")
+    current = os.open(folder.anchor, _FOLDER)
+    try:
+        for step in steps[:-1]:
+            inner = os.open(step, _FOLDER, dir_fd=current)
+            os.close(current)
+            current = inner
+        return os.open(steps[-1], _FILE, dir_fd=current)
+    finally:
+        os.close(current)
+
+
+def _check_text(path: str) -> None:
+    if not path.strip() or "\0" in path or "\n" in path:
+        raise errors.BadRequest("Send the path of a folder or a file.", field="path")
+    if ".." in Path(path).parts:
+        raise errors.BadRequest("Must not contain `..`.", field="path")
+
+
+def _folder(real: Path, *, base: Path | None) -> tuple[Path, str | None]:
+    if real.is_dir():
+        return real, None
+    if real.is_file() and real != base:
+        return real.parent, real.name
+    raise errors.BadRequest("Not a folder or a regular file.", field="path")
+
+
+def _is_link(base: Path, roots: SourceRoots, user_id: str) -> bool:
+    """Whether the user's own root is a symbolic link, which would lead to the folder of somebody else."""
+    return roots.per_user and base.name == user_id and base.is_symlink()
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def options(settings: Settings) -> SourceRoots:
+    """The folders that sources may be added from; with API keys each user has a subfolder of its own."""
+    return SourceRoots(
+        tuple(Path(root).expanduser() for root in settings.source_roots), per_user=settings.auth == "api_key"
+    )

@@ -1,0 +1,224 @@
+"""Lists the files of a source's folder and compares them with those that are recorded.
+
+A file with the recorded size and time of change is unchanged; any other one is read, and compared by its hash. A new
+file of the size and the hash of one that is gone has been renamed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+from uuid import UUID
+
+from pathspec import PathSpec
+
+from app import errors, limits
+from app.concurrency import interruption
+from app.documents.files import file_reading, folders
+from app.documents.files.left_out import LeftOut
+from app.kinds import LeftOutReason
+from app.sources import source_roots
+from app.sources.types import FileFailure, KnownFile, SourceDraft
+
+NOTHING_KNOWN: Mapping[str, KnownFile] = MappingProxyType({})
+RECENT_NS = 2_000_000_000
+"""A file that changed less than this before it was read may change again without another time of change."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file of a folder."""
+
+    path: str
+    size: int
+    mtime_ns: int
+
+
+@dataclass(slots=True)
+class Scan:
+    """The files of a folder by path, what could not be listed, and what is left out."""
+
+    files: dict[str, FoundFile] = field(default_factory=dict)
+    failures: list[FileFailure] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+    left_out: LeftOut = field(default_factory=LeftOut)
+
+    def may_have(self, path: str) -> bool:
+        """Whether a file that was not found may exist in a folder that could not be read."""
+        return any(not folder or path.startswith(f"{folder}/") for folder in self.unreadable)
+
+
+@dataclass(slots=True)
+class Plan:
+    """What is to be done with the files of a source.
+
+    `store` are the paths of files to be read, `renamed` pairs of a file that is gone and its new path, and `removed`
+    the other files that are gone, also those of which nothing is stored.
+    """
+
+    store: list[str] = field(default_factory=list)
+    renamed: list[tuple[KnownFile, str]] = field(default_factory=list)
+    removed: list[KnownFile] = field(default_factory=list)
+    failures: list[FileFailure] = field(default_factory=list)
+    unchanged: int = 0
+    left_out: LeftOut = field(default_factory=LeftOut)
+
+
+def globs(patterns: Sequence[str]) -> tuple[str, ...]:
+    """Checked patterns. Raises BadRequest."""
+    for pattern in patterns:
+        if not pattern.strip() or "\n" in pattern or "\0" in pattern or ".." in pattern.split("/"):
+            raise errors.BadRequest("Send patterns such as **/*.md, relative to the folder.", field="globs")
+    with suppress(ValueError):
+        _matcher(patterns)
+        return tuple(patterns)
+    raise errors.BadRequest("Not a valid pattern: use *, ** and ?, as in **/*.md.", field="globs")
+
+
+def literal(name: str) -> str:
+    """The pattern that matches only the file of this name, directly in the folder."""
+    return "".join(f"\\{character}" if character in "\\*?[]! " else character for character in name)
+
+
+def scan(
+    draft: SourceDraft,
+    *,
+    taken: Mapping[str, str],
+    known: Mapping[str, KnownFile] = NOTHING_KNOWN,
+    pictures: bool = False,
+) -> Scan:
+    """List the files of a source's folder that are read.
+
+    Files in `taken` belong to other sources; the values say why they fail. `known` are the recorded files by path: one
+    that is stored is read again, whatever it contains now. `pictures`: whether text in pictures is read.
+    """
+    folder = Path(draft.path)
+    found = Scan()
+
+    def failed(unreadable: Path, error: OSError) -> None:
+        path = "" if unreadable == folder else _relative(unreadable, folder)
+        found.unreadable.append(path)
+        found.failures.append(FileFailure(path or ".", f"The folder cannot be read: {error.strerror}."))
+
+    matcher = _matcher(draft.globs)
+    for file in folders.files(folder, found.left_out, failed):
+        interruption.point()
+        path = _relative(file, folder)
+        if matcher.match_file(path):
+            is_read = path in known and known[path].content_hash is not None
+            _add(found, file, path, taken, is_read=is_read, pictures=pictures)
+    return found
+
+
+def compare(draft: SourceDraft, found: Scan, known: Mapping[str, KnownFile], job_id: UUID) -> Plan:
+    """Compare the files of a folder with the recorded ones. What `job_id` has done already is left out."""
+    failed = {path for path, file in known.items() if file.error is not None and file.job_id == job_id}
+    plan = Plan(left_out=found.left_out)
+    plan.failures = [failure for failure in found.failures if failure.path not in failed]
+    new: list[FoundFile] = []
+    for path, file in found.files.items():
+        recorded = known.get(path)
+        if path in failed:
+            continue
+        if recorded is None or not recorded.is_stored:
+            new.append(file)
+        elif recorded.has(recorded.content_hash) and (recorded.size, recorded.mtime_ns) == (file.size, file.mtime_ns):
+            plan.unchanged += recorded.job_id != job_id
+        else:
+            plan.store.append(path)
+    present = {*found.files, *(failure.path for failure in found.failures)}
+    gone = [file for path, file in known.items() if path not in present and not found.may_have(path)]
+    _find_renames(plan, Path(draft.path), gone, new)
+    return plan
+
+
+def content_hash(raw: bytes) -> bytes:
+    """The hash by which a file is recognised."""
+    return hashlib.sha256(raw).digest()
+
+
+def recorded_mtime(state: os.stat_result) -> int | None:
+    """The time of change to record of a file that was read; None if it is too recent to prove anything later."""
+    return None if time.time_ns() - state.st_mtime_ns < RECENT_NS else state.st_mtime_ns
+
+
+def _add(found: Scan, file: Path, path: str, taken: Mapping[str, str], *, is_read: bool, pictures: bool) -> None:
+    """Add a file that is read whatever it contains, or if it is of a kind that is read; otherwise it is left out."""
+    try:
+        state = file.lstat()
+        reason = _left_out(file, state, is_read=is_read, pictures=pictures)
+    except OSError as error:
+        found.failures.append(FileFailure(path, f"{error.strerror}."))
+        found.unreadable.append(path)
+        return
+    if reason is not None:
+        found.left_out.add(reason, path)
+    elif not _is_text(path):
+        shown = path.encode(errors="surrogateescape").decode(errors="backslashreplace")
+        found.failures.append(FileFailure(shown, "The name of the file is not valid UTF-8."))
+    elif len(file.as_uri()) > limits.MAX_URI:
+        found.failures.append(FileFailure(path[: limits.MAX_URI], "The path of the file is too long."))
+    elif (other := taken.get(str(file))) is not None:
+        found.failures.append(FileFailure(path, other))
+    else:
+        found.files[path] = FoundFile(path, state.st_size, state.st_mtime_ns)
+
+
+def _left_out(file: Path, state: os.stat_result, *, is_read: bool, pictures: bool) -> LeftOutReason | None:
+    """Why a file is not read. Raises OSError, also where a part of its path has become a symbolic link."""
+    if stat.S_ISLNK(state.st_mode):
+        return "link"
+    if is_read:
+        return None
+    head = source_roots.head(file.parent, file.name, file_reading.HEAD)
+    return folders.unread(head, state.st_size, file.name, pictures=pictures)
+
+
+def _find_renames(plan: Plan, folder: Path, gone: Sequence[KnownFile], new: Sequence[FoundFile]) -> None:
+    """Pair each new file with a file that is gone and had the same content; the others are added or removed."""
+    sizes = {file.size for file in gone}
+    by_hash: dict[bytes | None, list[KnownFile]] = defaultdict(list)
+    for lost in reversed(gone):
+        by_hash[lost.content_hash].append(lost)
+    for file in new:
+        interruption.point()
+        content = _hash(folder, file.path) if file.size in sizes else None
+        if content is not None and by_hash[content]:
+            plan.renamed.append((by_hash[content].pop(), file.path))
+        else:
+            plan.store.append(file.path)
+    plan.removed = [lost for some in by_hash.values() for lost in some]
+
+
+def _hash(folder: Path, path: str) -> bytes | None:
+    """The hash of a file; None if it cannot be read."""
+    try:
+        raw, _state = source_roots.read(folder, path)
+    except (OSError, errors.BadRequest):
+        return None
+    return content_hash(raw)
+
+
+def _matcher(patterns: Sequence[str]) -> PathSpec[Any]:
+    return PathSpec.from_lines("gitignore", [f"/{pattern.removeprefix('/')}" for pattern in patterns])
+
+
+def _relative(path: Path, folder: Path) -> str:
+    return path.relative_to(folder).as_posix()
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,284 @@
+"""Synchronises the documents of a source with the files of its folder, as a background job.
+
+Scan, compare, move, store, remove: renamed files first get the uris of their new paths, then all files that differ are
+stored, and at last the documents of files that are gone are deleted.
+
+What has been done is recorded with each file, in the transaction that counts it, so that a job whose worker dies is
+continued by another one and counts every file once. A file that cannot be read is recorded with the reason and read
+again by the next job; the version that was stored before stays.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import UUID
+
+from app.concurrency import cancellable, retries
+from app.database.transactions import Reading, Writing
+from app.documents import selections
+from app.documents.store import documents, pending_versions
+from app.documents.store.selections import SelectedDocument
+from app.documents.storing import document_drafts
+from app.jobs.workers import JobKind, Run
+from app.sources import source_files, source_roots, source_scan
+from app.sources.source_files import FileVersion
+from app.sources.source_scan import Plan
+from app.sources.store import recorded_files, sources
+from app.sources.types import KnownFile, Source, SourceRoots
+
+T = TypeVar("T")
+COUNTED = ("added", "replaced", "renamed", "removed", "unchanged", "failed")
+STORED = ("documents", "chunks", "embedded")
+COMMIT_S = 1.0
+"""Time after which files that have been stored are recorded."""
+GROUP = 50
+"""Files that are recorded, moved or removed by one transaction."""
+FormatCounts = dict[str, dict[str, int]]
+"""Files, documents, chunks and failed files that were read, by the name of their format."""
+
+
+@dataclass(slots=True)
+class _Syncing:
+    """One attempt at a job: the source, its files as they were recorded, and what has been counted by all attempts."""
+
+    run: Run
+    source: Source
+    known: dict[str, KnownFile]
+    counts: Counter[str] = field(default_factory=Counter)
+    formats: FormatCounts = field(default_factory=dict)
+    total: int = 0
+
+    @property
+    def job_id(self) -> UUID:
+        return self.run.job.job_id
+
+    @property
+    def source_id(self) -> UUID:
+        return self.source.source_id
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.source.draft.path)
+
+    def is_counted(self, version: FileVersion) -> bool:
+        """Whether this job has counted a file before it was stored: when it was moved, or by an attempt that ended."""
+        known = version.known
+        return known is not None and known.job_id == self.job_id and known.error is None
+
+    async def begin(self, files: int) -> None:
+        """Show how many files there are before the first one is stored, which may be a long scan. Raises ClaimLost."""
+        self.total = self.counts["done"] + files
+        progress = {"step": "compare", "unit": "files", **self.counts, "formats": self.formats, "total": self.total}
+        async with self.run.db.shared() as shared:
+            await self.run.advance(shared, **progress)
+
+    async def commit(
+        self,
+        step: str,
+        counts: Mapping[str, int],
+        work: Callable[[Writing], Awaitable[Any]],
+        *,
+        versions: Sequence[FileVersion] = (),
+    ) -> None:
+        """Do work and count it, in one transaction under the user's lock. Raises ClaimLost, Busy, and what it raises.
+
+        `counts` has the number of files that the step has completed as `done`; `versions` are those that it has read.
+        """
+        new = {name: self.counts[name] + counts.get(name, 0) for name in {*self.counts, *counts}}
+        formats = _counted(self.formats, versions)
+        progress = {"step": step, "unit": "files", "total": self.total, **new, "formats": formats}
+
+        async def attempt() -> None:
+            async with self.run.db.writing(self.run.user_id) as writing:
+                await writing.lock()
+                await work(writing)
+                await self.run.advance(writing, **progress)
+
+        await retries.while_busy(attempt)
+        self.counts, self.formats = Counter(new), formats
+
+
+async def _sync(run: Run) -> int:
+    """Synchronise the documents with the files; returns how many files were added, replaced, renamed or removed."""
+    source_id = UUID(run.job.payload["source_id"])
+    async with run.db.reading(run.user_id) as reading:
+        source = await sources.get(reading, source_id)
+        known = {file.path: file for file in await recorded_files.files(reading, source_id)}
+    progress = run.job.progress
+    counts = {name: progress.get(name, 0) for name in (*COUNTED, *STORED, "done")}
+    syncing = _Syncing(run, source, known, Counter(counts), progress.get("formats", {}))
+    plan = await _plan(syncing)
+    new = [path for path in plan.store if not syncing.is_counted(FileVersion(path, known.get(path)))]
+    files = len(plan.failures) + len(plan.renamed) + len(new) + sum(file.is_stored for file in plan.removed)
+    if files:
+        await syncing.begin(files)
+    for failures in _groups(plan.failures):
+        failed = [FileVersion(one.path, known.get(one.path), error=one.reason) for one in failures]
+        await _record(syncing, "compare", failed)
+    for renamed in _groups(plan.renamed):
+        await _move(syncing, renamed)
+    await _store(syncing, sorted([*plan.store, *(path for _, path in plan.renamed)]))
+    await _remove(syncing, plan.removed)
+    return await _finish(syncing, plan)
+
+
+async def _plan(syncing: _Syncing) -> Plan:
+    """Compare the folder with the recorded files. Raises `source_unavailable`, `folder_not_allowed`."""
+    draft, services, user_id = syncing.source.draft, syncing.run.services, syncing.run.user_id
+    source_roots.check(syncing.folder, user_id, services.option(SourceRoots), confined=draft.confined)
+    pictures = services.recogniser is not None
+    scan = partial(source_scan.scan, draft, taken=await _taken(syncing), known=syncing.known, pictures=pictures)
+    found = await cancellable.run(0, scan)
+    source_roots.check(syncing.folder, user_id, services.option(SourceRoots), confined=draft.confined)
+    return await cancellable.run(0, partial(source_scan.compare, draft, found, syncing.known, syncing.job_id))
+
+
+async def _taken(syncing: _Syncing) -> dict[str, str]:
+    """Why files that belong to the user's other sources cannot belong to this one, by their absolute path."""
+    own, taken = syncing.folder, dict[str, str]()
+    async with syncing.run.db.reading(syncing.run.user_id) as reading:
+        for source_id, draft in (await sources.drafts(reading)).items():
+            other = Path(draft.path)
+            overlaps = other.is_relative_to(own) or own.is_relative_to(other)
+            if source_id != syncing.source_id and overlaps:
+                for path in await recorded_files.stored_paths(reading, source_id):
+                    taken[str(other / path)] = f"The file belongs to the source {source_id}."
+    return taken
+
+
+async def _move(syncing: _Syncing, renamed: Sequence[tuple[KnownFile, str]]) -> None:
+    """Give the documents of renamed files the uris of their new paths, and record that these are to be read again."""
+    job_id, new_paths = syncing.job_id, {old.path: path for old, path in renamed}
+    moved = [KnownFile(path, None, None, None, old.documents, None, job_id, old.stored) for old, path in renamed]
+    counts = {"renamed": len(renamed), "done": len(renamed)}
+    await syncing.commit("rename", counts, partial(_write_move, syncing, new_paths, moved))
+    syncing.known |= {file.path: file for file in moved}
+
+
+async def _write_move(
+    syncing: _Syncing, new_paths: Mapping[str, str], moved: Sequence[KnownFile], writing: Writing
+) -> None:
+    """Move the documents; one whose new uri another document has keeps its uri, and is deleted as a stale one."""
+    found = await sources.uris_of(writing, syncing.source_id, paths=list(new_paths))
+    uris: dict[bytes, tuple[UUID, str]] = {}
+    for document_id, path, uri in found:
+        old, new = ((syncing.folder / one).as_uri() for one in (path, new_paths[path]))
+        if uri is not None and uri.startswith(old):
+            new_uri = new + uri.removeprefix(old)
+            uris[document_drafts.uri_identity(new_uri)] = document_id, new_uri
+    taken = await documents.find_many(writing, identities=list(uris))
+    await pending_versions.supersede(writing, document_ids=[document_id for document_id, _path, _uri in found])
+    await sources.link(writing, syncing.source_id, {document_id: new_paths[path] for document_id, path, _uri in found})
+    await sources.move(writing, {identity: uris[identity] for identity in uris.keys() - taken.keys()})
+    await recorded_files.forget(writing, syncing.source_id, list(new_paths))
+    await recorded_files.record(writing, syncing.source_id, moved)
+
+
+async def _store(syncing: _Syncing, paths: Sequence[str]) -> None:
+    """Store files that differ; the documents of a file that it does not contain any more are deleted."""
+    waiting: list[FileVersion] = []
+    recorded = time.monotonic()
+    files = [FileVersion(path, syncing.known.get(path)) for path in paths]
+    storing = source_files.store(syncing.source, files, syncing.run.user_id, syncing.run.services)
+    async with aclosing(storing) as versions:
+        async for version in versions:
+            if version.has_stale_documents:
+                await _delete_documents(syncing, [version.path], besides=version.document_ids)
+            waiting.append(version)
+            if len(waiting) >= GROUP or time.monotonic() - recorded > COMMIT_S:
+                await _record(syncing, "store", waiting)
+                waiting, recorded = [], time.monotonic()
+    if waiting:
+        await _record(syncing, "store", waiting)
+
+
+async def _record(syncing: _Syncing, step: str, versions: Sequence[FileVersion]) -> None:
+    """Record files as they were stored, with their documents, and count them."""
+    new = [version for version in versions if not syncing.is_counted(version)]
+    moved_and_failed = [version for version in versions if syncing.is_counted(version) and version.error]
+    counts = Counter(version.outcome() for version in [*new, *moved_and_failed])
+    counts["done"] = len(new)
+    counts["documents"] = sum(len(version.stored) for version in versions)
+    counts["chunks"] = sum(version.chunks for version in versions)
+    counts["embedded"] = sum(stored.embedded for version in versions for stored in version.stored)
+
+    async def work(writing: Writing) -> None:
+        paths = {document_id: version.path for version in versions for document_id in version.document_ids}
+        await sources.link(writing, syncing.source_id, paths)
+        await recorded_files.record(
+            writing, syncing.source_id, [version.record(syncing.job_id) for version in versions]
+        )
+
+    await syncing.commit(step, counts, work, versions=versions)
+
+
+async def _remove(syncing: _Syncing, removed: Sequence[KnownFile]) -> None:
+    """Delete the documents of files that are gone."""
+    for some in _groups(removed):
+        paths, stored = [file.path for file in some], sum(file.is_stored for file in some)
+        await _delete_documents(syncing, paths, besides=())
+        forget = partial(recorded_files.forget, source_id=syncing.source_id, paths=paths)
+        await syncing.commit("remove", {"removed": stored, "done": stored}, forget)
+
+
+async def _delete_documents(syncing: _Syncing, paths: Sequence[str], *, besides: Sequence[UUID]) -> None:
+    kept, source_id, run = set(besides), syncing.source_id, syncing.run
+
+    async def find(db: Reading, _after: SelectedDocument | None, _limit: int) -> list[SelectedDocument]:
+        found = await sources.documents_of(db, source_id, paths=paths)
+        return [one for one in found if one.document_id not in kept]
+
+    async with run.db.reading(run.user_id) as reading:
+        if not await find(reading, None, 1):
+            return
+    await selections.delete_found(find, run.user_id, db=run.db, actor=f"source:{source_id}")
+
+
+async def _finish(syncing: _Syncing, plan: Plan) -> int:
+    """Store the result, in the transaction that completes the job."""
+    run, source_id = syncing.run, syncing.source_id
+    counts = {name: syncing.counts[name] for name in (*COUNTED, *STORED)}
+    counts["unchanged"] += plan.unchanged
+    left_out = {"skipped": plan.left_out.total, "left_out": plan.left_out.as_json()}
+    result = {"source_id": str(source_id), **counts, "formats": syncing.formats, **left_out}
+    async with run.db.writing(run.user_id) as writing:
+        await writing.lock()
+        await sources.finish(writing, source_id, result)
+        await run.finish(writing, **result)
+    return sum(counts[name] for name in ("added", "replaced", "renamed", "removed"))
+
+
+MAX_FAILURES = 1_000
+"""Files that could not be stored which a job lists."""
+
+
+async def _failures(db: Reading, job_id: UUID) -> dict[str, Any]:
+    """The files that a job could not store."""
+    failed = await recorded_files.failures(db, job_id=job_id, limit=MAX_FAILURES)
+    return {"failures": [{"path": failure.path, "reason": failure.reason} for failure in failed]}
+
+
+KIND = JobKind("sync_source", _sync, queue="sources", kept=20, details=_failures)
+
+
+def _counted(formats: FormatCounts, versions: Sequence[FileVersion]) -> FormatCounts:
+    """The counts by format with those of further files; one that could not be opened has no format."""
+    found = {name: dict(counts) for name, counts in formats.items()}
+    for version in versions:
+        if version.format is not None:
+            counts = found.setdefault(version.format, dict.fromkeys(("files", "documents", "chunks", "failed"), 0))
+            new = (1, len(version.stored), version.chunks, int(version.error is not None))
+            for name, number in zip(counts, new, strict=True):
+                counts[name] += number
+    return found
+
+
+def _groups(items: Sequence[T]) -> list[Sequence[T]]:
+    return [items[start : start + GROUP] for start in range(0, len(items), GROUP)]

@@ -1,0 +1,114 @@
+"""Queues jobs for watched sources: after events of the file system, and in intervals in case an event was missed.
+
+Several processes may watch the same source: a job that waits already is not queued again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import UUID
+
+import watchfiles
+from watchfiles import Change
+
+from app import errors
+from app.database.transactions import Database
+from app.documents.files import folders
+from app.services import Services
+from app.sources import sources as source_jobs
+from app.sources.store import sources
+from app.sources.types import SourceRoots
+
+log = logging.getLogger(__name__)
+
+DEBOUNCE_MS = 1_000
+"""Longest time for which events are collected."""
+WITHOUT_EVENTS_S = 60.0
+"""Longest pause before events are tried again where the system does not send them."""
+RELOAD_MS = 2_000
+"""Time after which the list of watched sources is read again, if there is no event."""
+
+
+async def run_forever(services: Services) -> None:
+    """Watch the sources of all users until cancelled."""
+    watch = _Watch(services.db, services.option(SourceRoots).watch_interval_s)
+    while True:
+        await asyncio.sleep(RELOAD_MS / 1000)  # also at the start of a service, which has other work to do
+        try:
+            await watch.follow()
+        except errors.StepwellError as error:
+            log.warning("watching postponed: %s", error.code, extra={"action": "watch_postponed"})
+        except (OSError, RuntimeError) as error:  # such as a limit of the system on the number of watched folders
+            log.warning("events are not available: %s", error, extra={"action": "watch_without_events"})
+            await asyncio.sleep(min(services.option(SourceRoots).watch_interval_s, WITHOUT_EVENTS_S))
+        except Exception:
+            log.exception("watching failed", extra={"action": "watch_failed"})
+
+
+@dataclass(slots=True)
+class _Watch:
+    """The folders of the watched sources by user and id, and when a job was last queued for each.
+
+    An event makes a source one for which none was queued yet.
+    """
+
+    db: Database
+    interval_s: float
+    listed: dict[tuple[str, UUID], Path] = field(default_factory=dict)
+    queued: dict[tuple[str, UUID], float] = field(default_factory=dict)
+
+    async def follow(self) -> None:
+        """Queue jobs after events and in intervals, until the watched folders are others."""
+        watched = await self.compare()
+        if not watched:
+            return
+        events = watchfiles.awatch(
+            *watched,
+            watch_filter=is_relevant,
+            debounce=DEBOUNCE_MS,
+            rust_timeout=RELOAD_MS,
+            yield_on_timeout=True,
+            ignore_permission_denied=True,
+        )
+        async for changes in events:
+            paths = [Path(path) for _change, path in changes]
+            for source, folder in self.listed.items():
+                if any(path.is_relative_to(folder) for path in paths):
+                    self.queued.pop(source, None)
+            if watched != await self.compare():
+                return
+
+    async def compare(self) -> list[Path]:
+        """Queue a job for each source with events, or without a job for the interval; returns the existing folders."""
+        async with self.db.shared() as shared:
+            rows = await sources.watched(shared)
+        self.listed = {(user_id, source_id): Path(folder) for user_id, source_id, folder in rows}
+        self.queued = {source: at for source, at in self.queued.items() if source in self.listed}
+        now = time.monotonic()
+        for user_id, source_id in self.listed:
+            if now - self.queued.get((user_id, source_id), -self.interval_s) >= self.interval_s:
+                with suppress(errors.NotFound):
+                    await source_jobs.sync(source_id, user_id, db=self.db)
+                self.queued[user_id, source_id] = now
+        return await asyncio.to_thread(_existing, self.listed.values())
+
+
+def is_relevant(_change: Change, path: str) -> bool:
+    """Whether an event may concern a file of a source.
+
+    Hidden files do not, besides .gitignore, and those of a Postgres server, which writes all the time.
+    """
+    name = Path(path).name
+    return (name == ".gitignore" or not name.startswith(".")) and not folders.is_in_database(Path(path).parent)
+
+
+def _existing(listed: Iterable[Path]) -> list[Path]:
+    """The folders that exist, without those inside of others."""
+    existing = sorted({folder for folder in listed if folder.is_dir()})
+    return [folder for folder in existing if not any(other in folder.parents for other in existing)]

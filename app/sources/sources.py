@@ -1,0 +1,219 @@
+"""Adds, lists and removes sources, and queues the jobs that synchronise them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from uuid import UUID
+
+from app import errors
+from app.database.filter_types import Filters
+from app.database.transactions import Database, Writing, retry_read
+from app.documents import selections
+from app.documents.files import folders
+from app.documents.store import pending_versions
+from app.documents.types import SelectionDeletion
+from app.jobs.store import jobs
+from app.kinds import SourceStatus
+from app.services import Services
+from app.sources import source_roots, source_scan, source_sync
+from app.sources.store import recorded_files, sources
+from app.sources.types import Source, SourceDraft, SourceRoots
+from app.text import uris
+
+EVERYTHING = ("**/*",)
+MAX_SOURCES = 1_000
+MAX_FAILURES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRequest:
+    """A source to add as it was requested: the path of a folder or a file, and the options of `SourceDraft`."""
+
+    path: str
+    globs: tuple[str, ...] = EVERYTHING
+    text_field: str | None = None
+    watch: bool = False
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AddedSource:
+    """What became of a request to add a source, and the job that synchronises it."""
+
+    source: Source
+    status: SourceStatus
+    job_id: UUID
+
+
+async def add(request: SourceRequest, user_id: str, services: Services, *, confined: bool = True) -> AddedSource:
+    """Store a source and queue a job that synchronises it; one with the same folder and patterns is changed instead.
+
+    Without a name it gets that of its folder, with a number if another source has it. `confined`: the folder must be
+    below the user's roots, now and whenever it is synchronised. Raises `folder_not_allowed`, BadRequest naming the
+    field, Conflict if there are too many sources or another has the name.
+    """
+    if confined:
+        folder, name = source_roots.allowed(request.path, user_id, services.option(SourceRoots))
+    else:
+        folder, name = source_roots.any_folder(request.path)
+    if folders.is_in_database(folder):
+        raise errors.BadRequest("The folder belongs to a Postgres server: choose one with documents.", field="path")
+    draft = _draft(request, folder, name, confined=confined)
+    async with services.db.writing(user_id) as writing:
+        await writing.lock()
+        known = await sources.find(writing, path=draft.path, globs=draft.globs)
+        taken = await sources.names(writing)
+        status: SourceStatus = "added"
+        draft = _named(draft, known, taken)
+        if known is None:
+            if len(taken) >= MAX_SOURCES:
+                raise errors.Conflict(f"A user has at most {MAX_SOURCES:,} sources.")
+            source_id = await sources.add(writing, draft)
+        else:
+            source_id, status = known.source_id, "unchanged" if known.draft == draft else "changed"
+            if status == "changed":
+                reread = known.draft.text_field != draft.text_field
+                await sources.change(writing, source_id, draft, reread=reread)
+        job_id = await _enqueue(writing, source_id)
+        return AddedSource(await sources.get(writing, source_id), status, job_id)
+
+
+def _named(draft: SourceDraft, known: Source | None, taken: Mapping[UUID, str]) -> SourceDraft:
+    """The draft with a name that no other source has. Raises Conflict where another one has the requested name."""
+    others = {name.casefold() for source_id, name in taken.items() if known is None or source_id != known.source_id}
+    if draft.name is not None:
+        if draft.name.casefold() in others:
+            raise errors.Conflict("Another source has this name: choose another one, or change that source.")
+        return draft
+    if known is not None:
+        return replace(draft, name=known.draft.name)
+    numbered = (f"{draft.folder_name} ({number})" for number in itertools.count(2))
+    free = next(name for name in itertools.chain([draft.folder_name], numbered) if name.casefold() not in others)
+    return replace(draft, name=free)
+
+
+@retry_read
+async def find(keys: Sequence[str], user_id: str, *, db: Database) -> list[UUID]:
+    """The ids of the sources with these ids, names in any case, or paths or URIs of folders.
+
+    Raises NotFound, and Conflict if several have a name or a folder.
+    """
+    async with db.primary.reading(user_id) as reading:
+        drafts = await sources.drafts(reading)
+    return [_one_of(drafts, key) for key in keys]
+
+
+def _one_of(drafts: Mapping[UUID, SourceDraft], key: str) -> UUID:
+    found = [source_id for source_id, draft in drafts.items() if key in (str(source_id), draft.shown_name)]
+    found = found or [one for one, draft in drafts.items() if draft.shown_name.casefold() == key.casefold()]
+    path = uris.shown(key).rstrip("/")
+    found = found or [one for one, draft in drafts.items() if path and draft.path == path]
+    if len(found) > 1:
+        raise errors.Conflict("Several sources have this name or folder: use the id of one.")
+    if not found:
+        raise errors.NotFound(f"No such source: {key}.")
+    return found[0]
+
+
+async def sync(source_id: UUID, user_id: str, *, db: Database) -> UUID:
+    """Queue a job that synchronises a source, unless one waits; returns its id. Raises NotFound."""
+    async with db.writing(user_id) as writing:
+        await writing.lock()
+        await sources.get(writing, source_id)
+        return await _enqueue(writing, source_id)
+
+
+async def watch(source_id: UUID, user_id: str, *, db: Database, watched: bool) -> Source:
+    """Set whether the folder of a source is watched. Raises NotFound."""
+    async with db.writing(user_id) as writing:
+        source = await sources.get(writing, source_id)
+        draft = replace(source.draft, watch=watched)
+        await sources.change(writing, source_id, draft, reread=False)
+        return replace(source, draft=draft)
+
+
+@retry_read
+async def get(source_id: UUID, user_id: str, *, db: Database) -> Source:
+    """One source with its numbers and failures. Raises NotFound."""
+    async with db.primary.reading(user_id) as reading:
+        found = await sources.page(reading, source_id=source_id, limit=1)
+        if not found:
+            raise errors.NotFound("No such source.")
+        return replace(
+            found[0], failures=await recorded_files.failures(reading, source_id=source_id, limit=MAX_FAILURES)
+        )
+
+
+@retry_read
+async def page(user_id: str, *, db: Database, limit: int, after: tuple[datetime, UUID] | None = None) -> list[Source]:
+    """The user's sources with their numbers, newest first."""
+    async with db.primary.reading(user_id) as reading:
+        return await sources.page(reading, limit=limit, after=after)
+
+
+async def delete(source_id: UUID, user_id: str, services: Services, *, actor: str) -> SelectionDeletion:
+    """Remove a source with its documents, as `selections.delete` does; its jobs are cancelled. Raises NotFound."""
+    async with services.db.writing(user_id) as writing:
+        await writing.lock()
+        await sources.get(writing, source_id)
+        for job_id in await jobs.open_of_source(writing, source_sync.KIND.name, source_id):
+            await jobs.cancel(writing, job_id)
+        await pending_versions.cancel_of_source(writing, source_id)
+    return await _delete_documents(source_id, user_id, services, actor=actor)
+
+
+async def _delete_documents(source_id: UUID, user_id: str, services: Services, *, actor: str) -> SelectionDeletion:
+    """Delete the documents of a source, then the source; a job that was running may have stored some meanwhile."""
+    only = Filters(source_ids=(source_id,))
+    total: SelectionDeletion | None = None
+    while True:
+        removed = await selections.delete(only, user_id, db=services.db, actor=actor)
+        total = removed if total is None else total + removed
+        async with services.db.writing(user_id) as writing:
+            await writing.lock()
+            if not await sources.has_documents(writing, source_id):
+                await sources.delete(writing, source_id)
+                return total
+
+
+async def _enqueue(writing: Writing, source_id: UUID) -> UUID:
+    """The job of a source that waits, or a new one: one that runs may have passed what has changed since."""
+    kind = source_sync.KIND
+    waiting = await jobs.open_of_source(writing, kind.name, source_id, only_queued=True)
+    job_id = waiting[0] if waiting else await kind.add(writing, {"source_id": str(source_id)})
+    await sources.set_job(writing, source_id, job_id)
+    return job_id
+
+
+def _draft(request: SourceRequest, folder: Path, name: str | None, *, confined: bool) -> SourceDraft:
+    patterns: Sequence[str] = request.globs
+    if name is not None:
+        if request.globs != EVERYTHING:
+            raise errors.BadRequest("Leave out the patterns: the path is that of a file.", field="globs")
+        patterns = [source_scan.literal(name)]
+    return SourceDraft(
+        path=str(folder),
+        globs=source_scan.globs(patterns),
+        text_field=request.text_field,
+        watch=request.watch,
+        confined=confined,
+        name=_tidy(request.name),
+    )
+
+
+def _tidy(name: str | None) -> str | None:
+    """A name without spaces around it. Raises BadRequest for one that looks like an id, is blank, or has controls."""
+    if name is None:
+        return None
+    tidy = " ".join(name.split())
+    if not tidy.isprintable() or not tidy:
+        raise errors.BadRequest("Must have a visible character and no control characters.", field="name")
+    with suppress(ValueError):
+        UUID(tidy)
+        raise errors.BadRequest("Must not be an id.", field="name")
+    return tidy

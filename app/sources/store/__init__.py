@@ -1,0 +1,1 @@
+"""Stores sources, and which files of them are stored in which version."""

@@ -1,0 +1,208 @@
+"""Stores sources, and which documents belong to them.
+
+Every change of files or documents runs under the user's lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+import sqlalchemy as sa
+
+from app import errors
+from app.database import sql
+from app.database.schema.tables import documents
+from app.database.transactions import Reading, SharedTransaction, Writing
+from app.documents.store.selections import SelectedDocument
+from app.sources import tables
+from app.sources.types import Source, SourceDraft
+
+_s = tables.sources.c
+_f = tables.source_files.c
+_d = documents.c
+
+
+async def add(db: Writing, draft: SourceDraft) -> UUID:
+    """Store a source; returns its id."""
+    source_id = uuid4()
+    values = {"user_id": db.user_id, "source_id": source_id, **_values(draft)}
+    await db.execute(sa.insert(tables.sources).values(**values))
+    return source_id
+
+
+async def change(db: Writing, source_id: UUID, draft: SourceDraft, *, reread: bool) -> None:
+    """Store other options of a source; with `reread` all of its files are read again."""
+    own = (_s.user_id == db.user_id, _s.source_id == source_id)
+    await db.execute(sa.update(tables.sources).where(*own).values(**_values(draft)))
+    if reread:
+        files = sa.update(tables.source_files).where(_f.user_id == db.user_id, _f.source_id == source_id)
+        await db.execute(files.values(size=None, mtime_ns=None, content_hash=None))
+
+
+async def get(db: Reading, source_id: UUID) -> Source:
+    """One source. Raises NotFound."""
+    query = sa.select(tables.sources).where(_s.user_id == db.user_id, _s.source_id == source_id)
+    row = (await db.execute(query)).one_or_none()
+    if row is None:
+        raise errors.NotFound("No such source.")
+    return _source(db, row._mapping)
+
+
+async def find(db: Reading, *, path: str, globs: Sequence[str]) -> Source | None:
+    """The user's source of this folder with these patterns."""
+    query = sa.select(tables.sources).where(_s.user_id == db.user_id, _s.path == path, _s.glob == "\n".join(globs))
+    row = (await db.execute(query.order_by(_s.created_at).limit(1))).one_or_none()
+    return None if row is None else _source(db, row._mapping)
+
+
+async def page(
+    db: Reading, *, limit: int, after: tuple[datetime, UUID] | None = None, source_id: UUID | None = None
+) -> list[Source]:
+    """The user's sources, or one of them, with their numbers, newest first, continuing after the position `after`."""
+    files = sa.select(sa.func.count()).where(_f.user_id == db.user_id, _f.source_id == _s.source_id)
+    documents = sa.select(sa.func.count()).where(_d.user_id == db.user_id, _d.source_id == _s.source_id)
+    numbers = {
+        "files": files.where(_f.content_hash.is_not(None)),
+        "failed": files.where(_f.error.is_not(None)),
+        "documents": documents,
+    }
+    counts = (number.correlate(tables.sources).scalar_subquery().label(name) for name, number in numbers.items())
+    query = sa.select(tables.sources, *counts).where(_s.user_id == db.user_id)
+    if source_id is not None:
+        query = query.where(_s.source_id == source_id)
+    if after is not None:
+        query = query.where(sa.tuple_(_s.created_at, _s.source_id) < sa.tuple_(*map(sa.literal, after)))
+    query = query.order_by(_s.created_at.desc(), _s.source_id.desc()).limit(limit)
+    return [
+        replace(_source(db, row._mapping), **{name: row._mapping[name] for name in numbers})
+        for row in await db.execute(query)
+    ]
+
+
+async def set_job(db: Writing, source_id: UUID, job_id: UUID) -> None:
+    """Store the latest job that synchronises a source."""
+    own = (_s.user_id == db.user_id, _s.source_id == source_id)
+    await db.execute(sa.update(tables.sources).where(*own).values(job_id=job_id))
+
+
+async def finish(db: Writing, source_id: UUID, result: Mapping[str, Any]) -> None:
+    """Store the result of a job that has synchronised a source."""
+    own = (_s.user_id == db.user_id, _s.source_id == source_id)
+    ended = {"synced_at": sa.func.now(), "result": dict(result)}
+    await db.execute(sa.update(tables.sources).where(*own).values(**ended))
+
+
+async def delete(db: Writing, source_id: UUID) -> None:
+    """Delete a source without documents, and what is recorded of its files."""
+    await db.execute(sa.delete(tables.sources).where(_s.user_id == db.user_id, _s.source_id == source_id))
+
+
+async def drafts(db: Reading) -> dict[UUID, SourceDraft]:
+    """All of the user's sources as they were added, by id."""
+    rows = await db.execute(sa.select(tables.sources).where(_s.user_id == db.user_id))
+    return {found.source_id: found.draft for found in (_source(db, row._mapping) for row in rows)}
+
+
+async def names(db: Reading) -> dict[UUID, str]:
+    """The names of all of the user's sources, by id."""
+    return {source_id: draft.shown_name for source_id, draft in (await drafts(db)).items()}
+
+
+_LINK_FILES = sql.inline(
+    """
+    UPDATE stepwell.documents AS d SET source_id = :source_id, source_path = g.path
+    FROM unnest(:document_ids, :paths) AS g (document_id, path)
+    WHERE d.user_id = :user_id AND d.document_id = g.document_id
+      AND (d.source_id IS DISTINCT FROM :source_id OR d.source_path IS DISTINCT FROM g.path)
+    """,
+    user_id="text",
+    source_id="uuid",
+    document_ids="uuid[]",
+    paths="text[]",
+)
+
+
+async def link(db: Writing, source_id: UUID, paths: Mapping[UUID, str]) -> None:
+    """Make documents those of files of a source, by the paths of their files."""
+    binds = {"user_id": db.user_id, "source_id": source_id, "document_ids": list(paths), "paths": list(paths.values())}
+    await db.execute(_LINK_FILES, binds)
+
+
+async def uris_of(db: Reading, source_id: UUID, *, paths: Sequence[str]) -> list[tuple[UUID, str, str | None]]:
+    """The documents of some files of a source, with the paths of the files and their own uris."""
+    these = _d.source_path == sa.any_(sa.literal(list(paths), sa.ARRAY(sa.Text)))
+    query = sa.select(_d.document_id, _d.source_path, _d.uri)
+    rows = await db.execute(query.where(_d.user_id == db.user_id, _d.source_id == source_id, these))
+    return [(document_id, path, uri) for document_id, path, uri in rows]
+
+
+_MOVE_DOCUMENTS = sql.inline(
+    """
+    UPDATE stepwell.documents AS d SET uri = g.uri, identity = g.identity, updated_at = now()
+    FROM unnest(:document_ids, :uris, :identities) AS g (document_id, uri, identity)
+    WHERE d.user_id = :user_id AND d.document_id = g.document_id
+    """,
+    user_id="text",
+    document_ids="uuid[]",
+    uris="text[]",
+    identities="bytea[]",
+)
+
+
+async def move(db: Writing, uris: Mapping[bytes, tuple[UUID, str]]) -> None:
+    """Give documents new uris, by the identities that follow from these; no document has one of them."""
+    binds = {
+        "identities": list(uris),
+        "document_ids": [document_id for document_id, _uri in uris.values()],
+        "uris": [uri for _document_id, uri in uris.values()],
+    }
+    await db.execute(_MOVE_DOCUMENTS, {"user_id": db.user_id, **binds})
+
+
+async def has_documents(db: Reading, source_id: UUID) -> bool:
+    """Whether documents come from a source."""
+    query = sa.select(_d.document_id).where(_d.user_id == db.user_id, _d.source_id == source_id).limit(1)
+    return await db.scalar(query) is not None
+
+
+async def documents_of(db: Reading, source_id: UUID, *, paths: Sequence[str]) -> list[SelectedDocument]:
+    """The documents of some files of a source."""
+    these = _d.source_path == sa.any_(sa.literal(list(paths), sa.ARRAY(sa.Text)))
+    query = sa.select(_d.created_at, _d.document_id, _d.chunk_count)
+    query = query.where(_d.user_id == db.user_id, _d.source_id == source_id, these)
+    return [SelectedDocument(*row) for row in await db.execute(query.order_by(_d.created_at, _d.document_id))]
+
+
+_WATCHED = sql.inline(
+    """
+    SELECT w.user_id, w.source_id, w.path FROM stepwell.watched_sources() AS w ORDER BY w.user_id, w.source_id
+    """,
+)
+
+
+async def watched(db: SharedTransaction) -> list[tuple[str, UUID, str]]:
+    """The user, the id and the folder of each watched source of all users."""
+    return [tuple(row) for row in await db.execute(_WATCHED)]
+
+
+def _values(draft: SourceDraft) -> dict[str, Any]:
+    return {
+        "path": draft.path,
+        "glob": "\n".join(draft.globs),
+        "text_field": draft.text_field,
+        "watch": draft.watch,
+        "confined": draft.confined,
+        "name": draft.name,
+    }
+
+
+def _source(db: Reading, row: Mapping[Any, Any]) -> Source:
+    """A source; the job and the result concern all of its files, which a restricted caller does not see."""
+    globs = tuple(row["glob"].split("\n"))
+    draft = SourceDraft(row["path"], globs, row["text_field"], row["watch"], row["confined"], row["name"])
+    job_id, result = (row["job_id"], row["result"]) if db.restriction is None else (None, {})
+    return Source(row["source_id"], draft, row["created_at"], row["synced_at"], job_id, result)

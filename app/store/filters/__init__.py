@@ -1,4 +1,0 @@
-"""Translates filters on documents to SQL.
-
-Entry: `filters`. Every folder that reads documents imports it.
-"""

@@ -1,0 +1,1 @@
+"""Serves the playground and Swagger UI from the files of this folder."""

@@ -1,0 +1,169 @@
+"""Tests of the audit log: deletions and uses of keys are recorded without content."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+import asyncpg
+import harness
+import pytest
+from api_caller import Caller
+from fastapi import FastAPI
+
+from app import errors
+from app.access import audit
+from app.access.store import audit as stored
+from app.database import transactions
+from app.database.transactions import Database
+from app.settings import Settings
+
+Newcomer = Callable[..., Awaitable[Caller]]
+EVENTS = "SELECT actor, action, target, counts FROM stepwell.audit_log WHERE user_id = $1 ORDER BY at, action"
+USES = "SELECT scope, uses FROM stepwell.key_uses WHERE key_id = $1 ORDER BY scope"
+
+
+def key_id(caller: Caller) -> str:
+    """The id in a caller's key."""
+    return caller.key.split("_")[1]
+
+
+async def events(owner: asyncpg.Connection, caller: Caller) -> list[tuple[Any, ...]]:
+    """What was recorded of a user but the creation of the key."""
+    return [tuple(row) for row in await owner.fetch(EVENTS, caller.user_id) if row["action"] != "key.created"]
+
+
+async def uses(owner: asyncpg.Connection, caller: Caller) -> dict[str, int]:
+    """How often a caller's key was used, by scope."""
+    return {row["scope"]: row["uses"] for row in await owner.fetch(USES, key_id(caller))}
+
+
+async def test_deletions_are_recorded_with_the_key_that_made_them_and_no_content(
+    caller: Caller, owner: asyncpg.Connection
+) -> None:
+    document = (await caller.add("The quibblewort opens at noon.", "secret-uri", title="Vault"))["document_id"]
+    person = {"type": "person", "name": "Quibble Wort", "facts": ["Sleeps."]}
+    entity = (await caller.client.post("/api/rag/entities", json=person)).json()["entity_id"]
+    assert (await caller.client.delete(f"/api/rag/documents/{document}")).status_code == 200
+    assert (await caller.client.delete(f"/api/rag/documents/{document}")).status_code == 404
+    assert (await caller.client.delete(f"/api/rag/entities/{entity}")).status_code == 200
+    found = await events(owner, caller)
+    assert [row[:3] for row in found] == [
+        (key_id(caller), "document.deleted", document),
+        (key_id(caller), "entity.deleted", entity),
+    ]
+    assert json.loads(found[0][3])["chunks"] == 1
+    assert not any(word in repr(found).lower() for word in ("quibble", "secret-uri", "vault"))
+
+
+async def test_without_keys_the_actor_is_local(open_app: FastAPI, own_address: Any) -> None:
+    async with harness.client(open_app) as client:
+        document = (await client.post("/api/rag/documents", json={"content": "Lime."})).json()["document_id"]
+        assert (await client.delete(f"/api/rag/documents/{document}")).status_code == 200
+    owner = await own_address.connect()
+    row = await owner.fetchrow("SELECT user_id, actor FROM stepwell.audit_log WHERE target = $1", document)
+    await owner.close()
+    assert tuple(row) == ("local", "local")
+
+
+async def test_a_deletion_that_is_not_committed_leaves_no_event(
+    caller: Caller, database: Database, owner: asyncpg.Connection
+) -> None:
+    event = audit.Event(caller.user_id, "me", "document.deleted", "x")
+    with suppress(ZeroDivisionError):
+        async with database.writing(caller.user_id) as writing:
+            await stored.record(writing, event)
+            raise ZeroDivisionError
+    assert await events(owner, caller) == []
+
+
+async def test_no_event_can_be_recorded_for_another_user(new_caller: Newcomer, database: Database) -> None:
+    one, two = await new_caller(), await new_caller()
+    with pytest.raises(Exception, match="row-level security"):
+        async with database.writing(one.user_id) as writing:
+            await stored.record(writing, audit.Event(two.user_id, "me", "document.deleted", "x"))
+
+
+async def test_uses_of_keys_are_counted_by_scope_and_written_by_a_flush_only(
+    app: FastAPI, new_caller: Newcomer, database: Database, owner: asyncpg.Connection
+) -> None:
+    caller, idle = await new_caller("search", "write"), await new_caller("search")
+    await caller.add("Lime.")
+    for _ in range(3):
+        await caller.search("lime")
+    assert (await idle.client.post("/api/rag/documents", json={"content": "x"})).status_code == 403
+    assert await uses(owner, caller) == {}
+    await audit.flush(app.state.key_uses, db=database)
+    assert await uses(owner, caller) == {"search": 3, "write": 1}
+    assert await uses(owner, idle) == {}, "a request that was refused is no use"
+    await caller.search("lime")
+    await audit.flush(app.state.key_uses, db=database)
+    await audit.flush(app.state.key_uses, db=database)
+    assert await uses(owner, caller) == {"search": 4, "write": 1}
+
+
+async def test_a_service_that_stops_writes_its_last_uses(
+    database: Database, owner: asyncpg.Connection, embedder: Any
+) -> None:
+    key = await harness.create_key(database, harness.new_user())
+    services = await harness.services(database, embedder)
+    async with (
+        harness.running(Settings(auth="api_key"), services) as app,
+        harness.client(app, **{"X-API-Key": key}) as client,
+    ):
+        assert (await client.get("/api/rag/stats")).status_code == 200
+    assert await owner.fetchval("SELECT uses FROM stepwell.key_uses WHERE key_id = $1", key.split("_")[1]) == 1
+
+
+async def test_uses_are_kept_after_a_failed_flush(
+    caller: Caller, database: Database, owner: asyncpg.Connection
+) -> None:
+    counted = audit.KeyUses()
+    away = transactions.connect("postgresql://stepwell_service@127.0.0.1:9/db", pool_wait_s=0.1)
+    counted.add(key_id(caller), "search", 5)
+    with pytest.raises(errors.DatabaseUnavailable):
+        await audit.flush(counted, db=away)
+    counted.add(key_id(caller), "search")
+    await asyncio.gather(audit.flush(counted, db=database), audit.flush(counted, db=database))
+    assert await uses(owner, caller) == {"search": 6}
+
+
+async def test_counts_with_unknown_keys_or_scopes_or_negative_numbers_are_refused(
+    caller: Caller, database: Database, owner: asyncpg.Connection
+) -> None:
+    counted = audit.KeyUses()
+    for pair in (("0" * 12, "search"), (key_id(caller), "root")):
+        counted.add(*pair)
+    counted.add(key_id(caller), "write", -5)
+    await audit.flush(counted, db=database)
+    assert await uses(owner, caller) == {}
+
+
+def test_what_is_counted_between_two_flushes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit, "MAX_PAIRS", 3)
+    counted = audit.KeyUses()
+    for n in range(10):
+        counted.add(str(n), "search")
+        counted.add("0", "search")
+    assert counted.take() == {("0", "search"): 11, ("1", "search"): 1, ("2", "search"): 1}
+    assert counted.take() == {}
+
+
+async def test_pruning_deletes_what_is_older_and_nothing_else(
+    new_caller: Newcomer, database: Database, owner: asyncpg.Connection
+) -> None:
+    old, new = await new_caller(), await new_caller()
+    counted = audit.KeyUses()
+    for caller in (old, new):
+        counted.add(key_id(caller), "search")
+    await audit.flush(counted, db=database)
+    for column, table in (("at", "audit_log"), ("last_used_at", "key_uses")):
+        aged = f"UPDATE stepwell.{table} SET {column} = {column} - interval '91 days' WHERE user_id = $1"
+        await owner.execute(aged, old.user_id)
+    async with harness.as_owner(database) as as_owner:
+        assert await audit.prune(90, db=as_owner) == {"audit_log": 1, "key_uses": 1}
+        assert await audit.events(db=as_owner, user_id=old.user_id, limit=10) == []
+        assert [u.uses for u in await audit.key_uses(db=as_owner, user_id=new.user_id, limit=10)] == [1]

@@ -1,0 +1,101 @@
+"""Tests of authentication: every request without a valid key is rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import harness
+import pytest
+from api_caller import Caller
+from example_app import assert_problem
+from fastapi import FastAPI
+
+from app.access import keys
+from app.database.transactions import Database
+
+
+async def _status(app: FastAPI, headers: dict[str, str], **params: str) -> int:
+    async with harness.client(app, **headers) as client:
+        return (await client.get("/api/rag/stats", params=params)).status_code
+
+
+async def test_a_key_in_the_query_string_is_ignored(app: FastAPI, caller: Caller) -> None:
+    for name in ("api_key", "key", "x-api-key", "X-API-Key", "authorization", "access_token", "token"):
+        assert await _status(app, {}, **{name: caller.key}) == 401
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda key: key[:-1],
+        lambda key: key[:-1] + ("a" if key[-1] != "a" else "b"),
+        lambda key: key + "a",
+        lambda key: key.upper(),
+        lambda key: "sw_" + "0" * 12 + key[15:],
+        lambda key: key.replace("sw_", "sk_"),
+        lambda key: "x",
+        lambda key: "x" * 10_000,
+        lambda key: "%00",
+    ],
+)
+async def test_a_wrong_key_is_401_whatever_is_wrong_with_it(
+    app: FastAPI, caller: Caller, spoil: Callable[[str], str]
+) -> None:
+    bodies = []
+    for presented in (spoil(caller.key), "sw_" + "f" * 12 + "_" + "f" * 43):
+        for header in ({"Authorization": f"Bearer {presented}"}, {"X-API-Key": presented}):
+            async with harness.client(app, **header) as client:
+                response = await client.get("/api/rag/stats")
+            problem = assert_problem(response, 401, "unauthorized")
+            bodies.append({name: value for name, value in problem.items() if name != "request_id"})
+    assert all(body == bodies[0] for body in bodies)
+
+
+async def test_a_revoked_key_is_401_at_once(app: FastAPI, database: Database, caller: Caller) -> None:
+    assert await _status(app, {"X-API-Key": caller.key}) == 200
+    async with harness.as_owner(database) as owner:
+        await keys.revoke(caller.key, db=owner, actor="test")
+    assert await _status(app, {"X-API-Key": caller.key}) == 401
+
+
+async def test_an_expired_key_is_401(app: FastAPI, database: Database) -> None:
+    now = datetime.now(UTC)
+    expired = await harness.create_key(database, harness.new_user(), expires_at=now - timedelta(seconds=1))
+    living = await harness.create_key(database, harness.new_user(), expires_at=now + timedelta(hours=1))
+    assert await _status(app, {"X-API-Key": expired}) == 401
+    assert await _status(app, {"X-API-Key": living}) == 200
+
+
+async def test_without_authentication_there_is_one_user_and_no_key_is_required(open_app: FastAPI) -> None:
+    async with harness.client(open_app) as client:
+        stored = await client.post("/api/rag/documents", json={"content": "Lime for everybody.", "uri": "open"})
+        assert stored.status_code in (200, 201)
+    async with harness.client(open_app, **{"X-API-Key": "nonsense"}) as client:
+        found = (await client.post("/api/rag/search", json={"query": "lime"})).json()["results"]
+    assert [hit["uri"] for hit in found] == ["open"]
+
+
+async def test_neither_keys_nor_their_secrets_are_stored_readably(
+    database: Database, caller: Caller, owner: Any
+) -> None:
+    secret = caller.key.split("_", 2)[2]
+    rows = await owner.fetch("SELECT k::text AS row FROM stepwell.api_keys AS k WHERE user_id = $1", caller.user_id)
+    assert len(rows) == 1
+    assert secret not in rows[0]["row"]
+    async with harness.as_owner(database) as as_owner:
+        (listed,) = await keys.list_keys(db=as_owner, user_id=caller.user_id)
+    assert secret not in repr(listed)
+
+
+async def test_no_log_line_holds_a_key_or_a_text(caller: Caller, caplog: pytest.LogCaptureFixture) -> None:
+    await caller.add("Canary text zyxwv.")
+    await caller.search("canary question zyxwv")
+    await caller.client.get("/api/rag/documents/7f1e3c52-94a1-5b7e-9f0e-0d6a3b8f5c11")
+    logged = " ".join(
+        f"{record.getMessage()} {vars(record)}" for record in caplog.records if record.name.startswith("app")
+    )
+    assert logged
+    assert caller.key not in logged
+    assert "zyxwv" not in logged

@@ -1,0 +1,103 @@
+"""Tests of writes that are sent again with the same Idempotency-Key."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from api_caller import Caller
+from example_app import assert_problem
+
+from benchmarks.fake_embedder import FakeEmbedder
+
+DOCUMENTS, ENTITIES = "/api/rag/documents", "/api/rag/entities"
+
+
+def _key() -> dict[str, str]:
+    return {"Idempotency-Key": str(uuid4())}
+
+
+async def test_a_write_that_is_sent_again_gets_its_first_response_and_is_not_done_again(caller: Caller) -> None:
+    key, body = _key(), {"content": "Lime.", "uri": "lime"}
+    first = await caller.client.post(DOCUMENTS, json=body, headers=key)
+    await caller.client.post(DOCUMENTS, json={"content": "Newer.", "uri": "lime"})
+    again = await caller.client.post(DOCUMENTS, json=body, headers=key)
+    assert (again.status_code, again.json()) == (first.status_code, first.json()) == (201, first.json())
+    assert (first.headers.get("idempotent-replayed"), again.headers["idempotent-replayed"]) == (None, "true")
+    stored = (await caller.client.get(f"{DOCUMENTS}/{first.json()['document_id']}")).json()
+    assert stored["content"] == "Newer."
+
+
+async def test_every_kind_of_write_takes_a_key(caller: Caller) -> None:
+    document_id = (await caller.add("Lime.", "lime"))["document_id"]
+    path = f"{DOCUMENTS}/{document_id}"
+    requests: list[tuple[str, str, dict[str, Any]]] = [
+        ("PATCH", path, {"json": {"title": "Mortar"}}),
+        ("PUT", path, {"json": {"content": "Sand."}}),
+        ("POST", DOCUMENTS, {"files": [("files", ("a.md", "Clay."))]}),
+        ("POST", ENTITIES, {"json": {"type": "person", "name": "Ana Silva"}}),
+        ("POST", f"{ENTITIES}/bulk", {"content": b'{"type": "team", "name": "Divers"}\n'}),
+        ("DELETE", path, {}),
+    ]
+    for method, target, body in requests:
+        key = _key() | ({"Content-Type": "application/x-ndjson"} if "bulk" in target else {})
+        request = caller.client.build_request(method, target, headers=key, **body)
+        content, headers = await request.aread(), request.headers
+        first, again = [await caller.client.request(method, target, content=content, headers=headers) for _ in range(2)]
+        assert first.status_code in (200, 201), first.text
+        assert (again.status_code, again.content) == (first.status_code, first.content)
+        assert again.headers["idempotent-replayed"] == "true"
+
+
+async def test_a_key_of_another_user_is_another_key(caller: Caller, new_caller: Any) -> None:
+    key, other = _key(), await new_caller("search", "write")
+    for one in (caller, other):
+        response = await one.client.post(DOCUMENTS, json={"content": "Lime."}, headers=key)
+        assert (response.status_code, "idempotent-replayed" in response.headers) == (201, False)
+
+
+async def test_a_failed_write_may_be_sent_again_with_its_key(caller: Caller, embedder: FakeEmbedder) -> None:
+    key, body = _key(), {"content": "Never seen before."}
+    embedder.failing = True
+    try:
+        assert (await caller.client.post(DOCUMENTS, json=body, headers=key)).status_code == 502
+    finally:
+        embedder.failing = False
+    assert (await caller.client.post(DOCUMENTS, json=body, headers=key)).status_code == 201
+    invalid = _key()
+    assert (await caller.client.post(DOCUMENTS, json={"content": ""}, headers=invalid)).status_code == 422
+    assert (await caller.client.post(DOCUMENTS, json={"content": "Clay."}, headers=invalid)).status_code == 201
+
+
+async def test_of_two_requests_at_once_one_is_done(caller: Caller) -> None:
+    key, body = _key(), {"content": "Once only.", "uri": "once"}
+    answers = await asyncio.gather(*(caller.client.post(DOCUMENTS, json=body, headers=key) for _ in range(4)))
+    done = [answer for answer in answers if answer.status_code == 201]
+    assert len({answer.text for answer in done}) == 1
+    assert sum("idempotent-replayed" not in answer.headers for answer in done) == 1
+    assert {answer.status_code for answer in answers} <= {201, 409}
+
+
+async def test_a_write_whose_first_request_runs_is_told_to_wait_and_after_a_day_the_key_is_new(
+    caller: Caller, owner: Any
+) -> None:
+    key, body = _key(), {"content": "Lime.", "uri": "lime"}
+    await caller.client.post(DOCUMENTS, json=body, headers=key)
+    change = "UPDATE stepwell.idempotency_keys SET {} WHERE key = $1"
+    await owner.execute(change.format("status = NULL"), key["Idempotency-Key"])
+    running = await caller.client.post(DOCUMENTS, json=body, headers=key)
+    assert_problem(running, 409, "conflict", "Idempotency-Key")
+    assert int(running.headers["retry-after"]) > 0
+    await owner.execute(change.format("status = 201, created_at = now() - interval '25 h'"), key["Idempotency-Key"])
+    later = await caller.client.post(DOCUMENTS, json=body, headers=key)
+    assert (later.status_code, later.json()["status"]) == (200, "unchanged")
+    assert "idempotent-replayed" not in later.headers
+
+
+@pytest.mark.parametrize("key", ["", "x" * 256, "tab\there"])
+async def test_a_malformed_key_is_422(caller: Caller, key: str) -> None:
+    response = await caller.client.post(DOCUMENTS, json={"content": "Lime."}, headers={"Idempotency-Key": key})
+    assert response.status_code == 422
+    assert [error["field"] for error in response.json()["errors"]] == ["Idempotency-Key"]

@@ -1,0 +1,207 @@
+"""Tests which scopes permit which operations, tools and methods of MCP, and that a key without `search` reads nothing.
+
+The matrices are made from the OpenAPI document, the registry of tools and the protocol, so that what is added is in
+them by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import harness
+import httpx
+import openapi_operations
+import pytest
+from api_caller import Caller
+from example_app import assert_problem
+from fastapi import FastAPI
+from mcp_types import methods
+from openapi_operations import OPERATIONS
+
+from app.agents import registry
+from app.database.transactions import Database
+from app.jobs.store import jobs
+from app.settings import Settings
+from app.sources import source_sync
+from app.sources.store import recorded_files, sources
+from app.sources.types import KnownFile, SourceDraft
+from benchmarks.fake_embedder import FakeEmbedder
+
+READING = {
+    *("list_documents", "get_document", "list_chunks", "stats", "list_jobs", "get_job", "follow_job"),
+    *("list_entities", "search_entities", "get_entity", "list_entity_documents", "list_sources", "get_source"),
+    *("search", "search_multihop", "search_two_pass", "explain_placement", "similar", "rerank", "get_synonyms"),
+    "list_facets",
+}
+WRITING = {
+    *("add_documents", "upload_documents", "replace_document", "delete_document", "delete_document_by_uri"),
+    *("delete_documents", "add_entities", "upsert_entities", "delete_entity"),
+    *("add_source", "sync_source", "delete_source", "cancel_job", "set_synonyms"),
+}
+CHANGING = {"change_document", "change_entity", "merge_entities", "change_source", "reindex_documents"}
+"""Operations that write, and whose response shows what is stored: they need both scopes."""
+JUDGING = {"give_feedback"}
+"""Operations that write what a reader of passages may say of them: they need `search` only."""
+NEEDED = {name: {"search"} for name in READING | JUDGING} | {name: {"write"} for name in WRITING}
+NEEDED |= {name: {"search", "write"} for name in CHANGING}
+WORD = "quibblewort"
+"""What every text, title, name, path and URI of a user contains here."""
+SCOPES = [("search",), ("write",), ("search", "write"), ("metrics",), ("admin",)]
+MCP_HEADERS = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
+RESOURCES = ("resources/list", "resources/read", "resources/templates/list")
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The ids of what a user has stored, by their names in the API, and a way to make clients with that user's keys."""
+
+    ids: dict[str, str]
+    client: Callable[..., Awaitable[httpx.AsyncClient]]
+
+    def path(self, operation_id: str) -> str:
+        """The path of an operation on what is stored."""
+        template = OPERATIONS[operation_id][1]
+        return f"{template}?uri=unknown" if operation_id == "delete_document_by_uri" else template.format(**self.ids)
+
+
+@pytest.fixture(scope="module")
+def database(own_database: Database) -> Database:
+    """A database of which no application runs the jobs."""
+    return own_database
+
+
+@pytest.fixture(scope="module")
+async def app(database: Database, embedder: FakeEmbedder) -> AsyncIterator[FastAPI]:
+    """The application without a worker, so that jobs stay as they are queued."""
+    services = await harness.services(database, embedder)
+    async with harness.running(Settings(auth="api_key", worker=False), services) as running:
+        yield running
+
+
+@pytest.fixture
+async def stored(
+    app: FastAPI, database: Database, new_caller: Callable[..., Awaitable[Caller]]
+) -> AsyncIterator[Stored]:
+    """A user with a document, an entity, and a source with a queued job and a file that could not be stored."""
+    caller = await new_caller("search", "write")
+    document = await caller.add(f"The {WORD} vault.", f"{WORD}.md", title=f"A {WORD}", metadata={"word": WORD})
+    quibble = {"type": "person", "name": f"{WORD} Vane", "facts": [WORD], "description": WORD, "metadata": {"a": WORD}}
+    entity = (await caller.client.post("/api/rag/entities", json=quibble)).json()
+    async with database.writing(caller.user_id) as writing:
+        source_id = await sources.add(writing, SourceDraft(f"/nowhere/{WORD}"))
+        job_id = await jobs.add(writing, source_sync.KIND.name, {"source_id": str(source_id)})
+        await sources.set_job(writing, source_id, job_id)
+        unread = KnownFile(f"{WORD}.pdf", None, None, None, 0, f"{WORD} is encrypted", job_id)
+        await recorded_files.record(writing, source_id, [unread])
+    ids: dict[str, Any] = {"source_id": source_id, "job_id": job_id, "name": "get_document"}
+    ids |= {"document_id": document["document_id"], "entity_id": entity["entity_id"]}
+    async with AsyncExitStack() as stack:
+
+        async def client(*scopes: str) -> httpx.AsyncClient:
+            key = await harness.create_key(database, caller.user_id, *scopes)
+            return await stack.enter_async_context(harness.client(app, Authorization=f"Bearer {key}"))
+
+        yield Stored({name: str(value) for name, value in ids.items()}, client)
+
+
+def test_the_matrix_has_every_operation_on_data_of_users() -> None:
+    of_users = {name for name, (_method, path, _operation) in OPERATIONS.items() if path.startswith("/api/")}
+    assert of_users == NEEDED.keys() | {"list_tools", "call_tool", "describe_tools"}
+
+
+@pytest.mark.parametrize("scopes", SCOPES, ids="+".join)
+async def test_a_key_permits_the_operations_of_its_scopes_only(stored: Stored, scopes: tuple[str, ...]) -> None:
+    # The events of a job end with it.
+    await (await stored.client("admin")).post(stored.path("cancel_job"))
+    client = await stored.client(*scopes)
+    permitted = set()
+    for name in sorted(NEEDED):
+        # A body that no operation accepts: scopes are checked before it is read.
+        response = await client.request(OPERATIONS[name][0], stored.path(name), content=b"{")
+        if response.status_code != 403:
+            permitted.add(name)
+        else:
+            assert_problem(response, 403, "forbidden")
+    held = {"search", "write"} if "admin" in scopes else {*scopes}
+    assert permitted == {name for name, needed in NEEDED.items() if needed <= held}
+
+
+@pytest.mark.parametrize("name", sorted(NEEDED.keys() - READING))
+async def test_without_search_no_operation_returns_what_is_stored(stored: Stored, name: str) -> None:
+    client = await stored.client("write")
+    method, _path, operation = OPERATIONS[name]
+    given: list[tuple[str | None, str | None]] = [("application/json", "{}")]
+    given += [body[1:] for body in openapi_operations.bodies(operation)]
+    for body in given:
+        response = await client.request(method, stored.path(name), **openapi_operations.request(*body))
+        assert WORD not in response.text
+
+
+async def test_the_control_finds_what_a_key_without_search_must_not(stored: Stored) -> None:
+    client = await stored.client("search", "write")
+    for name in sorted(CHANGING - {"merge_entities", "reindex_documents"}):
+        body = {"watch": True} if name == "change_source" else {}
+        assert WORD in (await client.patch(stored.path(name), json=body)).text, name
+
+
+@pytest.mark.parametrize("path", ["/api/rag/documents/delete", "/api/rag/documents/reindex"])
+async def test_counting_what_passes_a_filter_needs_search(stored: Stored, path: str) -> None:
+    counted = {"filters": {"metadata": {"word": WORD}}, "dry_run": True}
+    writer, both = await stored.client("write"), await stored.client("search", "write")
+    assert_problem(await writer.post(path, json=counted), 403, "forbidden")
+    assert (await both.post(path, json=counted)).status_code == 200
+
+
+async def test_a_taken_name_does_not_tell_the_id_of_its_entity(stored: Stored) -> None:
+    client = await stored.client("write")
+    taken = await client.post("/api/rag/entities", json={"type": "person", "name": f"{WORD} Vane"})
+    assert_problem(taken, 409, "conflict", "name")
+    assert stored.ids["entity_id"] not in taken.text
+
+
+@pytest.mark.parametrize("scopes", SCOPES, ids="+".join)
+@pytest.mark.parametrize("method", sorted(methods.SPEC_CLIENT_METHODS))
+async def test_no_method_of_mcp_returns_what_is_stored_without_search(
+    stored: Stored, method: str, scopes: tuple[str, ...]
+) -> None:
+    client = await stored.client(*scopes)
+    given: dict[str, dict[str, Any]] = {
+        "initialize": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        },
+        "resources/read": {"uri": f"stepwell://documents/{stored.ids['document_id']}"},
+        "tools/call": {"name": "get_document", "arguments": {"document_id": stored.ids["document_id"]}},
+    }
+    response = await _mcp(client, method, given.get(method, {}))
+    may_read = bool({"search", "admin"} & {*scopes})
+    reads = method in ("resources/list", "resources/read", "tools/call")
+    assert (WORD in response.text) == (may_read and reads)
+    if scopes == ("metrics",):
+        assert_problem(response, 403, "forbidden")
+    elif method in RESOURCES:
+        assert ("lacks the scope `search`" in response.text) == (not may_read)
+
+
+@pytest.mark.parametrize("tool", [tool.name for tool in registry.every() if tool.scope == "write"])
+async def test_no_tool_returns_what_is_stored_without_search(stored: Stored, tool: str) -> None:
+    arguments: dict[str, dict[str, Any]] = {
+        "add_document": {"content": "Copper."},
+        "delete_document": {"document_id": stored.ids["document_id"]},
+        "add_source": {"path": "/nowhere", "wait_s": 0},
+        "sync_source": {"source_id": stored.ids["source_id"], "wait_s": 0},
+    }
+    for scopes, may_read in ((("write",), False), (("search", "write"), tool == "sync_source")):
+        client = await stored.client(*scopes)
+        response = await client.post(f"/api/rag/tools/{tool}", json=arguments[tool])
+        assert response.status_code in (200, 403, 404)
+        assert (WORD in response.text) == may_read
+
+
+async def _mcp(client: httpx.AsyncClient, method: str, params: dict[str, Any]) -> httpx.Response:
+    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    return await client.post("/mcp", json=message, headers=MCP_HEADERS)

@@ -1,0 +1,214 @@
+"""Tests MCP over HTTP: the SDK's client drives every tool, and strict requests are answered."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import harness
+import httpx2
+import pytest
+from api_caller import Caller
+from fastapi import FastAPI
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+
+from app.agents import registry
+from app.tools.results import NOTICE
+
+ROOT = Path(__file__).parents[3]
+LIME = "# Lime mortar\n\nBelow the third landing Ana Silva uses lime mortar, never cement."
+OF_FOLDERS = {"add_source", "sync_source"}
+"""Tools that need a folder: see test_source_tools_api."""
+HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+}
+
+
+@asynccontextmanager
+async def bridged(app: FastAPI, caller: Caller) -> AsyncIterator[Client]:
+    """The SDK's client on the stdin and stdout of `stepwell mcp --url`."""
+    async with harness.listening(app) as port:
+        arguments = ["-m", "app", "mcp", "--url", f"http://127.0.0.1:{port}"]
+        command = StdioServerParameters(
+            command=sys.executable, args=arguments, env={"STEPWELL_API_KEY": caller.key}, cwd=ROOT
+        )
+        async with Client(stdio_client(command)) as client:
+            yield client
+
+
+@asynccontextmanager
+async def connected(app: FastAPI, caller: Caller) -> AsyncIterator[Client]:
+    """The SDK's client with the key of a caller."""
+    transport = httpx2.ASGITransport(app=app)
+    headers = {"Authorization": f"Bearer {caller.key}"}
+    async with (
+        httpx2.AsyncClient(transport=transport, base_url="http://localhost", headers=headers) as http,
+        Client(streamable_http_client("http://localhost/mcp", http_client=http)) as client,
+    ):
+        yield client
+
+
+async def call(client: Client, tool: str, **arguments: Any) -> Any:
+    """The structured result of a call that must succeed; its text is the same as JSON."""
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    assert json.loads(result.content[0].text) == result.structured_content
+    return result.structured_content
+
+
+@pytest.mark.parametrize("connected", [connected, bridged])
+async def test_every_tool_returns_over_mcp_what_it_returns_over_rest(
+    app: FastAPI, caller: Caller, connected: Callable[..., AbstractAsyncContextManager[Client]]
+) -> None:
+    # The entity is stored first: documents that exist already are linked to it later, in the background.
+    await caller.client.post("/api/rag/entities", json={"type": "person", "name": "Ana Silva"})
+    stored = await caller.add(LIME, uri="notes/lime.md")
+    passage = (await caller.search("lime mortar"))["results"][0]["chunk_id"]
+    arguments: dict[str, dict[str, Any]] = {
+        "search_documents": {"query": "lime mortar"},
+        "search_documents_by_entity": {"query": "What does Ana Silva use?"},
+        "find_similar_chunks": {"chunk_id": passage},
+        "get_document": {"document_id": stored["document_id"]},
+        "add_document": {"content": LIME, "uri": "notes/lime.md"},
+        "delete_document": {"document_id": stored["document_id"]},
+        "list_documents": {},
+        "list_entities": {},
+        "knowledge_stats": {},
+        "list_sources": {},
+    }
+    assert arguments.keys() | OF_FOLDERS == {tool.name for tool in registry.offered(["admin"])}
+    async with connected(app, caller) as client:
+        assert {tool.name for tool in (await client.list_tools()).tools} == arguments.keys() | OF_FOLDERS
+        for name in sorted(arguments.keys() - {"delete_document"}):
+            over_rest = await caller.client.post(f"/api/rag/tools/{name}", json=arguments[name])
+            assert await call(client, name, **arguments[name]) == over_rest.json(), name
+        assert (await call(client, "delete_document", **arguments["delete_document"]))["documents_deleted"] == 1
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        ("search_documents", {"query": " "}, "query: The query is blank"),
+        ("search_documents", {"query": "lime", "limit": "five", "top_k": 3}, "limit: Must be a whole number"),
+        ("search_documents", {"query": "lime", "year": 2024}, "Did you mean metadata.year?"),
+        ("get_document", {"document_id": str(uuid4())}, "No such document"),
+        ("nope", {}, "There is no such tool. The tools are search_documents, "),
+    ],
+)
+async def test_a_wrong_call_is_an_error_result_that_a_model_can_read(
+    app: FastAPI, caller: Caller, tool: str, arguments: dict[str, Any], words: str
+) -> None:
+    async with connected(app, caller) as client:
+        result = await client.call_tool(tool, arguments)
+    assert result.is_error
+    assert words in result.content[0].text
+    assert "pydantic" not in result.content[0].text
+
+
+@pytest.mark.parametrize("value", ["NaN", "1e999", str(2**63), "1" + "0" * 400, '"\\u0000"', '[{"\\u0000": 1}]'])
+async def test_arguments_that_cannot_be_stored_are_refused_with_their_field(caller: Caller, value: str) -> None:
+    arguments = f'{{"content": "Lime.", "metadata": {{"k": {value}}}}}'
+    params = f'{{"name": "add_document", "arguments": {arguments}}}'
+    request = f'{{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {params}}}'
+    response = await caller.client.post("/mcp", content=request, headers=HEADERS)
+    result = response.json()["result"]
+    assert result["isError"]
+    assert result["content"][0]["text"].startswith("metadata.k")
+    assert (await caller.client.get("/api/rag/documents")).json()["documents"] == []
+
+
+async def test_documents_are_resources_in_pages(app: FastAPI, caller: Caller) -> None:
+    stored = {(await caller.add(f"Note number {number}", uri=f"{number}.md"))["document_id"] for number in range(3)}
+    async with connected(app, caller) as client:
+        resources = (await client.list_resources()).resources
+        assert {str(resource.uri).rpartition("/")[2] for resource in resources} == stored
+        assert [resource.name for resource in resources] == ["2.md", "1.md", "0.md"]
+        (content,) = (await client.read_resource(resources[0].uri)).contents
+        assert content.text == f"{NOTICE}\n\nNote number 2"
+        with pytest.raises(MCPError, match="No such document"):
+            await client.read_resource(f"stepwell://documents/{uuid4()}")
+        with pytest.raises(MCPError, match="stepwell://documents/ID"):
+            await client.read_resource("stepwell://documents/../../etc/passwd")
+
+
+async def test_the_bridge_answers_with_the_problem_of_the_service(app: FastAPI, caller: Caller) -> None:
+    stranger = replace(caller, key="nobody")
+    with pytest.raises(ExceptionGroup) as raised:
+        async with bridged(app, stranger):
+            pass
+    assert raised.group_contains(MCPError, match="key is unknown")
+
+
+async def test_two_users_never_see_each_others_documents(
+    app: FastAPI, new_caller: Callable[..., Awaitable[Caller]]
+) -> None:
+    owner, stranger = await new_caller("search", "write"), await new_caller("search", "write")
+    stored = await owner.add(LIME, uri="notes/lime.md")
+    passage = (await owner.search("lime mortar"))["results"][0]["chunk_id"]
+    async with connected(app, stranger) as client:
+        assert (await client.list_resources()).resources == []
+        with pytest.raises(MCPError):
+            await client.read_resource(f"stepwell://documents/{stored['document_id']}")
+        assert (await call(client, "search_documents", query="lime mortar"))["results"] == []
+        assert (await call(client, "list_documents"))["documents"] == []
+        assert (await call(client, "knowledge_stats"))["documents"] == 0
+        for tool, arguments in (
+            ("get_document", {"document_id": stored["document_id"]}),
+            ("get_document", {"document_id": passage}),
+            ("find_similar_chunks", {"chunk_id": passage}),
+            ("delete_document", {"document_id": stored["document_id"]}),
+        ):
+            assert (await client.call_tool(tool, arguments)).is_error, tool
+    assert (await owner.search("lime mortar"))["results"]
+
+
+async def test_a_key_sees_and_calls_the_tools_of_its_scope_only(
+    app: FastAPI, new_caller: Callable[..., Awaitable[Caller]]
+) -> None:
+    reader = await new_caller("search")
+    async with connected(app, reader) as client:
+        assert {t.name for t in (await client.list_tools()).tools} == {t.name for t in registry.offered({"search"})}
+        result = await client.call_tool("add_document", {"content": "x"})
+    assert result.is_error
+    assert "lacks the scope `write`" in result.content[0].text
+
+
+async def test_a_slash_after_the_address_changes_nothing(caller: Caller) -> None:
+    plain, slash = [await caller.client.post(path, json=INITIALIZE, headers=HEADERS) for path in ("/mcp", "/mcp/")]
+    assert (slash.status_code, slash.json()) == (200, plain.json())
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Authorization": "Bearer nobody"}, 401),
+        ({"Host": "evil.example", "Authorization": ""}, 401),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Content-Length": "5000000"}, 413),
+    ],
+)
+async def test_a_request_is_refused_as_elsewhere_in_the_api(
+    caller: Caller, headers: dict[str, str], status: int
+) -> None:
+    response = await caller.client.post("/mcp", json=INITIALIZE, headers={**HEADERS, **headers})
+    assert response.status_code == status
+    assert response.headers["content-type"] == "application/problem+json"
+
+
+async def test_another_host_is_refused_by_a_service_without_keys(open_app: FastAPI) -> None:
+    transport = httpx2.ASGITransport(app=open_app)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://evil.example") as client:
+        assert (await client.post("/mcp", json=INITIALIZE, headers=HEADERS)).status_code == 421

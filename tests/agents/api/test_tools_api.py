@@ -1,0 +1,148 @@
+"""Tests of the tools over REST: definitions by scope, calls, and errors that a model can act on."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from api_caller import Caller
+
+LIME = "# Lime mortar\n\nBelow the third landing Ana Silva uses lime mortar, never cement."
+
+
+async def refused(caller: Caller, tool: str, **arguments: Any) -> tuple[int, Any]:
+    """The status of a call that must fail, and its problem."""
+    response = await caller.client.post(f"/api/rag/tools/{tool}", json=arguments)
+    return response.status_code, response.json()
+
+
+async def test_each_search_tool_returns_the_hits_of_its_endpoint(caller: Caller) -> None:
+    for number in range(8):
+        await caller.add(f"# Note {number}\n\nLime mortar of batch {number} hardened in {number + 2} days.")
+    first = (await caller.search("lime mortar batch"))["results"][0]["chunk_id"]
+    query = {"query": "lime mortar batch 3", "limit": 4}
+    for tool, path, body, arguments in (
+        ("search_documents", "search", query, query),
+        ("search_documents", "search/multihop", query, {**query, "depth": "thorough"}),
+        ("search_documents_by_entity", "search/two-pass", query, query),
+        ("find_similar_chunks", "similar", {"chunk_id": first, "limit": 4}, {"chunk_id": first, "limit": 4}),
+    ):
+        expected = (await caller.client.post(f"/api/rag/{path}", json=body)).json()["results"]
+        found = (await caller.call(tool, **arguments))["results"]
+        assert [hit["chunk_id"] for hit in found] == [hit["chunk_id"] for hit in expected], tool
+        assert found
+
+
+async def test_passages_of_several_hops_say_which_found_them_and_one_search_has_no_hops(caller: Caller) -> None:
+    await caller.add("# Gannet\n\nThe Gannet buoy is looked after by Silent Harbour.", uri="gannet.md")
+    await caller.add("# Silent Harbour\n\nIlse Brandt leads it, with four divers.", uri="harbour.md")
+    query = "Who leads the team behind the Gannet?"
+    path, body = "/api/rag/search/multihop", {"query": query, "limit": 2}
+    full = (await caller.client.post(path, json=body)).json()
+    compact = (await caller.client.post(path, json={**body, "detail": "compact"})).json()
+    result = await caller.call("search_documents", **{**body, "depth": "thorough", "limit": 50})
+    assert result["depth"] == "thorough"
+    assert len(result["hops"]) == 2
+    assert [hop["new_passages"] for hop in result["hops"]] == [hop["result_count"] for hop in full["hops"]]
+    assert [found.get("hop", 1) for found in result["results"]] == [hit["hop"] for hit in full["results"]]
+    assert [hit["hop"] for hit in compact["results"]] == [hit["hop"] for hit in full["results"]]
+    once = await caller.call("search_documents", query=query, depth="fast")
+    assert "hops" not in once
+    assert all("hop" not in found for found in once["results"])
+
+
+async def test_a_document_is_stored_read_in_parts_listed_and_deleted(caller: Caller) -> None:
+    text = "# Log\n\n" + "\n\n".join(f"Entry {n}: the tide was {n} centimetres high." for n in range(200))
+    stored = await caller.call("add_document", content=text, uri="log.md", metadata={"team": "tide"})
+    assert stored["status"] == "added"
+    parts, start = [], 0
+    while start is not None:
+        part = await caller.call("get_document", document_id=stored["document_id"], start=start, max_tokens=300)
+        parts.append(part["content"])
+        start = part.get("next_start")
+    assert len(parts) > 3
+    assert "".join(parts) == (await caller.client.get(f"/api/rag/documents/{stored['document_id']}")).json()["content"]
+    (listed,) = (await caller.call("list_documents"))["documents"]
+    assert (listed["uri"], listed["metadata"]) == ("log.md", {"team": "tide"})
+    assert (await caller.call("delete_document", document_id=stored["document_id"]))["documents_deleted"] == 1
+    assert (await caller.call("knowledge_stats"))["documents"] == 0
+
+
+async def test_a_document_is_read_from_a_passage_on(caller: Caller) -> None:
+    await caller.add("# Log\n\n" + "\n\n".join(f"## Day {n}\n\nThe tide was {n} metres high." for n in range(90)))
+    passage = (await caller.call("search_documents", query="day 88", mode="lexical", limit=1))["results"][0]
+    assert passage["start"] > 0
+    assert passage["title"] == "Log"
+    read = await caller.call("get_document", document_id=passage["chunk_id"])
+    assert (read["document_id"], read["start"]) == (passage["document_id"], passage["start"])
+    assert read["content"].startswith(passage["content"])
+    assert (await caller.call("get_document", document_id=passage["document_id"]))["start"] == 0
+
+
+async def test_a_search_for_an_entity_says_that_none_matches(caller: Caller) -> None:
+    await caller.client.post("/api/rag/entities", json={"type": "person", "name": "Ana Silva"})
+    await caller.add(LIME)
+    unknown = await caller.call("search_documents_by_entity", query="What does Joan Doe use?")
+    assert "list_entities" in unknown["advice"]
+    known = await caller.call("search_documents_by_entity", query="What does Ana Silva use?")
+    assert "list_entities" not in known.get("advice", "")
+
+
+async def test_documents_are_listed_by_words_uri_and_metadata(caller: Caller) -> None:
+    for number in range(3):
+        await caller.add(f"# Tide {number}\n\nHigh water.", uri=f"tides/{number}%.md", metadata={"year": 2020 + number})
+
+    async def uris(**arguments: Any) -> list[str]:
+        over_rest = {name: value for name, value in arguments.items() if name != "metadata"}
+        if "metadata" in arguments:
+            over_rest["filters"] = json.dumps({"metadata": arguments["metadata"]})
+        listed = (await caller.client.get("/api/rag/documents", params=over_rest)).json()["documents"]
+        found = (await caller.call("list_documents", **arguments))["documents"]
+        assert [document["uri"] for document in found] == [document["uri"] for document in listed]
+        return [document["uri"][6:7] for document in found]
+
+    assert await uris(query="TIDE 1%") == ["1"]
+    assert await uris(query="tides/ md") == ["2", "1", "0"]
+    assert await uris(query="tide_ 1") == []
+    assert await uris(uri="tides/2%.md") == ["2"]
+    assert await uris(metadata={"year": {"gte": 2021}}, limit=1) == ["2"]
+    assert await uris(query="0", metadata={"year": {"gte": 2021}}) == []
+    bad = '{"metadata": {"a": {"gte": true}}}'
+    for wrong, words in (("{", "filters: The JSON is not valid"), (bad, "filters.metadata.a")):
+        refused = await caller.client.get("/api/rag/documents", params={"filters": wrong})
+        assert refused.status_code == 422
+        assert words in refused.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "status", "words"),
+    [
+        ("search_documents", {"query": "  "}, 400, "visible character"),
+        ("search_documents", {}, 422, "query: Required"),
+        ("search_documents", {"query": "lime", "limit": "five"}, 422, "limit: Must be a whole number"),
+        ("search_documents", {"query": "lime", "mode": "fuzzy"}, 422, "mode: Must be one of"),
+        ("search_documents", {"query": "lime", "sources": ["nope"]}, 404, "source: nope. list_sources names them."),
+        ("get_document", {"document_id": "notes/lime.md"}, 422, "document_id: Must be a UUID"),
+        ("get_document", {"document_id": str(uuid4())}, 404, "No such document"),
+        ("list_documents", {"cursor": "x"}, 422, "cursor"),
+        ("list_entities", {"query": "Ana", "cursor": "x"}, 422, "cursor"),
+        ("add_document", {"content": " "}, 422, "Must contain visible text"),
+        ("search_document", {"query": "lime"}, 404, "Did you mean search_documents?"),
+        ("nope", {}, 404, "There is no such tool. The tools are search_documents, "),
+        ("search_documents_multihop", {"query": "lime"}, 404, "STEPWELL_TOOLS"),
+    ],
+)
+async def test_a_wrong_call_is_refused_with_the_argument_and_the_fix(
+    caller: Caller, tool: str, arguments: dict[str, Any], status: int, words: str
+) -> None:
+    got, problem = await refused(caller, tool, **arguments)
+    assert got == status, problem
+    assert words in problem["detail"]
+
+
+async def test_without_a_key_an_unknown_tool_is_not_revealed(caller: Caller) -> None:
+    caller.client.headers.pop("Authorization")
+    assert (await refused(caller, "no_such_tool"))[0] == 401
+    assert (await caller.client.get("/api/rag/tools")).status_code == 401

@@ -1,0 +1,70 @@
+"""Tests of the validation of tool arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from app.agents.document_tools import GetDocumentArguments
+from app.agents.search_tools import MultihopArguments, SearchArguments
+
+
+@pytest.mark.parametrize(("limit", "used"), [(0, 1), (-5, 1), (7, 7), (1_000, 50)])
+def test_a_number_out_of_range_is_clamped(limit: int, used: int) -> None:
+    assert SearchArguments(query="lime", limit=limit).limit == used
+
+
+def test_a_search_over_several_hops_returns_at_most_20_passages() -> None:
+    assert MultihopArguments(query="lime", limit=50).limit == 20
+
+
+@pytest.mark.parametrize("limit", [7, 7.0, "7", " 7 ", "7.0"])
+def test_a_whole_number_may_be_written_as_a_string_or_with_a_fraction_of_zero(limit: Any) -> None:
+    assert SearchArguments(query="lime", limit=limit).limit == 7
+
+
+@pytest.mark.parametrize("limit", ["five", "2.5", "", 2.5, float("inf"), True, [5]])
+def test_a_limit_that_is_not_a_whole_number_is_refused(limit: Any) -> None:
+    with pytest.raises(ValidationError) as raised:
+        SearchArguments(query="lime", limit=limit)
+    assert [error["loc"] for error in raised.value.errors()] == [("limit",)]
+
+
+def test_null_means_the_default() -> None:
+    given = MultihopArguments.model_validate({"query": "lime", "limit": None, "max_hops": None, "document_ids": None})
+    assert given == MultihopArguments(query="lime")
+
+
+def test_an_object_and_a_list_may_be_json_in_a_string() -> None:
+    given = SearchArguments.model_validate({"query": '["tide"]', "metadata": '{"team": "tide"}', "document_ids": "[]"})
+    assert given == SearchArguments(query='["tide"]', metadata={"team": "tide"}, document_ids=[])
+
+
+@pytest.mark.parametrize("metadata", ["{", '{"team": "\\u0000"}', '{"team": 1e999}', "[1]", "[" * 10_000])
+def test_a_string_that_is_no_usable_object_is_refused(metadata: str) -> None:
+    with pytest.raises(ValidationError) as raised:
+        SearchArguments.model_validate({"query": "lime", "metadata": metadata})
+    assert raised.value.errors()[0]["loc"][0] == "metadata"
+
+
+def test_unknown_arguments_are_refused() -> None:
+    with pytest.raises(ValidationError) as raised:
+        SearchArguments.model_validate({"query": "lime", "top_k": 3})
+    assert raised.value.errors()[0]["loc"] == ("top_k",)
+
+
+@pytest.mark.parametrize("query", ["", "   ", "\u200b\u2060", "\n\t"])
+def test_a_query_without_a_visible_character_is_refused(query: str) -> None:
+    with pytest.raises(ValidationError):
+        SearchArguments(query=query)
+
+
+def test_a_query_is_normalised() -> None:
+    assert SearchArguments(query="  Cafe\u0301 ").query == "Café"
+
+
+def test_the_query_is_the_first_argument_in_the_schema() -> None:
+    assert next(iter(SearchArguments.model_fields)) == "query"
+    assert next(iter(GetDocumentArguments.model_fields)) == "document_id"

@@ -1,0 +1,99 @@
+"""Tests of trimming results to a number of tokens, and of what they advise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from uuid import UUID
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.agents import results
+from app.agents.results import PassageList, ToolPassage
+from app.query.types import Answer, Candidate, Hit
+from app.relevance import answerability
+from app.text.passages import tokens
+
+WORDS = st.lists(st.text("abcdefghij", min_size=1, max_size=14), min_size=1, max_size=120)
+
+
+def passage(text: str) -> ToolPassage:
+    return ToolPassage(chunk_id=UUID(int=1), document_id=UUID(int=2), title="Lime", start=0, content=text)
+
+
+def size(passages: list[ToolPassage]) -> int:
+    return sum(tokens.count(results.text(one.compact())) for one in passages)
+
+
+@given(WORDS, st.integers(1, 60))
+def test_a_text_is_cut_between_two_words(words: list[str], limit: int) -> None:
+    text = " ".join(words)
+    beginning = text[: results.cut(text, limit)]
+    assert text.startswith(beginning)
+    if " " in beginning.strip():
+        assert beginning.split() == words[: len(beginning.split())]
+    if beginning != text:
+        assert tokens.count(beginning) <= limit
+
+
+def test_a_text_without_spaces_is_cut_after_the_last_token_that_fits() -> None:
+    text = "茶" * 50
+    assert text[: results.cut(text, 10)] == "茶" * 10
+
+
+@given(st.lists(WORDS, min_size=1, max_size=8), st.integers(100, 600))
+def test_the_first_passages_are_kept_and_fit(texts: list[list[str]], limit: int) -> None:
+    passages = [passage(" ".join(words)) for words in texts]
+    kept = results.fit(passages, limit)
+    whole = [one for one in kept if not one.cut]
+    assert whole == passages[: len(whole)]
+    assert len(kept) - len(whole) <= 1
+    assert size(kept) <= limit + 10
+
+
+def test_the_best_passage_is_returned_even_if_it_must_be_cut() -> None:
+    (kept,) = results.fit([passage("lime mortar " * 500)], 100)
+    assert kept.cut
+    assert kept.content.endswith("lime …") or kept.content.endswith("mortar …")
+
+
+def test_passages_that_do_not_fit_are_left_out_from_the_end() -> None:
+    passages = [passage(f"number {n} " + "lime mortar " * 40) for n in range(5)]
+    limit = size(passages[:3]) + 5
+    assert results.fit(passages, limit) == passages[:3]
+
+
+def test_only_a_result_without_a_likely_answer_has_advice_and_few_duplicates_are_named() -> None:
+    candidate = Candidate(
+        UUID(int=1), UUID(int=2), None, "Lime", "lime.md", "lime mortar", 0, 0, 11, (), {}, 0.5,
+        rrf_score=None, convex_score=None, vector_score=None, text_score=None, vector_rank=None, text_rank=None,
+    )  # fmt: skip
+    found = Answer(
+        hits=(Hit(candidate, "low", ()),),
+        confidence="low",
+        strategies_matched=(),
+        query_type=None,
+        mode="auto",
+        fusion=None,
+        search_mode="flat",
+        fallback_reason=None,
+        approximate=False,
+        degraded=(),
+        relaxed=(),
+        timings={},
+    )
+    advised = {
+        answerable: "advice" in PassageList.of(replace(found, answerable=answerable), max_tokens=500).compact()
+        for answerable in (None, 0.0, answerability.POSSIBLE / 2, answerability.POSSIBLE, 0.9)
+    }
+    assert advised == {
+        None: False, 0.0: True, answerability.POSSIBLE / 2: True, answerability.POSSIBLE: False, 0.9: False
+    }  # fmt: skip
+    empty = replace(found, hits=(), answerable=0.0, search_mode="flat")
+    assert "advice" not in PassageList.of(empty, max_tokens=500, of_entity=True).compact()
+    for title, uri, shown in (("Mara Veit", "a/mara-veit.md", None), ("Mara Veit", "a/veit.md", "Mara Veit")):
+        named = replace(candidate, title=title, uri=uri)
+        assert ToolPassage.of(replace(found.hits[0], candidate=named)).title == shown
+    others = tuple(replace(candidate, document_id=UUID(int=n), uri=f"copy-{n}.md") for n in range(3, 9))
+    (shown,) = PassageList.of(replace(found, hits=(replace(found.hits[0], duplicates=others),)), max_tokens=500).results
+    assert (shown.duplicates, shown.duplicate_uris) == (6, ["copy-3.md", "copy-4.md", "copy-5.md"])

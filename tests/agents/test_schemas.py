@@ -1,0 +1,101 @@
+"""Tests that the definitions of the tools are what strict model APIs accept, and are the committed ones."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import jsonschema
+import pytest
+
+from app.agents import formats, registry
+from app.agents.results import ToolPassage
+from app.serving import openapi
+from app.serving.openapi import Contract
+from app.tools.optional_tools import COMPAT_TOOLS, OPTIONAL_TOOLS
+from app.tools.tool import Tool
+
+COMMITTED = Path(__file__).parents[2] / "openapi"
+EACH_TOOL = pytest.mark.parametrize("tool", registry.every(), ids=lambda tool: tool.name)
+
+
+def nodes(schema: Any) -> Iterator[dict[str, Any]]:
+    """Every object inside a schema."""
+    if isinstance(schema, dict):
+        yield schema
+    children = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
+    for child in children:
+        yield from nodes(child)
+
+
+@pytest.mark.parametrize("contract", [Contract.tools, Contract.mcp])
+def test_the_committed_definitions_are_those_of_the_registry(contract: Contract) -> None:
+    committed = (COMMITTED / f"{contract}.json").read_text(encoding="utf-8")
+    assert committed == openapi.text(contract), "run: make openapi"
+
+
+@EACH_TOOL
+@pytest.mark.parametrize("schema", ["inputSchema", "outputSchema"])
+def test_a_schema_has_no_reference_and_no_union(tool: Tool, schema: str) -> None:
+    definition = formats.mcp(tool)[schema]
+    jsonschema.Draft202012Validator.check_schema(definition)
+    assert definition["type"] == "object"
+    assert definition["additionalProperties"] is False
+    for node in nodes(definition):
+        assert not {"$ref", "$defs", "anyOf", "oneOf", "allOf"} & node.keys()
+
+
+@EACH_TOOL
+def test_every_argument_has_a_plain_type_and_a_description_and_numbers_have_limits(tool: Tool) -> None:
+    for argument in formats.mcp(tool)["inputSchema"]["properties"].values():
+        assert isinstance(argument["type"], str)
+        assert argument["description"]
+        if argument["type"] == "integer":
+            assert {"minimum", "maximum", "default"} <= argument.keys()
+
+
+@EACH_TOOL
+def test_names_and_descriptions_fit_every_model_api(tool: Tool) -> None:
+    assert re.fullmatch(r"[a-z_]{1,64}", tool.name)
+    assert len(tool.description) <= 1024
+
+
+@EACH_TOOL
+def test_only_tools_of_the_scope_write_are_announced_as_changing_something(tool: Tool) -> None:
+    hints = formats.mcp(tool)["annotations"]
+    assert hints["readOnlyHint"] is (tool.scope == "search" and not tool.stores)
+    assert hints["destructiveHint"] is (tool.scope == "write")
+
+
+def test_a_key_is_offered_the_tools_of_its_scopes() -> None:
+    def names(*scopes: str) -> set[str]:
+        return {tool.name for tool in registry.offered(scopes)}
+
+    assert {tool.name for tool in registry.every() if tool.is_optional} == {*OPTIONAL_TOOLS, *COMPAT_TOOLS}
+    always = [tool for tool in registry.every() if not tool.is_optional]
+    assert names("search") == {tool.name for tool in always if tool.scope == "search"}
+    assert names("write") == {"add_document", "delete_document", "add_source", "sync_source"}
+    assert names("admin") == {tool.name for tool in always}
+    assert names("metrics") == set()
+
+
+def test_each_format_has_the_fields_that_its_api_reads() -> None:
+    tool = registry.find("search_documents")
+    schema = formats.mcp(tool)["inputSchema"]
+    assert formats.openai(tool)["function"]["parameters"] == schema
+    assert formats.openai_responses(tool)["parameters"] == schema
+    assert formats.openai_responses(tool)["strict"] is False
+    assert formats.anthropic(tool)["input_schema"] == schema
+    assert formats.gemini(tool)["parameters_json_schema"] == schema
+
+
+def test_the_definitions_of_the_default_reading_tools_and_a_passage_stay_small() -> None:
+    # 1,720 tokens of o200k_base for eight tools.
+    definitions = [formats.openai(tool)["function"] for tool in registry.offered({"search"})]
+    assert len(json.dumps(definitions, separators=(",", ":"))) < 8_000
+    passage = ToolPassage(chunk_id=UUID(int=1), document_id=UUID(int=2), start=100, content="")
+    assert set(passage.compact()) == {"chunk_id", "document_id", "start", "content"}

@@ -1,0 +1,108 @@
+"""Starts the whole application on real Postgres; every caller is a new user with an API key."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import harness
+import pytest
+from api_caller import Caller
+from fastapi import FastAPI
+
+from app.database import transactions
+from app.database.transactions import Database
+from app.settings import Settings
+from benchmarks.fake_embedder import FakeEmbedder
+
+
+@asynccontextmanager
+async def opened(address: Any) -> AsyncIterator[Database]:
+    """A database, opened as the service's role."""
+    database = transactions.connect(address.service_dsn, pool_size=4, pool_wait_s=30.0)
+    try:
+        yield database
+    finally:
+        await database.close()
+
+
+@pytest.fixture(scope="session")
+def shared_embedder() -> FakeEmbedder:
+    """What the shared application embeds with."""
+    return FakeEmbedder()
+
+
+@pytest.fixture(scope="session")
+async def shared_address(new_database: Callable[..., Awaitable[Any]], wide_template: str) -> Any:
+    """The address of a database that all modules share: each test has users of its own."""
+    return await new_database(wide_template)
+
+
+@pytest.fixture(scope="session")
+async def shared_database(shared_address: Any) -> AsyncIterator[Database]:
+    """The shared database, opened as the service's role."""
+    async with opened(shared_address) as database:
+        yield database
+
+
+@pytest.fixture(scope="session")
+async def shared_app(shared_database: Database, shared_embedder: FakeEmbedder) -> AsyncIterator[FastAPI]:
+    """The application as many users share it: one for all modules, because its routes take a second to build."""
+    services = await harness.services(shared_database, shared_embedder)
+    async with harness.running(Settings(auth="api_key"), services) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+async def own_address(new_database: Callable[..., Awaitable[Any]], template: str) -> Any:
+    """The address of a database of the module's own."""
+    return await new_database(template)
+
+
+@pytest.fixture(scope="module")
+async def own_database(own_address: Any) -> AsyncIterator[Database]:
+    """The module's own database, opened as the service's role."""
+    async with opened(own_address) as database:
+        yield database
+
+
+@pytest.fixture(scope="module")
+def app(shared_app: FastAPI) -> FastAPI:
+    """The application that callers use; modules that need other settings or services override it."""
+    return shared_app
+
+
+@pytest.fixture(scope="module")
+async def open_app(own_database: Database) -> AsyncIterator[FastAPI]:
+    """The application for one user, without keys, on a database of its own."""
+    async with harness.running(Settings(auth="none"), await harness.services(own_database)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+async def owning(database: Database) -> AsyncIterator[Database]:
+    """The database, opened as its owner."""
+    async with harness.as_owner(database) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+async def new_caller(app: FastAPI, owning: Database) -> AsyncIterator[Callable[..., Awaitable[Caller]]]:
+    """Makes a user that nobody knew before, with a key of the given scopes."""
+    async with AsyncExitStack() as stack:
+
+        async def made(*scopes: str) -> Caller:
+            user_id = harness.new_user()
+            key = await harness.create_key_as(owning, user_id, *scopes)
+            return Caller(
+                user_id, key, await stack.enter_async_context(harness.client(app, Authorization=f"Bearer {key}"))
+            )
+
+        yield made
+
+
+@pytest.fixture
+async def caller(new_caller: Callable[..., Awaitable[Caller]]) -> Caller:
+    """A user who may search and write."""
+    return await new_caller("search", "write")

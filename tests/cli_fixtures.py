@@ -1,0 +1,142 @@
+"""Runs commands in the test process on a data folder whose server stays up; each module has a database of its own."""
+
+from __future__ import annotations
+
+import functools
+import json
+import logging
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import harness
+import pytest
+import server_folders
+from fastapi import FastAPI
+
+from app import __main__ as root
+from app.cli import options
+from app.database.embedded import postgres
+from app.database.schema import migration
+from app.main import create_app
+from app.models.local import minilm, minilm_int8, onnx_model
+from app.serving import in_process
+
+MIGRATED = "migrated"
+_open_session = onnx_model.open_session
+_verified = functools.cache(minilm._verify)
+_computed = functools.cache(minilm_int8.content)
+_opened = functools.cache(_open_session)
+
+
+def _open_once(graph: Path | bytes, *, threads: int, weights: Any = None) -> Any:
+    """The same session for the same files; one of its own for weights in memory."""
+    in_files = weights is None or isinstance(weights, Path)
+    return (_opened if in_files else _open_session)(graph, threads=threads, weights=weights)
+
+
+def _with_shared_routes(*given: Any, **options: Any) -> FastAPI:
+    app = create_app(*given, **options)
+    harness.share_routes(app)
+    return app
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """The exit status and the output of a command."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Its standard output as JSON."""
+        return json.loads(self.out)
+
+
+@pytest.fixture(scope="session")
+async def cli_server() -> AsyncIterator[tuple[Path, postgres.EmbeddedPostgres]]:
+    """A data folder and its server."""
+    with server_folders.temporary() as folder:
+        async with postgres.EmbeddedPostgres(folder / "data", tuning=postgres.SMALL) as started:
+            yield folder / "data", started
+
+
+@pytest.fixture(scope="session")
+async def migrated(cli_server: tuple[Path, postgres.EmbeddedPostgres]) -> str:
+    """The name of a database as the first command leaves it: a command takes half a second to migrate an empty one."""
+    _folder, server = cli_server
+    await migration.upgrade(server.owner_dsn, model=minilm.MODEL.name, dimension=minilm.MODEL.dimension)
+    await _copy(server, postgres.DATABASE, MIGRATED)
+    return MIGRATED
+
+
+@pytest.fixture(scope="module")
+async def data_dir(cli_server: tuple[Path, postgres.EmbeddedPostgres], migrated: str) -> Path:
+    """The data folder, whose server has a database without documents."""
+    folder, server = cli_server
+    await _copy(server, migrated, postgres.DATABASE)
+    return folder
+
+
+async def _copy(server: postgres.EmbeddedPostgres, template: str, name: str) -> None:
+    """Replaces a database with a copy of another one."""
+    owner = await asyncpg.connect(server.dsn(user=postgres.OWNER, database="postgres", driver="postgresql"))
+    await owner.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+    await owner.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
+    await owner.close()
+
+
+@pytest.fixture(scope="module")
+def _built_once() -> Iterator[None]:
+    """Commands share the offline model and the routes, which have no state: making them takes longer than a search."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(minilm, "_verify", _verified)
+        patch.setattr(minilm_int8, "content", _computed)
+        patch.setattr(onnx_model, "open_session", _open_once)
+        patch.setattr(in_process, "create_app", _with_shared_routes)
+        yield
+
+
+@pytest.fixture
+def _logging_as_before() -> Iterator[None]:
+    logger = logging.getLogger()
+    handlers, level = logger.handlers[:], logger.level
+    yield
+    logger.handlers[:] = handlers
+    logger.setLevel(level)
+
+
+@pytest.fixture
+def run_command(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    _built_once: None,
+    _logging_as_before: None,
+) -> Callable[..., Ran]:
+    """Runs a command as `stepwell …` would, in the environment of the test."""
+    for name in ("DATABASE_URL", "STEPWELL_DATABASE_URL", "AUTH", "STEPWELL_AUTH", "STEPWELL_URL", "STEPWELL_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def run(*arguments: object) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["stepwell", *map(str, arguments)])
+        capsys.readouterr()
+        monkeypatch.setattr(options.err, "quiet", False)
+        with pytest.raises(SystemExit) as left:
+            root.main()
+        said = capsys.readouterr()
+        return Ran(int(left.value.code or 0), said.out, said.err)
+
+    return run
+
+
+@pytest.fixture
+def stepwell(data_dir: Path, run_command: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
+    """Runs a command as `stepwell …` would, on the data folder."""
+    monkeypatch.setenv("STEPWELL_DATA_DIR", str(data_dir))
+    return run_command

@@ -1,0 +1,335 @@
+"""The embedded Postgres starts, is shared by processes, survives kills, keeps other users out and stops."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import signal
+import socket
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+
+import asyncpg
+import psutil
+import pytest
+import server_folders
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from app.database.embedded import embedded_files, embedded_server, embedded_settings, postgres
+from app.errors import EmbeddedServerError
+
+IS_ROOT = os.geteuid() == 0
+CLIENT = """
+import asyncio, sys
+from pathlib import Path
+from app.database.embedded import postgres
+
+async def main():
+    async with postgres.EmbeddedPostgres(Path(sys.argv[1]), tuning=postgres.SMALL) as server:
+        print(server.postmaster_pid, flush=True)
+        await asyncio.to_thread(sys.stdin.readline)
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def empty_dir() -> Iterator[Path]:
+    with server_folders.temporary() as folder:
+        yield folder / "data"
+
+
+@pytest.fixture(scope="module")
+def data_dir() -> Iterator[Path]:
+    """Shared by tests that each start a server on it, and stop it: making a cluster is what takes long."""
+    with server_folders.temporary() as folder:
+        yield folder / "data"
+
+
+@pytest.fixture(scope="module")
+async def server() -> AsyncIterator[postgres.EmbeddedPostgres]:
+    with server_folders.temporary() as folder:
+        async with _served(folder / "data") as started:
+            yield started
+
+
+@contextmanager
+def _acting_as(uid: int) -> Iterator[None]:
+    os.seteuid(uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def _served(data_dir: Path) -> postgres.EmbeddedPostgres:
+    return postgres.EmbeddedPostgres(data_dir, tuning=postgres.SMALL)
+
+
+@asynccontextmanager
+async def _connected(server: postgres.EmbeddedPostgres, user: str = "postgres") -> AsyncIterator[asyncpg.Connection]:
+    connection = await asyncpg.connect(server.dsn(user=user, driver="postgresql"))
+    try:
+        yield connection
+    finally:
+        connection.terminate()
+
+
+@asynccontextmanager
+async def _client_process(data_dir: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+    root = Path(postgres.__file__).parents[3]
+    pipe = asyncio.subprocess.PIPE
+    client = await asyncio.create_subprocess_exec(
+        sys.executable, "-W", "error", "-c", CLIENT, str(data_dir), cwd=root, stdin=pipe, stdout=pipe, stderr=pipe
+    )
+    try:
+        yield client
+    finally:
+        if client.returncode is None:
+            client.kill()
+        await client.communicate()
+
+
+async def _served_pid(client: asyncio.subprocess.Process) -> int:
+    assert client.stdout is not None
+    return int(await asyncio.wait_for(client.stdout.readline(), 60))
+
+
+async def _until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "the awaited state was not reached"
+        await asyncio.sleep(0.02)
+
+
+def _runs(pid: int) -> bool:
+    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+
+
+def _mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+async def test_pg_environment_variables_do_not_change_the_address(
+    server: postgres.EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGPORT", "1")
+    monkeypatch.setenv("PGHOST", "nowhere.invalid")
+    await server.ensure_running()
+
+
+async def test_the_service_role_has_no_special_rights_and_cannot_regain_them(
+    server: postgres.EmbeddedPostgres,
+) -> None:
+    rights = "rolsuper, rolbypassrls, rolcreatedb, rolcreaterole, rolreplication, rolcanlogin"
+    async with _connected(server) as owner:
+        await owner.execute("ALTER ROLE stepwell_service BYPASSRLS CREATEDB")
+        await server.ensure_database_and_role()
+        row = await owner.fetchrow(f"SELECT {rights} FROM pg_roles WHERE rolname = 'stepwell_service'")
+    assert tuple(row) == (False, False, False, False, False, True)
+
+
+async def test_the_server_is_durable_local_and_tuned_for_search(server: postgres.EmbeddedPostgres) -> None:
+    async with _connected(server) as owner:
+        found = {row["name"]: row["setting"] for row in await owner.fetch("SELECT name, setting FROM pg_settings")}
+    assert (found["fsync"], found["synchronous_commit"], found["full_page_writes"]) == ("on", "on", "on")
+    assert (found["listen_addresses"], found["unix_socket_permissions"]) == ("", "0700")
+    assert (found["jit"], found["random_page_cost"], found["wal_compression"]) == ("off", "1.1", "pglz")
+    assert int(found["shared_buffers"]) * 8192 == postgres.SMALL.shared_buffers * embedded_settings.MB
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the setting is one of glibc")
+async def test_a_session_keeps_the_memory_of_its_statements(server: postgres.EmbeddedPostgres) -> None:
+    """Memory that is returned to the system costs a page fault for each 4 KB of the next statement."""
+    hashed = "SELECT count(*) FROM (SELECT n FROM generate_series(1, 20000) AS n GROUP BY n) AS g"
+    faults = []
+    async with _connected(server) as connection:
+        pid = await connection.fetchval("SELECT pg_backend_pid()")
+        for _ in range(10):
+            await connection.fetchval(hashed)
+            faults.append(_minor_faults(pid))
+    assert faults[-1] - faults[4] < 200
+
+
+def _minor_faults(pid: int) -> int:
+    """The pages that a process has got from the system without reading a file: the tenth field after its name."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[7])
+
+
+async def test_words_are_separated_from_typographic_quotes_in_any_locale(
+    server: postgres.EmbeddedPostgres,
+) -> None:
+    async with _connected(server) as owner:
+        found = await owner.fetchval("SELECT to_tsvector('simple', 'ÄPFEL “über” l’été')::text")
+        encoding = await owner.fetchval("SHOW server_encoding")
+    assert found == "'l':3 'äpfel':1 'été':4 'über':2"
+    assert encoding == "UTF8"
+
+
+async def test_only_the_system_user_of_the_service_can_connect(server: postgres.EmbeddedPostgres) -> None:
+    async with _connected(server) as owner:
+        rules = await owner.fetch("SELECT type, auth_method FROM pg_hba_file_rules")
+        users = await owner.fetch("SELECT sys_name FROM pg_ident_file_mappings")
+        data = Path(await owner.fetchval("SHOW data_directory"))
+    account = embedded_files.server_account()
+    assert [tuple(rule) for rule in rules] == [("local", "peer")]
+    assert {user["sys_name"] for user in users} == {"root", account.name, account.client}
+    assert {_mode(data), _mode(data.parent / "run"), _mode(data.parent / "log")} == {0o700}
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root can act as another user")
+async def test_another_system_user_cannot_open_the_socket(server: postgres.EmbeddedPostgres) -> None:
+    async with _connected(server) as owner:
+        folder = await owner.fetchval("SELECT current_setting('unix_socket_directories')")
+    address = str(Path(folder.strip('"')) / embedded_files.SOCKET_FILE)
+    with socket.socket(socket.AF_UNIX) as tried, _acting_as(65534), pytest.raises(PermissionError):
+        tried.connect(address)
+
+
+async def test_data_survive_a_stop_and_new_settings_apply_at_the_next_start(data_dir: Path) -> None:
+    async with _served(data_dir) as first, _connected(first) as owner:
+        await owner.execute("CREATE TABLE kept AS SELECT 42 AS answer")
+    other = postgres.Tuning(shared_buffers=24, effective_cache=64, maintenance_work_mem=32)
+    async with postgres.EmbeddedPostgres(data_dir, tuning=other) as second, _connected(second) as owner:
+        assert await owner.fetchval("SELECT answer FROM kept") == 42
+        assert await owner.fetchval("SHOW shared_buffers") == "24MB"
+
+
+async def test_clients_share_one_server_and_the_last_to_leave_stops_it(data_dir: Path) -> None:
+    first, second = await _served(data_dir).start(), await _served(data_dir).start()
+    pid = first.postmaster_pid
+    assert pid is not None
+    assert second.postmaster_pid == pid
+    await first.stop()
+    await first.stop()
+    await second.ensure_running()
+    assert second.postmaster_pid == pid
+    await second.stop()
+    assert not _runs(pid)
+
+
+async def test_the_server_of_a_killed_client_serves_the_next_client_and_the_dead_entry_is_removed(
+    data_dir: Path,
+) -> None:
+    async with _client_process(data_dir) as client:
+        pid = await _served_pid(client)
+        client.kill()
+        await client.wait()
+    assert _runs(pid)
+    async with _served(data_dir) as survivor:
+        assert survivor.postmaster_pid == pid
+    assert not _runs(pid)
+
+
+async def test_a_killed_server_restarts_with_all_commits_even_while_a_child_process_is_busy(data_dir: Path) -> None:
+    async with _served(data_dir) as server, _connected(server) as owner, _connected(server) as busy:
+        await owner.execute("CREATE TABLE committed AS SELECT 42 AS answer")
+        dsn, pid, child = server.owner_dsn, server.postmaster_pid, await busy.fetchval("SELECT pg_backend_pid()")
+        assert pid is not None
+        endless = asyncio.create_task(busy.execute("SELECT count(*) FROM generate_series(1, 100000000000)"))
+        await _until(lambda: psutil.Process(child).cpu_times().user > 0.1)
+        os.kill(pid, signal.SIGKILL)
+        await _until(lambda: server.postmaster_pid != pid)
+        with pytest.raises(asyncpg.PostgresConnectionError):
+            await endless
+        assert not _runs(child)
+        await server.ensure_running()
+        assert server.owner_dsn == dsn
+        async with _connected(server) as again:
+            assert await again.fetchval("SELECT answer FROM committed") == 42
+
+
+async def test_ensure_running_waits_out_the_recovery_after_a_killed_session(data_dir: Path) -> None:
+    async with _served(data_dir) as server, _connected(server) as one, _connected(server) as other:
+        pid = server.postmaster_pid
+        os.kill(await one.fetchval("SELECT pg_backend_pid()"), signal.SIGKILL)
+        await _until(other.is_closed)
+        await server.ensure_running()
+        async with _connected(server) as again:
+            assert await again.fetchval("SELECT 1") == 1
+        assert server.postmaster_pid == pid
+
+
+async def test_two_watchers_restart_one_server(data_dir: Path) -> None:
+    async with _served(data_dir) as first, _served(data_dir) as second:
+        pid = first.postmaster_pid
+        assert pid is not None
+        for process in [psutil.Process(pid), *psutil.Process(pid).children()]:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        await _until(lambda: pid not in (first.postmaster_pid, second.postmaster_pid))
+        assert first.postmaster_pid == second.postmaster_pid
+
+
+async def test_stale_files_with_the_pid_of_another_process_do_not_block_the_start(data_dir: Path) -> None:
+    async with _served(data_dir):
+        base = data_dir / "postgres"
+        written = (base / "data" / "postmaster.pid").read_text()
+    stale = written.replace(written.split("\n")[0], str(os.getpid()), 1)
+    for path in (base / "data" / "postmaster.pid", base / "run" / ".s.PGSQL.5432.lock"):
+        path.write_text(stale)
+    async with _served(data_dir) as server:
+        assert server.postmaster_pid not in (None, os.getpid())
+
+
+async def test_an_interrupted_initialisation_is_restarted(empty_dir: Path) -> None:
+    account = embedded_files.server_account()
+    layout = embedded_files.Layout.of(empty_dir, Path(tempfile.gettempdir()))
+    embedded_files.prepare(layout, account)
+    embedded_files.private_folder(layout.draft, account)
+    (layout.draft / "PG_VERSION").write_text("18\n")
+    async with _served(empty_dir) as server, _connected(server) as owner:
+        assert await owner.fetchval("SELECT 1") == 1
+    assert not layout.draft.exists()
+
+
+async def test_no_second_server_starts_beside_one_of_another_container(
+    empty_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded_server, "LEFTOVER_WAIT_S", 0.1)
+    layout = embedded_files.Layout.of(empty_dir, Path(tempfile.gettempdir()))
+    embedded_files.prepare(layout, embedded_files.server_account())
+    with (layout.base / "server").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_SH)
+        with pytest.raises(EmbeddedServerError, match="STEPWELL_DATA_DIR"):
+            await _served(empty_dir).start()
+    assert not layout.data.exists()
+
+
+async def test_data_of_another_major_version_are_refused_untouched(empty_dir: Path) -> None:
+    account = embedded_files.server_account()
+    layout = embedded_files.Layout.of(empty_dir, Path(tempfile.gettempdir()))
+    embedded_files.prepare(layout, account)
+    embedded_files.private_folder(layout.data, account)
+    layout.version_file.write_text("16\n")
+    with pytest.raises(EmbeddedServerError, match="Postgres 16"):
+        await _served(empty_dir).start()
+    assert [path.name for path in layout.data.iterdir()] == ["PG_VERSION"]
+
+
+async def test_a_start_that_is_cancelled_leaves_no_server_behind(empty_dir: Path) -> None:
+    starting = asyncio.create_task(_served(empty_dir).start())
+    await _until(lambda: (empty_dir / "postgres" / "data.draft").exists() or starting.done())
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    assert not (empty_dir / "postgres" / "data" / "postmaster.pid").exists()
+
+
+async def test_a_data_dir_too_deep_for_a_socket_path_uses_a_short_private_socket_folder(empty_dir: Path) -> None:
+    deep = empty_dir / ("deep " * 12) / ('it\'s "$HOME" ' * 6)
+    roomy = postgres.EmbeddedPostgres(deep, tuning=postgres.SMALL, socket_root=empty_dir.parent)
+    async with roomy as server, _connected(server) as owner:
+        folder = Path((await owner.fetchval("SHOW unix_socket_directories")).strip('"'))
+        engine = create_async_engine(server.service_dsn)
+        async with engine.connect() as connection:
+            assert (await connection.execute(text("SELECT current_user"))).scalar_one() == "stepwell_service"
+        await engine.dispose()
+    assert (folder.parent, _mode(folder)) == (empty_dir.parent, 0o700)

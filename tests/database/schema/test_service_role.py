@@ -1,0 +1,173 @@
+"""The service's role has only the rights that it needs, and verifies keys without reading them."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import partial
+
+import asyncpg
+import pytest
+import sqlalchemy as sa
+
+from app import errors
+from app.access.store import keys
+from app.database.filter_types import Filters
+from app.database.filters import filters
+from app.database.schema import migration, roles
+
+FORBIDDEN = [
+    *(
+        f"{statement} stepwell.{table}"
+        for table in ("api_keys", "key_uses")
+        for statement in ("SELECT FROM", "DELETE FROM", "TRUNCATE", "LOCK TABLE")
+    ),
+    "SELECT count(*) FROM stepwell.api_keys",
+    "SELECT secret_hash FROM stepwell.api_keys",
+    "UPDATE stepwell.api_keys SET revoked_at = NULL",
+    "INSERT INTO stepwell.api_keys (key_id, user_id, secret_hash, scopes) VALUES ('0', 'x', '', '{admin}')",
+    "INSERT INTO stepwell.key_uses VALUES ('0', now(), 'search', 'x', 1, now())",
+    "COPY stepwell.api_keys TO STDOUT",
+    "SELECT FROM stepwell.audit_log",
+    "UPDATE stepwell.audit_log SET actor = 'x'",
+    "DELETE FROM stepwell.audit_log",
+    "TRUNCATE stepwell.audit_log",
+    "INSERT INTO stepwell.audit_log (user_id, event_id, actor, action, target, at) "
+    "VALUES ('x', gen_random_uuid(), '', '', '', '1999-01-01')",
+    "DELETE FROM stepwell.embedding_identity",
+    "DELETE FROM stepwell.alembic_version",
+    "TRUNCATE stepwell.chunks",
+    "ALTER TABLE stepwell.chunks DISABLE ROW LEVEL SECURITY",
+    "DROP POLICY own_rows ON stepwell.chunks",
+    "CREATE TABLE stepwell.extra ()",
+    "CREATE FUNCTION stepwell.extra() RETURNS int LANGUAGE sql RETURN 1",
+    "CREATE OR REPLACE FUNCTION stepwell.plan_each() RETURNS void LANGUAGE sql AS ''",
+    "ALTER FUNCTION stepwell.live_key(text, bytea) SECURITY INVOKER",
+    "CREATE TABLE public.extra ()",
+    "CREATE TEMPORARY TABLE extra ()",
+    "CREATE SCHEMA extra",
+    "DROP EXTENSION vector",
+    "CREATE ROLE extra",
+    "ALTER ROLE stepwell_service BYPASSRLS",
+    "ALTER ROLE postgres PASSWORD 'x'",
+    "GRANT postgres TO stepwell_service",
+    "SET ROLE postgres",
+    "SET SESSION AUTHORIZATION postgres",
+    "SET session_preload_libraries = 'x'",
+    "SELECT pg_read_file('postgresql.conf')",
+    "SELECT pg_read_binary_file('PG_VERSION')",
+    "SELECT pg_ls_dir('.')",
+    "SELECT pg_stat_file('PG_VERSION')",
+    "SELECT lo_import('/etc/hostname')",
+    "SELECT lo_create(0)",
+    "SELECT lo_creat(-1)",
+    "SELECT lo_from_bytea(0, 'x')",
+    "SELECT lo_put(1, 0, 'x')",
+    "SELECT lo_unlink(1)",
+    *(
+        f"LOCK TABLE stepwell.{table} IN {mode} MODE"
+        for table in ("alembic_version", "embedding_identity", "embedding_target", "audit_log")
+        for mode in ("ROW EXCLUSIVE", "ACCESS EXCLUSIVE")
+    ),
+    "SELECT pg_reload_conf()",
+    "SELECT pg_switch_wal()",
+    "COPY (SELECT 1) TO '/tmp/stepwell_extra'",
+    "COPY stepwell.jobs FROM PROGRAM 'true'",
+    "SELECT rolpassword FROM pg_authid",
+    "CREATE PUBLICATION extra FOR ALL TABLES",
+    "CHECKPOINT",
+]
+
+
+@pytest.fixture(scope="module")
+async def upgraded(new_database, template):
+    """A database that was upgraded itself: a copy has tables and grants of its template, but not what is granted on
+    the database."""
+    made = await new_database(template)
+    await migration.upgrade(made.owner_dsn, model="fake", dimension=64)
+    return made
+
+
+@pytest.fixture(scope="module")
+async def service(upgraded):
+    """A bare connection as the service's role."""
+    connection = await upgraded.connect("stepwell_service")
+    yield connection
+    await connection.close()
+
+
+@pytest.mark.parametrize("statement", FORBIDDEN)
+async def test_the_services_role_may_do_nothing_beyond_its_work(service, statement) -> None:
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        async with service.transaction():
+            await service.execute(statement)
+
+
+async def test_the_services_role_reaches_no_other_database(upgraded, address) -> None:
+    for name in ("postgres", "template1"):
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await asyncpg.connect(address.server.dsn(user="stepwell_service", database=name, driver="postgresql"))
+
+
+async def test_planner_statistics_are_hidden_from_the_role(service, upgraded) -> None:
+    owner = await upgraded.connect()
+    try:
+        await owner.execute("INSERT INTO stepwell.tenants (user_id) VALUES ('ana'), ('ben')")
+        await owner.execute("ANALYZE stepwell.tenants")
+        query = "SELECT count(*) FROM pg_stats WHERE schemaname = 'stepwell' AND tablename = 'tenants'"
+        assert await owner.fetchval(query) > 0
+        assert await service.fetchval(query) == 0
+    finally:
+        await owner.close()
+
+
+async def test_the_roles_timeouts_are_longer_than_those_of_a_transaction(service, database, user) -> None:
+    milliseconds = "SELECT setting::int FROM pg_settings WHERE name = $1"
+    found = {name: await service.fetchval(milliseconds, name) for name in roles.BACKSTOPS}
+    assert found == {
+        "statement_timeout": 600_000, "lock_timeout": 60_000, "idle_in_transaction_session_timeout": 300_000,
+    }  # fmt: skip
+    async with database.writing(user) as writing:
+        for name in ("statement_timeout", "lock_timeout"):
+            query = sa.text("SELECT setting::int FROM pg_settings WHERE name = :name")
+            assert 0 < await writing.scalar(query, {"name": name}) < found[name]
+
+
+async def test_grants_to_public_are_kept_if_there_are_other_roles(new_database, template, owner) -> None:
+    await owner.execute("CREATE ROLE neighbour LOGIN")
+    try:
+        made = await new_database(template)
+        await migration.upgrade(made.owner_dsn, model="fake", dimension=64)
+        service = await made.connect("stepwell_service")
+        await service.execute("CREATE TEMPORARY TABLE extra ()")
+        await service.close()
+    finally:
+        await owner.execute("DROP ROLE neighbour")
+
+
+async def test_a_key_is_verified_by_its_hash_alone_and_the_hash_never_shown(database, owner) -> None:
+    secret = hashlib.sha256(b"secret").digest()
+    add = "INSERT INTO stepwell.api_keys (key_id, user_id, secret_hash, scopes) VALUES ($1, 'ana', $2, '{search}')"
+    await owner.execute(add, "k1", secret)
+    verify = partial(keys.verify, database, within_s=5.0)
+    assert await verify(key_id="k1", secret_hash=secret) == keys.Verified("k1", "ana", ("search",))
+    assert await verify(key_id="k1", secret_hash=hashlib.sha256(b"other").digest()) is None
+    assert await verify(key_id="k1", secret_hash=b"") is None
+    assert await verify(key_id="k2", secret_hash=secret) is None
+    async with database.shared() as shared:
+        row = (await shared.execute(sa.text("SELECT * FROM stepwell.live_key('k1', :s)"), {"s": secret})).one()
+    assert set(row._fields) == {"user_id", "scopes", "filters", "shows_entities", "token_key"}
+    for change in ("expires_at = now()", "expires_at = NULL, revoked_at = now()"):
+        await owner.execute(f"UPDATE stepwell.api_keys SET {change} WHERE key_id = 'k1'")
+        assert await verify(key_id="k1", secret_hash=secret) is None
+
+
+async def test_filters_of_a_token_are_refused_where_the_restricted_role_has_no_grants(database, owner, user) -> None:
+    """A Citus cluster has neither grants nor policies; any key signs tokens."""
+    seen = database.restricted(filters.restriction(Filters(metadata={"team": "tide"})))
+    await owner.execute("REVOKE SELECT ON stepwell.documents FROM stepwell_restricted")
+    try:
+        with pytest.raises(errors.Forbidden, match="Citus"):
+            async with seen.reading(user) as reading:
+                await reading.execute(sa.text("SELECT FROM stepwell.documents"))
+    finally:
+        await owner.execute("GRANT SELECT ON stepwell.documents TO stepwell_restricted")

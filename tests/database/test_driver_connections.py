@@ -1,0 +1,121 @@
+"""Statements as text run on the driver, others through SQLAlchemy, and both in one transaction."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy import exc
+
+from app import errors
+from app.database import transactions
+from app.database.schema import tables
+
+TENANTS = tables.tenants.c.user_id
+ADD = sa.text("INSERT INTO stepwell.tenants (user_id) VALUES (CAST(:user_id AS text)) RETURNING user_id AS added")
+BACKEND = sa.text("SELECT pg_backend_pid()")
+
+
+@pytest.fixture
+async def alone(address: Any) -> AsyncIterator[transactions.Database]:
+    """A pool of one connection."""
+    database = transactions.connect(address.service_dsn, pool_size=1, limits=transactions.TimeLimits(read_ms=60_000))
+    yield database
+    await database.close()
+
+
+async def test_text_and_other_statements_share_a_transaction_that_an_error_rolls_back(alone) -> None:
+    with suppress(ZeroDivisionError):
+        async with alone.writing("connections") as writing:
+            row = (await writing.execute(ADD, {"user_id": "connections"})).one()
+            assert row.added == row[0] == "connections"
+            assert (row._fields, dict(row._mapping)) == (("added",), {"added": "connections"})
+            assert await writing.scalar(sa.select(TENANTS)) == "connections"
+            raise ZeroDivisionError
+    async with alone.reading("connections") as reading:
+        assert (await reading.execute(sa.text("SELECT user_id FROM stepwell.tenants"))).all() == []
+        assert await reading.scalar(sa.select(TENANTS)) is None
+        assert await reading.scalar(sa.text("SELECT current_setting('transaction_isolation')")) == "repeatable read"
+        assert list(await reading.scalars(sa.text("SELECT generate_series(1, 3)"))) == [1, 2, 3]
+        two = await reading.execute(sa.text("SELECT generate_series(1, 2)"))
+        with pytest.raises(exc.MultipleResultsFound):
+            two.one()
+
+
+async def test_a_connection_is_pooled_after_an_error_of_a_statement_and_closed_after_its_cancellation(alone) -> None:
+    async def backend() -> int:
+        async with alone.reading("connections") as reading:
+            return int(await reading.scalar(BACKEND))
+
+    first = await backend()
+    for broken in (sa.text("SELECT 1 / 0"), sa.select(sa.literal(1) / 0)):
+        with pytest.raises(Exception, match="division by zero"):
+            async with alone.reading("connections") as reading:
+                await reading.execute(broken)
+        assert await backend() == first
+    async with asyncio.TaskGroup() as tasks:
+        waiting = tasks.create_task(_wait(alone))
+        while not alone.in_use():  # noqa: ASYNC110 - until the statement runs
+            await asyncio.sleep(0)
+        waiting.cancel()
+    assert await backend() != first
+
+
+async def _wait(database: transactions.Database) -> None:
+    async with database.reading("connections") as reading:
+        await reading.execute(sa.text("SELECT pg_sleep(60)"))
+
+
+async def test_the_connections_of_a_pool_forget_their_statements_once_one_has_met_another_schema(
+    address: Any, owner: Any
+) -> None:
+    database = transactions.connect(address.service_dsn, pool_size=2)
+    statement = sa.text("SELECT * FROM stepwell.changing")
+    await owner.execute("CREATE TABLE stepwell.changing (n integer); GRANT SELECT ON stepwell.changing TO PUBLIC")
+    try:
+        async with database.reading("a") as one, database.reading("b") as two:
+            await one.execute(statement)
+            await two.execute(statement)
+        await owner.execute("ALTER TABLE stepwell.changing ALTER n TYPE text")
+        with pytest.raises(Exception, match="cached statement plan is invalid"):
+            async with database.reading("a") as one:
+                await one.execute(statement)
+        async with database.reading("a") as one, database.reading("b") as two:
+            assert (await one.execute(statement)).all() == (await two.execute(statement)).all() == []
+    finally:
+        await database.close()
+        await owner.execute("DROP TABLE stepwell.changing")
+
+
+async def test_one_statement_alone_reads_what_no_transaction_settings_are_needed_for(alone) -> None:
+    assert (await alone.rows(sa.text("SELECT CAST(:n AS integer) AS n"), {"n": 3}, within_s=5.0)).one().n == 3
+    with pytest.raises(errors.DatabaseUnavailable):
+        await alone.rows(sa.text("SELECT pg_sleep(60)"), {}, within_s=0.05)
+    assert alone.in_use() == 0
+
+
+async def test_vectors_are_numbers_on_connections_that_were_opened_after_pgvector_was_installed(
+    new_database: Any,
+) -> None:
+    address = await new_database()
+    database = transactions.connect(address.owner_dsn, pool_size=1)
+    vector = [1.0, -0.5, 2.0**-20]
+    backends = []
+    try:
+        async with database.shared() as before:
+            backends.append(await before.scalar(BACKEND))
+        owner = await address.connect()
+        await owner.execute("CREATE SCHEMA kinds; CREATE EXTENSION vector SCHEMA kinds")
+        await owner.execute(f'ALTER DATABASE "{address.name}" SET search_path = public, kinds')
+        await owner.close()
+        for _ in range(2):
+            async with database.shared() as after:
+                backends.append(await after.scalar(BACKEND))
+                assert await after.scalar(sa.text("SELECT CAST(:vector AS vector)"), {"vector": vector}) == vector
+    finally:
+        await database.close()
+    assert backends[0] != backends[1] == backends[2]

@@ -1,0 +1,65 @@
+"""No statement shows a caller who does not see everything what mixes the documents of a user in one row.
+
+Row-level security hides the rows of documents, chunks and entities. Postings, document frequencies and statistics are
+rows of all documents: a statement that reads them joins the chunks that the caller sees, or is named here with the
+reason.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import statements
+
+from app.database import sql
+
+NAMES = "lexemes|postings|text_statistics|hidden_chunks|facet_keys|facet_values"
+MIXED = re.compile(rf"\bstepwell\.({NAMES})\b")
+WRITES = re.compile(r"\b(INSERT|UPDATE|DELETE)\b")
+SCORES = "yields shares of idf, with which matches are scored; statistics of all documents may change scores"
+CONFIGS = "reads which text-search configurations are in use, and analyses the query with them"
+JOBS = "runs in jobs and writing transactions, which see everything"
+EXEMPT = {
+    "chunks_failing_conditions": CONFIGS,
+    "chunks_with_names": JOBS,
+    "conditions._OPERAND_QUERIES": CONFIGS,
+    "counted_facets": "is replaced by facets for a restricted caller",
+    "covered_words": SCORES,
+    "differing_facets": "checks the database for its owner",
+    "repair_sample": "checks the database for its owner",
+    "named_chunks._DOTTED_NUMBERS": JOBS,
+    "repair_drift": "repairs the database for its owner",
+    "repair_wrong_postings": "repairs the database for its owner",
+    "signed_words": "reads the texts of chunks, of which row-level security shows the visible ones",
+    "synonyms._LEXEMES_OF_QUERY": SCORES,
+    "visible_statistics": "is replaced by statistics_of_chunks for a restricted caller",
+}
+"""Statements that read such rows without a join, by the reason."""
+READING_IN_CORE = {
+    "documents.py": "counts lexemes; for a restricted caller _VISIBLE_LEXEMES does",
+    "facet_counts.py": "deletes counts in writing transactions, which see everything",
+    "hidden_chunks.py": JOBS,
+    "named_chunks.py": JOBS,
+    "repairs.py": "repairs the database for its owner",
+}
+"""The modules that read such tables without a statement of their own."""
+
+
+@pytest.mark.parametrize("name", sorted(statements.SOURCES))
+def test_a_statement_that_reads_rows_of_all_documents_joins_the_visible_chunks(name) -> None:
+    source = statements.SOURCES[name]
+    text = statements.text(source)
+    if not MIXED.search(text) or WRITES.search(text):
+        assert name not in EXEMPT
+    elif name not in EXEMPT:
+        # `filtered`: the filters of a request always contain those of the caller (`filters.visible`).
+        assert {"restricted", "filtered"} & source.parts, f"{name} joins no relation of visible chunks"
+        assert "stepwell.chunks" in text
+
+
+def test_only_known_modules_read_such_tables_in_core() -> None:
+    tables = re.compile(rf"\btables\.({NAMES})\b")
+    files = (path for path in Path(sql.FOLDER).rglob("*.py") if tables.search(path.read_text(encoding="utf-8")))
+    assert {path.name for path in files} == READING_IN_CORE.keys()

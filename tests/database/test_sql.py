@@ -1,0 +1,76 @@
+"""Statements are refused where their text contradicts their declarations."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import pytest
+import statements
+
+from app.database import sql
+
+DECLARED = "-- A statement.\n-- part a\n-- part b\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("SELECT 1\n-- if a\n, 2\n-- end\n-- if c\n, 3\n-- end", "parts differ"),
+        ("SELECT 1\n-- if a\n, 2\n-- end", "parts differ"),
+        ("SELECT 1\n-- if a\n, 2\n-- if b\n, 3\n-- end", "no end"),
+        ("SELECT 1\n-- if a or b\n, 2\n-- end\n-- end", "not begun"),
+        ("SELECT 1\n-- if a or b\n, 2\n-- endif", "not a directive"),
+        ("SELECT 1\n-- iF a or b\n, 2\n-- end", "not a directive"),
+        ("SELECT 1\n-- if a, b\n, 2\n-- end", "not a directive"),
+        ("SELECT 1\n-- unless a or b:\n, 2\n-- end", "not a directive"),
+        ("SELECT 1\n-- if a or b\n, 2\n-- else\n, 3\n-- end", "not a directive"),
+        ("SELECT 1\n-- if a or b\n, {{unheard_of x}}\n-- end", "no such fragment"),
+        ("SELECT 1\n-- if a or b\n, {{posting c}}\n-- end", "takes 2 arguments, not 1"),
+    ],
+)
+def test_a_misspelt_part_directive_or_fragment_is_refused_when_the_file_is_read(body, message):
+    with pytest.raises(ValueError, match=message):
+        sql.parse(DECLARED + body)
+
+
+def test_an_undeclared_part_is_refused_when_it_is_requested():
+    source = f"{DECLARED}SELECT 1\n-- if a or b\n, 2\n-- end"
+    assert "2" in str(sql.compiled(source, "b"))
+    with pytest.raises(ValueError, match="unknown parts"):
+        sql.compiled(source, "aa")
+    with pytest.raises(ValueError, match="unknown parts"):
+        sql.statement("hybrid", "vectro")
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Writes files of a store of their own."""
+
+    def write(**texts: str) -> None:
+        for name, text in texts.items():
+            kind, _, stem = name.rpartition("__")
+            (tmp_path / kind).mkdir(exist_ok=True)
+            (tmp_path / kind / f"{stem}.sql").write_text(text, encoding="utf-8")
+
+    monkeypatch.setattr(sql, "FOLDER", tmp_path)
+    for remembered in (sql.files, sql.load, sql.statement):
+        remembered.cache_clear()
+    yield write
+    for remembered in (sql.files, sql.load, sql.statement):
+        remembered.cache_clear()
+
+
+@pytest.mark.parametrize("path", sorted(sql.files("fragments").values()), ids=lambda path: path.stem)
+def test_every_fragment_is_used_and_has_a_description(path):
+    users = [user.read_text(encoding="utf-8") for user in sql.FOLDER.rglob("*.*") if user.suffix in (".sql", ".py")]
+    assert any(f"{{{{{path.stem}{after}" in user for user in users for after in " }")
+    assert path.read_text(encoding="utf-8").startswith("-- ")
+
+
+@pytest.mark.parametrize("path", sorted(sql.files("ctes").values()), ids=lambda path: path.stem)
+def test_every_file_of_ctes_is_used_and_has_its_purpose_and_its_columns(path):
+    assert any(path.stem in names[:-1] for names in statements.COMPOSED)
+    purpose, *header = itertools.takewhile(lambda line: line.startswith("--"), path.read_text("utf-8").splitlines())
+    assert re.match(r"-- [A-Z].{10,}", purpose)
+    assert any(line.startswith("-- Columns: ") for line in header)

@@ -1,0 +1,293 @@
+"""No user can read or change another user's rows."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from uuid import UUID, uuid4
+
+import asyncpg
+import harness
+import hybrid
+import pytest
+import sqlalchemy as sa
+
+from app import errors
+from app.database import transactions, vectors
+from app.database.filter_types import DocumentFilter, Filters
+from app.database.schema import tables
+from app.database.transactions import Database, Writing
+from app.documents.store import document_puts, documents
+from app.documents.types import DocumentDraft
+from app.search.steps.corrections import store as vocabulary
+from app.search.store import recall
+from benchmarks.fake_embedder import FakeEmbedder
+
+TEXTS = ("copper river lantern", "meadow copper")
+TENANT_TABLES = [table.fullname for table in tables.of_users() if table.name != "audit_log"]
+FILLED = [f"stepwell.{name}" for name in ("tenants", "documents", "chunks", "embeddings", "lexemes", "postings")]
+HOSTILE = [
+    "it's", 'a"b', "back\\slash", "'; RESET stepwell.user_id; --", "%L %s $1", "größe 😀", "a\nb", " padded ", "E'x'",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+async def twins(database: Database, embedder: FakeEmbedder) -> tuple[str, str]:
+    """Two users with the same documents."""
+    users = (f"one-{uuid4().hex}", f"two-{uuid4().hex}")
+    for user in users:
+        await hybrid.store(database, user, _draft(), embedder=embedder)
+    return users
+
+
+def _draft() -> DocumentDraft:
+    return hybrid.draft(*TEXTS, uri="shared.md", title="Shared", metadata={"kind": "note"})
+
+
+async def _id(owner: asyncpg.Connection, user: str) -> UUID:
+    return await owner.fetchval("SELECT document_id FROM stepwell.documents WHERE user_id = $1", user)
+
+
+@pytest.fixture
+async def alone(address: transactions.Database):
+    """A pool of one connection, so that whoever comes next gets the one that was used before."""
+    database = transactions.connect(address.service_dsn, pool_size=1, pool_wait_s=30.0)
+    yield database
+    await database.close()
+
+
+@pytest.mark.parametrize("graph", [False, True], ids=["exact", "graph"])
+@pytest.mark.parametrize("filters", [Filters(), Filters(metadata={"kind": "note"})], ids=["all", "filtered"])
+async def test_a_search_finds_the_asking_users_chunks_only(
+    database, twins, owner, embedder, monkeypatch, graph, filters
+) -> None:
+    if graph:
+        monkeypatch.setattr(recall, "EXACT_FLOOR", 0)
+        monkeypatch.setattr(recall, "EXACT_FACTOR", 0.0)
+        monkeypatch.setattr(recall, "EXACT_FACTOR_FILTERED", 0.0)
+    query = await embedder.embed_query("copper")
+    for user in twins:
+        for options in ({}, {"strict": ["copper"]}, {"excluded": ["violin"]}):
+            found = await hybrid.run(database, hybrid.request(user, "copper", query, filters=filters, **options))
+            assert [found.corpus_chunks, found.scope_chunks if not graph else 2] == [2, 2]
+            assert {candidate.document_id for candidate in found.candidates} == {await _id(owner, user)}
+            assert len(found.candidates) == 2
+            assert [term.df for term in found.terms] == [2]
+
+
+async def test_a_search_by_another_users_ids_finds_and_excludes_nothing(database, twins, owner, embedder) -> None:
+    one, two = twins
+    query = await embedder.embed_query("copper")
+    foreign = Filters(document_ids=(await _id(owner, two),))
+    assert (await hybrid.run(database, hybrid.request(one, "copper", query, filters=foreign))).candidates == ()
+    of_two = await hybrid.run(database, hybrid.request(two, "copper", query))
+    strange = tuple(candidate.chunk_id for candidate in of_two.candidates)
+    found = await hybrid.run(database, hybrid.request(one, "copper", query, exclude_chunk_ids=strange))
+    assert len(found.candidates) == 2
+
+
+async def test_documents_of_other_users_are_not_found(database, twins, owner) -> None:
+    one, two = twins
+    foreign = await _id(owner, two)
+    chunk_id = await owner.fetchval("SELECT chunk_id FROM stepwell.chunks WHERE user_id = $1 LIMIT 1", two)
+    async with database.reading(one) as reading:
+        for call in (
+            documents.get(reading, foreign),
+            documents.chunks(reading, foreign, limit=10, offset=0),
+            recall.vector_of(reading, chunk_id),
+        ):
+            with pytest.raises(errors.NotFound):
+                await call
+        page = await documents.page(reading, limit=10, after=None, only=DocumentFilter("shared.md"))
+        assert [document.document_id for document in page] == [await _id(owner, one)]
+        known = await documents.find(reading, identity=_draft().identity)
+        assert known is not None
+        assert known.document_id == await _id(owner, one)
+        stats = await documents.stats(reading)
+        assert (stats.documents, stats.chunks, stats.vectors) == (1, 2, 2)
+        assert await vocabulary.starting_like(reading, ["copper"]) == {"copper": ["copper"]}
+
+
+async def test_another_users_document_is_neither_deleted_nor_replaced(database, twins, owner) -> None:
+    one, two = twins
+    foreign = await _id(owner, two)
+    for change in (
+        lambda writing: documents.delete(writing, [foreign]),
+        lambda writing: documents.replace(writing, foreign, _draft(), vectors_by_key={}),
+    ):
+        with pytest.raises(errors.NotFound):
+            async with database.writing(one) as writing:
+                await change(writing)
+    assert await owner.fetchval("SELECT count(*) FROM stepwell.chunks WHERE user_id = $1", two) == 2
+
+
+async def test_vectors_are_reused_within_a_user_and_never_across(database, twins, owner) -> None:
+    one, two = twins
+    keys = [chunk.embedding_key for chunk in _draft().chunks]
+    stranger = f"stranger-{uuid4().hex}"
+    async with database.reading(one) as reading:
+        assert set(await documents.known_vectors(reading, keys=keys)) == set(keys)
+        assert await documents.known_vectors(harness.posing_as(reading, two), keys=keys) == {}
+    async with database.reading(stranger) as reading:
+        assert await documents.known_vectors(reading, keys=keys) == {}
+
+
+async def test_deleting_a_users_document_leaves_the_same_document_of_another_user(database, owner, embedder) -> None:
+    users = [f"{n}-{uuid4().hex}" for n in range(2)]
+    for user in users:
+        await hybrid.store(database, user, _draft(), embedder=embedder)
+    async with database.writing(users[0]) as writing:
+        await documents.delete(writing, [await _id(owner, users[0])])
+    query = await embedder.embed_query("copper")
+    found = await hybrid.run(database, hybrid.request(users[1], "copper", query))
+    assert len(found.candidates) == found.corpus_chunks == 2
+
+
+@pytest.mark.parametrize("table", FILLED)
+async def test_a_statement_without_a_user_condition_reads_only_the_users_own_rows(
+    database, twins, owner, table
+) -> None:
+    query = sa.text(f"SELECT DISTINCT user_id FROM {table}")
+    for user in twins:
+        async with database.reading(user) as reading:
+            assert list(await reading.scalars(query)) == [user]
+    everyone = {row["user_id"] for row in await owner.fetch(str(query))}
+    assert everyone >= set(twins), "negative control: no policy applies to the owner, who sees both"
+
+
+@pytest.mark.parametrize("table", TENANT_TABLES)
+async def test_without_a_user_no_row_is_seen_or_written(address, twins, table) -> None:
+    service = await address.connect("stepwell_service")
+    try:
+        assert await service.fetchval("SHOW row_security") == "on"
+        assert await service.fetchval(f"SELECT count(*) FROM {table}") == 0
+        assert await service.execute(f"DELETE FROM {table}") == "DELETE 0"
+        await service.execute("SET stepwell.user_id = ''")
+        assert await service.fetchval(f"SELECT count(*) FROM {table}") == 0
+    finally:
+        await service.close()
+
+
+@pytest.mark.parametrize("table", FILLED)
+async def test_a_statement_without_a_user_condition_changes_only_the_users_own_rows(
+    database, twins, owner, table
+) -> None:
+    one, two = twins
+    counted = f"SELECT count(*) FROM {table} WHERE user_id = $1"
+    before = await owner.fetchval(counted, two)
+    with suppress(Undone):
+        async with database.writing(one) as writing:
+            deleted = len((await writing.execute(sa.text(f"DELETE FROM {table} RETURNING user_id"))).all())
+            raise Undone
+    assert deleted == await owner.fetchval(counted, one) > 0
+    async with database.writing(one) as writing:
+        foreign = sa.text(f"DELETE FROM {table} WHERE user_id = :user RETURNING user_id")
+        assert not (await writing.execute(foreign, {"user": two})).all()
+        touched = sa.text(f"UPDATE {table} SET user_id = user_id WHERE user_id = :user RETURNING user_id")
+        assert not (await writing.execute(touched, {"user": two})).all()
+    assert await owner.fetchval(counted, two) == before > 0
+
+
+class Undone(Exception):
+    """Rolls a transaction back."""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO stepwell.tenants (user_id) VALUES (:foreign)",
+        "UPDATE stepwell.tenants SET user_id = :foreign WHERE user_id = :own",
+        "INSERT INTO stepwell.lexemes (user_id, lexeme, df, tail_no, tail_size) VALUES (:foreign, 'x', 1, 1, 1)",
+        "UPDATE stepwell.documents SET user_id = :foreign WHERE user_id = :own",
+        "INSERT INTO stepwell.text_statistics (user_id, config, chunks, tokens) VALUES (:foreign, 'english', 1, 1) "
+        "ON CONFLICT (user_id, config) DO UPDATE SET chunks = 0",
+    ],
+)
+async def test_writing_rows_of_another_user_is_refused(database, twins, statement) -> None:
+    own, foreign = twins
+    query = sa.text(statement)
+    binds = {name: value for name, value in (("own", own), ("foreign", foreign)) if f":{name}" in statement}
+    with pytest.raises(Exception, match="row-level security"):
+        async with database.writing(own) as writing:
+            await writing.execute(query, binds)
+
+
+async def test_a_function_called_for_another_user_finds_nothing(database, twins, owner, embedder) -> None:
+    one, two = twins
+    query = await embedder.embed_query("copper")
+    async with database.reading(one) as reading:
+        found = await recall.hybrid(reading, hybrid.request(two, "copper", query))
+        assert (found.candidates, found.corpus_chunks) == ((), 0)
+        assert await documents.page(harness.posing_as(reading, two), limit=10, after=None, only=DocumentFilter()) == []
+    with pytest.raises(Exception, match="row-level security"):
+        async with database.writing(one) as writing:
+            await document_puts.put(harness.posing_as(writing, two), [_draft()], vectors_by_key={})
+
+
+SETTING = sa.text("SELECT coalesce(current_setting('stepwell.user_id', true), '')")
+VISIBLE = sa.text("SELECT count(*) FROM stepwell.documents")
+
+
+async def test_a_connection_returns_to_the_pool_without_a_user(alone, twins) -> None:
+    async with alone.reading(twins[0]) as reading:
+        assert await reading.scalar(SETTING) == twins[0]
+        assert await reading.scalar(VISIBLE) == 1
+        pid = await reading.scalar(sa.text("SELECT pg_backend_pid()"))
+    async with alone.shared() as shared:
+        assert await shared.scalar(sa.text("SELECT pg_backend_pid()")) == pid
+        assert await shared.scalar(SETTING) == ""
+        assert await shared.scalar(VISIBLE) == 0
+
+
+@pytest.mark.parametrize("opened", ["reading", "writing"])
+async def test_a_connection_keeps_no_user_after_an_error(alone, twins, opened) -> None:
+    with pytest.raises(asyncpg.PostgresError):
+        async with getattr(alone, opened)(twins[0]) as connection:
+            await connection.execute(sa.text("SELECT 1 / 0"))
+    with pytest.raises(Undone):
+        async with getattr(alone, opened)(twins[0]):
+            raise Undone
+    async with alone.shared() as shared:
+        assert await shared.scalar(SETTING) == ""
+        assert await shared.scalar(VISIBLE) == 0
+    async with alone.reading(twins[1]) as reading:
+        assert list(await reading.scalars(sa.text("SELECT DISTINCT user_id FROM stepwell.chunks"))) == [twins[1]]
+
+
+async def test_negative_control_a_session_setting_is_kept_on_the_connection(alone, twins) -> None:
+    async with alone.shared() as shared:
+        await shared.execute(sa.text(f"SET SESSION stepwell.user_id = '{twins[0]}'"))
+    async with alone.shared() as shared:
+        assert await shared.scalar(SETTING) == twins[0]
+        assert await shared.scalar(VISIBLE) == 1
+
+
+async def test_reading_writes_nothing(database, user) -> None:
+    with pytest.raises(Exception, match="read-only transaction"):
+        async with database.reading(user) as reading:
+            await document_puts.put(Writing(reading._entered, user), [hybrid.draft()], vectors_by_key={})
+    async with database.writing(user) as writing:
+        await document_puts.put(writing, [hybrid.draft()], vectors_by_key={})
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+async def test_any_text_is_a_valid_user_id(database, embedder, owner, hostile) -> None:
+    await hybrid.store(database, hostile, _draft(), embedder=embedder)
+    found = await hybrid.run(database, hybrid.request(hostile, "copper"))
+    assert len(found.candidates) == 2
+    assert await owner.fetchval("SELECT count(*) FROM stepwell.documents WHERE user_id = $1", hostile) == 1
+
+
+async def test_the_empty_user_owns_nothing(database, embedder) -> None:
+    with pytest.raises(Exception, match=r"row-level security|ck_tenants_user_id"):
+        await hybrid.store(database, "", _draft(), embedder=embedder)
+    assert (await hybrid.run(database, hybrid.request("", "copper"))).corpus_chunks == 0
+
+
+async def test_vectors_are_stored_with_16_bits_a_number(database, user, embedder) -> None:
+    vector = [1.0, -0.5, 1e-7, *([0.25] * 61)]
+    await hybrid.store(database, user, hybrid.draft("copper"), embedded=[vector], embedder=embedder)
+    found = await hybrid.run(database, hybrid.request(user, "copper"))
+    async with database.reading(user) as reading:
+        stored = await recall.vector_of(reading, found.candidates[0].chunk_id)
+    assert stored == pytest.approx(vector, rel=2**-11, abs=2**-25)
+    assert vectors.as_text(vector).startswith("[1,-0.5,1e-07,")

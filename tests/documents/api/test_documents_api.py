@@ -1,0 +1,176 @@
+"""Tests of the endpoints for documents."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from api_caller import Caller
+from example_app import assert_problem
+
+from benchmarks.fake_embedder import FakeEmbedder
+
+DOCUMENTS = "/api/rag/documents"
+
+
+async def test_each_item_of_a_list_is_stored_or_refused_on_its_own(caller: Caller) -> None:
+    wrong = [
+        {"content": " \u200b"},
+        {"content": "a\x00b", "uri": "nul"},
+        {"content": "x", "titel": "y"},
+        {"content": "x", "metadata": {"size": float("inf")}},
+        "text",
+        None,
+        {"content": "x", "metadata": {"k": "\ud800"}},
+    ]
+    raw = json.dumps([{"content": "First.", "uri": "first"}, *wrong, {"content": "Last.", "uri": "last"}])
+    response = await caller.client.post(DOCUMENTS, content=raw, headers={"Content-Type": "application/json"})
+    assert response.status_code == 201, response.text
+    answer = response.json()
+    assert [document["uri"] for document in answer["documents"]] == ["first", "last"]
+    assert [(one["index"], one["field"], one["code"]) for one in answer["failed"]] == [
+        (1, "content", "blank_content"),
+        (2, "content", "invalid_text"),
+        (3, "titel", "invalid_request"),
+        (4, "metadata.size", "invalid_number"),
+        (5, None, "invalid_request"),
+        (6, None, "invalid_request"),
+        (7, "metadata.k", "invalid_text"),
+    ]
+    assert answer["failed"][1]["uri"] == "nul"
+
+
+async def test_pages_neither_skip_nor_repeat_while_documents_are_added(caller: Caller) -> None:
+    before = [(await caller.add(f"Note {n}."))["document_id"] for n in range(10)]
+    seen: list[str] = []
+    async for page in caller.pages(DOCUMENTS, limit=3):
+        seen += [document["document_id"] for document in page["documents"]]
+        await caller.add(f"Late note {len(seen)}.")
+    assert seen == before[::-1]
+
+
+async def test_documents_of_one_moment_are_paged_without_gaps(caller: Caller) -> None:
+    for n in range(5):
+        await caller.add(f"Note {n}.", created_at="2024-01-01T00:00:00Z")
+    pages = [page["documents"] async for page in caller.pages(DOCUMENTS, limit=2)]
+    assert len({document["document_id"] for page in pages for document in page}) == sum(map(len, pages)) == 5
+
+
+async def test_documents_are_listed_in_each_order_page_by_page(caller: Caller) -> None:
+    uris = ["m", "z", "a", "b"]
+    for year, (uri, title) in enumerate(zip(uris, ["mortar", "Zinc", "ash", "Ash"], strict=True), start=2020):
+        await caller.add("Text.", uri=uri, title=title, created_at=f"{year}-01-01T00:00:00Z")
+    await caller.add("Other text.", uri="z", title="Zinc", created_at="2021-01-01T00:00:00Z")
+    seen: dict[str, list[str]] = {order: [] for order in ("newest", "oldest", "changed", "title")}
+    for order, found in seen.items():
+        async for page in caller.pages(DOCUMENTS, limit=3, sort=order, query=""):
+            found += [document["uri"] for document in page["documents"]]
+            if cursor := page["next_cursor"]:
+                other = "newest" if order != "newest" else "title"
+                refused = await caller.client.get(DOCUMENTS, params={"sort": other, "cursor": cursor})
+                assert_problem(refused, 422, "invalid_cursor", "cursor")
+    assert sorted(seen["title"][:2]) == ["a", "b"]
+    assert seen | {"title": seen["title"][2:]} == {
+        "newest": uris[::-1],
+        "oldest": uris,
+        "changed": ["z", "b", "a", "m"],
+        "title": ["m", "z"],
+    }
+    assert_problem(await caller.client.get(DOCUMENTS, params={"sort": "size"}), 422, "invalid_request", "sort")
+
+
+def _cursor(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        "x",
+        "é",
+        "' OR 1=1",
+        "x" * 300,
+        _cursor("2024-01-01T00:00:00+00:00|nobody"),
+        _cursor(f"yesterday|{UUID(int=1)}"),
+        _cursor(f"2024-01-01T00:00:00|{UUID(int=1)}"),
+        _cursor(f"0001-01-01T00:00:00+23:59|{UUID(int=1)}"),
+        _cursor(f"9999-12-31T23:59:59-23:59|{UUID(int=1)}"),
+    ],
+)
+async def test_a_tampered_cursor_is_422(caller: Caller, cursor: str) -> None:
+    response = await caller.client.get(DOCUMENTS, params={"cursor": cursor})
+    assert response.status_code == 422, response.text
+    assert [e["field"] for e in response.json()["errors"]] == ["cursor"]
+
+
+async def test_another_users_cursor_lists_only_the_callers_documents(caller: Caller, new_caller: Any) -> None:
+    other = await new_caller("search", "write")
+    for n in range(4):
+        await other.add(f"Theirs {n}.")
+    cursor = (await other.client.get(DOCUMENTS, params={"limit": 1})).json()["next_cursor"]
+    await caller.add("Mine.", created_at="2020-01-01")
+    shown = (await caller.client.get(DOCUMENTS, params={"cursor": cursor})).json()["documents"]
+    assert [document["uri"] for document in shown] == [None]
+    assert len(shown) == 1
+
+
+async def test_a_failing_embedder_is_502_and_nothing_is_stored(caller: Caller, embedder: FakeEmbedder) -> None:
+    embedder.failing = True
+    try:
+        response = await caller.client.post(DOCUMENTS, json={"content": "Never seen."})
+        listed = await caller.client.post(DOCUMENTS, json=[{"content": "Never seen."}])
+    finally:
+        embedder.failing = False
+    assert_problem(response, 502, "provider_failed")
+    assert_problem(listed, 502, "provider_failed")
+    assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []
+
+
+async def test_a_list_that_ends_in_the_stored_version_stores_that_version(caller: Caller) -> None:
+    await caller.client.post(DOCUMENTS, json={"uri": "a", "content": "Stored."})
+    items = [{"uri": "a", "content": "Other."}, {"uri": "a", "content": "Stored."}]
+    answer = (await caller.client.post(DOCUMENTS, json=items)).json()
+    assert [document["status"] for document in answer["documents"]] == ["replaced", "replaced"]
+    stored = await caller.client.get(f"{DOCUMENTS}/{answer['documents'][1]['document_id']}")
+    assert stored.json()["content"] == "Stored."
+
+
+async def test_the_uri_of_a_file_is_shown_as_its_path_and_every_spelling_means_the_same_document(
+    caller: Caller,
+) -> None:
+    """`first` is how a document is stored: the URI of a file, as the command line sends it, or its path."""
+    for number, name in enumerate(
+        ("file:///home/ana/Meine%20Dokumente%20%C3%BC/{}.md", "/home/ana/Meine Dokumente ü/{}.md")
+    ):
+        first, path = name.format(number), f"/home/ana/Meine Dokumente ü/{number}.md"
+        stored = await caller.add(f"# Lime {number}\n\nWe use lime.", first)
+        at = f"{DOCUMENTS}/{stored['document_id']}"
+        assert stored["uri"] == path
+        spellings = (path, f"file://{path}", Path(path).as_uri())
+        for given in spellings:
+            again = await caller.add(f"# Lime {number}\n\nWe use lime.", given)
+            assert (again["status"], again["document_id"], again["uri"]) == ("unchanged", stored["document_id"], path)
+            found = (await caller.client.get(DOCUMENTS, params={"uri": given})).json()["documents"]
+            assert [one["uri"] for one in found] == [path]
+            folder = given.rpartition("/")[0]
+            for filters in ({"uri_prefix": given[:-4]}, {"folder": folder}):
+                hits = (await caller.search(f"lime {number}", filters=filters))["results"]
+                assert path in [hit["uri"] for hit in hits]
+            patched = await caller.client.patch(at, json={"uri": given, "metadata": {"read": given}})
+            put = await caller.client.put(at, json={"content": "# Lime\n\nWe use lime.", "uri": given})
+            assert [one.json()["uri"] for one in (patched, put)] == [path, path]
+            assert (await caller.add(f"# Lime {number}\n\nWe use lime.", first))["document_id"] == stored["document_id"]
+        several = [{"content": f"Version {given}", "uri": given} for given in spellings]
+        listed = (await caller.client.post(DOCUMENTS, json=several)).json()["documents"]
+        assert {one["document_id"] for one in listed} == {stored["document_id"]}
+        deleted = await caller.client.delete(DOCUMENTS, params={"uri": spellings[number]})
+        assert deleted.status_code == 200
+        new = (await caller.client.post(DOCUMENTS, json=several)).json()["documents"]
+        assert [one["status"] for one in new] == ["added", "replaced", "replaced"]
+        assert len({one["document_id"] for one in new}) == 1
+        assert (await caller.client.delete(DOCUMENTS, params={"uri": path})).status_code == 200
+    assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []

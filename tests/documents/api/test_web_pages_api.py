@@ -1,0 +1,164 @@
+"""A page is fetched by its address, stored as a file would be, and fetched again only if it has changed."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import io
+import zipfile
+from collections.abc import AsyncIterator
+
+import harness
+import httpx
+import pytest
+import web_site
+from example_app import assert_problem
+from web_site import Site, redirect, response
+
+from app.fetching.hosts import AllowedHosts
+from app.settings import Settings
+
+OWN_DATABASE = True
+"""A database of its own, whose only user is the local one."""
+
+DOCUMENTS = "/api/rag/documents"
+HOST = "http://docs.example.com"
+HTML = b"<!doctype html><title>Lime</title><main><h1>Lime</h1><p>Mortar dries slowly.</p></main>"
+
+
+@pytest.fixture(scope="module")
+async def site() -> AsyncIterator[Site]:
+    async with web_site.opened() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+async def client(database, site: Site) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of an application that may fetch pages of one site."""
+    services = await harness.services(database)
+    services = dataclasses.replace(
+        services, pages=site.fetcher(), fetch_hosts=AllowedHosts(("docs.example.com", "inside.example.com"))
+    )
+    async with harness.running(Settings(auth="none"), services) as app, harness.client(app) as opened:
+        yield opened
+
+
+async def _post(client: httpx.AsyncClient, path: str, **fields: object) -> httpx.Response:
+    return await client.post(DOCUMENTS, json={"url": HOST + path, **fields})
+
+
+def _versioned(etag: str, body: bytes):
+    """A page that is sent unless the request names its version."""
+
+    async def answer(headers: dict[str, str], writer: asyncio.StreamWriter) -> None:
+        known = headers.get("if-none-match") == etag
+        page = response(body, etag=etag, content_type="text/html")
+        writer.write(response(status="304 Not Modified") if known else page)
+
+    return answer
+
+
+async def test_a_page_is_stored_with_its_address_and_sent_again_only_if_the_document_would_change(
+    client: httpx.AsyncClient, site: Site
+) -> None:
+    site.answers["/lime"] = _versioned('"1"', HTML)
+    added = await _post(client, "/lime", metadata={"team": "masonry"})
+    assert (added.status_code, added.json()["added"]) == (201, 1)
+    stored = added.json()["documents"][0]
+    assert (stored["uri"], stored["title"]) == (f"{HOST}/lime", "Lime")
+    path = f"{DOCUMENTS}/{stored['document_id']}"
+    document = (await client.get(path)).json()
+    assert document["metadata"] == {"team": "masonry", "filename": "lime.html"}
+    assert document["content"] == "# Lime\n\nMortar dries slowly."
+
+    async def sent_again(**fields: object) -> tuple[bool, str]:
+        before = len(site.requests)
+        answer = await _post(client, "/lime", **fields)
+        (one,) = answer.json()["documents"]
+        assert one["document_id"] == stored["document_id"]
+        assert (answer.status_code == 200) is (one["status"] == "unchanged")
+        return "if-none-match" not in site.requests[before], one["status"]
+
+    assert await sent_again(metadata={"team": "masonry"}) == (False, "unchanged")
+    assert await sent_again(metadata={"team": "quarry"}) == (True, "replaced")
+    assert await sent_again(metadata={"team": "quarry"}) == (False, "unchanged")
+    await client.patch(path, json={"content": "Cement."})
+    assert await sent_again(metadata={"team": "quarry"}) == (True, "replaced")
+    site.answers["/lime"] = _versioned('"2"', HTML.replace(b"slowly", b"well"))
+    assert await sent_again(metadata={"team": "quarry"}) == (False, "replaced")
+    await client.delete(path)
+    assert await sent_again(metadata={"team": "quarry"}) == (True, "added")
+
+
+async def test_files_of_several_documents_are_read_as_uploads_of_them_are(
+    client: httpx.AsyncClient, site: Site
+) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("a.md", "# Clay")
+        archive.writestr("b.png", b"\x89PNG")
+    rows = "name,text\nÄste,first\nb,second\n".encode("latin-1")
+    site.answers["/rows"] = response(rows, etag='"1"', content_type="text/csv; charset=iso-8859-1")
+    site.answers["/notes.zip"] = response(packed.getvalue(), content_type="application/zip")
+    for _ in range(2):
+        table = (await _post(client, "/rows")).json()
+        assert [(one["uri"], one["title"]) for one in table["documents"]] == [
+            (f"{HOST}/rows#row=2", "Äste"),
+            (f"{HOST}/rows#row=3", "b"),
+        ]
+    assert "if-none-match" not in site.requests[-1]
+    notes = (await _post(client, "/notes.zip")).json()
+    assert [one["uri"] for one in notes["documents"]] == [f"{HOST}/notes.zip/a.md"]
+    assert [(one["uri"], one["code"]) for one in notes["failed"]] == [(f"{HOST}/notes.zip/b.png", "unsupported_format")]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"url": f"{HOST}/", "content": "Lime."}, "content"),
+        ({"url": f"{HOST}/", "uri": "lime.md"}, "uri"),
+        ({"url": 7}, "url"),
+        ({"url": ""}, "url"),
+        ({"url": f"{HOST}/", "metadata": []}, "metadata"),
+        ({"url": f"{HOST}/ok", "language": "Klingonish"}, "language"),
+        ([{"url": f"{HOST}/"}], "[0].url"),
+    ],
+)
+async def test_a_wrong_combination_names_the_field(client: httpx.AsyncClient, site: Site, body, field) -> None:
+    site.answers["/ok"] = response(b"Lime.")
+    assert_problem(await client.post(DOCUMENTS, json=body), 422, "invalid_request", field)
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "code"),
+    [
+        ("/none", 422, "fetch_failed"),
+        ("/broken", 502, "site_unavailable"),
+        ("/inside", 422, "blocked_url"),
+        ("/elsewhere", 403, "fetch_not_allowed"),
+        ("/empty", 422, "no_text"),
+        ("/picture", 422, "unsupported_format"),
+        ("/half.pdf", 422, "damaged"),
+    ],
+)
+async def test_a_page_that_cannot_be_stored_is_a_problem_of_its_url(
+    client: httpx.AsyncClient, site: Site, path: str, status: int, code: str
+) -> None:
+    site.answers |= {
+        "/broken": response(b"x", content_length="100"),
+        "/inside": redirect("http://inside.example.com/latest/meta-data/"),
+        "/elsewhere": redirect("http://other.example/"),
+        "/empty": response(b" \n", content_type="text/plain"),
+        "/picture": response(b"\x89PNG\r\n"),
+        "/half.pdf": response(b"%PDF-1.7\n%broken", content_type="application/pdf"),
+    }
+    site.names["inside.example.com"] = [["169.254.169.254"]]
+    assert_problem(await _post(client, path), status, code, "url")
+    listed = (await client.get(DOCUMENTS, params={"uri": HOST + path})).json()
+    assert listed["documents"] == []
+
+
+async def test_no_page_is_fetched_unless_a_host_is_allowed(open_app) -> None:
+    async with harness.client(open_app) as client:
+        problem = assert_problem(await _post(client, "/lime"), 403, "fetch_not_allowed", "url")
+    assert "STEPWELL_FETCH_HOSTS" in problem["detail"]

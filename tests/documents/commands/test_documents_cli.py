@@ -1,0 +1,64 @@
+"""`stepwell documents` lists, shows and deletes documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import harness
+import pytest
+
+from app.cli import options
+
+Stepwell = Callable[..., Any]
+
+
+@pytest.fixture
+def user(stepwell: Stepwell, tmp_path: Path) -> str:
+    """A user with two documents."""
+    name = harness.new_user()
+    (tmp_path / "lime.md").write_text(
+        "---\ntitle: Mortar [lime]\nteam: masons\n---\nLime sets slowly.", encoding="utf-8"
+    )
+    (tmp_path / "Boje ü.txt").write_text("The Gannet reports every eleven minutes.", encoding="utf-8")
+    assert stepwell("ingest", tmp_path, "--user", name).code == 0
+    return name
+
+
+def test_documents_are_listed_with_whole_ids_and_shown_by_id_or_uri(stepwell: Stepwell, user: str) -> None:
+    listed = stepwell("documents", "list", "--user", user, "--json").json
+    assert {document["title"] for document in listed} >= {"Mortar [lime]"}
+    assert len(listed) == 2
+    table = stepwell("documents", "list", "--user", user).out
+    for document in listed:
+        assert document["document_id"] in table
+    assert "Mortar [lime]" in " ".join(table.split())
+    assert len(stepwell("documents", "list", "--user", user, "--limit", 1, "--json").json) == 1
+    mortar = next(document for document in listed if document["title"] == "Mortar [lime]")
+    shown = stepwell("documents", "show", mortar["document_id"], "--user", user)
+    assert "Lime sets slowly." in shown.out
+    assert '"masons"' in shown.out
+    assert stepwell("documents", "show", mortar["uri"], "--user", user, "--json").json["content"] == "Lime sets slowly."
+
+
+def test_a_file_is_shown_by_its_path_and_named_by_path_or_uri(
+    stepwell: Stepwell, user: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "Boje ü.txt"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(options.out, "_width", 300)
+    assert str(path) in stepwell("documents", "list", "--user", user).out
+    for named in (path, path.as_uri(), f"file://{path}", path.name):
+        shown = stepwell("documents", "show", named, "--user", user)
+        assert f"uri: {path}" in shown.out, named
+        why = stepwell("why", "gannet", named, "--user", user)
+        assert why.code == 0, named
+    assert stepwell("documents", "show", "other.txt", "--user", user).code != 0
+    assert stepwell("documents", "delete", path, "--yes", "--user", user).code == 0
+
+
+@pytest.mark.parametrize("wrong", [(), ("--filters", "{}"), ("--filters", '{"document_ids": []}', "--all")])
+def test_an_empty_or_twofold_selection_deletes_nothing(stepwell: Stepwell, user: str, wrong: tuple[str, ...]) -> None:
+    assert stepwell("documents", "delete", *wrong, "--user", user, "--yes").code == 2
+    assert len(stepwell("documents", "list", "--user", user, "--json").json) == 2

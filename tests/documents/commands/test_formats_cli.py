@@ -1,0 +1,39 @@
+"""`stepwell formats` lists the formats that are read, without a database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from app.parsing import formats
+from app.parsing.recognition import process
+
+Stepwell = Callable[..., Any]
+
+
+def test_the_formats_are_listed_with_their_suffixes_and_what_is_read(stepwell: Stepwell) -> None:
+    listed = stepwell("formats", "--json").json
+    assert {one["suffixes"][0]: one["read"] for one in listed if one["formats"] == ["RTF"]} == {
+        ".rtf": "headings, paragraphs, list items, tables, notes; title, author, date"
+    }
+    assert {suffix.removeprefix(".") for one in listed for suffix in one["suffixes"]} == {
+        suffix for one in formats.FORMATS for suffix in one.suffixes
+    }
+    shown = stepwell("formats").out
+    assert all(name in shown for name in ("PDF", ".ipynb", "Markdown"))
+
+
+def test_what_ocr_reads_is_listed_with_and_without_the_extra(
+    stepwell: Stepwell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without = {one["formats"][0]: one for one in stepwell("formats", "--json").json}
+    assert (without["PNG"]["is_read"], without["PNG"]["read"], without["PDF"]["is_read"]) == (False, "", True)
+    assert 'pip install ".[ocr]"' in stepwell("formats").out
+    monkeypatch.setattr(process, "LIBRARY", "numpy")
+    monkeypatch.setenv("STEPWELL_OCR", "auto")
+    listed = {one["formats"][0]: one for one in stepwell("formats", "--json").json}
+    assert all(one["is_read"] for one in listed.values())
+    assert listed["PDF"]["read"] == f"{without['PDF']['read']}; by OCR scans and pictures"
+    assert ".[ocr]" not in stepwell("formats").out

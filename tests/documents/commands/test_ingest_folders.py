@@ -1,0 +1,372 @@
+"""`stepwell ingest` on folders: which files are read, what is skipped, the progress, and the jobs that complete it."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import harness
+import made_files
+import pytest
+from fake_provider import FakeProvider
+from rich.console import Console
+from watchfiles import Change
+
+from app.cli import progress
+from app.cli.progress import Progress
+from app.concurrency import stage_times
+from app.concurrency.stage_times import StageTimes
+from app.documents.commands import ingest, uploading
+from app.documents.commands.ingesting import Summary
+from app.documents.files import file_reading, folders
+from app.documents.files.file_reading import NamedFile, ParseLimits
+from app.documents.files.left_out import LeftOut
+from app.documents.storing import document_drafts
+from app.sources import source_scan, source_watch
+from app.sources.types import SourceDraft
+
+Stepwell = Callable[..., Any]
+
+
+def write(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8")
+    return root
+
+
+def found(folder: Path) -> list[str]:
+    summary = Summary()
+    return [file.path.relative_to(folder).as_posix() for file in ingest.find([folder], summary)]
+
+
+COMMON = """
+README LICENSE NOTICE AUTHORS CHANGELOG TODO Makefile Dockerfile Jenkinsfile Vagrantfile Procfile Gemfile CODEOWNERS
+a.json b.yaml c.yml d.toml e.ini f.cfg g.conf h.log i.xml j.tex k.org l.mdx m.vue n.tf o.diff p.patch q.bib r.adoc
+s.properties t.env.example u.service v.gradle w.graphql x.css y.scss z.svelte a.astro b.bat c.nix d.lisp e.clj f.r
+g.jl h.f90 i.erl j.cmake k.mk l.srt m.ics n.vcf o.opml p.wiki q.textile r.pem s.unknown t.doc notes.2026-11-24
+"""
+
+
+def test_whatever_is_text_is_read_whatever_its_name(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        dict.fromkeys(COMMON.split(), "Below the third landing we use lime: \u017clobek, \u65e5\u672c\u8a9e.\n" * 200),
+    )
+    (tmp_path / "utf-16").write_bytes("Lime mortar sets slowly.".encode("utf-16"))
+    (tmp_path / "latin-1").write_bytes("Gr\xfc\xdfe aus K\xf6ln, wo der Kalk langsam trocknet.".encode("latin-1"))
+    (tmp_path / "report.doc").write_bytes(made_files.word("Cement."))
+    assert found(tmp_path) == sorted([*COMMON.split(), "utf-16", "latin-1", "report.doc"])
+
+
+def test_each_reason_to_leave_something_out_is_counted_with_examples(tmp_path: Path) -> None:
+    texts = ["a.md", "x/e.txt", "build/plan.md", "vendor/contract.md", "dist/a.md", "target/market.md", "go.summary"]
+    left_out = {
+        "hidden": [".b.md", ".git/", ".obsidian/"],
+        "ignored": ["private.md"],
+        "vendored": ["node_modules/", "php/vendor/", "py/env/"],
+        "generated": ["js/app.min.js", "js/desktop.ini", "js/dist/", "py/__pycache__/", "py/uv.lock"],
+        "link": ["linked/"],
+        "binary": ["a.png", "b.bin", "c.jar", "d.pyc"],
+        "empty": ["py/__init__.py"],
+        "too_large": ["dump.sql"],
+    }
+    inside = [
+        "c.md",
+        ".git/d.md",
+        ".obsidian/d.md",
+        "node_modules/p/README.md",
+        "php/vendor/autoload.php",
+        "py/env/pyvenv.cfg",
+    ]
+    inside += [
+        "js/desktop.ini",
+        "js/app.min.js",
+        "js/dist/a.js",
+        "py/__pycache__/a.txt",
+        "py/uv.lock",
+        ".b.md",
+        "private.md",
+    ]
+    write(
+        tmp_path,
+        dict.fromkeys([*texts, *inside, "js/package.json"], "Lime.")
+        | {".gitignore": "private.md\n", "py/__init__.py": ""},
+    )
+    for name, raw in {"a.png": b"\x89PNG\r\n", "b.bin": bytes(range(256)), "d.pyc": b"\xa7\r\r\n" + bytes(60)}.items():
+        (tmp_path / name).write_bytes(raw)
+    (tmp_path / "c.jar").write_bytes(made_files.archive({"photo.jpg": b"x"}))
+    (tmp_path / "linked").symlink_to(tmp_path / "x")
+    with (tmp_path / "dump.sql").open("wb") as sparse:
+        sparse.truncate(50_000_001)
+    summary = Summary()
+    read = [file.path.relative_to(tmp_path).as_posix() for file in ingest.find([tmp_path], summary)]
+    assert read == sorted([*texts, "c.md", "js/package.json"])
+    left_out["hidden"] = [".b.md", ".git/", ".gitignore"]
+    assert {reason: one["examples"] for reason, one in summary.left_out.as_json().items()} == {
+        reason: paths[:3] for reason, paths in left_out.items()
+    }
+    assert summary.left_out.counts == {reason: len(paths) for reason, paths in left_out.items()} | {"hidden": 4}
+    draft = SourceDraft(str(tmp_path))
+    scan = source_scan.scan(draft, taken={})
+    assert (sorted(scan.files), scan.left_out.as_json()) == (read, summary.left_out.as_json()), (
+        "a source reads the same"
+    )
+
+
+def test_pictures_are_read_with_ocr_and_those_of_a_folder_without_text_are_left_out(tmp_path: Path) -> None:
+    for name in ("a.png", "b.jpg"):
+        (tmp_path / name).write_bytes(b"\x89PNG" + bytes(100))
+    summary = Summary()
+    listed = ingest.find([tmp_path, tmp_path / "b.jpg"], summary, pictures=True)
+    assert [(file.path.name, file.format, file.is_found) for file in listed] == [
+        ("a.png", "picture", True),
+        ("b.jpg", "picture", False),
+    ]
+    for file in listed:
+        uploading._refuse(file, "no_text", "No text.", summary)
+    assert summary.left_out.counts == {"empty": 1}
+    assert [Path(path).name for path, _reason in summary.failures] == ["b.jpg"]
+
+
+async def test_a_blank_note_whose_name_has_several_words_is_its_title(tmp_path: Path) -> None:
+    write(tmp_path, {"Call the roofer.md": "\n", "index.md": "", "Two words.txt": "", "Landing stage.md": "Lime."})
+    assert found(tmp_path) == ["Call the roofer.md", "Landing stage.md"]
+    async with file_reading.opened(ParseLimits()) as reader:
+        (note,) = [upload async for upload in reader.uploads(NamedFile(b"\n", "Call the roofer.md"))]
+    assert (document_drafts.clean(note).title, document_drafts.clean(note).content) == ("Call the roofer", "")
+
+
+def test_the_files_of_a_postgres_server_are_left_out(tmp_path: Path) -> None:
+    names = ["a.md", "data/b.md", "data/postgres/data/PG_VERSION", "data/postgres/data/c.md", "data/postgres/log/d.md"]
+    names += ["data/postgres/clients", "data/postgres/lock", "compose/data/PG_VERSION", "compose/e.md"]
+    write(tmp_path, dict.fromkeys(names, "Lime."))
+    assert found(tmp_path) == ["a.md", "compose/e.md", "data/b.md"]
+    summary = Summary()
+    inside = [tmp_path / "data" / "postgres" / "log", tmp_path / "data" / "postgres" / "data" / "c.md"]
+    assert ingest.find(inside, summary) == []
+    assert [reason for _path, reason in summary.failures] == ["It belongs to a Postgres server."] * 2
+    for name, relevant in (("data/b.md", True), ("data/postgres/log/d.md", False)):
+        assert source_watch.is_relevant(Change.modified, str(tmp_path / name)) is relevant
+
+
+def test_a_data_folder_inside_the_folder_is_left_out_and_said_to_be(stepwell: Stepwell, data_dir: Path) -> None:
+    (data_dir.parent / "note.md").write_text("Lime mortar sets slowly.")
+    for command in (["ingest"], ["sources", "add"]):
+        ran = stepwell(*command, data_dir.parent)
+        assert (ran.code, "Left out 1 of a Postgres server: data/postgres/" in ran.err) == (0, True), ran.err
+        assert "failed" not in ran.err
+        ran = stepwell(*command, data_dir / "postgres")
+        assert ran.code != 0
+        assert "Postgres server" in " ".join(ran.err.split())
+
+
+def test_gitignore_files_exclude_and_deeper_ones_decide(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            ".gitignore": "# build output\nbuild/\n*.txt\n/top.md\n!\n",
+            "docs/.gitignore": "!kept.txt\nprivate.md\n",
+            **dict.fromkeys(["build/a.md", "docs/build/b.md", "top.md", "docs/top.md", "c.txt"], "Lime."),
+            **dict.fromkeys(["docs/kept.txt", "docs/other.txt", "docs/private.md", "private.md"], "Lime."),
+        },
+    )
+    assert found(tmp_path) == ["docs/kept.txt", "docs/top.md", "private.md"]
+
+
+def test_the_repositorys_gitignore_applies_to_a_folder_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(
+        tmp_path,
+        {".gitignore": "drafts/\nout/\n", "docs/a.md": "Lime.", "docs/drafts/b.md": "Tuff.", "out/c.md": "Sand."},
+    )
+    assert found(tmp_path / "docs") == ["a.md", "drafts/b.md"], "no repository"
+    (tmp_path / ".git").mkdir()
+    assert found(tmp_path / "docs") == ["a.md"]
+    assert found(tmp_path / "out") == ["c.md"], "an ignored folder that is named is read"
+    monkeypatch.chdir(tmp_path / "docs")
+    assert [str(path) for path in folders.files(Path(), LeftOut(), _never)] == ["a.md"]
+
+
+def test_what_is_left_out_is_shown_by_reason(stepwell: Stepwell, tmp_path: Path) -> None:
+    write(tmp_path, {"a.md": "Lime.", "b.png": "\x89PNG", "LICENSE": "Free.", "e.txt": ""})
+    for name in ("b", "c", "d", "e"):
+        (tmp_path / f"{name}.png").write_bytes(b"\x89PNG\r\n")
+    notes: dict[str, bytes | str] = {"sand.md": "Sand.", "picture.png": b"\x89PNG", "z.txt": ""}
+    (tmp_path / "notes.zip").write_bytes(made_files.archive(notes))
+    user = harness.new_user()
+    counted = stepwell("ingest", tmp_path, "--user", user, "--json")
+    assert (counted.code, counted.json["added"]) == (0, 3)
+    binary = {"count": 5, "examples": ["b.png", "c.png", "d.png"]}
+    empty = {"count": 2, "examples": ["e.txt", "notes.zip/z.txt"]}
+    assert counted.json["left_out"] == {"binary": binary, "empty": empty}
+    shown = stepwell("ingest", tmp_path, "--user", user).err
+    assert "Left out 5 neither text nor of a supported format: b.png, c.png, d.png, …" in shown
+    assert "Left out 2 without text: e.txt, notes.zip/z.txt" in shown
+
+
+def test_a_file_of_an_archive_that_fails_is_counted_with_the_archive(
+    stepwell: Stepwell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes = {"a.md": b"Lime.", "b.pdf": b"%PDF-1.4 cut", "c.zip": made_files.archive({"a.md": "Lime."})}
+    (tmp_path / "notes.zip").write_bytes(made_files.archive(notes))
+    monkeypatch.chdir(tmp_path)
+    ran = stepwell("ingest", "notes.zip", "--user", harness.new_user(), "--report", "report.json", "--json")
+    assert (ran.code, ran.json["added"]) == (1, 1)
+    assert [one["path"] for one in ran.json["failures"]] == ["notes.zip/b.pdf", "notes.zip/c.zip"]
+    (count,) = json.loads(Path("report.json").read_text())["formats"].values()
+    assert (count["files"], count["documents"], count["failed"]) == (1, 1, 2)
+
+
+def test_files_are_sent_in_batches_and_each_file_that_cannot_be_read_is_named(
+    stepwell: Stepwell, tmp_path: Path
+) -> None:
+    write(tmp_path, {f"{number:02}.md": f"Note {number} about lime." for number in range(40)})
+    for name in ("05.pdf", "35.pdf", "36.pdf"):
+        (tmp_path / name).write_bytes(b"%PDF-1.4 cut")
+    (only := tmp_path / "only").mkdir()
+    for name in ("a.pdf", "b.pdf"):
+        (only / name).write_bytes(b"%PDF-1.4 cut")
+    ran = stepwell("ingest", tmp_path, "--user", harness.new_user(), "--json")
+    assert (ran.code, ran.json["added"], ran.json["chunks"]) == (1, 40, 40)
+    failed = [Path(one["path"]).name for one in ran.json["failures"]]
+    assert failed == ["05.pdf", "35.pdf", "36.pdf", "a.pdf", "b.pdf"]
+    alone = stepwell("ingest", only, "--user", harness.new_user(), "--json").json
+    assert [Path(one["path"]).name for one in alone["failures"]] == ["a.pdf", "b.pdf"]
+
+
+def test_a_table_of_any_length_is_read(stepwell: Stepwell, tmp_path: Path) -> None:
+    rows = ParseLimits().documents + 1
+    (tmp_path / "rows.csv").write_text("text\n" + "Lime sets.\n" * rows, encoding="utf-8")
+    ran = stepwell("ingest", tmp_path, "--user", harness.new_user(), "--json")
+    assert (ran.code, ran.json["added"], ran.json["failures"]) == (0, rows, [])
+
+
+def test_without_a_terminal_progress_is_a_line_at_most_every_few_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    console, written = Console(file=io.StringIO()), threading.Event()
+    monkeypatch.setattr(console, "print", lambda line, **_: (console.file.write(line), written.set()))
+    with Progress(*uploading.COLUMNS, console=console) as bar:
+        bar.add_task("ingest", total=10, completed=5, documents=0, chunks=0)
+        assert console.file.getvalue() == ""
+    monkeypatch.setattr(progress, "INTERVAL_S", 0.01)
+    with Progress(*uploading.COLUMNS, console=console) as bar:
+        bar.add_task("ingest", total=31, completed=7, documents=0, chunks=0)
+        (task,) = bar.tasks
+        task.start_time = bar.get_time() - 100
+        assert written.wait(10)
+    assert console.file.getvalue().startswith("Sending files  7/31 0.0 documents/s, 0 chunks/s")
+
+
+def test_work_of_a_stage_at_the_same_time_counts_once() -> None:
+    times = StageTimes()
+    with stage_times.measuring(times):
+        with stage_times.stage("model"), stage_times.stage("model"):
+            assert times.so_far().keys() == {"model"}
+            assert times.seconds == {}
+        with stage_times.stage("database"):
+            pass
+    with stage_times.stage("parsing"):
+        pass
+    assert times.seconds.keys() == {"model", "database"}
+
+
+def _never(path: Path, error: OSError) -> None:
+    raise error
+
+
+TEXTS = {
+    "a.md": "Lime.",
+    "b.py": "def stir(): ...",
+    "c.html": "<html><p>Clay pipes.</p></html>",
+    "d.rst": "Slate\n=====\n\nIt splits.",
+    "e.csv": "id,note\n1,Tuff.\n2,Chalk.",
+    "f.jsonl": '{"note": "Flint."}',
+    "g.eml": "From: ana@example.org\nSubject: Stone\n\nGranite.",
+}
+BINARY = {
+    "h.pdf": made_files.pdf([["Sharp sand."]]),
+    "i.docx": made_files.word("Cement."),
+    "j.pptx": made_files.slides(("Plaster", ["Gypsum."], "")),
+    "k.xlsx": made_files.sheets({"Stone": [["note"], ["Marble."]]}),
+    "l.epub": made_files.book({"one.xhtml": "<html><body><p>Basalt.</p></body></html>"}, title="Stone", author="Ana"),
+    "m.pdf": made_files.image_only_pdf(),
+    "n.docx": b"PK\x03\x04 broken",
+}
+
+
+def test_files_of_every_format_are_ingested_and_each_failure_is_one_line(stepwell: Stepwell, tmp_path: Path) -> None:
+    write(tmp_path, TEXTS)
+    for name, raw in BINARY.items():
+        (tmp_path / name).write_bytes(raw)
+    user = harness.new_user()
+    ran = stepwell("ingest", tmp_path, "--text-field", "note", "--user", user, "--json")
+    assert (ran.code, ran.json["added"], ran.json["failed"]) == (1, 13, 2)
+    assert [Path(failure["path"]).name for failure in ran.json["failures"]] == ["m.pdf", "n.docx"]
+    report = tmp_path.with_name("report.json")
+    again = stepwell("ingest", tmp_path, "--text-field", "note", "--user", user, "--report", report)
+    assert again.out.startswith("0 added, 0 replaced, 13 unchanged, 2 failed")
+    assert [line.split(" ")[0] for line in again.err.splitlines() if line.strip()].count("failed") == 2
+    assert "Traceback" not in again.err
+    assert "CSV, TSV" in again.err
+    written = json.loads(report.read_text())
+    assert (written["unchanged"], written["failures"]) == (13, ran.json["failures"])
+    assert written["formats"]["csv"] == {"files": 1, "bytes": 24, "documents": 2, "chunks": 2, "failed": 0}
+    assert {name: one["failed"] for name, one in written["formats"].items() if one["failed"]} == {"pdf": 1, "word": 1}
+    assert written["stages"].keys() >= {"parsing", "cutting", "database"}
+    assert written["per_second"]["documents"] > 0
+    planned = stepwell("ingest", tmp_path, "--dry-run", "--json", "--user", (other := harness.new_user()))
+    assert (planned.code, planned.json["files"]) == (0, 14)
+    assert planned.json["formats"]["word"]["files"] == 2
+    assert planned.json["estimated_chunks"] > 0
+    assert stepwell("documents", "list", "--user", other, "--json").json == []
+    assert "14 files would be read" in stepwell("ingest", tmp_path, "--dry-run").out
+    documents = stepwell("documents", "list", "--user", user, "--json").json
+    listed = {document["uri"].rpartition("/")[2]: document["title"] for document in documents}
+    assert listed.keys() == {
+        *TEXTS,
+        *BINARY,
+        "e.csv#id=1",
+        "e.csv#id=2",
+        "f.jsonl#line=1",
+        "k.xlsx#row=2&sheet=Stone",
+    } - {*("e.csv", "f.jsonl", "k.xlsx", "m.pdf", "n.docx")}
+    own_titles = {"d.rst": "Slate", "g.eml": "Stone", "j.pptx": "Plaster", "l.epub": "Stone"}
+    assert listed == {name: own_titles.get(name, name.partition("#")[0]) for name in listed}
+
+
+def test_several_refused_rows_of_a_file_are_one_failure() -> None:
+    summary = Summary()
+    for row in (2, 3, 4):
+        summary.refuse("/notes.csv", f"Too long: {row}.")
+    summary.refuse("/a.md", "Blank.")
+    assert summary.as_json()["failures"] == [
+        {"path": "/notes.csv", "reason": "Too long: 2. (3 documents of the file)"},
+        {"path": "/a.md", "reason": "Blank."},
+    ]
+
+
+async def test_entities_are_extracted_before_the_command_ends_or_it_says_how_many_documents_wait(
+    stepwell: Stepwell, provider: FakeProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"": "openai", "_URL": provider.url, "_MODEL": "tiny", "_ENTITIES": "true"}.items():
+        monkeypatch.setenv(f"STEPWELL_LLM{name}", value)
+    (tmp_path / "note.txt").write_text("Ana Silva met lundby ab about the landing.", encoding="utf-8")
+    (tmp_path / "other.txt").write_text("Below the landing lundby ab uses lime.", encoding="utf-8")
+    ingest = ("ingest", tmp_path, "--user", (user := harness.new_user()))
+    provider.openai(json.dumps({"entities": [{"type": "vendor", "name": "Lundby AB"}]}))
+    ran = await asyncio.to_thread(stepwell, *ingest)
+    assert (ran.code, len(provider.requests), "that wait" in ran.err) == (0, 2, False)
+    listed = (await asyncio.to_thread(stepwell, "entities", "list", "--user", user, "--json")).json
+    assert ("Lundby AB", "vendor") in {(one["name"], one["type"]) for one in listed}
+
+    provider.misbehave("unauthorized")
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.txt").write_text(f"Lundby ab, note {name}.", encoding="utf-8")
+    ran = await asyncio.to_thread(stepwell, *ingest, "--json")
+    assert (ran.code, ran.json["added"]) == (0, 2)
+    assert "Documents that wait for the language model: 2." in ran.err
+    assert len(provider.requests) == 3, "a model that refuses is not asked about each document"

@@ -1,0 +1,40 @@
+"""The files of an archive have limits of their own together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import made_files
+import pytest
+
+from app.documents.files import file_reading
+from app.documents.files.file_reading import NamedFile, ParseLimits
+from app.errors import UnreadableFile
+
+NOTES = {"a b.md": "Lime mortar.", "rows.csv": "id,text\n7,Clay pipes.\n", "c.md": "Sand."}
+
+
+async def _uris(limits: ParseLimits, notes: Mapping[str, str], uri: str = "file:///n/a%20b.zip") -> list[str | None]:
+    file = NamedFile(made_files.archive(notes), "a b.zip", uri=uri)
+    async with file_reading.opened(limits) as reader:
+        return [found.uri async for found in reader.uploads(file)]
+
+
+async def test_the_uri_of_a_file_is_that_of_its_archive_with_its_path() -> None:
+    archive = "file:///n/a%20b.zip"
+    assert await _uris(ParseLimits(), NOTES) == [f"{archive}/a%20b.md", f"{archive}/rows.csv#id=7", f"{archive}/c.md"]
+    assert await _uris(ParseLimits(), {"a b.md": "Lime."}, "n/a b.zip") == ["n/a b.zip/a b.md"]
+
+
+async def test_the_texts_of_an_archive_have_the_limit_of_one_file() -> None:
+    rows = "text\n" + "Lime.\n" * 100
+    assert len(await _uris(ParseLimits(text_bytes=20_000), {"a.csv": rows})) == 100
+    with pytest.raises(UnreadableFile, match="unpack it") as refused:
+        await _uris(ParseLimits(text_bytes=20_000), {f"{number}.md": "Lime mortar. " * 100 for number in range(20)})
+    assert refused.value.code == "parse_limit"
+
+
+async def test_reading_the_files_of_an_archive_has_the_time_of_a_request() -> None:
+    with pytest.raises(UnreadableFile, match="Reading the files of the archive took 0 seconds") as refused:
+        await _uris(ParseLimits(request_s=0.0), NOTES)
+    assert refused.value.code == "parse_limit"

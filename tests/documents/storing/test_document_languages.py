@@ -1,0 +1,82 @@
+"""Documents are indexed in the language that they name, else in the one that is set, else in the detected one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness import Tenant, uris
+
+from app.documents import document_changes, documents
+from app.documents.types import Upload
+from app.maintenance import reindex
+from app.services import ChunkingOptions
+
+GERMAN = "Die Kündigungsfristen der Mietverträge stehen in der Anlage, und der Vermieter hat sie unterschrieben."
+RUSSIAN = "Сроки уведомления о расторжении договора указаны в приложении, и хозяин дома его подписал."
+JAPANESE = "解約の予告期間は三か月です。書面で通知してください。"
+ENGLISH = "The notice periods of the leases are in the appendix, and the landlord has signed it."
+
+
+async def _languages(tenant: Tenant) -> dict[str | None, str]:
+    listed = await documents.page(tenant.user_id, db=tenant.db, limit=50, after=None)
+    return {document.uri: document.language for document in listed}
+
+
+async def test_each_document_is_indexed_in_its_own_language_and_found_by_inflected_words(tenant: Tenant) -> None:
+    texts = {"de": GERMAN, "ru": RUSSIAN, "ja": JAPANESE, "en": ENGLISH}
+    await tenant.many([Upload(text, uri=uri) for uri, text in texts.items()])
+    named = "---\nlang: en\n---\n" + GERMAN
+    await tenant.many(
+        [
+            Upload(named, uri="named"),
+            Upload(GERMAN + " Ja.", uri="explicit", language="fr"),
+            Upload("Kalk", uri="short"),
+        ]
+    )
+    assert await _languages(tenant) == {
+        "de": "german",
+        "ru": "russian",
+        "ja": "simple",
+        "en": "english",
+        "named": "english",
+        "explicit": "french",
+        "short": "english",
+    }
+    for query, uri in {
+        "Kündigungsfrist": "de",
+        "Kuendigungsfrist": "de",
+        "KÜNDIGUNGSFRIST Mietvertrag": "de",
+        "договорами": "ru",
+        "予告期間": "ja",
+        "landlords": "en",
+    }.items():
+        assert uri in uris(await tenant.ask(query, mode="lexical", limit=3)), query
+
+    document_id = (await documents.with_uri("explicit", tenant.user_id, db=tenant.db)).document_id
+    services: Any = tenant.services()
+    patch = {"language": None}
+    await document_changes.change(document_id, patch, tenant.user_id, services, check_metadata=lambda _metadata: None)
+    assert (await _languages(tenant))["explicit"] == "german"
+
+
+async def test_a_reindex_detects_the_language_of_documents_that_were_stored_as_english(tenant: Tenant) -> None:
+    await tenant.many(
+        [
+            Upload(GERMAN, uri="de", language="en"),
+            Upload(ENGLISH, uri="en"),
+            Upload(GERMAN + " Ja.", uri="fr", language="fr"),
+        ]
+    )
+    services: Any = tenant.services()
+    done = [one async for one in reindex.run(tenant.user_id, services, which="every", detect_language=True)][-1]
+    assert (done.compared, done.cut, done.embedded) == (3, 1, 0)
+    assert await _languages(tenant) == {"de": "german", "en": "english", "fr": "french"}
+    assert uris(await tenant.ask("Kündigungsfrist", mode="lexical", limit=1)) == ["de"]
+    await tenant.many([Upload(GERMAN, uri="de")])
+    assert (await _languages(tenant))["de"] == "german"
+
+
+async def test_a_language_that_is_set_is_not_detected(tenant: Tenant) -> None:
+    tenant.chunking_options = ChunkingOptions(language="Dutch")
+    await tenant.many([Upload(GERMAN, uri="de"), Upload(ENGLISH, uri="en", language="en")])
+    assert await _languages(tenant) == {"de": "dutch", "en": "english"}

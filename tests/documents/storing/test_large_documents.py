@@ -1,0 +1,372 @@
+"""A large document is stored by a job in slices, and readers see its old version or its new one."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import harness
+import pytest
+from harness import Tenant
+
+from app import errors
+from app.database.filter_types import Filters
+from app.database.transactions import Database, WriteTurns
+from app.derived_rows import Damage
+from app.documents import document_changes, documents, selections
+from app.documents.store import documents as store_documents
+from app.documents.store import hidden_chunks, publishing, staging
+from app.documents.storing import document_drafts, ingest, large_documents, posting_removal
+from app.documents.types import IngestResult, RowCounts, Upload
+from app.entities.linking import mention_refresh
+from app.jobs import followed_jobs, workers
+from app.kinds import Vector
+from app.maintenance import repair
+from app.models.failures import NotCalled, ProviderDown
+from app.requests import wire
+from app.text.names import tags
+
+OLD = "# Old stair\n\n" + "\n\n".join(f"Ana Silva laid old stone {n} in lime mortar." for n in range(160))
+NEW = "# New stair\n\n" + "\n\n".join(
+    f"## Landing {n}\n\n" + f"Ilse Brandt laid new stone {n} in cement. " * 6 for n in range(30)
+)
+PATIENCE_S = 20
+
+
+@pytest.fixture(autouse=True)
+def _small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sizes at which the texts above are large and have several slices in each step."""
+    for name, size in {"LARGE": 3_000, "CHUNKS": 7, "EMBEDDED": 9, "INDEXED": 5, "MOST_INDEXED": 5}.items():
+        monkeypatch.setattr(large_documents, name, size)
+    for name, size in {"MOST_CHUNKS": 10, "SLICE": 3, "PAGE": 7, "HEADINGS": 4}.items():
+        monkeypatch.setattr(mention_refresh, name, size)
+    monkeypatch.setattr(posting_removal, "LEXEMES", 50)
+    monkeypatch.setattr(posting_removal, "STAGED_ROWS", 11)
+
+
+async def _queue(tenant: Tenant, content: str, uri: str = "stair", **fields: Any) -> IngestResult:
+    return await ingest.run(Upload(content, uri=uri, **fields), tenant.user_id, tenant.services(), ingest.IN_JOB)
+
+
+async def _work(tenant: Tenant) -> None:
+    """Run all jobs of the user."""
+    while await workers.run_next(tenant.services(), large_documents.KINDS, user_id=tenant.user_id):
+        pass
+    await mention_refresh.settle(tenant.user_id, tenant.services())
+
+
+async def _chunks(tenant: Tenant, stored: IngestResult) -> list[tuple[Any, ...]]:
+    listed = await documents.chunks(stored.document_id, tenant.user_id, db=tenant.db, limit=500, offset=0)
+    return [(c.content, c.heading_path, c.start_offset, c.end_offset, c.page) for c in listed]
+
+
+async def _assert_sound(tenant: Tenant) -> None:
+    async with tenant.db.reading(tenant.user_id) as reading:
+        assert not await hidden_chunks.exist(reading)
+    assert (await repair.check(tenant.user_id, db=tenant.db, keys=tags.KEYS)).damage == Damage()
+
+
+async def _assert_as_stored_whole(tenant: Tenant, stored: IngestResult, content: str, **fields: Any) -> None:
+    """The document has the chunks, links and statistics of one that is stored in one transaction."""
+    fresh = Tenant(tenant.db)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(large_documents, "LARGE", 10**9)
+        whole = await fresh.add(content, stored.uri, **fields)
+    assert await _chunks(tenant, stored) == await _chunks(fresh, whole)
+    found = await documents.stats(tenant.user_id, db=tenant.db)
+    assert found == await documents.stats(fresh.user_id, db=tenant.db)
+
+
+async def test_a_queued_document_of_pages_keeps_them(tenant: Tenant) -> None:
+    starts = tuple(range(0, len(OLD), len(OLD) // 7))
+    queued = await _queue(tenant, OLD, page_starts=starts)
+    assert queued.status == "queued"
+    await _work(tenant)
+    await _assert_as_stored_whole(tenant, queued, OLD, page_starts=starts)
+    assert {chunk[-1] for chunk in await _chunks(tenant, queued)} >= {1, 4, 7}
+
+
+async def test_a_queued_document_is_stored_as_if_it_were_small(tenant: Tenant) -> None:
+    await tenant.add("Small one on stone.", "small")
+    queued = await _queue(tenant, NEW)
+    assert (queued.status, queued.chunk_count, queued.job_id is not None) == ("queued", 0, True)
+    with pytest.raises(errors.NotFound):
+        await documents.get(queued.document_id, tenant.user_id, db=tenant.db)
+    await _work(tenant)
+    assert queued.job_id is not None
+    state = await followed_jobs.get(queued.job_id, tenant.user_id, db=tenant.db)
+    assert (state.status, state.result["status"]) == ("done", "added")
+    await documents.delete((await tenant.add("Small one on stone.", "small")).document_id, tenant.user_id, db=tenant.db)
+    await _assert_as_stored_whole(tenant, queued, NEW)
+    await _assert_sound(tenant)
+    assert (await _queue(tenant, NEW)).status == "unchanged"
+
+
+async def test_a_large_document_replaces_another_and_a_small_one_replaces_it(tenant: Tenant) -> None:
+    first = await tenant.add(OLD, "stair", metadata={"people": ["Ana Silva"]})
+    second = await tenant.add(NEW, "stair", metadata={"people": ["Ilse Brandt"]})
+    assert (first.status, second.status, second.document_id) == ("added", "replaced", first.document_id)
+    await _work(tenant)
+    await _assert_as_stored_whole(tenant, second, NEW, metadata={"people": ["Ilse Brandt"]})
+    await _assert_sound(tenant)
+    third = await tenant.add("Short now.", "stair")
+    await _work(tenant)
+    await _assert_as_stored_whole(tenant, third, "Short now.")
+    await _assert_sound(tenant)
+
+
+@pytest.mark.parametrize("content", ["Short stair.", OLD])
+async def test_the_stored_version_that_is_sent_again_stays_although_a_job_was_to_replace_it(
+    tenant: Tenant, content: str
+) -> None:
+    first = await tenant.add(content, "stair")
+    queued = await _queue(tenant, NEW, uri="stair")
+    again = await _queue(tenant, content, uri="stair")
+    await _work(tenant)
+    assert (again.status, again.document_id) == ("unchanged", first.document_id)
+    assert queued.job_id is not None
+    assert (await followed_jobs.get(queued.job_id, tenant.user_id, db=tenant.db)).status == "cancelled"
+    await _assert_as_stored_whole(tenant, again, content)
+    await _assert_sound(tenant)
+
+
+async def test_readers_see_the_old_version_or_the_new_one_and_small_writes_succeed_meanwhile(
+    tenant: Tenant,
+) -> None:
+    stored = await tenant.add(OLD, "stair")
+    await _work(tenant)
+    old = await _chunks(tenant, stored)
+    await _queue(tenant, NEW)
+    working = asyncio.create_task(_work(tenant))
+    seen, numbers = [], itertools.count()
+    while not working.done():
+        number = next(numbers)
+        await tenant.add(f"Small note {number} on stone and cement.", f"note-{number % 3}")
+        seen.append(await _chunks(tenant, stored))
+        answers = [await tenant.ask("stone", mode="lexical", limit=50), await tenant.ask("laid stone", limit=50)]
+        for answer in answers:
+            texts = {hit.candidate.content for hit in answer.hits if hit.candidate.uri == "stair"}
+            assert texts, "no version is found"
+            assert not any("old stone" in text for text in texts) or not any("new stone" in text for text in texts)
+    await working
+    await _work(tenant)
+    new = await _chunks(tenant, stored)
+    assert old != new
+    assert all(chunks in (old, new) for chunks in seen)
+    assert seen.index(new) if new in seen else True
+    assert next(numbers) > 3
+    await _assert_sound(tenant)
+
+
+STEPS = {
+    "stage_chunks": staging,
+    "stage_vectors": staging,
+    "index": publishing,
+    "copy": publishing,
+    "finish": publishing,
+    "unindex": hidden_chunks,
+    "delete_ended": staging,
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+async def test_a_job_whose_worker_died_in_any_step_is_continued(
+    tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    await tenant.add(OLD, "stair")
+    await _work(tenant)
+    queued = await _queue(tenant, NEW)
+    real, calls = getattr(STEPS[step], step), itertools.count(1)
+
+    async def dying(*args: Any, **options: Any) -> Any:
+        result = await real(*args, **options)
+        if next(calls) == 2 or step == "finish":
+            raise Killed
+        return result
+
+    with monkeypatch.context() as patch:
+        patch.setattr(STEPS[step], step, dying)
+        with pytest.raises(Killed):
+            await _work(tenant)
+    await owner.execute("UPDATE stepwell.jobs SET leased_until = now() WHERE user_id = $1", tenant.user_id)
+    await _work(tenant)
+    await _assert_as_stored_whole(tenant, queued, NEW)
+    await _assert_sound(tenant)
+
+
+@pytest.mark.parametrize(
+    ("step", "by"),
+    [
+        *(("stage_vectors", "cancel"), ("stage_vectors", "large"), ("index", "cancel"), ("index", "delete")),
+        *(("copy", "cancel"), ("copy", "small"), ("copy", "delete")),
+    ],
+)
+async def test_a_job_that_is_cancelled_or_superseded_in_any_step_leaves_nothing(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, step: str, by: str
+) -> None:
+    stored = await tenant.add("The stair before.", "stair")
+    job_id = (await _queue(tenant, OLD)).job_id
+    assert job_id is not None
+    real, real_turn, calls = getattr(STEPS[step], step), WriteTurns.of, itertools.count(1)
+    reached, waits, interrupting = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def interrupted(*args: Any, **options: Any) -> Any:
+        if next(calls) == 2:
+            reached.set()
+            await interrupting.wait()
+        return await real(*args, **options)
+
+    def turn(turns: WriteTurns, user_id: str) -> AbstractAsyncContextManager[None]:
+        if asyncio.current_task() is writing:
+            waits.set()
+        return real_turn(turns, user_id)
+
+    monkeypatch.setattr(STEPS[step], step, interrupted)
+    working = asyncio.create_task(_work(tenant))
+    await reached.wait()
+    interruptions: dict[str, tuple[Callable[[], Coroutine[Any, Any, Any]], str]] = {
+        "cancel": (lambda: followed_jobs.cancel(job_id, tenant.user_id, db=tenant.db), "The stair before."),
+        "small": (lambda: tenant.add("The stair after.", "stair"), "The stair after."),
+        "delete": (lambda: documents.delete(stored.document_id, tenant.user_id, db=tenant.db), ""),
+        "large": (lambda: _queue(tenant, NEW), NEW),
+    }
+    interrupt, expected = interruptions[by]
+    monkeypatch.setattr(WriteTurns, "of", turn)
+    writing = asyncio.create_task(interrupt())
+    async with asyncio.timeout(PATIENCE_S):
+        # Publishing lets other writes run; in the other steps the write waits for the step's transaction.
+        while not writing.done() and not (await _is_locked(tenant) if step == "copy" else waits.is_set()):  # noqa: ASYNC110
+            await asyncio.sleep(0)
+    interrupting.set()
+    await asyncio.gather(working, writing)
+    await _work(tenant)
+    assert (await followed_jobs.get(job_id, tenant.user_id, db=tenant.db)).status == "cancelled"
+    if by == "delete":
+        assert await tenant.uris() == []
+    else:
+        await _assert_as_stored_whole(tenant, stored, expected)
+    await _assert_sound(tenant)
+
+
+async def _is_locked(tenant: Tenant) -> bool:
+    """Whether another transaction has the user's lock."""
+    async with tenant.db.preparing(tenant.user_id) as preparing:
+        return not await publishing.try_lock(preparing)
+
+
+@pytest.mark.parametrize("by", ["id", "uri", "filter", "everything"])
+async def test_a_deleted_document_that_is_still_queued_does_not_appear_later(tenant: Tenant, by: str) -> None:
+    await tenant.add("The tower.", "tower", metadata={"team": "blue"})
+    replaced = await tenant.add("The stair before.", "before", metadata={"team": "blue"})
+    queued = await _queue(tenant, OLD, metadata={"team": "red", "due": "2026-01-02"})
+    renewed = await _queue(tenant, NEW, "before", metadata={"team": "red", "due": "2026-01-03"})
+    assert queued.job_id is not None
+    assert renewed.document_id == replaced.document_id
+    user_id = tenant.user_id
+    metadata = {"team": "red", "due": {"lt": "2026-01-03"}}
+    due = Filters(metadata=metadata, document_ids=(queued.document_id,), uri_prefix="stai")
+    if by == "id":
+        assert await documents.delete(queued.document_id, user_id, db=tenant.db) == RowCounts()
+    elif by == "uri":
+        assert await documents.delete_by_uri("stair", user_id, db=tenant.db) == RowCounts()
+    else:
+        selected = due if by == "filter" else Filters()
+        await selections.delete(selected, user_id, db=tenant.db, actor="test")
+    assert (await followed_jobs.get(queued.job_id, user_id, db=tenant.db)).status == "cancelled"
+    await _work(tenant)
+    assert set(await tenant.uris()) == (set() if by == "everything" else {"tower", "before"})
+    await _assert_sound(tenant)
+    for again in (
+        documents.delete(queued.document_id, user_id, db=tenant.db),
+        documents.delete_by_uri("stair", user_id, db=tenant.db),
+    ):
+        with pytest.raises(errors.NotFound):
+            await again
+
+
+async def test_the_same_upload_is_queued_once(tenant: Tenant) -> None:
+    first, second = await _queue(tenant, NEW), await _queue(tenant, NEW)
+    assert first == second
+    third = await _queue(tenant, NEW, metadata={"k": 1})
+    assert third.job_id != first.job_id
+    assert (third.document_id, third.status) == (first.document_id, "queued")
+    await _work(tenant)
+    await _assert_as_stored_whole(tenant, third, NEW, metadata={"k": 1})
+
+
+async def _change(tenant: Tenant, stored: IngestResult, **patch: Any) -> IngestResult:
+    services = tenant.services()
+    return await document_changes.change(
+        stored.document_id, patch, tenant.user_id, services, check_metadata=wire.expect_metadata
+    )
+
+
+async def test_a_change_of_a_document_that_is_being_replaced_is_a_conflict(tenant: Tenant) -> None:
+    stored = await tenant.add("The stair before.", "stair")
+    await _queue(tenant, NEW)
+    for patch in ({"title": "x"}, {"content": OLD}):
+        with pytest.raises(errors.Conflict, match="being stored"):
+            await _change(tenant, stored, **patch)
+    await _work(tenant)
+    await _assert_as_stored_whole(tenant, stored, NEW)
+
+
+async def test_a_large_change_of_a_version_that_is_no_longer_stored_is_not_queued(tenant: Tenant) -> None:
+    stored = await tenant.add("The stair before.", "stair")
+    async with tenant.db.reading(tenant.user_id) as reading:
+        source = await store_documents.source(reading, stored.document_id)
+    await _change(tenant, stored, metadata={"n": 1})
+    draft = document_drafts.hashed(document_drafts.clean(Upload(NEW, uri="stair")))
+    assert await large_documents.queue_change(draft, tenant.user_id, tenant.services(), source=source) is None
+    await _work(tenant)
+    await _assert_as_stored_whole(tenant, stored, "The stair before.", metadata={"n": 1})
+
+
+async def test_a_failing_embedder_fails_the_job_and_leaves_nothing(
+    database: Database, owner: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "RETRY_S", 0.0)
+    tenant = Tenant(database, embedder=harness.FaultyEmbedder(lambda vectors: vectors[:-1]))
+    queued = await _queue(tenant, NEW)
+    assert queued.job_id is not None
+    for _ in range(workers.jobs.MAX_FAILURES):
+        with pytest.raises(errors.ProviderError):
+            await _work(tenant)
+    await _work(tenant)
+    state = await followed_jobs.get(queued.job_id, tenant.user_id, db=database)
+    assert (state.status, state.error) == ("failed", "bad_embedding")
+    assert await tenant.uris() == []
+    left = "SELECT count(*) FROM stepwell.staged_chunks WHERE user_id = $1"
+    assert await owner.fetchval(left, tenant.user_id) == 0
+    await _assert_sound(tenant)
+
+
+async def test_a_job_waits_for_the_end_of_an_outage_however_long(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "RETRY_S", 0.0)
+    down = [True]
+
+    def fail(vectors: list[Vector]) -> list[Vector]:
+        if down:
+            raise NotCalled("The provider failed repeatedly.") if len(down) % 2 else ProviderDown("HTTP 500")
+        return vectors
+
+    tenant = Tenant(database, embedder=harness.FaultyEmbedder(fail))
+    queued = await _queue(tenant, NEW)
+    assert queued.job_id is not None
+    for _ in range(workers.jobs.MAX_FAILURES + 2):
+        with pytest.raises(errors.ProviderError):
+            await _work(tenant)
+        down.append(True)
+        state = await followed_jobs.get(queued.job_id, tenant.user_id, db=database)
+        assert (state.status, state.error) == ("queued", "provider_failed")
+    down.clear()
+    await _work(tenant)
+    assert await tenant.uris() == ["stair"]

@@ -1,0 +1,72 @@
+"""A changed document has the derived rows of a new upload, and no concurrent change is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from harness import Tenant
+
+from app.database.transactions import Database
+from app.derived_rows import Damage
+from app.documents import document_changes, documents
+from app.documents.types import IngestResult
+from app.entities.linking import mention_refresh
+from app.maintenance import repair
+from app.requests import wire
+from app.text.names import tags
+
+TEXT = "# Lime\n\nAna Silva and Ilse Brandt use lime mortar.\n\n## Harbour Light\n\nBurnt lime, slaked lime."
+
+
+async def _change(tenant: Tenant, stored: IngestResult, patch: dict[str, Any]) -> IngestResult:
+    check = wire.expect_metadata
+    return await document_changes.change(
+        stored.document_id, patch, tenant.user_id, tenant.services(), check_metadata=check
+    )
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        {"metadata": {"people": ["Mara Veit"]}},
+        {"title": "Harbour Light"},
+        {"language": "de"},
+        {"content": "# Sand\n\nMara Veit sieves sand.\n\n## Harbour Light\n\nOf sand."},
+        {"metadata": {"people": None}, "uri": "elsewhere", "title": "Silent Harbour"},
+    ],
+)
+async def test_a_changed_document_has_the_rows_that_its_text_gives(
+    tenant: Tenant, database: Database, patch: dict[str, Any]
+) -> None:
+    await tenant.add("Mara Veit saw the harbour light and the silent harbour.", "other")
+    stored = await tenant.add(TEXT, "lime", metadata={"people": ["Ana Silva"]})
+    changed = await _change(tenant, stored, patch)
+    await mention_refresh.settle(tenant.user_id, tenant.services())
+    assert changed.status == "changed"
+    assert (await repair.check(tenant.user_id, db=database, keys=tags.KEYS)).damage == Damage()
+
+
+async def test_no_concurrent_change_is_lost(tenant: Tenant, database: Database) -> None:
+    stored = await tenant.add(TEXT, "lime")
+    keys = [f"key-{number}" for number in range(4)]
+    await asyncio.gather(*(_change(tenant, stored, {"metadata": {key: 1}}) for key in keys))
+    document = await documents.get(stored.document_id, tenant.user_id, db=database)
+    assert set(document.metadata) == set(keys)
+
+
+def test_a_merge_patch_gives_the_results_of_rfc_7396() -> None:
+    for target, patch, result in [
+        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
+        ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+        ({"a": "b"}, {"a": None}, {}),
+        ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
+        ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
+        ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
+        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+        ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
+        ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
+        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+    ]:
+        assert document_changes.merged(target, patch) == result

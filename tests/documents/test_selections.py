@@ -1,0 +1,125 @@
+"""Documents are deleted and cut again by filter, in slices, and the tables are counted afterwards."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import Any
+
+import pytest
+from harness import Tenant
+
+from app.database.filter_types import Filters
+from app.derived_rows import Damage
+from app.documents import documents, selections
+from app.documents.store import document_rows
+from app.documents.storing import large_documents
+from app.documents.types import RowCounts
+from app.entities.linking import mention_refresh
+from app.jobs import followed_jobs, workers
+from app.maintenance import reindex, repair
+from app.services import ChunkingOptions
+from app.text.names import tags
+
+RED, BLUE = ({"metadata": {"team": team, "people": ["Ana Silva"]}} for team in ("red", "blue"))
+LONG = "# Stair\n\n" + "\n\n".join(f"Ana Silva laid stone {n} in lime mortar." for n in range(90))
+TABLES = ("documents", "chunks", "embeddings", "mentions")
+
+
+async def _store(tenant: Tenant) -> None:
+    for n in range(5):
+        await tenant.add(f"# Lime {n}\n\nAna Silva mixes lime {n}.", f"red-{n}", **RED)
+    await tenant.add(LONG, "long", **RED)
+    await tenant.add("Ana Silva and the blue tide.", "blue", **BLUE)
+
+
+async def _rows(owner: Any, tenant: Tenant) -> dict[str, int]:
+    counted = {
+        table: await owner.fetchval(f"SELECT count(*) FROM stepwell.{table} WHERE user_id = $1", tenant.user_id)
+        for table in TABLES
+    }
+    postings = "SELECT coalesce(sum(cardinality(items)), 0) FROM stepwell.postings WHERE user_id = $1"
+    return {**counted, "postings": int(await owner.fetchval(postings, tenant.user_id))}
+
+
+async def _work(tenant: Tenant) -> None:
+    """Run the jobs that store large documents and remove postings."""
+    while await workers.run_next(tenant.services(), large_documents.KINDS, user_id=tenant.user_id):
+        pass
+
+
+def _by_table(counts: RowCounts) -> dict[str, int]:
+    rows = dataclasses.asdict(counts)
+    return {"embeddings": rows.pop("vectors"), **rows}
+
+
+@pytest.mark.parametrize("most_unindexed", [2_000, 3])
+async def test_the_documents_that_pass_are_deleted_and_their_rows_counted_exactly(
+    tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch, most_unindexed: int
+) -> None:
+    """Also if the long document's postings are removed by a job, and each document is a slice of its own."""
+    monkeypatch.setattr(document_rows, "MOST_UNINDEXED", most_unindexed)
+    monkeypatch.setattr(selections, "FIRST_CHUNKS", 2)
+    monkeypatch.setattr(selections, "PAGE", 2)
+    await _store(tenant)
+    other = Tenant(tenant.db)
+    await _store(other)
+    before = await _rows(owner, tenant)
+    red = Filters(metadata={"team": "red"})
+    counted = await selections.count(red, tenant.user_id, db=tenant.db)
+    assert await _rows(owner, tenant) == before
+    result = await selections.delete(red, tenant.user_id, db=tenant.db, actor="test")
+    assert (result.deleted, result.remaining) == (counted, RowCounts())
+    assert (counted.documents, counted.vectors) == (6, counted.chunks)
+    assert await tenant.uris() == ["blue"]
+    await _work(tenant)
+    after = await _rows(owner, tenant)
+    assert after == {table: before[table] - number for table, number in _by_table(counted).items()}
+    assert after["documents"] == 1
+    assert len(await other.uris()) == 7
+    await mention_refresh.settle(tenant.user_id, tenant.services())
+    assert (await repair.check(tenant.user_id, db=tenant.db, keys=tags.KEYS)).damage == Damage()
+    events = "SELECT count(*) FROM stepwell.audit_log WHERE user_id = $1 AND action = 'document.deleted'"
+    assert await owner.fetchval(events, tenant.user_id) == 6
+
+
+async def test_an_interrupted_deletion_has_deleted_whole_documents_and_may_be_repeated(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selections, "FIRST_CHUNKS", 2)
+    monkeypatch.setattr(selections, "MOST_CHUNKS", 2)
+    await _store(tenant)
+    calls = itertools.count()
+    delete_within = documents.delete_within
+
+    async def failing(*args: Any, **options: Any) -> Any:
+        if next(calls) == 2:
+            raise RuntimeError
+        return await delete_within(*args, **options)
+
+    monkeypatch.setattr(documents, "delete_within", failing)
+    with pytest.raises(RuntimeError):
+        await selections.delete(Filters(), tenant.user_id, db=tenant.db, actor="test")
+    assert len(await tenant.uris()) == 7 - 4
+    await mention_refresh.settle(tenant.user_id, tenant.services())
+    assert (await repair.check(tenant.user_id, db=tenant.db, keys=tags.KEYS)).damage == Damage()
+    again = await selections.delete(Filters(), tenant.user_id, db=tenant.db, actor="test")
+    assert again.deleted.documents == 3
+    assert await tenant.uris() == []
+
+
+async def test_only_the_documents_that_pass_are_cut_again_by_a_job(tenant: Tenant) -> None:
+    await _store(tenant)
+    tenant.chunking_options = ChunkingOptions(target=60, overlap=10)
+    red = Filters(metadata={"team": "red"})
+    job_id, total = await reindex.request(red, tenant.user_id, db=tenant.db)
+    assert job_id is not None
+    assert await workers.run_next(tenant.services(), [reindex.KIND], user_id=tenant.user_id) == (
+        "reindex_documents", 6,
+    )  # fmt: skip
+    state = await followed_jobs.get(job_id, tenant.user_id, db=tenant.db)
+    assert (state.status, total, state.progress["done"], state.progress["total"]) == ("done", 6, 6, 6)
+    assert {**state.result, "embedded": 0} == {"documents": 6, "cut": 1, "embedded": 0}
+    left = await reindex.count(tenant.user_id, tenant.chunking_options, db=tenant.db)
+    assert left == 1, "the blue document is still cut with the old options"
+    assert await reindex.request(Filters(metadata={"team": "none"}), tenant.user_id, db=tenant.db) == (None, 0)

@@ -1,0 +1,34 @@
+"""The URI of a file is shown as a path, and found by the path and by every spelling of the URI."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.text import uris
+
+
+@pytest.mark.parametrize(
+    "path", ["/home/x/Meine Dokumente ü/a.md", "/x/100%.md", "/x/a#b.md", "/x/日本.md", "/x/a?b&c=1.md", "/x/50%20.md"]
+)
+def test_a_file_is_shown_by_its_path_and_found_by_both(path: str) -> None:
+    stored = Path(path).as_uri()
+    assert uris.shown(stored) == path
+    for given in (stored, path, uris.shown(stored)):
+        assert stored in uris.spellings(given)
+
+
+def test_a_row_keeps_its_fragment_and_other_uris_stay() -> None:
+    assert uris.shown("file:///x/%C3%BC.csv#row=5") == "/x/ü.csv#row=5"
+    assert "file:///x/%C3%BC.csv#row=5" in uris.spellings("/x/ü.csv#row=5")
+    assert "file:///x/%C3%BC.csv#row=5" in uris.spellings("file:///x/ü.csv#row=5")
+    for other in ("notes/lime.md", "https://example.org/a%20b", "file:///x/%00.md", "file:///x/%FF.md"):
+        assert uris.shown(other) == other
+        assert uris.spellings(other)[0] == other
+    assert uris.spellings("notes/lime.md") == ["notes/lime.md"]
+
+
+def test_two_files_have_no_spelling_in_common_whose_names_differ_by_an_escape() -> None:
+    one, other = (set(uris.spellings(Path(path).as_uri())) for path in ("/x/a b.md", "/x/a%20b.md"))
+    assert not one & other

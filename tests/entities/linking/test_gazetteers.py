@@ -1,0 +1,74 @@
+"""Cached names are up to date in every process, and only changes are read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import linking
+import pytest
+from harness import Tenant
+
+from app.database.transactions import Database
+from app.entities import entities
+from app.entities.linking import gazetteers
+from app.entities.linking.gazetteers import UserNames
+from app.entities.store import mentions, name_changes
+from app.text.names.names import Name
+
+
+async def _current(database: Database, tenant: Tenant) -> UserNames:
+    async with database.reading(tenant.user_id) as reading:
+        return await gazetteers.current(reading)
+
+
+def _found(names: UserNames, text: str) -> list[str]:
+    return [found.key for found in names.gazetteer.find(text)]
+
+
+async def test_a_change_by_another_process_takes_effect_at_once(tenant: Tenant, elsewhere: Database) -> None:
+    assert _found(await _current(elsewhere, tenant), "Ana and Ben") == []
+    ana = await linking.add_entity(tenant, "Ana")
+    await linking.add_entity(tenant, "Ben")
+    assert _found(await _current(elsewhere, tenant), "Ana and Ben") == ["ana", "ben"]
+    await entities.remove(ana.entity_id, tenant.user_id, db=tenant.db)
+    assert _found(await _current(elsewhere, tenant), "Ana and Ben") == ["ben"]
+
+
+async def test_names_of_a_failed_transaction_are_not_cached(tenant: Tenant) -> None:
+    await linking.add_entity(tenant, "Ana")
+    await _current(tenant.db, tenant)
+
+    async def failing() -> None:
+        async with tenant.db.writing(tenant.user_id) as writing:
+            await writing.lock()
+            named = mentions.NameEntity(Name("ben", "Ben").entity_id, "ben", "Ben", "person")
+            await mentions.ensure(writing, [named], origin="metadata")
+            await name_changes.record(writing, {"ben": "Ben"})
+            assert _found(await gazetteers.uncommitted(writing), "Ana, Ben") == ["ana", "ben"]
+            raise RuntimeError("fails")
+
+    with pytest.raises(RuntimeError, match="fails"):
+        await failing()
+    assert _found(await _current(tenant.db, tenant), "Ana, Ben") == ["ana"]
+    await linking.add_entity(tenant, "Cy")
+    assert _found(await _current(tenant.db, tenant), "Ana, Ben, Cy") == ["ana", "cy"]
+
+
+async def test_the_cache_is_bounded_and_separate_by_user(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gazetteers, "MAX_NAMES", 5)
+    worlds = [Tenant(database) for _ in range(4)]
+    for n, one in enumerate(worlds):
+        await linking.add_entity(one, f"Person {n}", "Boss")
+    for _ in range(2):
+        for n, one in enumerate(worlds):
+            assert _found(await _current(database, one), "Person 0, Person 1, Person 2, Person 3") == [f"person {n}"]
+
+
+async def test_the_log_of_changed_names_is_bounded(tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(name_changes, "MAX_KEPT", 2)
+    for n in range(5):
+        await linking.add_entity(tenant, f"Person {n}")
+        await linking.refresh(tenant)
+    kept = "SELECT count(*) FROM stepwell.entity_changes WHERE user_id = $1"
+    assert await owner.fetchval(kept, tenant.user_id) == 2
+    assert len((await _current(tenant.db, tenant)).gazetteer) == 5

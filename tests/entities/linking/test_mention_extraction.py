@@ -1,0 +1,195 @@
+"""Stored mentions are those of the documents that are stored now, in whatever order they were stored."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import linking
+from harness import Tenant
+
+from app.database import transactions
+from app.documents import documents
+from app.entities.linking import mention_refresh
+from app.services import ChunkingOptions
+
+DOCUMENTS = {
+    "a": ("Harbour Light", "The Harbour Light was run by Ilse Brandt, and Ilse Brandt lived there."),
+    "b": ("Ilse Brandt (painter)", "She painted the harbour light at dusk. Lundby bought it."),
+    "c": ("Lundby", "A town. In Lundby stands a Harbour Light. The lantern quay is there, the Lantern Quay."),
+    "d": ("Almanac", "Told of the harbour light.\n\n## Lantern Quay\n\nAt dusk.\n\n## Ilse Brandt\n\nIn Lundby."),
+}
+_MENTIONS = """
+SELECT d.uri, e.name, e.origin, m.kind, m.count
+FROM stepwell.mentions AS m
+JOIN stepwell.documents AS d USING (user_id, document_id)
+JOIN stepwell.entities AS e USING (user_id, entity_id)
+WHERE m.user_id = $1
+UNION ALL
+SELECT d.uri, e.name, e.origin, 'heading', 1
+FROM stepwell.headings AS h
+JOIN stepwell.documents AS d USING (user_id, document_id)
+JOIN stepwell.entities AS e USING (user_id, entity_id)
+WHERE h.user_id = $1
+"""
+
+
+async def _mentions(owner: Any, tenant: Tenant) -> set[tuple[Any, ...]]:
+    return {tuple(row) for row in await owner.fetch(_MENTIONS, tenant.user_id)}
+
+
+async def _add(tenant: Tenant, uri: str) -> None:
+    title, text = DOCUMENTS[uri]
+    await tenant.add(text, uri, title=title)
+
+
+async def test_titles_and_names_become_mentions_with_their_counts(tenant: Tenant, owner: Any) -> None:
+    for uri in "abcd":
+        await _add(tenant, uri)
+    await linking.refresh(tenant)
+    found = await _mentions(owner, tenant)
+    assert ("a", "Harbour Light", "title", "title", 1) in found
+    assert ("a", "Ilse Brandt", "title", "text", 2) in found
+    assert ("b", "Ilse Brandt", "title", "title", 1) in found
+    assert ("b", "Harbour Light", "title", "text", 1) in found, "a title is matched in any case"
+    assert ("c", "Harbour Light", "title", "text", 1) in found
+    assert ("b", "Lundby", "title", "text", 1) in found
+
+
+async def test_headings_are_stored_separately_and_match_in_any_case_if_they_have_several_words(
+    tenant: Tenant, owner: Any
+) -> None:
+    for uri in "cd":
+        await _add(tenant, uri)
+    await linking.refresh(tenant)
+    found = await _mentions(owner, tenant)
+    assert {row[1:] for row in found if row[3] == "heading"} == {
+        ("Lantern Quay", "text", "heading", 1),
+        ("Ilse Brandt", "text", "heading", 1),
+    }
+    assert ("c", "Lantern Quay", "text", "text", 2) in found
+
+
+async def test_a_heading_of_one_word_is_matched_in_any_case_once_it_is_a_title(tenant: Tenant, owner: Any) -> None:
+    await tenant.add("They went to lundby.", "trip")
+    await tenant.add("# Almanac\n\n## Lundby\n\nA port.", "almanac")
+    await tenant.add("A port.", "port", title="Lundby")
+    await linking.refresh(tenant)
+    assert ("trip", "Lundby", "title", "text", 1) in await _mentions(owner, tenant)
+
+
+async def test_the_order_of_arrival_changes_nothing(database: Any, owner: Any) -> None:
+    seen = []
+    # Of the 24 orders, eight in which each document arrives before and after each other one.
+    for order in itertools.islice(itertools.permutations("abcd"), 0, None, 3):
+        tenant = Tenant(database)
+        for uri in order:
+            await _add(tenant, uri)
+        await linking.refresh(tenant)
+        seen.append(await _mentions(owner, tenant))
+    assert any(row[3] == "heading" for row in seen[0])
+    assert all(found == seen[0] for found in seen)
+
+
+async def test_documents_of_an_older_version_are_linked_once_by_a_job(tenant: Tenant, owner: Any, address: Any) -> None:
+    for uri in "abcd":
+        await _add(tenant, uri)
+    await linking.refresh(tenant)
+    expected = await _mentions(owner, tenant)
+    assert expected
+    await owner.execute("DELETE FROM stepwell.entities WHERE user_id = $1", tenant.user_id)
+    await owner.execute("UPDATE stepwell.documents SET names_version = 1 WHERE user_id = $1", tenant.user_id)
+    as_owner = transactions.connect(address.owner_dsn, pool_size=1)
+    try:
+        assert await mention_refresh.enqueue_all(as_owner) == [tenant.user_id]
+    finally:
+        await as_owner.close()
+    assert await linking.refresh(tenant) >= 4
+    assert await _mentions(owner, tenant) == expected
+    assert await linking.refresh(tenant) == 0
+
+
+async def test_texts_name_a_users_entities_by_name_and_alias_with_their_count(tenant: Tenant, owner: Any) -> None:
+    await linking.add_entity(tenant, "Cliff Clarke", "CC-Boss")
+    await tenant.add("cliffclarke met CLIFF CLARKE; the cc boss paid. Cliff alone is not meant.", "a")
+    assert await linking.of_name(owner, tenant, "Cliff Clarke") == {("a", 0, "text", 3)}
+
+
+async def test_a_title_is_a_mention_of_its_own_and_none_of_the_text(tenant: Tenant, owner: Any) -> None:
+    tenant.chunking_options = ChunkingOptions(target=40, overlap=0)
+    await linking.add_entity(tenant, "Ilse Brandt", "IB Works")
+    text = "\n\n".join(f"Paragraph {n} speaks of stone and of nothing else at all, for a while." for n in range(8))
+    await tenant.add(text, "a", title="Ilse Brandt (painter)")
+    await tenant.add(text + " More.", "b", title="About ilse brandt")
+    await tenant.add(text + " Again.", "c", title="IB works")
+    assert await linking.of_name(owner, tenant, "Ilse Brandt") == {
+        ("a", 0, "title", 1),
+        ("b", 0, "title", 1),
+        ("c", 0, "title", 1),
+    }
+
+
+async def test_a_title_that_metadata_names_is_no_mention_of_the_text(tenant: Tenant, owner: Any) -> None:
+    await tenant.add("A note on lime.", "a", title="Ana Silva")
+    await tenant.add("We met.", "b", metadata={"author": "Ana Silva"})
+    await linking.refresh(tenant)
+    assert await linking.of_name(owner, tenant, "Ana Silva", "metadata") == {
+        ("a", 0, "title", 1),
+        ("b", 0, "attendee", 1),
+    }
+    await tenant.add("We met again.", "c", title="Met by Ana Silva")
+    assert ("c", 0, "text", 1) in await linking.of_name(owner, tenant, "Ana Silva", "metadata"), "it is not the title"
+
+
+async def test_metadata_names_people_and_things_and_users_entities_of_those_names(tenant: Tenant, owner: Any) -> None:
+    await linking.add_entity(tenant, "Benjamin Otto", "Ben Otto")
+    metadata = {"attendees": ["Ana Silva", {"name": "BEN OTTO"}], "project": "North stair", "room": "Attic"}
+    await tenant.add("We met.", "a", metadata=metadata)
+    found = {m[2:] for m in await linking.of_tenant(owner, tenant)}
+    assert found == {
+        ("person", "Ana Silva", "metadata", "attendee", 1),
+        ("person", "BEN OTTO", "metadata", "attendee", 1),
+        ("person", "Benjamin Otto", "user", "attendee", 1),
+        ("project", "North stair", "metadata", "metadata", 1),
+    }
+
+
+async def test_names_from_metadata_match_in_any_case_in_later_texts(tenant: Tenant, owner: Any) -> None:
+    await tenant.add("We met.", "a", metadata={"people": ["Ana Silva"], "tags": ["IT"]})
+    await tenant.add("So ana silva said, and it was IT that said it.", "b")
+    assert await linking.of_name(owner, tenant, "Ana Silva", "metadata") == {
+        ("a", 0, "attendee", 1),
+        ("b", 0, "text", 1),
+    }
+    assert await linking.of_name(owner, tenant, "IT", "metadata") == {
+        ("a", 0, "metadata", 1),
+        ("b", 0, "text", 1),
+    }
+
+
+async def test_the_origin_of_an_entity_follows_the_stored_documents(tenant: Tenant, owner: Any) -> None:
+    async def origin() -> Any:
+        query = "SELECT origin, type FROM stepwell.entities WHERE user_id = $1 AND name = 'Ana Silva'"
+        row = await owner.fetchrow(query, tenant.user_id)
+        return row and tuple(row)
+
+    text = await tenant.add("Then Ana Silva left.", "text")
+    assert await origin() == ("text", "name")
+    tagged = await tenant.add("We met.", "tagged", metadata={"author": "Ana Silva"})
+    assert await origin() == ("metadata", "person")
+    title = await tenant.add("Born in Lisbon.", "title", title="Ana Silva")
+    assert await origin() == ("metadata", "person")
+    await documents.delete(tagged.document_id, tenant.user_id, db=tenant.db)
+    assert await origin() == ("title", "name")
+    await documents.delete(title.document_id, tenant.user_id, db=tenant.db)
+    assert await origin() == ("text", "name")
+    await documents.delete(text.document_id, tenant.user_id, db=tenant.db)
+    assert await origin() is None
+
+
+async def test_a_person_outranks_another_use_of_the_name_whichever_came_first(database: Any, owner: Any) -> None:
+    for order in (("tags", "author"), ("author", "tags")):
+        tenant = Tenant(database)
+        for n, key in enumerate(order):
+            await tenant.add(f"Note {n}.", metadata={key: "Ana Silva"})
+        assert {m[2] for m in await linking.of_tenant(owner, tenant) if m[3] == "Ana Silva"} == {"person"}

@@ -1,0 +1,199 @@
+"""After any writes, and with no job left, stored mentions are those that the documents have by themselves.
+
+With STEPWELL_FAULTS=full in the environment, hundreds of sequences of writes are tried.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+import linking
+import pytest
+from harness import Tenant
+from hypothesis import HealthCheck, Phase, example, given, settings
+from hypothesis import strategies as st
+
+from app import errors
+from app.database import transactions
+from app.database.filter_types import DocumentFilter
+from app.derived_rows import Damage
+from app.documents import document_changes, documents
+from app.entities import entities
+from app.entities.linking import mention_refresh
+from app.entities.types import EntityDraft
+from app.jobs.store import jobs
+from app.maintenance import repair
+from app.text.names import tags
+
+FULL = os.environ.get("STEPWELL_FAULTS") == "full"
+URIS = ("a", "b", "c", "d")
+NAMES = (
+    "vendors", "New", "file.txt", "Harbour Light", "Müller", "muller", "2026.11", "2026 11.md", "England",
+    "Bank of England", "LiHua", "北京大学", "Ёлка", "state of the art", "Über uns", "Kästner Straße", "がく", "1,000",
+    "New York (city)", "York", "K&V", ".NET", "node-v22", "X",
+)  # fmt: skip
+"""Titles, headings, people and teams, and what texts contain in several forms."""
+FORMS = (
+    "{0} was there. The {0}", "the {1} is here", "all of {2}", "see src/doc/{1} and my-{0}", "{0}.x or ({1})",
+    "## {0}\n\nIn oil.", "the new {1} of the Bank of {0}", "{3}", "v1.{1}.2",
+)  # fmt: skip
+LANGUAGES = (None, None, "de", "fr", "pl")
+
+
+@dataclass(frozen=True)
+class Write:
+    """A write of one user, or a run of the jobs."""
+
+    kind: str
+    uri: str = "a"
+    name: str = ""
+    parts: tuple[str, ...] = ()
+    language: str | None = None
+    people: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(self.parts) or "Nothing."
+
+
+@dataclass
+class _Writer:
+    """Applies writes for one user."""
+
+    tenant: Tenant
+    added: list[Any] = field(default_factory=list)
+
+    async def write(self, one: Write) -> None:
+        await getattr(self, f"_{one.kind}")(one)
+
+    async def _put(self, one: Write) -> None:
+        metadata = {"people": list(one.people)} if one.people else {}
+        fields = {"title": one.name, "language": one.language, "metadata": metadata}
+        await self.tenant.add(one.text, one.uri, **fields)
+
+    async def _patch(self, one: Write) -> None:
+        patch = {"title": one.name} if len(one.parts) % 2 else {"metadata": {"people": list(one.people) or None}}
+        for document in await self._found(one.uri):
+            services = self.tenant.services()
+            await document_changes.change(
+                document.document_id, patch, self.tenant.user_id, services, check_metadata=lambda _metadata: None
+            )
+
+    async def _delete(self, one: Write) -> None:
+        for document in await self._found(one.uri):
+            await documents.delete(document.document_id, self.tenant.user_id, db=self.tenant.db)
+
+    async def _entity(self, one: Write) -> None:
+        context = {"db": self.tenant.db, "embedder": self.tenant.embedder}
+        try:
+            (entity,) = await entities.add([EntityDraft("team", one.name)], self.tenant.user_id, **context)
+            self.added.append(entity.entity_id)
+        except errors.StepwellError:
+            if self.added:
+                await entities.remove(self.added.pop(), self.tenant.user_id, db=self.tenant.db)
+
+    async def _run(self, _one: Write) -> None:
+        await linking.refresh(self.tenant)
+
+    async def _found(self, uri: str) -> list[Any]:
+        return await documents.page(
+            self.tenant.user_id, db=self.tenant.db, limit=1, after=None, only=DocumentFilter(uri)
+        )
+
+
+def put(uri: str, name: str, *parts: str, **fields: Any) -> Write:
+    return Write("put", uri, name, parts, **fields)
+
+
+KINDS = ("put", "put", "put", "patch", "patch", "delete", "entity", "run")
+
+
+def _in_form(form: str, name: str) -> str:
+    return form.format(name, name.lower(), name.upper(), name.replace(" ", "-").replace("ü", "u").replace("ä", "a"))
+
+
+@st.composite
+def _writes(draw: st.DrawFn) -> list[Write]:
+    """Writes of a few names, so that they meet."""
+    name = st.sampled_from(draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=3)))
+    write = st.builds(
+        Write,
+        st.sampled_from(KINDS),
+        st.sampled_from(URIS),
+        name,
+        st.lists(st.builds(_in_form, st.sampled_from(FORMS), name), min_size=1, max_size=3).map(tuple),
+        st.sampled_from(LANGUAGES),
+        st.one_of(st.just(()), st.lists(name, max_size=1).map(tuple)),
+    )
+    return draw(st.lists(write, min_size=4, max_size=12))
+
+
+async def _damage(tenant: Tenant) -> Damage:
+    """What a check finds when no job is left."""
+    await mention_refresh.settle(tenant.user_id, tenant.services())
+    async with tenant.db.reading(tenant.user_id) as reading:
+        assert await jobs.count(reading, mention_refresh.KIND.name) == 0
+    return (await repair.check(tenant.user_id, db=tenant.db, keys=tags.KEYS)).damage
+
+
+@settings(
+    max_examples=400 if FULL else 12,
+    derandomize=not FULL,
+    phases=(Phase.explicit, Phase.generate, *((Phase.shrink,) if FULL else ())),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(_writes())
+@example([put("b", "", "the vendors are here"), put("a", "vendors", "x"), put("a", "other", "x")])
+@example([put("b", "", "a new thing"), put("a", "New", "x"), Write("delete", "a")])
+@example([put("a", "", "see src/doc/file.txt now"), put("b", "file.txt", "x")])
+@example([put("a", "", "the harbour light"), put("b", "", "## Harbour Light\n\nx"), Write("delete", "b")])
+@example([put("a", "", "# England"), put("b", "England", "x"), put("c", "", "in england"), Write("delete", "b")])
+@example([put("a", "", "Herr Müller kam", language="de"), put("b", "Muller", "x")])
+@example([put("a", "", "in England", people=("England",)), put("b", "", "the Bank of England"), Write("delete", "a")])
+async def test_a_check_finds_nothing_after_any_writes(database: Any, writes: list[Write]) -> None:
+    writer = _Writer(Tenant(database))
+    for one in writes:
+        await writer.write(one)
+    assert await _damage(writer.tenant) == Damage(), writes
+
+
+async def test_a_check_finds_nothing_after_writes_at_once(database: Any) -> None:
+    tenant, dice = Tenant(database), random.Random(7)
+
+    def some() -> Write:
+        parts = tuple(_in_form(dice.choice(FORMS), dice.choice(NAMES)) for _ in range(dice.randint(1, 3)))
+        people = tuple(dice.choices(NAMES, k=dice.randint(0, 1)))
+        kind = dice.choice(("put", "put", "patch", "delete", "entity", "run"))
+        return Write(kind, dice.choice(URIS), dice.choice(NAMES), parts, dice.choice(LANGUAGES), people)
+
+    async def write(writes: list[Write]) -> None:
+        writer = _Writer(tenant)
+        for one in writes:
+            try:
+                await writer.write(one)
+            except (errors.NotFound, errors.Conflict, errors.Busy):
+                continue
+
+    await asyncio.gather(*(write([some() for _ in range(100 if FULL else 5)]) for _ in range(8)))
+    assert await _damage(tenant) == Damage()
+
+
+async def test_a_refresh_waits_while_the_user_is_busy(
+    tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transactions, "TURN_S", 0.01)
+    await tenant.add("the vendors are here", "b")
+    await tenant.add("x", "a", title="vendors")
+    await tenant.add("x", "a", title="other")
+    async with tenant.db.writing(tenant.user_id) as writing:
+        await writing.lock()
+        refreshing = asyncio.create_task(linking.refresh(tenant))
+        while await owner.fetchval("SELECT count(*) FROM stepwell.jobs WHERE status = 'running'") == 0:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)
+    assert await refreshing == 1
+    assert await _damage(tenant) == Damage()

@@ -1,0 +1,103 @@
+"""Tests that the examples of the OpenAPI document run as they are on the sample notes and show what is sent."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any
+
+import harness
+import httpx
+import pytest
+from fastapi import FastAPI
+from jsonschema import Draft202012Validator
+from openapi_operations import DOCUMENT, OPERATIONS, PROBLEM, bodies, filled, sample_service, send, usable
+
+from app.http.problems import problem_examples
+from app.models.base import Embedder
+
+
+def cases(name: str) -> Iterator[Any]:
+    """Every example of every operation whose path has this example.
+
+    The source is added first, which others name, as its job; those that change or delete something come last.
+    """
+    for operation_id, (_method, path, operation) in sorted(OPERATIONS.items(), key=lambda one: one[0] != "add_source"):
+        if (sent := filled(path, operation, name)) is not None:
+            for body, kind, content in bodies(operation):
+                yield pytest.param(operation_id, sent, kind, content, id=f"{operation_id}: {body}")
+
+
+@pytest.fixture(scope="module")
+async def client(
+    new_database: Callable[..., Awaitable[Any]],
+    demo_template: str,
+    offline_embedder: Embedder,
+) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of a service that holds what `stepwell demo` stores."""
+    dsn = (await new_database(demo_template)).service_dsn
+    async with sample_service(dsn, offline_embedder) as caller:
+        yield caller
+
+
+@pytest.mark.parametrize(("operation_id", "path", "kind", "content"), list(cases("sample")))
+async def test_an_example_succeeds_on_the_sample_notes(
+    client: httpx.AsyncClient, operation_id: str, path: str, kind: str, content: str | None
+) -> None:
+    documented = OPERATIONS[operation_id][2]["responses"]
+    response = await send(client, operation_id, path, kind, content)
+    expected = next(status for status in (201, 200, 202) if str(status) in documented)
+    assert response.status_code == expected, response.text
+    if "results" in (answer := response.json() if "json" in response.headers["content-type"] else {}):
+        assert answer["results"]
+        assert answer.get("degraded", []) == answer.get("relaxed", []) == []
+    if operation_id == "search_two_pass":
+        assert [entity["name"] for entity in answer["pass1_entities"]] == ["Cliff Clarke"]
+    if operation_id == "search_multihop":
+        assert [hit["via"]["name"] for hit in answer["results"] if hit["hop"] == 2]
+
+
+@pytest.mark.parametrize(("operation_id", "path", "kind", "content"), list(cases("unknown")))
+async def test_an_example_of_an_unknown_id_gets_the_problem_of_404(
+    client: httpx.AsyncClient, operation_id: str, path: str, kind: str, content: str | None
+) -> None:
+    response = await send(client, operation_id, path, kind, content)
+    assert (response.status_code, response.json()["code"]) == (404, "not_found")
+
+
+@pytest.mark.parametrize("operation_id", list(OPERATIONS))
+async def test_an_unknown_parameter_gets_a_problem(client: httpx.AsyncClient, operation_id: str) -> None:
+    method, path, operation = OPERATIONS[operation_id]
+    sent = usable(path, operation)
+    joint = "&" if "?" in sent else "?"
+    response = await client.request(method, f"{sent}{joint}{problem_examples.UNKNOWN_PARAMETER}=1")
+    assert [one["field"] for one in response.json()["errors"]] == [problem_examples.UNKNOWN_PARAMETER]
+
+
+async def test_a_search_without_a_key_and_with_an_unknown_parameter_gets_the_problems_that_are_shown(
+    app: FastAPI, client: httpx.AsyncClient
+) -> None:
+    async with harness.client(app) as anonymous:
+        refused = await anonymous.post(problem_examples.PATH, json={"query": "lime"})
+    unknown = await client.post(f"{problem_examples.PATH}?{problem_examples.UNKNOWN_PARAMETER}=1", json={})
+    assert comparable(refused.json()) == comparable(shown("Problem", 401))
+    assert comparable(unknown.json()) == comparable(shown("Problem422", 422))
+
+
+def test_each_problem_is_shown_with_its_own_status() -> None:
+    for response in DOCUMENT["components"]["responses"].values():
+        for status, example in response["content"][PROBLEM]["examples"].items():
+            assert example["value"]["status"] == int(status)
+            schema = {**response["content"][PROBLEM]["schema"], "components": DOCUMENT["components"]}
+            Draft202012Validator(schema).validate(example["value"])
+
+
+def shown(component: str, status: int) -> dict[str, Any]:
+    """The example of a problem."""
+    response = DOCUMENT["components"]["responses"][component]
+    problem: dict[str, Any] = response["content"][PROBLEM]["examples"][str(status)]["value"]
+    return problem
+
+
+def comparable(problem: dict[str, Any]) -> dict[str, Any]:
+    """A problem without what differs between two requests."""
+    return {key: value for key, value in problem.items() if key not in ("request_id", "instance")}

@@ -1,0 +1,128 @@
+"""Tests the shares of users in turns and in bodies being received, and the deadline of whatever searches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import harness
+import pytest
+from api_caller import Caller
+from example_app import assert_problem
+from fastapi import FastAPI
+
+from app import settings as config
+from app.concurrency.budget import Budget
+from app.concurrency.limiter import Limiter
+from app.database.transactions import Database
+from app.http.limits import admission
+from app.main import create_app
+from app.settings import Settings
+
+DOCUMENTS = "/api/rag/documents"
+Newcomer = Callable[..., Awaitable[Caller]]
+
+
+@asynccontextmanager
+async def half_sent(*callers: Caller) -> AsyncIterator[None]:
+    """Uploads of each caller, as often as it is named, of whose body the second half does not arrive in the block."""
+    started = asyncio.Semaphore(0)
+
+    async def halves() -> AsyncIterator[bytes]:
+        yield b'{"content": "Lime'
+        started.release()
+        await asyncio.Event().wait()
+
+    headers = {"Content-Type": "application/json"}
+    sent = [asyncio.create_task(one.client.post(DOCUMENTS, content=halves(), headers=headers)) for one in callers]
+    try:
+        for _ in sent:
+            await started.acquire()
+        yield
+    finally:
+        for task in sent:
+            task.cancel()
+        await asyncio.gather(*sent, return_exceptions=True)
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3, 4, 8])
+async def test_a_user_never_holds_all_turns_of_a_process(processes: int) -> None:
+    gate = create_app(Settings(workers=processes)).state.uploads
+    asked = [asyncio.create_task(_hold(gate, "ana")) for _ in range(20)]
+    await asyncio.sleep(0)
+    try:
+        async with asyncio.timeout(5), gate.turn("ben"):
+            assert gate.running > 1
+    finally:
+        for one in asked:
+            one.cancel()
+        await asyncio.gather(*asked, return_exceptions=True)
+
+
+async def _hold(gate: Any, user_id: str) -> None:
+    async with gate.turn(user_id):
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(("most", "held"), [(0, 0), (2, 1), (8, 7)])
+async def test_searches_of_a_user_that_take_long_leave_a_place_to_others(
+    database: Database, most: int, held: int
+) -> None:
+    services = await harness.services(database)
+    settings = Settings(max_concurrent_searches=most)
+    async with harness.running(settings, services) as app, harness.client(app) as client, asyncio.timeout(60):
+        searches = app.state.searches
+        asked = [asyncio.create_task(_hold(searches, "ana")) for _ in range(20)]
+        await asyncio.sleep(0)
+        assert searches.running == (held or config.usable_cores())
+        assert (await client.post("/api/rag/search", json={"query": "lime"})).status_code == 200
+        for one in asked:
+            one.cancel()
+        await asyncio.gather(*asked, return_exceptions=True)
+
+
+async def test_bodies_that_do_not_arrive_hold_no_turn(app: FastAPI, new_caller: Newcomer) -> None:
+    ana, ben, cy = [await new_caller("write") for _ in range(3)]
+    async with half_sent(ana, ana, ben, ben):
+        assert app.state.uploads.running == 0
+        assert (await cy.add("Chalk."))["status"] == "added"
+        assert (await ana.add("Chalk."))["status"] == "added"
+
+
+async def test_a_user_sends_few_bodies_at_once_whatever_they_are_for(
+    app: FastAPI, new_caller: Newcomer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = Limiter(admission.BODIES, of_user=admission.BODIES_OF_USER, max_waiting=64, timeout_s=0.05)
+    monkeypatch.setitem(vars(app.state)["_state"], "bodies", few)  # it has no attributes of its own
+    ana, ben = await new_caller("search", "write"), await new_caller("search", "write")
+    entity = {"type": "person", "name": "Ana Silva"}
+    async with half_sent(*[ana] * admission.BODIES_OF_USER):
+        for path, body in ((DOCUMENTS, {"content": "Chalk."}), ("/api/rag/entities", entity)):
+            assert_problem(await ana.client.post(path, json=body), 503, "overloaded")
+            assert (await ben.client.post(path, json=body)).status_code == 201
+        assert (await ana.search("chalk"))["results"] == []
+        assert (await ana.client.delete(DOCUMENTS, params={"uri": "x"})).status_code == 404
+    assert (await ana.client.post(DOCUMENTS, json={"content": "Chalk."})).status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("search", {"query": "lime"}),
+        ("search/two-pass", {"query": "lime"}),
+        ("search/multihop", {"query": "lime"}),
+        ("similar", {"vector": [0.05] * 384}),
+        ("entities/search", {"query": "lime"}),
+        ("tools/search_documents", {"query": "lime"}),
+    ],
+)
+async def test_whatever_searches_ends_at_the_deadline_of_its_request(
+    database: Database, path: str, body: dict[str, Any]
+) -> None:
+    services = replace(await harness.services(database, harness.HangingEmbedder()), budget=Budget(whole_s=0.0))
+    async with harness.running(Settings(), services) as app, harness.client(app) as client, asyncio.timeout(60):
+        assert_problem(await client.post(f"/api/rag/{path}", json=body), 504, "search_timeout")
+        assert app.state.searches.running == 0

@@ -1,0 +1,90 @@
+"""Tests of the liveness and readiness endpoints."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import harness
+import pytest
+from example_app import assert_problem
+from fastapi import FastAPI
+
+from app import __version__
+from app.database import transactions
+from app.database.schema import revisions
+from app.database.transactions import Database
+from app.runtime import models
+from app.settings import Settings
+
+OWN_DATABASE = True
+"""A database of its own, whose only user is the local one."""
+
+NOWHERE = "postgresql://stepwell@/stepwell?host=/nonexistent/socket/folder"
+
+
+@pytest.mark.usefixtures("patient_readiness")
+async def test_a_healthy_service_reports_ready_without_a_key(app: FastAPI) -> None:
+    async with harness.client(app) as client:
+        alive, ready = await client.get("/healthz"), await client.get("/readyz")
+        assert (await client.head("/healthz")).status_code == 200
+    assert (alive.status_code, alive.json()) == (200, {"status": "ok", "version": __version__})
+    assert (ready.status_code, ready.json()) == (
+        200,
+        {"status": "ready", "database": "writable", "standby": None, "providers": {}},
+    )
+
+
+@pytest.mark.usefixtures("patient_readiness")
+async def test_a_reranker_that_cannot_be_loaded_is_reported_and_searches_keep_their_order(database: Database) -> None:
+    settings = Settings(auth="none", reranker="onnx", reranker_model="/nonexistent/cross")
+    async with models.open_reranker(settings) as reranker:
+        services = replace(await harness.services(database), reranker=reranker)
+        async with harness.running(settings, services) as app, harness.client(app) as client:
+            ready = await client.get("/readyz")
+            assert (ready.status_code, ready.json()["providers"]) == (200, {"reranker": "open"})
+            assert (
+                'stepwell_provider_breaker_state{model="cross",provider="onnx",role="reranker"} 2.0'
+                in (await client.get("/metrics")).text
+            )
+            await client.post("/api/rag/documents", json=[{"content": "Lime mortar."}, {"content": "Lime trees."}])
+            for rerank, degraded in (("none", []), ("cosine", []), ("provider", ["reranker_failed"])):
+                found = await client.post("/api/rag/search", json={"query": "lime", "ranking": {"rerank": rerank}})
+                assert (found.status_code, found.json().get("degraded", [])) == (200, degraded)
+                assert len(found.json()["results"]) == 2
+
+
+async def test_without_a_database_the_process_is_live_and_not_ready_and_searches_are_503(database: Database) -> None:
+    lost = transactions.connect(NOWHERE)
+    services = replace(await harness.services(database), db=lost)
+    async with harness.running(Settings(), services) as app, harness.client(app) as client:
+        assert (await client.get("/healthz")).status_code == 200
+        for response in (
+            await client.get("/readyz"),
+            await client.post("/api/rag/search", json={"query": "lime"}),
+            await client.get("/api/rag/documents"),
+            await client.get("/api/rag/stats"),
+        ):
+            assert_problem(response, 503, "database_unavailable")
+            assert int(response.headers["retry-after"]) > 0
+    await lost.close()
+
+
+async def test_a_database_of_another_model_is_not_ready(database: Database) -> None:
+    services = replace(await harness.services(database), expected_schema=("another-model", 384))
+    async with harness.running(Settings(), services) as app, harness.client(app) as client:
+        assert_problem(await client.get("/readyz"), 503, "schema_mismatch")
+
+
+async def test_a_database_that_a_newer_version_has_upgraded_is_not_ready(new_database, template) -> None:
+    address = await new_database(template)
+    owner = await address.connect()
+    await owner.execute("UPDATE stepwell.alembic_version SET version_num = '0099'")
+    await owner.close()
+    database = transactions.connect(address.service_dsn, pool_size=1)
+    services = await harness.services(database)
+    async with harness.running(Settings(), services) as app, harness.client(app) as client:
+        problem = assert_problem(await client.get("/readyz"), 503, "schema_mismatch")
+    await database.close()
+    assert "to revision 0099" in problem["detail"]
+    assert f"this version ({__version__}, revision {revisions.head()})" in problem["detail"]
+    assert "install the newer version" in problem["detail"]

@@ -1,0 +1,35 @@
+"""Metrics of several processes are added, gauges by their kind, and counts of processes that have ended are kept."""
+
+from __future__ import annotations
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from app.http.monitoring import metric_sums
+from app.http.monitoring.metrics import Metrics
+
+
+async def _text(requests: int, lag_s: float) -> str:
+    metrics = Metrics()
+    for _ in range(requests):
+        metrics.request("GET", '/a b\n"c"', 200, 0.02)
+    metrics.lagged(lag_s)
+    metrics.watch("stepwell_searches_running", "Searches.", lambda: 2)
+    return await metrics.text()
+
+
+async def test_samples_are_added_by_their_meaning() -> None:
+    running, ended = [await _text(1, 0.2), await _text(2, 0.3)], await _text(4, 0.9)
+    totals = {
+        (sample.name, *sorted(sample.labels.values())): sample.value
+        for family in text_string_to_metric_families(metric_sums.added(running, ended=[ended]))
+        for sample in family.samples
+    }
+    route = '/a b\n"c"'
+    assert totals["stepwell_http_requests_total", route, "200", "GET"] == 7
+    assert totals["stepwell_http_request_duration_seconds_bucket", route, "0.025", "GET"] == 7
+    assert totals["stepwell_http_request_duration_seconds_bucket", route, "0.01", "GET"] == 0
+    assert totals["stepwell_http_request_duration_seconds_count", route, "GET"] == 7
+    assert totals["stepwell_searches_running",] == 4
+    assert totals["stepwell_processes",] == 2
+    assert totals["stepwell_event_loop_lag_max_seconds",] == 0.3
+    assert totals["stepwell_event_loop_lag_seconds_count",] == 3

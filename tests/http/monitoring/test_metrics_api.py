@@ -1,0 +1,262 @@
+"""Tests of the metrics: what they count, their documentation, and access to them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import harness
+import pytest
+
+from app import errors, main
+from app.main import create_app
+from app.models.caching import CachingEmbedder
+from app.settings import Settings
+from benchmarks.fake_embedder import FakeEmbedder
+
+OWN_DATABASE = True
+"""A database of its own, whose only user is the local one."""
+
+QUERY = "zebracanary lighthouse"
+
+
+class Broken(FakeEmbedder):
+    """An embedder whose provider is down for queries."""
+
+    async def embed_query(self, text: str) -> list[float]:
+        raise errors.ProviderError("down")
+
+
+@pytest.fixture
+async def services(database):
+    return await harness.services(database)
+
+
+@pytest.fixture
+async def client(services) -> AsyncIterator:
+    async with harness.running(Settings(), services) as app, harness.client(app) as calling:
+        yield calling
+
+
+async def counts(client, **headers) -> dict[str, float]:
+    """Every sample of /metrics by its name with labels."""
+    response = await client.get("/metrics", headers=headers)
+    assert response.status_code == 200, response.text
+    assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    return samples(response.text)
+
+
+def samples(text: str) -> dict[str, float]:
+    return {
+        name: float(value)
+        for name, value in (line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+    }
+
+
+async def test_requests_are_counted_by_route_template_method_and_status(client):
+    for unknown in ("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a12"):
+        await client.get(f"/api/rag/documents/{unknown}")
+    found = await counts(client)
+    labels = 'method="GET",route="/api/rag/documents/{document_id}",status="404"'
+    assert found[f"stepwell_http_requests_total{{{labels}}}"] == 2
+    timed = 'stepwell_http_request_duration_seconds_count{method="GET",route="/api/rag/documents/{document_id}"}'
+    assert found[timed] == 2
+    assert found["stepwell_http_requests_in_flight"] == 1, "the scrape itself"
+
+
+async def test_values_from_callers_become_no_metric_labels(client):
+    for path in ("/nowhere/canary", "/api/rag/documents/canary", "/docs/assets/canary.js"):
+        await client.request("CANARY", path)
+        await client.get(path)
+    text = (await client.get("/metrics")).text
+    assert "canary" not in text.lower()
+    assert 'method="other",route="unmatched",status="404"' in text
+
+
+async def test_a_search_counts_its_stages_and_its_answer(client):
+    stored = await client.post("/api/rag/documents", json={"content": f"The {QUERY} stands on a rock."})
+    assert stored.status_code in {200, 201}
+    before = await counts(client)
+    response = await client.post("/api/rag/search", json={"query": QUERY})
+    assert response.json()["results"]
+    after = await counts(client)
+    for stage in ("embed", "recall", "total"):
+        name = f'stepwell_search_stage_seconds_count{{stage="{stage}"}}'
+        assert after[name] - before.get(name, 0) == 1
+    total = 'stepwell_search_stage_seconds_sum{stage="total"}'
+    assert after[total] - before.get(total, 0) == pytest.approx(response.json()["took_ms"] / 1000)
+    assert after['stepwell_search_answers_total{found="true"}'] - before.get(
+        'stepwell_search_answers_total{found="true"}', 0
+    ) == 1  # fmt: skip
+    assert "zebracanary" not in (await client.get("/metrics")).text
+
+
+async def test_degraded_and_relaxed_answers_are_counted_by_name(database):
+    async with (
+        harness.running(Settings(), await harness.services(database, Broken())) as app,
+        harness.client(app) as client,
+    ):
+        await client.post("/api/rag/documents", json={"content": "Mooring lines are doubled before a gale."})
+        degraded = (await client.post("/api/rag/search", json={"query": "mooring"})).json()["degraded"]
+        relaxed = (await client.post("/api/rag/search", json={"query": '+mooring +absentword "no phrase"'})).json()
+        found = await counts(client)
+    assert "embedding_failed" in degraded
+    assert found['stepwell_search_degraded_total{code="embedding_failed"}'] == 2
+    (name,) = relaxed["relaxed"]
+    assert found[f'stepwell_search_relaxed_total{{name="{name}"}}'] == 1
+
+
+async def test_ingest_counts_documents_and_chunks_by_what_became_of_them(client):
+    texts = [{"content": "A first note on barnacles.", "uri": "barnacles"}, {"content": "​", "uri": "blank"}]
+    before = await counts(client)
+    for document in (texts[0], texts[0], {"content": "A second note on barnacles.", "uri": "barnacles"}):
+        assert (await client.post("/api/rag/documents", json=document)).is_success
+    several = await client.post("/api/rag/documents", json=[{"content": "---\ntags: [only]\n---\n"}])
+    assert several.status_code == 422
+    after = await counts(client)
+
+    def grown(name: str) -> float:
+        return after.get(name, 0) - before.get(name, 0)
+
+    for status in ("added", "unchanged", "replaced", "refused"):
+        assert grown(f'stepwell_ingest_documents_total{{status="{status}"}}') == 1
+    assert grown('stepwell_ingest_chunks_total{status="added"}') == 1
+    assert grown("stepwell_ingest_embedded_chunks_total") == 2, "unchanged content is not embedded again"
+
+
+async def test_connections_and_embeddings_in_flight_show_while_they_last(database):
+    hanging = CachingEmbedder(harness.HangingEmbedder())
+    async with (
+        harness.running(Settings(worker=False), await harness.services(database, hanging)) as app,
+        harness.client(app) as client,
+    ):
+        search = asyncio.create_task(client.post("/api/rag/search", json={"query": "anything"}))
+        while (during := await counts(client))["stepwell_embedding_queries_in_flight"] == 0:
+            assert not search.done()
+            await asyncio.sleep(0)  # a call inside one process need not give way
+        async with database.shared():
+            # The service may count uses of keys with another one now and then.
+            lent = [(await counts(client))["stepwell_db_connections_in_use"] for _ in range(5)]
+        assert min(lent) == 1
+        search.cancel()
+        await asyncio.gather(search, return_exceptions=True)
+        after = await counts(client)
+    assert during["stepwell_searches_running"] == 1
+    assert (after["stepwell_embedding_queries_in_flight"], after["stepwell_searches_running"]) == (0, 0)
+    assert after["stepwell_db_connections_in_use"] == 0
+
+
+async def test_refused_searches_are_counted_under_their_route(services, monkeypatch):
+    settings = Settings(max_concurrent_searches=1)
+    monkeypatch.setattr(main, "MAX_WAITING_SEARCHES", 0)
+    async with (
+        harness.running(settings, services) as app,
+        harness.client(app) as client,
+        app.state.searches.turn("somebody else"),
+    ):
+        for path in ("/api/rag/search", "/api/rag/search/multihop"):
+            away = await client.post(path, json={"query": "anything"}, headers={"X-Request-ID": "mine"})
+            assert (away.status_code, away.headers["x-request-id"]) == (503, "mine")
+            name = f'stepwell_http_requests_total{{method="POST",route="{path}",status="503"}}'
+            assert (await counts(client))[name] == 1
+        assert (await counts(client))["stepwell_searches_running"] == 1
+
+
+async def test_the_time_that_a_search_waits_for_its_turn_is_measured(services):
+    async with (
+        harness.running(Settings(max_concurrent_searches=1), services) as app,
+        harness.client(app) as client,
+    ):
+        async with app.state.searches.turn("somebody else"):
+            waiting = asyncio.create_task(client.post("/api/rag/search", json={"query": "anything"}))
+            while (await counts(client))["stepwell_searches_waiting"] != 1:
+                await asyncio.sleep(0)
+                assert not waiting.done()
+        assert (await waiting).status_code == 200
+        found = await counts(client)
+    assert found["stepwell_search_wait_seconds_count"] == 1
+    assert found["stepwell_search_wait_seconds_sum"] > 0
+
+
+async def test_with_api_keys_the_scopes_metrics_and_admin_read_the_metrics(database, services, user):
+    keys = {scope: await harness.create_key(database, user, scope) for scope in ("search", "metrics", "admin")}
+    async with harness.running(Settings(auth="api_key"), services) as app, harness.client(app) as client:
+        assert (await client.get("/metrics")).status_code == 401
+        assert (await client.get("/metrics", headers={"X-API-Key": keys["search"]})).status_code == 403
+        assert (await client.get("/metrics", headers={"X-API-Key": keys["metrics"]})).status_code == 200
+        assert (await client.get("/api/rag/stats", headers={"X-API-Key": keys["metrics"]})).status_code == 403
+        found = await counts(client, Authorization=f"Bearer {keys['admin']}")
+    assert not [name for name in found if user in name or keys["admin"] in name]
+
+
+async def test_metrics_can_be_opened_to_everyone_or_switched_off(services):
+    for access, status in (("open", 200), ("off", 404)):
+        async with (
+            harness.running(Settings(auth="api_key", metrics=access), services) as app,
+            harness.client(app) as client,
+        ):
+            assert (await client.get("/metrics")).status_code == status
+
+
+async def test_texts_that_follow_a_new_name_are_counted(client, services):
+    await client.post("/api/rag/documents", json={"content": "Quorl Zantis was here.", "uri": "zantis"})
+    await client.post("/api/rag/entities", json={"type": "person", "name": "Quorl Zantis"})
+    for _ in range(5_000):
+        await client.get("/api/rag/entities")
+        found = await counts(client)
+        if found.get('stepwell_jobs_total{kind="relink"}'):
+            break
+    assert found['stepwell_jobs_total{kind="relink"}'] == 1
+    assert found['stepwell_job_chunks_total{kind="relink"}'] == 1
+
+
+async def test_searches_guided_by_entities_are_counted(client):
+    before = await counts(client)
+    await client.post("/api/rag/entities", json={"type": "person", "name": "Zita Quarrel"})
+    await client.post("/api/rag/documents", json={"content": "Zita Quarrel tarred the old hull."})
+    question = {"query": "what did Zita Quarrel tar?", "explain": True}
+    answer = (await client.post("/api/rag/search", json=question)).json()
+    assert answer["explain"]["search_mode"] == "two_pass"
+    assert len([hit for hit in answer["results"] if "boost" in hit["explain"]]) == 1
+    after = await counts(client)
+    for name in ('stepwell_search_modes_total{mode="two_pass",reason=""}', "stepwell_search_boosted_total"):
+        assert after[name] - before.get(name, 0) == 1, name
+    assert after["stepwell_search_boost_places_count"] - before.get("stepwell_search_boost_places_count", 0) == 1
+
+
+async def test_a_stall_of_the_event_loop_is_measured(client) -> None:
+    before = await counts(client)
+    began = time.thread_time()
+    while time.thread_time() - began < 0.15:
+        pass
+    while (after := await counts(client))["stepwell_event_loop_lag_max_seconds"] < 0.05:  # noqa: ASYNC110 - nothing sets an event
+        await asyncio.sleep(0)
+    assert after["stepwell_event_loop_lag_seconds_count"] > before["stepwell_event_loop_lag_seconds_count"]
+
+
+async def test_uploads_that_run_and_wait_are_gauges(services):
+    async def hold(gate, user_id, until):
+        async with gate.turn(user_id):
+            await until.wait()
+
+    async with harness.running(Settings(), services) as app, harness.client(app) as client:
+        release = asyncio.Event()
+        held = [asyncio.create_task(hold(app.state.uploads, "ana", release)) for _ in range(3)]
+        await asyncio.sleep(0)
+        during = await counts(client)
+        release.set()
+        await asyncio.gather(*held)
+        after = await counts(client)
+    assert (during["stepwell_uploads_running"], during["stepwell_uploads_waiting"]) == (2, 1)
+    assert (after["stepwell_uploads_running"], after["stepwell_uploads_waiting"]) == (0, 0)
+
+
+def test_the_documentation_lists_every_metric():
+    families = create_app(Settings()).state.metrics.registry.collect()
+    exported = {f"{family.name}_total" if family.type == "counter" else family.name for family in families}
+    page = (Path(__file__).parents[3] / "docs" / "operations.md").read_text(encoding="utf-8")
+    table = [line for line in page.splitlines() if line.startswith("| `stepwell_")]
+    assert set(re.findall(r"`(stepwell_[a-z_]+)`", "\n".join(table))) == exported

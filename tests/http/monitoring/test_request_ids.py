@@ -1,0 +1,132 @@
+"""Tests of request ids and of the request log, which contains no text or secret of a user."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import harness
+import pytest
+
+from app import errors, telemetry
+from app.database import transactions
+from app.settings import Settings
+from benchmarks.fake_embedder import FakeEmbedder
+
+OWN_DATABASE = True
+"""A database of its own, whose only user is the local one."""
+
+CANARY = "quokkacanary"
+PASSWORD = "hunter2canary"
+
+
+class Failing(FakeEmbedder):
+    """Fails with the text that it was given, as a provider's exception may."""
+
+    def __init__(self, error: type[Exception] = RuntimeError) -> None:
+        super().__init__()
+        self._error = error
+
+    async def embed_query(self, text: str) -> list[float]:
+        raise self._error(f"cannot embed {text!r}")
+
+
+class Log:
+    """What the service has written to stderr, as its own settings have it."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+        self.text = ""
+
+    def read(self) -> list[dict[str, Any]]:
+        """Every line, and those of requests returned."""
+        self.text += self._capsys.readouterr().err
+        lines = [json.loads(line) for line in self.text.splitlines()]
+        return [line for line in lines if line["message"] == "request"]
+
+
+@pytest.fixture
+def log(capsys) -> Iterator[Log]:
+    root = logging.getLogger()
+    before, level = root.handlers[:], root.level
+    yield Log(capsys)
+    root.handlers[:] = before
+    root.setLevel(level)
+
+
+@pytest.fixture
+def settings() -> Settings:
+    return Settings(auth="api_key", database_url=f"postgresql://stepwell_service:{PASSWORD}@nowhere.invalid/db")
+
+
+async def test_a_search_logs_one_line_with_its_stages_codes_and_request_id(database, user, settings, log):
+    key = await harness.create_key(database, user)
+    services = await harness.services(database, Failing(errors.ProviderError))
+    async with (
+        harness.running(settings, services) as app,
+        harness.client(app, Authorization=f"Bearer {key}") as client,
+    ):
+        await client.post("/api/rag/documents", json={"content": f"A {CANARY} hops."})
+        response = await client.post("/api/rag/search", json={"query": CANARY}, headers={"X-Request-ID": "r-77"})
+    added, searched = log.read()
+    assert added["documents"] == {"added": 1}
+    assert (searched["request_id"], searched["method"], searched["status"]) == ("r-77", "POST", 200)
+    assert searched["path"] == "/api/rag/search"
+    assert searched["degraded"] == response.json()["degraded"] == ["embedding_failed", "no_query_vector"]
+    assert (searched["hits"], searched["relaxed"]) == (1, [])
+    assert {"embed", "recall", "total"} <= set(searched["timings"])
+    assert searched["took_ms"] >= searched["timings"]["total"]
+
+
+async def test_no_line_contains_user_text_user_names_or_a_secret(database, user, settings, log):
+    key = await harness.create_key(database, user)
+    document = {
+        "content": f"{CANARY} text",
+        "title": f"{CANARY} title",
+        "uri": f"{CANARY}.md",
+        "metadata": {"a": CANARY},
+    }
+    down = transactions.connect(f"postgresql://stepwell_service:{PASSWORD}@127.0.0.1:9/db")
+    for embedder in (FakeEmbedder(), Failing(), Failing(errors.ProviderError)):
+        services = await harness.services(database, embedder)
+        async with (
+            harness.running(settings, services) as app,
+            harness.client(app, Authorization=f"Bearer {key}") as client,
+        ):
+            await client.post("/api/rag/documents", json=document)
+            await client.post("/api/rag/documents", files={"files": (f"{CANARY}.exe", CANARY.encode())})
+            await client.get("/api/rag/documents", params={"uri": f"{CANARY}.md", "cursor": CANARY})
+            for body in (
+                {"query": CANARY, "explain": True},
+                {"query": f'+{CANARY}x "{CANARY} y"'},
+                {"query": [CANARY]},
+            ):
+                await client.post("/api/rag/search", json={**body, "filters": {"metadata": {"a": CANARY}}})
+            await client.post("/api/rag/search", json={"query": "a", CANARY: CANARY})
+            await client.post("/api/rag/search", content=f'{{"query": "{CANARY}'.encode())
+            await client.post("/api/rag/search", json={"query": CANARY}, headers={"Authorization": f"Bearer {key}x"})
+            await client.post("/api/rag/search", json={"query": "a"}, headers={"X-Request-ID": f"{CANARY} and spaces"})
+            await client.get(f"/nowhere/{key}")
+            app.state.services = await _with(services, down)
+            assert (await client.post("/api/rag/search", json={"query": CANARY})).status_code == 503
+    await down.close()
+    requests = log.read()
+    assert len(requests) == 36
+    assert {line["status"] for line in requests} >= {200, 201, 401, 404, 422, 500, 503}
+    for secret in (CANARY, PASSWORD, key.split("_", 2)[2][:20], key[16:], user):
+        assert secret not in log.text
+
+
+async def _with(services, database):
+    return type(services)(db=database, embedder=services.embedder, expected_schema=services.expected_schema)
+
+
+def test_secrets_are_masked_at_every_position():
+    key = "sw_0123456789ab_" + "x" * 43
+    line = f"GET /{key} swl_{'y' * 43} failed on postgresql+asyncpg://me:p%40ss@db:5432/x and redis://:{PASSWORD}@r"
+    shown = telemetry.masked(line)
+    assert (
+        shown == "GET /sw_0123456789ab_*** swl_*** failed on postgresql+asyncpg://me:***@db:5432/x and redis://:***@r"
+    )

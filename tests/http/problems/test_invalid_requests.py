@@ -1,0 +1,115 @@
+"""Extreme and hostile requests get a documented answer from the whole service on real Postgres.
+
+What one field refuses is in test_refused_fields; bodies, numbers and characters are in test_bodies, cursors in
+test_documents_api, methods and paths in test_problems.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from api_caller import Caller
+from example_app import assert_problem
+
+Newcomer = Callable[..., Awaitable[Caller]]
+
+SEARCH, SIMILAR, DOCUMENTS = "/api/rag/search", "/api/rag/similar", "/api/rag/documents"
+JSON = "application/json"
+
+
+async def _raw(
+    caller: Caller, raw: bytes | str, method: str = "POST", path: str = SEARCH, kind: str | None = JSON
+) -> httpx.Response:
+    headers = {} if kind is None else {"Content-Type": kind}
+    return await caller.client.request(method, path, content=raw, headers=headers)
+
+
+async def _asked(caller: Caller, **fields: Any) -> httpx.Response:
+    return await _raw(caller, json.dumps({"query": "lime", **fields}))
+
+
+@pytest.fixture(scope="module")
+async def caller(new_caller: Newcomer) -> Caller:
+    """A user who may search and write, of all tests of this module: what is refused stores nothing."""
+    return await new_caller("search", "write")
+
+
+@pytest.fixture(scope="module")
+async def reader(new_caller: Newcomer) -> Caller:
+    """A user with two notes."""
+    caller = await new_caller("search", "write")
+    await caller.add("Below the third landing we use lime mortar. 🧱 stays dry.", "lime", metadata={"a'b": 1})
+    await caller.add("Café Zürich opens at nine.", "cafe")
+    return caller
+
+
+@pytest.mark.parametrize("soup", ['foo & | !( "unclosed <-> :*', "NOT", "- +", "lime:*A <5> !mortar", '"" AND ""'])
+async def test_a_soup_of_operators_is_answered(reader: Caller, soup: str) -> None:
+    assert (await reader.search(soup))["results"]
+
+
+async def test_many_words_and_one_endless_word_are_answered(reader: Caller) -> None:
+    words = " ".join(chr(0x4E00 + n) for n in range(1_000))
+    for query in (words, "x" * 2_000, "lime-" * 400, "1.2." * 500):
+        assert (await reader.search(query))["results"]
+
+
+@pytest.mark.parametrize("key", ["'; DROP TABLE stepwell.chunks; --", "$.x", "%s", "{0}", ":name", "\\", '"', "a.b[0]"])
+@pytest.mark.parametrize("value", ["%s {0} '; --", {"gte": 1}, {"lt": "2024-01-01"}, [1, {"a": 1}]])
+async def test_an_odd_metadata_key_is_compared_and_never_executed(reader: Caller, key: str, value: Any) -> None:
+    answer = await reader.search("lime", filters={"metadata": {key: value}})
+    assert (answer["results"], answer["hints"][:1]) == ([], ["The filters and exclusions leave out every document."])
+    assert (await reader.search("lime", filters={"metadata": {"a'b": 1}}))["results"][0]["uri"] == "lime"
+
+
+@pytest.mark.parametrize("many", [1_001, 5_000])
+@pytest.mark.parametrize("listed", ["filters.document_ids", "filters.source_ids", "exclude_chunk_ids"])
+async def test_a_thousand_ids_are_answered_and_more_are_422(reader: Caller, listed: str, many: int) -> None:
+    def fields(count: int) -> dict[str, Any]:
+        ids = [str(uuid4()) for _ in range(count)]
+        outer, _, inner = listed.partition(".")
+        return {outer: {inner: ids} if inner else ids}
+
+    assert (await _asked(reader, **fields(1_000))).status_code == 200
+    assert_problem(await _asked(reader, **fields(many)), 422, "invalid_request", listed)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "code"),
+    [
+        ([0.1] * 383, "invalid_vector"),
+        ([0.1] * 385, "invalid_vector"),
+        ([0.0] * 384, "invalid_vector"),
+        ([True] * 384, "invalid_request"),
+        ([0.1] * 16_001, "invalid_request"),
+    ],
+)
+async def test_a_vector_that_finds_nothing_is_refused(caller: Caller, numbers: list[float], code: str) -> None:
+    response = await caller.client.post(SIMILAR, json={"vector": numbers})
+    problem = assert_problem(response, 422, code, "vector[0]" if numbers[0] is True else "vector")
+    assert len(numbers) in (384, 16_001) or "Must have 384 numbers" in problem["detail"]
+
+
+@pytest.mark.parametrize("fusion", ["rrf", "convex"])
+@pytest.mark.parametrize("weight", [5e-324, 1e-300, 1e-7])
+async def test_a_weight_too_small_to_count_breaks_nothing(reader: Caller, weight: float, fusion: str) -> None:
+    ranking = {"weights": {"vector": weight, "text": 1}, "fusion": fusion}
+    answer = await reader.search("lime", ranking=ranking, explain=True)
+    assert [(hit["uri"], hit["explain"]["vector_rank"]) for hit in answer["results"]] == [("lime", None)]
+    response = await _asked(reader, ranking={"weights": {"vector": weight, "text": weight}})
+    assert_problem(response, 422, "no_leg", "ranking.weights")
+
+
+@pytest.mark.parametrize("odd", ["\u202elime\u202c", "l" + "\u0301" * 1_900, "\U000e006c lime", "liｍe", "🧱", "łíме"])
+async def test_odd_characters_are_answered(reader: Caller, odd: str) -> None:
+    assert len((await reader.search(odd))["results"]) == 2
+
+
+@pytest.mark.parametrize("path", [f"{SEARCH}/", f"{DOCUMENTS}/", "//api/rag/search", "/api/../etc/passwd"])
+async def test_another_spelling_of_a_path_is_not_found(caller: Caller, path: str) -> None:
+    assert_problem(await caller.client.post(path, json={"query": "a"}), 404, "not_found")

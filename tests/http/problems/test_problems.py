@@ -1,0 +1,101 @@
+"""Tests of problem responses: small, with the field and the fix."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import example_app
+import pytest
+from example_app import CANARY, assert_problem
+
+
+async def _get(path: str, **options) -> example_app.httpx.Response:
+    async with example_app.calling(example_app.make()) as client:
+        return await client.get(path, **options)
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "code"),
+    [
+        ("missing", 404, "not_found"),
+        ("down", 503, "database_unavailable"),
+        ("key", 401, "unauthorized"),
+        ("late", 504, "search_timeout"),
+        ("bug", 500, "internal_error"),
+        ("schema", 503, "schema_mismatch"),
+        ("teapot", 418, "bad_request"),
+    ],
+)
+async def test_every_kind_of_failure_is_a_problem(how, status, code):
+    assert_problem(await _get(f"/rag/fail/{how}"), status, code)
+
+
+async def test_an_internal_error_does_not_expose_its_cause():
+    assert "embedding" not in (await _get("/rag/fail/schema")).text
+
+
+async def test_a_bug_is_logged_with_its_traceback(caplog):
+    with caplog.at_level(logging.ERROR):
+        await _get("/rag/fail/bug")
+    (record,) = [r for r in caplog.records if r.levelno == logging.ERROR]
+    assert isinstance(record.exc_info[1], RuntimeError)
+
+
+async def test_an_unknown_path_is_a_404_problem_whose_instance_leaves_out_the_query():
+    problem = assert_problem(await _get(f"/no/ne<b>?x={CANARY}"), 404, "not_found")
+    assert problem["instance"] == "/no/ne%3Cb%3E"
+
+
+async def test_a_very_long_path_is_cut():
+    assert len(assert_problem(await _get("/" + "x" * 5_000), 404, "not_found")["instance"]) == 200
+
+
+async def test_a_valid_request_id_is_kept_and_an_invalid_one_replaced():
+    assert (await _get("/rag/documents/a", headers={"X-Request-ID": "my.id-1"})).headers["x-request-id"] == "my.id-1"
+    for insane in ("a" * 65, "a b", "<b>", ""):
+        given = (await _get("/rag/documents/a", headers={"X-Request-ID": insane})).headers["x-request-id"]
+        assert given != insane
+        assert len(given) == 32
+
+
+async def test_timings_that_an_endpoint_leaves_become_a_server_timing_header():
+    response = await example_app.search_raw('{"query": "a"}')
+    assert response.headers["server-timing"] == "embed;dur=3.14, sql_time;dur=4.50"
+
+
+async def test_a_nul_in_the_url_is_rejected():
+    assert_problem(await _get("/rag/documents/a?limit=%00"), 422, "invalid_text", "limit")
+    assert_problem(await _get("/rag/documents/a%00"), 404, "not_found")
+
+
+async def test_errors_of_a_union_are_those_of_the_matching_branch():
+    assert_problem(await example_app.post("/rag/documents", '{"metadata": {}}'), 422, "invalid_request", "content")
+    assert_problem(
+        await example_app.post("/rag/documents", '[{"content": "a"}, {}]'), 422, "invalid_request", "[1].content"
+    )
+
+
+async def test_a_value_that_fits_no_branch_of_a_union_gets_one_message_for_all_branches():
+    problem = assert_problem(await example_app.post("/rag/documents", "5"), 422, "invalid_request", "body")
+    assert problem["errors"][0]["message"] == "Must be a JSON object. Or: Must be a list."
+
+
+async def test_an_unknown_field_is_not_quoted_if_it_is_no_identifier():
+    body = {"query": "a", f"<img src={CANARY}>": 1, "lmit": 1}
+    assert_problem(await example_app.search_raw(json.dumps(body)), 422, "invalid_request", "(key)", "lmit")
+
+
+async def test_eighty_wrong_fields_fit_into_four_kilobytes():
+    body = {"query": "a"} | {f"{'x' * 60}{i}": 1 for i in range(80)}
+    response = await example_app.search_raw(json.dumps(body))
+    problem = response.json()
+    assert len(response.content) < 4_000
+    assert 10 < len(problem["errors"]) <= 20
+    assert "80 fields are wrong" in problem["detail"]
+
+
+async def test_a_million_unknown_fields_are_one_error():
+    body = {"query": "a"} | {f"f{i}": 1 for i in range(100_000)}
+    problem = assert_problem(await example_app.search_raw(json.dumps(body)), 422, "too_many_fields", "body")
+    assert len(problem["errors"]) == 1

@@ -1,0 +1,102 @@
+"""Stores documents with given chunks and runs the hybrid statement, without chunking and without a model."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import NAMESPACE_OID, UUID, uuid4, uuid5
+
+from app.database import vectors
+from app.database.filter_types import Filters
+from app.database.transactions import Database
+from app.documents.store import document_puts
+from app.documents.types import ChunkDraft, DocumentDraft
+from app.kinds import Vector
+from app.query.types import HybridRequest, HybridResult, LexicalQuery, Weights
+from app.search.store import recall
+from app.text.passages.passage import Passage
+from app.text.queries.conditions import IndexText
+from app.text.words import lexical
+from benchmarks.fake_embedder import FakeEmbedder
+
+
+def draft(
+    *texts: str,
+    uri: str | None = None,
+    title: str = "",
+    metadata: dict[str, Any] | None = None,
+    config: str = "english",
+    created_at: datetime | None = None,
+) -> DocumentDraft:
+    """A document with exactly the chunks `texts`; without a uri, every call makes another document."""
+    whole = "\n".join(texts)
+    attributes = json.dumps([title, metadata, config, str(created_at)], sort_keys=True)
+    return DocumentDraft(
+        uri=uri,
+        title=title,
+        content=whole,
+        metadata=metadata or {},
+        config=config,
+        created_at=created_at,
+        identity=hashlib.sha256((uri or str(uuid4())).encode()).digest(),
+        content_hash=hashlib.sha256(whole.encode()).digest(),
+        attributes_hash=hashlib.sha256(attributes.encode()).digest(),
+        chunks=tuple(_chunk(text, config) for text in texts),
+    )
+
+
+def _chunk(text: str, config: str) -> ChunkDraft:
+    passage = Passage(text, 0, len(text))
+    return ChunkDraft(passage, text, lexical.index_text(text, config), uuid5(NAMESPACE_OID, text))
+
+
+async def store(
+    db: Database, user_id: str, new: DocumentDraft, *, embedded: Sequence[Vector] | None = None, embedder: FakeEmbedder
+) -> UUID:
+    """Store a draft in one transaction; its vectors are `embedded` or, by default, the embedder's."""
+    if embedded is None:
+        embedded = await embedder.embed_documents([chunk.embedded for chunk in new.chunks])
+    by_key = {chunk.embedding_key: vectors.as_text(vector) for chunk, vector in zip(new.chunks, embedded, strict=True)}
+    async with db.writing(user_id) as writing:
+        (put,), _replaced = await document_puts.put(writing, [new], vectors_by_key=by_key)
+    return put.document_id
+
+
+def request(
+    user_id: str,
+    words: str | None = None,
+    vector: Vector | None = None,
+    *,
+    strict: Sequence[str] = (),
+    excluded: Sequence[str] = (),
+    weights: tuple[float, float] = (1.0, 1.0),
+    fusion: Any = "rrf",
+    limit: int = 10,
+    filters: Filters | None = None,
+    **options: Any,
+) -> HybridRequest:
+    """A request for the hybrid statement; the words are indexed as `pipelines.understanding` does."""
+    lexical_query = None
+    if words is not None or strict or excluded:
+        lexical_query = LexicalQuery(_index(words or ""), tuple(map(_index, strict)), tuple(map(_index, excluded)))
+    return HybridRequest(
+        user_id, vector, lexical_query, Weights(*weights), fusion, limit=limit, filters=filters or Filters(), **options
+    )
+
+
+def _index(text: str) -> IndexText:
+    return IndexText(lexical.index_text(text, "english"), lexical.index_text(text, "german"))
+
+
+async def run(db: Database, hybrid_request: HybridRequest) -> HybridResult:
+    """Run the hybrid statement in a transaction of its own."""
+    async with db.reading(hybrid_request.user_id, candidates=hybrid_request.candidates) as reading:
+        return await recall.hybrid(reading, hybrid_request)
+
+
+def contents(result: HybridResult) -> list[str]:
+    """The contents of the candidates, in order."""
+    return [candidate.content for candidate in result.candidates]

@@ -1,0 +1,80 @@
+"""Tests of the endpoints for background jobs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import UUID, uuid4
+
+import sqlalchemy as sa
+from api_caller import Caller
+from example_app import assert_problem
+
+from app.database.schema import tables
+from app.database.transactions import Database
+from app.jobs import followed_jobs
+from app.jobs.store import jobs
+
+JOBS = "/api/rag/jobs"
+
+
+async def _queue(database: Database, caller: Caller, kind: str = "unknown_to_workers") -> UUID:
+    async with database.writing(caller.user_id) as writing:
+        return await jobs.add(writing, kind, {"document_id": str(uuid4())})
+
+
+async def test_a_job_is_listed_read_and_cancelled(caller: Caller, database: Database) -> None:
+    ids = [str(await _queue(database, caller)) for _ in range(3)]
+    first = (await caller.client.get(JOBS, params={"limit": 2})).json()
+    rest = (await caller.client.get(JOBS, params={"limit": 2, "cursor": first["next_cursor"]})).json()
+    assert [job["job_id"] for job in (*first["jobs"], *rest["jobs"])] == ids[::-1]
+    assert rest["next_cursor"] is None
+    shown = (await caller.client.get(f"{JOBS}/{ids[0]}")).json()
+    assert (shown["status"], shown["attempts"], shown["finished_at"]) == ("queued", 0, None)
+    assert shown["document_id"] is not None
+    cancelled = await caller.client.post(f"{JOBS}/{ids[0]}/cancel")
+    assert (cancelled.status_code, cancelled.json()["status"]) == (200, "cancelled")
+    assert (await caller.client.post(f"{JOBS}/{ids[0]}/cancel")).json() == cancelled.json()
+    listed = (await caller.client.get(JOBS, params={"status": "cancelled"})).json()["jobs"]
+    assert [job["job_id"] for job in listed] == ids[:1]
+
+
+async def test_a_job_of_another_user_is_404(caller: Caller, new_caller: Any, database: Database) -> None:
+    job_id = await _queue(database, caller)
+    other = await new_caller("search", "write")
+    for method, path in (("GET", ""), ("GET", "/events"), ("POST", "/cancel")):
+        assert_problem(await other.client.request(method, f"{JOBS}/{job_id}{path}"), 404, "not_found")
+    assert (await other.client.get(JOBS)).json()["jobs"] == []
+
+
+async def test_the_newest_job_is_that_of_the_last_request(caller: Caller, new_caller: Any, database: Database) -> None:
+    assert_problem(await caller.client.get(f"{JOBS}/newest"), 404, "not_found")
+    assert_problem(await caller.client.get(f"{JOBS}/oldest"), 422, "invalid_request", "job_id")
+    _first, second = [str(await _queue(database, caller)) for _ in range(2)]
+    await _queue(database, caller, "relink")
+    await _queue(database, await new_caller("search"))
+    assert (await caller.client.get(f"{JOBS}/newest")).json()["job_id"] == second
+    assert (await caller.client.post(f"{JOBS}/newest/cancel")).json()["job_id"] == second
+    assert f'"job_id":"{second}"' in (await caller.client.get(f"{JOBS}/newest/events")).text
+
+
+async def test_the_events_of_a_job_end_with_its_last_state(caller: Caller, database: Database) -> None:
+    job_id = await _queue(database, caller)
+    await caller.client.post(f"{JOBS}/{job_id}/cancel")
+    async with caller.client.stream("GET", f"{JOBS}/{job_id}/events") as response:
+        assert response.headers["content-type"] == "text/event-stream; charset=utf-8"
+        text = (await response.aread()).decode()
+    name, data = text.strip().split("\n")
+    assert name == "event: progress"
+    assert json.loads(data.removeprefix("data: "))["status"] == "cancelled"
+
+
+async def test_a_followed_job_that_is_removed_as_it_finishes_ends_as_done(caller: Caller, database: Database) -> None:
+    job_id = await _queue(database, caller, "relink")
+    states = followed_jobs.follow(job_id, caller.user_id, db=database)
+    first = await anext(states)
+    async with database.writing(caller.user_id) as writing:
+        await writing.execute(sa.delete(tables.jobs).where(tables.jobs.c.job_id == job_id))
+    assert [(state.job_id, state.status) async for state in states if state] == [(job_id, "done")]
+    assert first is not None
+    assert first.status == "queued"

@@ -1,0 +1,199 @@
+"""Jobs run one at a time, survive their workers, and stop when they are cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+from uuid import UUID
+
+import pytest
+from harness import Tenant
+
+from app import errors
+from app.concurrency import stage_times
+from app.database.transactions import Database
+from app.jobs import followed_jobs, workers
+from app.jobs.store import jobs as store
+from app.jobs.types import JobState
+from app.jobs.workers import JobKind, Run
+
+KIND = "test"
+
+
+async def _queue(tenant: Tenant, **payload: Any) -> UUID:
+    async with tenant.db.writing(tenant.user_id) as writing:
+        return await store.add(writing, KIND, payload)
+
+
+async def _run(tenant: Tenant, handler: Callable[[Run], Awaitable[int]]) -> tuple[str, int] | None:
+    return await workers.run_next(tenant.services(), [JobKind(KIND, handler, queue=KIND)], user_id=tenant.user_id)
+
+
+async def _state(tenant: Tenant, job_id: UUID) -> JobState:
+    return await followed_jobs.get(job_id, tenant.user_id, db=tenant.db)
+
+
+async def _finish(run: Run) -> int:
+    async with run.db.writing(run.user_id) as writing:
+        await run.finish(writing, n=run.job.payload.get("n"))
+    return 1
+
+
+async def test_jobs_run_in_the_order_in_which_they_were_queued(tenant: Tenant) -> None:
+    ids = [await _queue(tenant, n=n) for n in range(3)]
+    for _ in ids:
+        assert await _run(tenant, _finish) == (KIND, 1)
+    assert await _run(tenant, _finish) is None
+    states = [await _state(tenant, job_id) for job_id in ids]
+    assert [(state.status, state.result) for state in states] == [("done", {"n": n}) for n in range(3)]
+    listed = await followed_jobs.page(tenant.user_id, db=tenant.db, limit=9)
+    assert [state.job_id for state in listed] == ids[::-1]
+
+
+async def test_users_take_turns_however_many_jobs_one_has_queued(tenant: Tenant, database: Database) -> None:
+    users, served, ran = (tenant.user_id, f"{tenant.user_id}-2", f"{tenant.user_id}-3"), workers.ServedUsers(), []
+    for user_id in (*[users[0]] * 3, *[users[1]] * 2, users[2]):
+        async with database.writing(user_id) as writing:
+            await store.add(writing, "turns", {})
+
+    async def noted(run: Run) -> int:
+        ran.append(run.user_id)
+        return await _finish(run)
+
+    kinds = [JobKind("turns", noted, queue="turns")]
+    while await workers.run_next(tenant.services(), kinds, served=served):
+        pass
+    assert ran == [*users, *users[:2], users[0]]
+
+
+async def test_a_user_has_one_running_job_of_a_kind(tenant: Tenant, database: Database) -> None:
+    await _queue(tenant)
+    await _queue(tenant)
+    async with database.shared() as shared:
+        first = await store.claim(shared, kinds=[KIND], lease_s=9.0, user_id=tenant.user_id)
+        assert first is not None
+    async with database.shared() as shared:
+        assert await store.claim(shared, kinds=[KIND], lease_s=9.0, user_id=tenant.user_id) is None
+
+
+async def test_a_job_with_an_expired_lease_is_continued_from_its_progress(tenant: Tenant, owner: Any) -> None:
+    job_id = await _queue(tenant)
+    seen = []
+
+    class Killed(BaseException):
+        pass
+
+    async def dying(run: Run) -> int:
+        with stage_times.stage("parsing"):
+            async with run.db.shared() as shared:
+                await run.advance(shared, done=3, total=9, unit="chunks")
+        raise Killed
+
+    async def resumed(run: Run) -> int:
+        seen.append(dict(run.job.progress))
+        with stage_times.stage("model"):
+            return await _finish(run)
+
+    with pytest.raises(Killed):
+        await _run(tenant, dying)
+    assert await _run(tenant, resumed) is None, "the lease still runs"
+    await owner.execute("UPDATE stepwell.jobs SET leased_until = now() WHERE user_id = $1", tenant.user_id)
+    assert await _run(tenant, resumed) == (KIND, 1)
+    first, state = seen[0], await _state(tenant, job_id)
+    assert {name: first[name] for name in ("done", "total", "unit")} == {"done": 3, "total": 9, "unit": "chunks"}
+    assert (state.attempts, first["stages"].keys(), state.progress["done"]) == (2, {"parsing"}, 3)
+    assert state.progress["stages"].keys() == {"parsing", "model"}
+    assert state.progress["seconds"] >= first["seconds"] >= first["stages"]["parsing"]
+
+
+async def test_the_lease_of_a_job_is_renewed_with_the_page_at_which_it_is_until_its_handler_ends(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "RENEW_S", 0.01)
+    job_id = await _queue(tenant)
+    renewed = asyncio.Event()
+    renew = store.renew
+
+    async def noted(*args: Any, **options: Any) -> bool:
+        has_claim = await renew(*args, **options)
+        renewed.set()
+        return has_claim
+
+    monkeypatch.setattr(store, "renew", noted)
+
+    async def slow(run: Run) -> int:
+        await renewed.wait()
+        assert "page" not in (await _state(tenant, job_id)).progress
+        run.times.page = (7, 31)
+        for _ in range(2):
+            renewed.clear()
+            await renewed.wait()
+        progress = (await _state(tenant, job_id)).progress
+        assert (progress["page"], progress["pages"]) == (7, 31)
+        run.times.page = None
+        done = await _finish(run)
+        for _ in range(2):
+            renewed.clear()
+            await renewed.wait()
+        return done
+
+    assert await _run(tenant, slow) == (KIND, 1)
+
+
+async def test_a_failure_is_repeated_later_with_a_growing_pause(tenant: Tenant, owner: Any) -> None:
+    job_id = await _queue(tenant)
+
+    async def failing(_run: Run) -> int:
+        raise errors.ProviderError("down")
+
+    pauses = []
+    for _ in range(3):
+        with pytest.raises(errors.ProviderError):
+            await _run(tenant, failing)
+        state = await _state(tenant, job_id)
+        assert (state.status, state.error) == ("queued", "provider_failed")
+        pause = "SELECT extract(epoch FROM run_at - now()) FROM stepwell.jobs WHERE job_id = $1"
+        pauses.append(round(float(await owner.fetchval(pause, job_id))))
+        assert await _run(tenant, failing) is None
+        await owner.execute("UPDATE stepwell.jobs SET run_at = now() WHERE job_id = $1", job_id)
+    assert pauses == [5, 10, 20]
+    assert await _run(tenant, _finish) == (KIND, 1)
+    assert (await _state(tenant, job_id)).error is None
+
+
+async def test_a_cancelled_job_is_stopped_at_its_next_renewal(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "RENEW_S", 0.01)
+    job_id = await _queue(tenant)
+    started, stopped = asyncio.Event(), asyncio.Event()
+
+    async def endless(_run: Run) -> int:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+        raise AssertionError
+
+    running = asyncio.create_task(_run(tenant, endless))
+    await started.wait()
+    assert (await followed_jobs.cancel(job_id, tenant.user_id, db=tenant.db)).status == "cancelled"
+    await running
+    assert stopped.is_set()
+    again = await followed_jobs.cancel(job_id, tenant.user_id, db=tenant.db)
+    assert again.status == "cancelled", "a job that has ended stays as it is"
+    waiting = await _queue(tenant)
+    await followed_jobs.cancel(waiting, tenant.user_id, db=tenant.db)
+    assert await _run(tenant, _finish) is None
+
+
+async def test_progress_of_a_job_that_was_claimed_again_is_refused(tenant: Tenant, owner: Any) -> None:
+    await _queue(tenant)
+
+    async def overtaken(run: Run) -> int:
+        await owner.execute("UPDATE stepwell.jobs SET attempts = attempts + 1 WHERE user_id = $1", tenant.user_id)
+        async with run.db.shared() as shared:
+            await run.advance(shared, done=1)
+        raise AssertionError
+
+    assert await _run(tenant, overtaken) == (KIND, 0)

@@ -1,0 +1,261 @@
+"""`stepwell doctor` names what is wrong and what would change it, and never falls over."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+
+import harness
+import pytest
+from typer.testing import CliRunner
+
+from app.__main__ import app
+from app.database import transactions
+from app.database.embedded import postgres
+from app.database.schema import health
+from app.entities.linking import mention_refresh
+from app.maintenance import doctor, repair
+from app.maintenance.commands import doctor as command
+from app.maintenance.doctor import Expected
+from app.services import ChunkingOptions, Services
+from app.settings import Settings
+
+PASSWORD = "hunter2canary"
+
+
+@pytest.fixture
+async def expected(database) -> Expected:
+    model, dimension = (await harness.services(database)).expected_schema
+    return Expected(model, dimension, many_users=True)
+
+
+async def found(database, expected) -> dict[str, doctor.Finding]:
+    async with harness.as_owner(database) as owner:
+        return {finding.name: finding for finding in await doctor.database(database, expected, owner=owner)}
+
+
+async def test_a_healthy_database_has_no_error_and_is_described(database, embedder, expected, user):
+    tenant = harness.Tenant(database, embedder, user_id=user)
+    await tenant.add_all({"a": "Lime mortar sets slowly.", "b": "Cement sets fast. Lime does not."})
+    await harness.create_key(database, user)
+    findings = await found(database, expected)
+    assert {finding.level for finding in findings.values()} == {"ok"}
+    assert "stepwell_service" in findings["database"].message
+    assert findings["postgres"].message.startswith("Postgres ")
+    assert findings["statistics"].message == "statistics match the texts: 2 chunks of 1 users"
+    assert findings["keys"].message == "1 API keys"
+    assert findings["embedding"].message.endswith(" dimensions of 16 bits")
+
+
+async def test_a_check_that_takes_too_long_is_no_defect(address, expected, owner):
+    hurried = transactions.connect(address.service_dsn, pool_size=1, limits=transactions.TimeLimits(read_ms=50))
+    async with owner.transaction():
+        await owner.execute("LOCK TABLE stepwell.chunks IN ACCESS EXCLUSIVE MODE")
+        findings = await doctor.database(hurried, dataclasses.replace(expected, users=("someone",)))
+    await hurried.close()
+    late = [finding for finding in findings if "within the time limit" in finding.message]
+    assert {(finding.level, finding.fix) for finding in late} == {("warning", doctor._LATER)}
+
+
+async def test_documents_cut_with_other_options_are_a_warning_that_names_reindex(database, embedder, expected, user):
+    await harness.Tenant(database, embedder, user_id=user).add("Lime mortar sets slowly.")
+    other = dataclasses.replace(expected, users=(user,), chunking_options=ChunkingOptions(target=200))
+    finding = (await found(database, other))["chunking"]
+    assert (finding.level, "200 tokens" in finding.message) == ("warning", True)
+    assert "stepwell reindex" in finding.fix
+
+
+async def test_an_owner_s_role_is_an_error_for_many_users_and_a_warning_for_one(address, expected):
+    owner = transactions.connect(address.owner_dsn, pool_size=1)
+    strict = (await found(owner, expected))["role"]
+    lenient = (await found(owner, Expected(expected.model, expected.dimension, many_users=False)))["role"]
+    await owner.close()
+    assert (strict.level, lenient.level) == ("error", "warning")
+    assert "is a superuser" in strict.message
+    assert "stepwell_service" in strict.fix
+
+
+async def test_an_empty_database_without_pgvector_is_reported_with_the_fixes(new_database):
+    empty = transactions.connect((await new_database()).service_dsn, pool_size=1)
+    findings = await found(empty, Expected("fake", 64, many_users=True))
+    await empty.close()
+    assert findings["revision"].level == findings["pgvector"].level == "error"
+    assert "stepwell db upgrade" in findings["revision"].fix
+    assert "CREATE EXTENSION vector" in findings["pgvector"].fix
+
+
+async def test_every_defect_is_found_and_the_other_checks_still_run(new_database, template, embedder, user):
+    address = await new_database(template)
+    broken = transactions.connect(address.service_dsn, pool_size=1)
+    tenant = harness.Tenant(broken, embedder, user_id=user)
+    await tenant.add("Lime mortar sets slowly.")
+    owner = await address.connect()
+    await owner.execute("UPDATE stepwell.alembic_version SET version_num = '0099'")
+    await owner.execute("DROP INDEX stepwell.ix_embeddings_embedding")
+    invalid = "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'stepwell.ix_documents_metadata'::regclass"
+    await owner.execute(invalid)
+    await owner.execute("ALTER FUNCTION pg_catalog.jsonb_contains(jsonb, jsonb) NOT LEAKPROOF")
+    await owner.execute("UPDATE stepwell.lexemes SET df = df + 1 WHERE lexeme = 'mortar'")
+    await owner.execute("UPDATE stepwell.text_statistics SET tokens = tokens + 7")
+    await owner.close()
+    findings = await found(broken, Expected("another", 64, many_users=True, users=(user,)))
+    await broken.close()
+    assert "0099" in findings["revision"].message
+    assert "Install the newer version" in findings["revision"].fix
+    assert "fake (64 dimensions)" in findings["embedding"].message
+    assert "STEPWELL_EMBEDDER" in findings["embedding"].fix
+    assert "ix_embeddings_embedding is missing" in findings["schema"].message
+    assert "REINDEX INDEX stepwell.ix_documents_metadata" in findings["schema"].message
+    assert findings["leakproof"].level == "warning"
+    assert "ALTER FUNCTION pg_catalog.jsonb_contains(jsonb,jsonb) LEAKPROOF;" in findings["leakproof"].fix
+    assert findings["statistics"].level == "error"
+    assert "stepwell repair" in findings["statistics"].fix
+    assert findings["postings"].level == "error"
+    assert "mortar" not in findings["postings"].message
+    assert "stepwell keys create" in findings["keys"].fix
+
+
+CORRUPTIONS = {
+    "texts": "UPDATE stepwell.chunks SET tsv = ''",
+    "postings": "UPDATE stepwell.postings SET items[1] = items[1] + (1 << 16) WHERE lexeme = 'mortar'",
+    "statistics": "UPDATE stepwell.text_statistics SET tokens = tokens + 7",
+    "vectors": "DELETE FROM stepwell.embeddings",
+    "dangling": "UPDATE stepwell.mentions SET document_id = gen_random_uuid() WHERE kind = 'text'",
+    "mentions": "DELETE FROM stepwell.mentions",
+    "facets": "UPDATE stepwell.facet_keys SET documents = documents + 1",
+}
+
+
+async def test_a_corrupted_row_is_found_and_repair_corrects_it(new_database, template, embedder, expected, user):
+    address = await new_database(template)
+    database, owner = transactions.connect(address.service_dsn, pool_size=1), await address.connect()
+    tenant = harness.Tenant(database, embedder, user_id=user)
+    await tenant.add("# Lime\nThe Lime mortar of Mara Veit sets slowly.", metadata={"year": 2024})
+    sampled, full = (dataclasses.replace(expected, users=(user,), full=full) for full in (False, True))
+    for kind, corruption in CORRUPTIONS.items():
+        await owner.execute(corruption)
+        for one in (sampled, full):
+            finding = (await found(database, one))[kind]
+            assert finding.level == ("warning" if kind == "vectors" else "error")
+            assert "stepwell repair" in finding.fix
+        await repair.run(user, Services(database, embedder))
+        for one in (sampled, full):
+            rows = await found(database, one)
+            assert {rows[name].level for name in CORRUPTIONS} == {"ok"}, kind
+    await owner.close()
+    await database.close()
+
+
+async def test_a_large_user_is_sampled_and_the_finding_states_it(database, embedder, expected, user):
+    tenant = harness.Tenant(database, embedder, user_id=user)
+    text = "\n\n".join(f"# Part {n}\n" + f"Lime mortar number {n} sets slowly. " * 20 for n in range(250))
+    await tenant.add(text)
+    sampled = await found(database, dataclasses.replace(expected, users=(user,)))
+    full = await found(database, dataclasses.replace(expected, users=(user,), full=True))
+    assert "a sample (--full compares all)" in sampled["postings"].message
+    assert "sample" not in full["postings"].message
+    assert {sampled[kind].level for kind in CORRUPTIONS} == {full[kind].level for kind in CORRUPTIONS} == {"ok"}
+
+
+async def test_the_finding_on_mentions_states_how_many_documents_were_compared(
+    database, embedder, expected, user, monkeypatch
+):
+    monkeypatch.setattr(repair, "SAMPLED_RUNS", 2)
+    monkeypatch.setattr(repair, "RUN_LENGTH", 3)
+    tenant = harness.Tenant(database, embedder, user_id=user)
+    await tenant.add_all({f"{number}": f"Note {number} of Mara Veit." for number in range(9)})
+    await tenant.add("By Ana.", "by", metadata={"author": "Ana"})
+    expected = dataclasses.replace(expected, users=(user,))
+
+    async def message(**changed) -> str:
+        findings = await doctor.database(database, dataclasses.replace(expected, **changed))
+        return next(finding.message for finding in findings if finding.name == "mentions")
+
+    unlinked = await message()
+    assert "0 documents in" in unlinked
+    assert "not those of 1 users" in unlinked
+    await mention_refresh.settle(user, Services(database, embedder))
+    sampled = await message()
+    assert "a sample" in sampled
+    assert 0 < int(re.search(r"(\d+) documents", sampled)[1]) <= 2
+    full = await message(full=True)
+    assert "10 documents in 10 chunks" in full
+
+
+@pytest.mark.parametrize(
+    ("version_num", "vector", "name", "level"),
+    [
+        (140_011, "0.8.6", "postgres", "error"),
+        (150_000, "0.8.6", "postgres", "ok"),
+        (180_004, "0.7.4", "pgvector", "error"),
+        (180_004, "0.8.3", "pgvector", "warning"),
+        (180_004, "0.8.4", "pgvector", "ok"),
+        (180_004, "0.10.0", "pgvector", "ok"),
+    ],
+)
+def test_versions_are_judged_as_numbers(version_num, vector, name, level):
+    server = health.ServerFacts(version_num, "x", vector, "r", False, False, False, True, True, 0)
+    judge = {"postgres": doctor._postgres, "pgvector": doctor._pgvector}[name]
+    assert judge(server).level == level
+
+
+def test_a_full_disk_is_an_error_and_a_nearly_full_one_a_warning(tmp_path):
+    assert [doctor.disk(free, "/x").level for free in (10**8, 10**9, 10**10)] == ["error", "warning", "ok"]
+    assert health.free_bytes(tmp_path / "not" / "yet") > 0
+
+
+@pytest.mark.parametrize(
+    ("address", "fix"),
+    [
+        (f"postgresql://stepwell_service:{PASSWORD}@127.0.0.1:9/db", "Start Postgres, or correct DATABASE_URL."),
+        (f"mysql://stepwell_service:{PASSWORD}@127.0.0.1/db", "Correct DATABASE_URL."),
+        (f"postgresql://stepwell_service:{PASSWORD}@127.0.0.1:port/db", "Correct DATABASE_URL."),
+    ],
+)
+def test_an_unreachable_database_is_a_finding_and_the_exit_status_1(monkeypatch, address, fix):
+    monkeypatch.setenv("DATABASE_URL", address)
+    ran = CliRunner().invoke(app, ["doctor", "--json"])
+    assert ran.exit_code == 1, ran.output
+    findings = {one["name"]: one for one in json.loads(ran.stdout)["findings"]}
+    assert (findings["database"]["level"], findings["database"]["fix"]) == ("error", fix)
+    assert findings["embedder"]["level"] == "ok", "the rest is looked at all the same"
+    assert PASSWORD not in ran.output
+
+
+def test_bad_settings_are_findings_too(monkeypatch):
+    monkeypatch.setenv("STEPWELL_PORT", "harbour")
+    monkeypatch.setenv("STEPWELL_HOST", "0.0.0.0")
+    ran = CliRunner().invoke(app, ["doctor"])
+    assert ran.exit_code == 1
+    assert "Correct STEPWELL_PORT." in ran.output
+    assert "harbour" not in ran.output
+
+
+def test_an_address_is_shown_without_its_password_and_its_parameters():
+    settings = Settings(database_url=f"postgresql://me:{PASSWORD}@db:5432/x?password={PASSWORD}")
+    shown = command._settings(settings)
+    assert shown["DATABASE_URL"] == ("postgresql://me:***@db:5432/x", True)
+    assert shown["STEPWELL_PORT"] == (8000, False)
+    assert command._address(PASSWORD) == "***"
+
+
+def test_a_missing_database_and_a_refused_role_are_named(server):
+    ghost = server.dsn(user=postgres.SERVICE_ROLE, database="ghost")
+    stranger = server.dsn(user="stranger")
+    for address, message in ((ghost, "no database of this name"), (stranger, "refuses the role")):
+        ran = CliRunner().invoke(app, ["doctor"], env={"DATABASE_URL": address})
+        assert ran.exit_code == 1
+        assert message in ran.output
+
+
+def test_settings_are_compared_with_their_defaults_by_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("STEPWELL_OCR")
+    spaced = " , ".join(Settings.model_fields["entity_keys"].default)
+    same = {"entity_keys": spaced, "model_timeout_s": "3", "port": "8000", "worker": "true", "auth": "none"}
+    assert not [name for name, (_, changed) in command._settings(Settings(**same)).items() if changed]
+    changed = command._settings(Settings(entity_keys="author", port="8001"))
+    assert {name for name, (_, is_changed) in changed.items() if is_changed} == {
+        "STEPWELL_ENTITY_KEYS",
+        "STEPWELL_PORT",
+    }

@@ -1,0 +1,61 @@
+"""Every command says in one sentence that a newer version has upgraded the database."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from app import __version__
+from app.database.embedded import postgres
+from app.database.schema import migration, revisions
+
+COMMANDS = [
+    "serve --port 0",
+    "worker",
+    "ingest pyproject.toml",
+    "search lime",
+    "documents list",
+    "sources list",
+    "jobs list",
+    "mcp",
+    "repair",
+    "keys list",
+    "users list",
+    "db upgrade",
+    "db check",
+    "doctor",
+]
+
+
+@pytest.fixture(scope="module")
+def newer(data_dir: Path) -> Iterator[None]:
+    """The embedded database at a revision that this version does not know."""
+    asyncio.run(_set_revision(data_dir, None))
+    asyncio.run(_set_revision(data_dir, "0099"))
+    yield
+    asyncio.run(_set_revision(data_dir, revisions.head()))
+
+
+async def _set_revision(data_dir: Path, revision: str | None) -> None:
+    async with postgres.EmbeddedPostgres(data_dir) as server:
+        if revision is None:
+            await migration.upgrade(server.owner_dsn, model="fake", dimension=64)
+            return
+        owner = await asyncpg.connect(server.dsn(user=postgres.OWNER, driver="postgresql"))
+        await owner.execute("UPDATE stepwell.alembic_version SET version_num = $1", revision)
+        await owner.close()
+
+
+@pytest.mark.usefixtures("newer")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_names_both_versions_and_the_way_out(stepwell, command: str) -> None:
+    ran = stepwell(*command.split())
+    assert ran.code == 1
+    said = " ".join((ran.err + ran.out).replace("│", " ").split())
+    assert f"database to revision 0099, which this version ({__version__}, revision {revisions.head()})" in said
+    assert "install the newer version, or restore a backup of an earlier revision." in said
+    assert "Traceback" not in said

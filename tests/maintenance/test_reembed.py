@@ -1,0 +1,326 @@
+"""The embedding model is replaced while users search and write: no search fails, and none mixes two models."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import dataclasses
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import asyncpg
+import harness
+import pytest
+from harness import Tenant
+
+from app import errors
+from app.database import transactions
+from app.database.schema import migration, reembedding
+from app.database.transactions import Database
+from app.documents import documents
+from app.documents.store import publishing
+from app.documents.storing import ingest, large_documents
+from app.documents.types import Upload
+from app.entities import entities
+from app.entities.types import EntityDraft
+from app.jobs import workers
+from app.maintenance import reembed
+from app.query import model_switch
+from app.query.model_switch import SwitchingEmbedder
+from app.search.store import recall
+from app.services import Services, VectorCache
+from benchmarks.fake_embedder import FakeEmbedder
+
+OLD, NEXT = ("fake", 384), ("next", 96)
+
+
+@pytest.fixture
+async def address(new_database: Callable[..., Awaitable[Any]], template: str) -> Any:
+    """A database for one test: the model of the whole database changes."""
+    return await new_database(template)
+
+
+@pytest.fixture
+async def database(address: Any) -> AsyncIterator[Database]:
+    """The database, opened as the service's role; its vectors are said to be of the fake model."""
+    owner = await address.connect()
+    await owner.execute("UPDATE stepwell.embedding_identity SET model = 'fake', keyed_by = 'fake'")
+    await owner.close()
+    opened = transactions.connect(address.service_dsn, pool_size=6, pool_wait_s=30.0)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def owner(address: Any) -> AsyncIterator[asyncpg.Connection]:
+    """A connection as the owner."""
+    connection = await address.connect()
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+async def owning(address: Any) -> AsyncIterator[Database]:
+    """The database as its owner."""
+    opened = transactions.connect(address.owner_dsn, pool_size=2, pool_wait_s=30.0)
+    yield opened
+    await opened.close()
+
+
+@dataclasses.dataclass(slots=True)
+class SwitchingTenant(Tenant):
+    """A user of a process that has both models."""
+
+    old: FakeEmbedder = dataclasses.field(default_factory=lambda: FakeEmbedder(name=OLD[0], dimension=OLD[1]))
+    next: FakeEmbedder = dataclasses.field(default_factory=lambda: FakeEmbedder(name=NEXT[0], dimension=NEXT[1]))
+    cache: VectorCache = dataclasses.field(default_factory=lambda: VectorCache(0))
+
+    def services(self, **fields: Any) -> Services:
+        """The services of the process, with its cache of passages' vectors."""
+        return dataclasses.replace(super(SwitchingTenant, self).services(**fields), cache=self.cache)
+
+    def filling(self) -> Services:
+        """The services of the command, which computes vectors of the next model only."""
+        return dataclasses.replace(self.services(), embedder=self.next)
+
+
+async def _tenant(database: Database, **fields: Any) -> SwitchingTenant:
+    tenant = SwitchingTenant(database, **fields)
+    stored = await reembedding.stored(database)
+    tenant.embedder = SwitchingEmbedder([tenant.old, tenant.next], stored)
+    return tenant
+
+
+async def _run(services: Services, owning: Database) -> None:
+    await reembed.begin(owning, NEXT)
+    async for _state in reembed.run(services, owning):
+        pass
+
+
+async def _tables(owner: asyncpg.Connection) -> set[str]:
+    rows = await owner.fetch("SELECT relname FROM pg_class WHERE relname ~ '^(ix_|pk_)?(embeddings|entity_vectors)'")
+    return {row["relname"] for row in rows}
+
+
+async def test_documents_and_entities_get_vectors_of_the_new_model_and_keep_their_ids(
+    database: Database, owning: Database, owner: asyncpg.Connection
+) -> None:
+    tenant = await _tenant(database)
+    await tenant.many([Upload(f"Stone {n} lies in lime mortar.", uri=f"s{n}") for n in range(40)])
+    drafts = [EntityDraft("mason", "person", description="Lays stones in lime.")]
+    await entities.add(drafts, tenant.user_id, db=database, embedder=tenant.embedder)
+    other = await _tenant(database)
+    await other.add("Slate roofs the well.")
+    await other.add("", title="Clay pipes")
+    before = await tenant.ask("stone 7 lies in lime", mode="semantic")
+    picture = await migration.picture(database)
+    names = await _tables(owner)
+
+    await _run(tenant.filling(), owning)
+
+    after = await tenant.ask("stone 7 lies in lime", mode="semantic")
+    assert after.hits[0].candidate.chunk_id == before.hits[0].candidate.chunk_id
+    assert after.hits[0].candidate.vector_score != before.hits[0].candidate.vector_score
+    assert tenant.next.queries
+    stats = await documents.stats(tenant.user_id, db=database)
+    assert (stats.embedding_model, stats.embedding_dimension, stats.vectors) == (*NEXT, 40)
+    assert (await other.ask("slate roofs")).hits
+    assert "Clay pipes" in tenant.next.documents + other.next.documents, "a title alone is embedded once, as at first"
+    assert await _tables(owner) == names
+    assert (await migration.picture(database)).replace("halfvec(96)", "halfvec(384)") == picture
+    await migration.check(database, model=NEXT[0], dimension=NEXT[1])
+    assert await owner.fetchval("SELECT vector_dims(embedding) FROM stepwell.entity_vectors") == NEXT[1]
+    # The keys are those of before, so unchanged text is not embedded again.
+    embedded = len(tenant.next.documents)
+    assert (await tenant.add("Stone 7 lies in lime mortar.", "copy")).embedded == 0
+    assert len(tenant.next.documents) == embedded
+    assert not (await owner.fetchval("SELECT count(*) FROM stepwell.embedding_target"))
+    with pytest.raises(errors.SchemaMismatch, match="STEPWELL_NEXT_EMBEDDER"):
+        await migration.check(database, model=OLD[0], dimension=OLD[1])
+
+
+async def test_searches_and_writes_go_on_while_the_model_is_replaced_after_an_interruption(
+    database: Database, owning: Database, owner: asyncpg.Connection
+) -> None:
+    tenant = await _tenant(database)
+    await tenant.many([Upload(f"Stone {n} lies in lime mortar.", uri=f"s{n}") for n in range(120)])
+    apart = await _tenant(database, user_id=tenant.user_id)  # another process of the same service
+    stop, answers, written = asyncio.Event(), 0, 0
+
+    async def search(one: SwitchingTenant) -> None:
+        nonlocal answers
+        while not stop.is_set():
+            answer = await one.ask(f"stone {answers % 120} lies in lime mortar", mode="semantic", limit=1)
+            # The words are those of a stored chunk, so its vector of the same model is equal to the query's.
+            assert answer.degraded == ()
+            assert answer.hits[0].candidate.vector_score == pytest.approx(1.0, abs=1e-3)
+            answers += 1
+
+    async def write() -> None:
+        nonlocal written
+        while not stop.is_set():
+            await apart.add(f"Slate {written} roofs the well.", f"w{written % 7}")
+            written += 1
+
+    clients = [asyncio.create_task(work) for work in (search(tenant), search(apart), write())]
+    interrupted = asyncio.create_task(_run(tenant.filling(), owning))
+    while not await owner.fetchval("SELECT to_regclass('stepwell.embeddings_next') IS NOT NULL"):  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    interrupted.cancel()
+    await asyncio.gather(interrupted, return_exceptions=True)
+    await _run(tenant.filling(), owning)
+    await asyncio.wait(clients, timeout=0.3, return_when=asyncio.FIRST_EXCEPTION)
+    stop.set()
+    await asyncio.gather(*clients)
+    assert answers > 20
+    assert written > 3
+    assert {one.embedder.model.name for one in (tenant, apart)} == {"next"}
+    stats = await documents.stats(tenant.user_id, db=database)
+    assert (stats.embedding_model, stats.vectors) == ("next", stats.chunks)
+
+
+async def test_cancelling_keeps_the_model_and_drops_what_was_computed(
+    database: Database, owning: Database, owner: asyncpg.Connection
+) -> None:
+    tenant = await _tenant(database)
+    await tenant.add("Lime mortar.")
+    names = await _tables(owner)
+    await reembed.begin(owning, NEXT)
+    assert await _tables(owner) != names
+    async for _state in reembed.run(tenant.filling(), owning):
+        break
+    assert await reembed.cancel(owning)
+    assert await _tables(owner) == names
+    assert not await reembed.cancel(owning)
+    assert (await documents.stats(tenant.user_id, db=database)).embedding_model == "fake"
+    assert (await tenant.ask("lime mortar")).hits
+    with pytest.raises(errors.Conflict, match="cancelled"):
+        async for _state in reembed.run(tenant.filling(), owning):
+            pass
+    await _run(tenant.filling(), owning)
+    assert (await tenant.ask("lime mortar")).hits
+
+
+async def test_a_third_model_is_refused_while_another_one_is_being_filled(owning: Database, database: Database) -> None:
+    await reembed.begin(owning, NEXT)
+    await reembed.begin(owning, NEXT)
+    with pytest.raises(errors.Conflict, match=r"next \(96\)"):
+        await reembed.begin(owning, ("third", 96))
+
+
+async def test_a_write_fills_both_tables_and_a_failing_new_model_does_not_fail_it(
+    database: Database, owning: Database, owner: asyncpg.Connection
+) -> None:
+    tenant = await _tenant(database)
+    await reembed.begin(owning, NEXT)
+    await tenant.add("Lime mortar.")
+    assert await owner.fetchval("SELECT count(*) FROM stepwell.embeddings_next") == 1
+    tenant.next.failing = True
+    await tenant.add("Slate.")
+    assert await owner.fetchval("SELECT count(*) FROM stepwell.embeddings_next") == 1
+    assert await owner.fetchval("SELECT count(*) FROM stepwell.embeddings") == 2
+    async with owning.shared() as shared:
+        assert await reembedding.gaps(shared) == {tenant.user_id: 1}
+
+
+async def test_a_process_without_the_new_model_refuses_to_search_and_names_the_setting(
+    database: Database, owning: Database
+) -> None:
+    tenant = await _tenant(database)
+    await tenant.add("Lime mortar.")
+    alone = harness.Tenant(database, user_id=tenant.user_id)
+    alone.embedder = SwitchingEmbedder([tenant.old], await reembedding.stored(database))
+    assert (await alone.ask("lime")).hits
+    await _run(tenant.filling(), owning)
+    with pytest.raises(errors.SchemaMismatch, match="STEPWELL_NEXT_EMBEDDER to next"):
+        await alone.ask("lime")
+    with pytest.raises(errors.SchemaMismatch, match="STEPWELL_NEXT_EMBEDDER to next"):
+        await alone.add("Slate.")
+
+
+async def test_a_transaction_of_the_previous_model_fails_after_the_switch(database: Database, owning: Database) -> None:
+    tenant = await _tenant(database)
+    await tenant.add("Lime mortar.")
+    switch = model_switch.of(tenant.embedder)
+    assert switch is not None
+    with switch.pinned():
+        await asyncio.create_task(_run((await _tenant(database)).filling(), owning), context=contextvars.Context())
+        with pytest.raises(errors.ModelReplaced):
+            async with database.reading(tenant.user_id):
+                pass
+
+
+async def test_a_large_document_that_is_stored_while_the_model_is_replaced_gets_vectors_of_the_new_one(
+    database: Database, owning: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(large_documents, "LARGE", 50)
+    tenant = await _tenant(database)
+    text = "# Lime\n\n" + "\n\n".join(f"## Part {n}\n\n" + f"Stone {n} lies in lime mortar. " * 20 for n in range(9))
+    queued = await ingest.run(Upload(text, uri="large"), tenant.user_id, tenant.services(), ingest.IN_JOB)
+    publish = publishing.begin
+    stopped: list[bool] = []
+
+    async def stop_first(*args: Any, **kwargs: Any) -> None:
+        """Stop the first attempt between staging the vectors and publishing the document."""
+        if not stopped:
+            stopped.append(True)
+            raise errors.Busy("stopped here")
+        await publish(*args, **kwargs)
+
+    monkeypatch.setattr(publishing, "begin", stop_first)
+    with pytest.raises(errors.Busy):
+        await workers.run_next(tenant.services(), [large_documents.KIND], user_id=tenant.user_id)
+    assert await owner.fetchval("SELECT count(embedding) FROM stepwell.staged_chunks") > 1
+    await _run(tenant.filling(), owning)
+    assert await owner.fetchval("SELECT count(embedding) FROM stepwell.staged_chunks") == 0
+    await owner.execute("UPDATE stepwell.jobs SET run_at = now()")
+    assert await workers.run_next(tenant.services(), [large_documents.KIND], user_id=tenant.user_id) is not None
+    stored = await documents.get(queued.document_id, tenant.user_id, db=database)
+    assert stored.chunk_count == await owner.fetchval("SELECT count(*) FROM stepwell.embeddings") > 1
+    assert tenant.embedder.model.name == "next"
+
+
+async def test_a_model_of_more_than_two_thousand_dimensions_is_stored_with_sixteen_bits_a_number(
+    database: Database, owning: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tenant = await _tenant(database)
+    tenant.next = FakeEmbedder(name="wide", dimension=2_100)
+    tenant.embedder = SwitchingEmbedder([tenant.old, tenant.next], await reembedding.stored(database))
+    await tenant.many([Upload(f"Stone {n} lies in lime mortar.", uri=f"s{n}") for n in range(30)])
+    await reembed.begin(owning, ("wide", 2_100))
+    async for _state in reembed.run(tenant.filling(), owning):
+        pass
+    await migration.check(database, model="wide", dimension=2_100)
+    for exact_floor in (recall.EXACT_FLOOR, 0):
+        monkeypatch.setattr(recall, "EXACT_FLOOR", exact_floor)
+        monkeypatch.setattr(recall, "EXACT_FACTOR", recall.EXACT_FACTOR if exact_floor else 0.0)
+        found = await tenant.ask("stone 7 lies in lime mortar", mode="semantic")
+        assert found.hits[0].candidate.uri == "s7"
+        assert found.hits[0].candidate.vector_score == pytest.approx(1.0, abs=2e-3)
+    assert (await tenant.add("Stone 31 lies in lime mortar.", "new")).embedded == 1
+    assert (await tenant.ask("stone 7 lime", rerank="cosine", mmr=True)).hits
+
+
+async def test_vectors_of_either_model_are_taken_from_the_cache_of_the_user(
+    database: Database, owning: Database
+) -> None:
+    tenant = await _tenant(database, cache=VectorCache(100))
+    kept, removed = await tenant.add("Slate roofs the well."), await tenant.add("Oak frames the well.")
+    await reembed.begin(owning, NEXT)
+    written = await tenant.add("Reed thatches the well.")
+    assert len(tenant.next.documents) == 1
+    for one in (removed, written):
+        await documents.delete(one.document_id, tenant.user_id, db=database)
+    for content in ("Oak frames the well.", "Reed thatches the well."):
+        assert (await tenant.add(content)).embedded == 0
+    assert len(tenant.old.documents) == 3
+    assert len(tenant.next.documents) == 2, "only the oak, which was stored without the next model before"
+    assert await reembed.cancel(owning)
+
+    tenant.cache.hits = tenant.cache.misses = 0
+    await _run(tenant.filling(), owning)
+    assert len(tenant.next.documents) == 3, "only the slate"
+    assert (tenant.cache.hits, tenant.cache.misses) == (2, 1)
+    found = await tenant.ask("Reed thatches the well.", mode="semantic")
+    assert found.hits[0].candidate.vector_score == pytest.approx(1.0, abs=2e-3)
+    assert kept.document_id in {hit.candidate.document_id for hit in found.hits}

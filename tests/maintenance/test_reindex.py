@@ -1,0 +1,183 @@
+"""Changed chunking options are noticed, and reindex gives the chunks of a new upload, a batch at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from datetime import datetime
+
+import pytest
+import sqlalchemy as sa
+from harness import Tenant, new_user
+
+from app.database.schema import tables
+from app.database.transactions import Database
+from app.derived_rows import Damage
+from app.documents import documents
+from app.entities.linking import mention_refresh
+from app.maintenance import reindex, repair
+from app.maintenance.reindex import Reindexed
+from app.models.base import EmbeddingModel
+from app.services import ChunkingOptions
+from app.text.names import tags
+from app.text.words import cleaning
+from benchmarks.fake_embedder import FakeEmbedder
+
+LONG = "# Lime\n\n" + "\n\n".join(
+    f"## Part {part}\n\n" + " ".join(f"Ana Silva laid stone {part}.{n} in lime mortar." for n in range(60))
+    for part in range(4)
+)
+SMALL = ChunkingOptions(target=60, overlap=10)
+
+
+async def _chunks(tenant: Tenant) -> dict[str | None, list[tuple[str, tuple[str, ...]]]]:
+    """The contents and headings of each document's chunks, by uri."""
+    page = await documents.page(tenant.user_id, db=tenant.db, limit=100, after=None)
+    return {
+        document.uri: [
+            (chunk.content, chunk.heading_path)
+            for chunk in await documents.chunks(document.document_id, tenant.user_id, db=tenant.db, limit=500, offset=0)
+        ]
+        for document in page
+    }
+
+
+async def _updated(tenant: Tenant) -> dict[str | None, datetime]:
+    page = await documents.page(tenant.user_id, db=tenant.db, limit=100, after=None)
+    return {document.uri: document.updated_at for document in page}
+
+
+async def _store(tenant: Tenant) -> None:
+    await tenant.add("A short note on lime.", "short")
+    for n in range(4):
+        await tenant.add(f"{LONG}\n\nThe end of {n}.", f"long-{n}", metadata={"people": ["Ana Silva"]})
+    await tenant.add(f"# no heading\n\n{LONG}", "plain.txt", markdown=False)
+
+
+async def _reindex(tenant: Tenant, which: reindex.Which = "outdated") -> Reindexed:
+    progress = [done async for done in reindex.run(tenant.user_id, tenant.services(), which=which)]
+    return progress[-1] if progress else Reindexed()
+
+
+async def test_documents_cut_with_other_options_are_cut_again_as_if_they_were_new(
+    tenant: Tenant, database: Database
+) -> None:
+    await _store(tenant)
+    before = await _updated(tenant)
+    tenant.chunking_options = SMALL
+    assert await reindex.count(tenant.user_id, SMALL, db=database) == 6
+    done = await _reindex(tenant)
+    assert (done.compared, done.cut) == (6, 5), "the short document has the same chunk"
+    assert done.embedded > 0
+    fresh = Tenant(database, user_id=new_user(), chunking_options=SMALL)
+    await _store(fresh)
+    assert await _chunks(tenant) == await _chunks(fresh)
+    assert await reindex.count(tenant.user_id, SMALL, db=database) == 0
+    assert await _reindex(tenant) == Reindexed()
+    await mention_refresh.settle(tenant.user_id, tenant.services())
+    assert (await repair.check(tenant.user_id, db=database, keys=tags.KEYS)).damage == Damage()
+    assert await _updated(tenant) == before
+
+
+async def test_an_interrupted_run_is_continued(tenant: Tenant, database: Database) -> None:
+    await _store(tenant)
+    tenant.chunking_options = SMALL
+    async for _done in reindex.run(tenant.user_id, tenant.services()):
+        break
+    left = await reindex.count(tenant.user_id, SMALL, db=database)
+    assert 0 < left < 6
+    assert (await _reindex(tenant)).compared == left
+
+
+async def test_all_documents_are_compared_on_request_and_nothing_changes(tenant: Tenant) -> None:
+    await _store(tenant)
+    assert await _reindex(tenant, "every") == Reindexed(compared=6)
+
+
+@pytest.mark.parametrize("change", ["replaced", "deleted"])
+async def test_a_document_that_changes_during_the_run_keeps_its_change(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    stored = await tenant.add(LONG, "long")
+    tenant.chunking_options = SMALL
+    compared = reindex._compared
+
+    async def interrupted(*args, **options):
+        recut = await compared(*args, **options)
+        if change == "replaced":
+            await tenant.add("Replaced.", "long")
+        else:
+            await documents.delete(stored.document_id, tenant.user_id, db=tenant.db)
+        return recut
+
+    monkeypatch.setattr(reindex, "_compared", interrupted)
+    assert await _reindex(tenant) == Reindexed(compared=1, embedded=(await _reindex_embedded(tenant)))
+    assert await _chunks(tenant) == ({"long": [("Replaced.", ())]} if change == "replaced" else {})
+
+
+async def _reindex_embedded(tenant: Tenant) -> int:
+    fresh = Tenant(tenant.db, user_id=new_user(), chunking_options=SMALL)
+    return (await fresh.add(LONG)).embedded
+
+
+async def test_readers_find_the_old_chunks_or_the_new_ones(tenant: Tenant) -> None:
+    await tenant.add(LONG, "long")
+    old = (await _chunks(tenant))["long"]
+    tenant.chunking_options = SMALL
+    running = asyncio.create_task(_reindex(tenant))
+    seen = [old]
+    while not running.done():
+        seen.append((await _chunks(tenant))["long"])
+    await running
+    new = (await _chunks(tenant))["long"]
+    assert all(chunks in (old, new) for chunks in seen)
+
+
+class SpellingEmbedder(FakeEmbedder):
+    """An embedder whose model reads letter by letter."""
+
+    @property
+    def model(self) -> EmbeddingModel:
+        """The fake embedder's model, with a tokenizer."""
+        return dataclasses.replace(super().model, token_starts=lambda text: range(len(text)))
+
+
+async def test_chunks_are_measured_by_the_tokens_of_the_model(tenant: Tenant, database: Database) -> None:
+    """Documents that were measured otherwise have an earlier version, are noticed, and keep the chunks that stay."""
+    await tenant.add("A short note on lime.", "short")
+    await tenant.add(LONG, "long")
+    before = await _chunks(tenant)
+    async with database.writing(tenant.user_id) as writing:
+        await writing.execute(sa.update(tables.documents).values(cleaning_version=cleaning.VERSION - 1))
+    tenant.embedder = SpellingEmbedder()
+    assert await reindex.count(tenant.user_id, ChunkingOptions(), db=database) == 2
+    done = await _reindex(tenant)
+    after = await _chunks(tenant)
+    assert (done.compared, done.cut, done.embedded) == (2, 1, len(after["long"]))
+    assert after["short"] == before["short"]
+    assert max(len(content) for content, _headings in before["long"]) > 400
+    assert all(len(content) <= 200 for content, _headings in after["long"])
+    await tenant.add(LONG, "another")
+    assert (await _chunks(tenant))["another"] == after["long"]
+    assert await reindex.count(tenant.user_id, ChunkingOptions(), db=database) == 0
+
+
+async def test_documents_that_other_rules_cleaned_are_cleaned_again_and_only_changed_chunks_are_embedded(
+    tenant: Tenant, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new rules remove a word that one document has, in one of its sections."""
+    await tenant.add("A short note on lime.", "short")
+    await tenant.add(f"{LONG}\n\n## Colophon\n\nSet in Garamond. {'Lime. ' * 60}", "long")
+    before = await _chunks(tenant)
+    clean = cleaning.clean
+    monkeypatch.setattr(cleaning, "VERSION", cleaning.VERSION + 1)
+    monkeypatch.setattr(cleaning, "clean", lambda text: clean(text.replace("Garamond", "")))
+    assert await reindex.count(tenant.user_id, ChunkingOptions(), db=database) == 2
+    done = await _reindex(tenant)
+    assert (done.compared, done.cut, done.embedded) == (2, 1, 1)
+    after = await _chunks(tenant)
+    assert after["short"] == before["short"]
+    assert after["long"][:-1] == before["long"][:-1]
+    assert after["long"][-1][0] == before["long"][-1][0].replace(" Garamond", " ")
+    assert await reindex.count(tenant.user_id, ChunkingOptions(), db=database) == 0
+    assert (await repair.check(tenant.user_id, db=database, keys=tags.KEYS)).damage == Damage()

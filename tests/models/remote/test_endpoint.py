@@ -1,0 +1,62 @@
+"""An error of an endpoint says what was wrong with the call, without its content and its key."""
+
+from __future__ import annotations
+
+import pytest
+from fake_provider import FakeProvider, serve
+
+from app import errors
+from app.models.remote.endpoint import Endpoint, bearer
+
+KEY = "sk-canary-0123456789"
+
+
+async def _fault(url: str) -> str | None:
+    endpoint = Endpoint("The model", url=url, headers=bearer(KEY))
+    try:
+        with pytest.raises(errors.ProviderError) as raised:
+            await endpoint.post("x", {"text": "canary text"})
+    finally:
+        await endpoint.aclose()
+    assert KEY not in repr(raised.value)
+    assert "canary" not in raised.value.message
+    return raised.value.fault
+
+
+@pytest.mark.parametrize(
+    ("status", "fault"),
+    [(401, "key"), (403, "key"), (404, "model"), (400, "request"), (429, "limit"), (503, "server"), (500, "server")],
+)
+async def test_a_status_is_a_fault_and_the_body_is_not_repeated(
+    provider: FakeProvider, status: int, fault: str
+) -> None:
+    provider.status, provider.body = status, {"error": f"Incorrect API key provided: {KEY}"}
+    assert await _fault(provider.url) == fault
+
+
+async def test_the_api_key_is_sent_as_a_bearer_token(provider: FakeProvider) -> None:
+    provider.body = {}
+    endpoint = Endpoint("The model", url=provider.url, headers=bearer(KEY))
+    assert await endpoint.post("x", {}) == {}
+    await endpoint.aclose()
+    assert provider.received_headers["authorization"] == f"Bearer {KEY}"
+    assert bearer(None) == {}
+
+
+async def test_an_address_that_cannot_be_reached_is_a_fault(provider: FakeProvider) -> None:
+    async with serve() as gone:
+        pass
+    assert await _fault(gone.url) == "address"
+    assert await _fault("http://no-such-host.invalid") == "address"
+    assert await _fault("http://[") == "address"
+    provider.hang_up = True
+    assert await _fault(provider.url) == "address"
+
+
+async def test_a_server_without_tls_at_an_https_address_is_a_fault(provider: FakeProvider) -> None:
+    assert await _fault(provider.url.replace("http:", "https:")) == "tls"
+
+
+async def test_an_answer_without_json_is_a_fault(provider: FakeProvider) -> None:
+    provider.body = b"<html>"
+    assert await _fault(provider.url) == "answer"

@@ -1,0 +1,178 @@
+"""A provider that keeps failing is not called for a while, then probed by one call."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+from fake_provider import FakeProvider
+
+from app.errors import ProviderError
+from app.models import breaker, failures
+from app.models.breaker import Breaker
+from app.models.calls import CallTimes
+from app.models.failures import NotCalled, ProviderDown
+from app.models.remote.chat import ChatLlm
+from app.models.remote.rerankers import HttpReranker
+
+PASSAGES = ["Ada\nAda wrote the notes."]
+GOOD = '{"terms": ["Ada"]}'
+
+
+@pytest.fixture
+def guard() -> Breaker:
+    return Breaker()
+
+
+def _fail(guard: Breaker, pause_s: float | None = None) -> None:
+    with pytest.raises(ProviderDown), guard.guard():
+        raise ProviderDown("down", pause_s=pause_s)
+
+
+def _pass(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Let the breaker see a time so many seconds from now."""
+    monkeypatch.setattr(breaker, "monotonic", lambda: time.monotonic() + seconds)
+
+
+def _succeed(guard: Breaker) -> None:
+    with guard.guard():
+        pass
+
+
+def _open(guard: Breaker) -> None:
+    for _ in range(breaker.FAILURES):
+        assert guard.state == "closed"
+        _fail(guard)
+
+
+def test_five_failures_among_ten_calls_open_it(guard: Breaker) -> None:
+    for _ in range(breaker.FAILURES - 1):
+        _fail(guard)
+        _succeed(guard)
+    _succeed(guard)
+    _fail(guard)
+    assert guard.state == "open"
+    with pytest.raises(NotCalled, match="not called for a while"), guard.guard():
+        raise AssertionError("the provider was called")
+
+
+def test_fewer_failures_do_not_open_it(guard: Breaker) -> None:
+    for _ in range(20):
+        _fail(guard)
+        _succeed(guard)
+        _succeed(guard)
+    assert guard.state == "closed"
+
+
+def test_half_open_lets_one_call_through_whose_success_closes_it(
+    guard: Breaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _open(guard)
+    _pass(monkeypatch, breaker.PAUSE_S)
+    assert guard.state == "half_open"
+    with guard.guard(), pytest.raises(NotCalled), guard.guard():
+        raise AssertionError("a second call was let through")
+    assert guard.state == "closed"
+    _fail(guard)
+    assert guard.state == "closed"
+
+
+def test_a_failed_probe_opens_it_again(guard: Breaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    _open(guard)
+    _pass(monkeypatch, breaker.PAUSE_S)
+    _fail(guard)
+    assert guard.state == "open"
+
+
+def test_a_probe_that_is_told_to_wait_opens_it_for_that_time(guard: Breaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    _open(guard)
+    _pass(monkeypatch, breaker.PAUSE_S)
+    _fail(guard, pause_s=1.0)
+    _pass(monkeypatch, breaker.PAUSE_S + 2.0)
+    assert guard.state == "half_open"
+
+
+async def test_a_cancelled_call_counts_neither_as_a_failure_nor_as_a_success(
+    guard: Breaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def hang() -> None:
+        with guard.guard():
+            await asyncio.Event().wait()
+
+    async def leave() -> None:
+        call = asyncio.create_task(hang())
+        await asyncio.sleep(0)
+        call.cancel()
+        await asyncio.wait([call])
+        assert call.cancelled()
+
+    for _ in range(breaker.FAILURES + 1):
+        await leave()
+    assert guard.state == "closed"
+    _open(guard)
+    _pass(monkeypatch, breaker.PAUSE_S)
+    await leave()
+    assert guard.state == "open"
+    _pass(monkeypatch, 3 * breaker.PAUSE_S)
+    _succeed(guard)
+    assert guard.state == "closed"
+
+
+def test_an_unusable_answer_shows_that_the_provider_works(guard: Breaker) -> None:
+    for _ in range(breaker.FAILURES + 1):
+        with pytest.raises(ProviderError), guard.guard():
+            raise ProviderError("no JSON")
+    assert guard.state == "closed"
+
+
+def test_retry_after_opens_it_at_the_first_failure(guard: Breaker) -> None:
+    _fail(guard, pause_s=30.0)
+    assert guard.state == "open"
+
+
+@pytest.mark.parametrize(
+    ("status", "counts"), [(429, True), (503, True), (500, True), (401, True), (403, True), (400, False), (404, False)]
+)
+def test_only_statuses_that_do_not_depend_on_the_request_count(status: int, counts: bool) -> None:
+    assert failures.is_of_provider(failures.of_status(status, {}, "x")) is counts
+
+
+@pytest.mark.parametrize(
+    ("given", "least", "most"),
+    [("7", 7, 7), ("0", 0, 0), ("-3", 0, 0), ("1e9", 60, 60), ("nan", 0, 0), ("inf", 60, 60), ("soon", 1, 1)],
+)
+def test_retry_after_is_bounded_whatever_it_holds(given: str, least: float, most: float) -> None:
+    error = failures.of_status(429, {"retry-after": given}, "x")
+    assert isinstance(error, ProviderDown)
+    assert error.pause_s is not None
+    assert least <= error.pause_s <= most
+
+
+def test_retry_after_may_be_a_date() -> None:
+    later = format_datetime(datetime.now(UTC) + timedelta(seconds=20), usegmt=True)
+    error = failures.of_status(429, {"retry-after": later}, "x")
+    assert isinstance(error, ProviderDown)
+    assert 15 < (error.pause_s or 0) <= 20
+
+
+async def test_a_slow_stream_is_cut_off_at_the_limit_of_the_whole_call(provider: FakeProvider) -> None:
+    provider.openai(GOOD)
+    provider.trickle = True
+    llm = ChatLlm(kind="openai", url=provider.url, model="tiny", times=CallTimes(0.3))
+    began = time.monotonic()
+    with pytest.raises(ProviderDown, match="in time"):
+        await llm.propose("Who?", PASSAGES)
+    assert time.monotonic() - began < 5
+    await llm.aclose()
+
+
+async def test_the_batches_of_a_reranking_share_one_limit(provider: FakeProvider) -> None:
+    provider.respond = lambda asked: [{"index": i, "score": 0.5} for i in range(len(asked["texts"]))]
+    provider.delay_s = 0.2
+    reranker = HttpReranker(kind="tei", url=provider.url, times=CallTimes(0.3))
+    with pytest.raises(ProviderDown, match="in time"):
+        await reranker.scores("mortar?", ["lime"] * 100)
+    await reranker.aclose()

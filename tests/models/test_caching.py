@@ -1,0 +1,111 @@
+"""A user's query is embedded once and cached for that user alone."""
+
+from __future__ import annotations
+
+import asyncio
+
+from app.models import base, caching
+from benchmarks.fake_embedder import FakeEmbedder
+
+
+class GatedEmbedder:
+    """An embedder that answers once its gate is set."""
+
+    def __init__(self) -> None:
+        self.inner = FakeEmbedder(dimension=8)
+        self.gate = asyncio.Event()
+        self.started = 0
+        self.cancelled = 0
+
+    @property
+    def model(self) -> base.EmbeddingModel:
+        return self.inner.model
+
+    async def embed_query(self, text):
+        self.started += 1
+        try:
+            await self.gate.wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        return await self.inner.embed_query(text)
+
+    async def embed_documents(self, texts):
+        return await self.inner.embed_documents(texts)
+
+
+async def settled():
+    """Let every task run until it waits."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def test_a_repeated_query_is_embedded_once_and_answers_the_same():
+    inner = FakeEmbedder()
+    cached = caching.CachingEmbedder(inner).for_user("ana")
+    assert await cached.embed_query("well") == await cached.embed_query("well") == await inner.embed_query("well")
+    assert inner.queries == ["well", "well"]  # the second is this test's own
+
+
+async def test_queries_that_differ_in_case_or_space_are_embedded_separately():
+    inner = FakeEmbedder()
+    cached = caching.CachingEmbedder(inner).for_user("ana")
+    for text in ("well", "Well", "well "):
+        await cached.embed_query(text)
+    assert inner.queries == ["well", "Well", "well "]
+
+
+async def test_the_least_recently_used_query_is_evicted_first():
+    inner = FakeEmbedder()
+    cached = caching.CachingEmbedder(inner, size=2).for_user("ana")
+    for text in ("a", "b", "a", "c", "a", "b"):
+        await cached.embed_query(text)
+    assert inner.queries == ["a", "b", "c", "b"]
+
+
+async def test_callers_get_copies_of_the_cached_vector():
+    cached = caching.CachingEmbedder(FakeEmbedder(dimension=4)).for_user("ana")
+    first, twin = await asyncio.gather(cached.embed_query("well"), cached.embed_query("well"))
+    expected = list(first)
+    first[0] = 9.0
+    assert twin == expected
+    twin[0] = 9.0
+    third = await cached.embed_query("well")
+    assert third == expected
+    third[0] = 9.0
+    assert await cached.embed_query("well") == expected
+
+
+async def test_a_cached_or_running_query_is_not_shared_with_other_users():
+    inner = GatedEmbedder()
+    inner.gate.set()
+    shared = caching.CachingEmbedder(inner)
+    ana, ben = shared.for_user("ana"), shared.for_user("ben")
+    for embedder in (ana, ben, ana, ben):
+        await embedder.embed_query("well")
+    assert inner.started == 2
+    await shared.embed_query("well")
+    assert inner.started == 3
+    inner.gate.clear()
+    calls = [asyncio.create_task(embedder.embed_query("step")) for embedder in (ana, ben, ana)]
+    await settled()
+    assert inner.started == 5
+    inner.gate.set()
+    await asyncio.gather(*calls)
+
+
+async def test_the_size_limit_covers_all_users_together():
+    inner = FakeEmbedder()
+    shared = caching.CachingEmbedder(inner, size=2)
+    for user in ("ana", "ben", "cleo", "ana"):
+        await shared.for_user(user).embed_query("well")
+    assert len(inner.queries) == 4
+
+
+async def test_documents_are_not_cached():
+    inner = FakeEmbedder()
+    cached = caching.CachingEmbedder(inner).for_user("ana")
+    assert await cached.embed_documents(["a", "b"]) == await cached.embed_documents(["a", "b"])
+    await cached.embed_query("a")
+    assert inner.documents == ["a", "b", "a", "b"]
+    assert inner.queries == ["a"]

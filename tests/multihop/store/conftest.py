@@ -1,0 +1,5 @@
+"""Tests of statements on databases for short vectors."""
+
+from narrow_template import template
+
+__all__ = ["template"]

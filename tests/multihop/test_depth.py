@@ -1,0 +1,66 @@
+"""The depth `auto` embeds a query once, follows links without further searches, and asks a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from harness import Tenant
+from requests_of import search_request
+
+from app.documents.types import Upload
+from app.kinds import Depth
+from app.models.base import Proposal
+from app.models.caching import CachingEmbedder
+from app.query.types import Answer
+from app.search import depth
+from benchmarks.fake_embedder import FakeEmbedder
+
+QUESTION = "Where was the director of Silent Harbour born?"
+
+
+class Model:
+    """A language model that proposes the name of the director."""
+
+    name = "scripted"
+
+    async def propose(self, query: str, passages: Sequence[str]) -> Proposal:
+        """The one answer."""
+        return Proposal(["Ilse Brandt"])
+
+
+@pytest.fixture
+async def film(tenant: Tenant) -> Tenant:
+    film = "Silent Harbour is a film whose director is Ilse Brandt."
+    director = "Trained as a painter, her youth went by in Lundby."
+    await tenant.add_all(
+        [
+            Upload(film, uri="film", title="Silent Harbour"),
+            Upload(director, uri="director", title="Ilse Brandt"),
+            *(Upload(f"Where the director of the harbour was born, {n}.", uri=f"note {n}") for n in range(8)),
+        ]
+    )
+    return tenant
+
+
+async def _ask(tenant: Tenant, wanted: Depth, text: str = QUESTION, **services: Any) -> Answer:
+    return await depth.run(search_request(text, depth=wanted), tenant.user_id, tenant.services(**services))
+
+
+async def test_auto_follows_links_with_one_embedding_and_thorough_searches_for_terms_too(film: Tenant) -> None:
+    embedder = FakeEmbedder()
+    film.embedder = CachingEmbedder(embedder)
+    auto = await _ask(film, "auto")
+    assert embedder.queries == [QUESTION]
+    thorough = await _ask(film, "thorough")
+    assert len(embedder.queries) == 2
+    for answer, terms in ((auto, False), (thorough, True)):
+        assert answer.depth == "thorough"
+        assert ("director", 2) in [(hit.candidate.uri, hit.hop) for hit in answer.hits]
+        assert bool((answer.hops or ())[1].terms) == terms
+
+
+async def test_auto_asks_a_configured_language_model(film: Tenant) -> None:
+    answer = await _ask(film, "auto", llm=Model())
+    assert (answer.hops or ())[1].term_method == "llm"

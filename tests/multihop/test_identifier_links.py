@@ -1,0 +1,55 @@
+"""Identifiers and rare words link passages that share neither a name nor a word of the question."""
+
+from __future__ import annotations
+
+import pytest
+from harness import Tenant
+from requests_of import search_request
+
+from app.multihop import multihop
+from app.query.types import Answer
+
+NOISE = ("Where the quay ends.", "A shed by the reservoir.", "Nobody swelled with pride.", "The sisters of the choir.")
+
+
+async def _ask(tenant: Tenant, question: str) -> Answer:
+    return await multihop.run(search_request(question, explain=True), tenant.user_id, tenant.services())
+
+
+@pytest.mark.parametrize(
+    ("source", "answer", "question", "signal", "name"),
+    [
+        (
+            "the cells that swelled: kx-207b", "built by sisters: KX-207B", "who makes cells that swelled?",
+            "identifier", "kx-207b",
+        ),
+        ("水庫、電池膨脹、型号FB-12的电池", "青嵐、兩姊妹、FB-12", "水庫、電池、工廠", "identifier", "FB-12"),
+        (
+            "the cells that swelled at the reservoir carry the stamp tolvexa",
+            "that firm is run by two sisters: who runs tolvexa",
+            "whose cells swelled at the reservoir, and who runs that firm?",
+            "rare", "tolvexa",
+        ),
+        ("水庫,浮標的電池膨脹,印有青嵐字樣", "兩姊妹在碼頭,經營青嵐,工廠", "水庫,工廠?", "rare", "青嵐"),
+    ],
+)  # fmt: skip
+async def test_what_two_passages_share_links_them_without_titles_and_capitals(
+    tenant: Tenant, source: str, answer: str, question: str, signal: str, name: str
+) -> None:
+    notes = {"source": source, "answer": answer, **{f"noise{n}": text.lower() for n, text in enumerate(NOISE * 2)}}
+    await tenant.add_all({uri: f"{text} {uri}" for uri, text in notes.items()})
+    best = {hit.candidate.uri: hit for hit in (await _ask(tenant, question)).hits}
+    assert best["answer"].explain is not None
+    assert best["answer"].explain["signals"][signal] > 0
+    via = best["answer"].via
+    assert via is None or (via.signal, via.name) == (signal, name)
+
+
+@pytest.mark.parametrize("question", ["which firm makes cells of type KX-207B?", "cells that swelled"])
+async def test_an_identifier_of_the_question_links_nothing_nor_does_one_where_nothing_is_left_open(
+    tenant: Tenant, question: str
+) -> None:
+    await tenant.add_all({"source": "the cells that swelled: kx-207b", "answer": "built by sisters: KX-207B"})
+    answer = await _ask(tenant, question)
+    assert {hit.candidate.uri for hit in answer.hits} == {"source", "answer"}
+    assert all("identifier" not in (hit.explain or {})["signals"] for hit in answer.hits)

@@ -1,0 +1,241 @@
+"""A multi-hop search finds passages through links between documents, and reports each hop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from harness import Tenant, uris
+from requests_of import search_request
+
+from app import errors
+from app.concurrency.budget import Budget
+from app.database import transactions
+from app.documents.types import Upload
+from app.kinds import Vector
+from app.models.base import Proposal
+from app.multihop import multihop
+from app.query.search_request import GuidanceOptions
+from app.query.types import Answer
+from benchmarks.fake_embedder import FakeEmbedder
+
+QUESTION = "Where was the director of Silent Harbour born?"
+LIBRARY = {
+    "film": ("Silent Harbour", "Silent Harbour is a film whose director is Ilse Brandt."),
+    "director": ("Ilse Brandt (painter)", "Trained as a painter, her youth went by in Lundby."),
+    "town": ("Lundby", "A port with a tall lighthouse, ferries, and herring each spring."),
+    "lighthouse": ("Keepers", "Every keeper of the light is listed here, the last one being Otto Falk."),
+}
+NOISE = [
+    "Where was the director of the bank born?", "The director was born where the river ends.",
+    "A harbour where a silent crowd was waiting.", "Where the director of the choir was standing.",
+    "Silent films were born in a harbour shed.", "The harbour director was silent.",
+    "Nobody knows where the silent director went.", "Born of the harbour was the idea of a market.",
+]  # fmt: skip
+
+
+@pytest.fixture
+async def library(tenant: Tenant) -> Tenant:
+    await tenant.add_all(
+        [*_uploads(LIBRARY), *(Upload(text, uri=f"noise{n}", title=f"note {n}") for n, text in enumerate(NOISE))]
+    )
+    return tenant
+
+
+def _uploads(texts: Mapping[str, tuple[str, str]]) -> list[Upload]:
+    return [Upload(text, uri=uri, title=title) for uri, (title, text) in texts.items()]
+
+
+class Proposing:
+    """A language model with one answer, or none."""
+
+    name = "scripted"
+
+    def __init__(
+        self, terms: list[object] | None = None, questions: Sequence[object] = (), *, silent: bool = False
+    ) -> None:
+        self._terms = terms
+        self._questions = questions
+        self._silent = silent
+        self.asked: list[tuple[str, list[str]]] = []
+
+    async def propose(self, query: str, passages: Sequence[str]) -> Proposal:
+        """The one answer."""
+        self.asked.append((query, list(passages)))
+        if self._silent:
+            await asyncio.Event().wait()
+        if self._terms is None:
+            raise errors.ProviderError("The scripted model was told to fail.")
+        return Proposal(self._terms, self._questions)
+
+
+class FailingLater(FakeEmbedder):
+    """An embedder that answers the first query only."""
+
+    async def embed_query(self, text: str) -> Vector:
+        """The fake's vector, once."""
+        if self.queries:
+            raise errors.ProviderError("Only once.")
+        return await super().embed_query(text)
+
+
+FLAT = GuidanceOptions(mode="off", boost=False)
+
+
+async def _ask(tenant: Tenant, text: str = QUESTION, *, llm: Any = None, budget: Any = None, **given: Any) -> Answer:
+    services = tenant.services(budget=budget or Budget(), llm=llm)
+    return await multihop.run(search_request(text, **given), tenant.user_id, services)
+
+
+async def test_a_hit_that_no_search_found_has_the_cosine_that_is_known_and_no_other_score(library: Tenant) -> None:
+    answer = await _ask(library, candidates=10, limit=5)
+    director = next(hit.candidate for hit in answer.hits if hit.candidate.uri == "director")
+    everything = await library.ask(QUESTION, guidance=FLAT, limit=12)
+    cosine = next(hit.candidate.cosine for hit in everything.hits if hit.candidate.uri == "director")
+    assert director.vector_score == pytest.approx(cosine, abs=1e-3)
+    others = ("rrf_score", "convex_score", "text_score", "vector_rank", "text_rank")
+    assert [getattr(director, name) for name in others] == [None] * 5
+
+
+async def test_classic_never_returns_a_chunk_of_hop_1_again(library: Tenant) -> None:
+    answer = await _ask(library, "Silent Harbour is a film: where was its director born?", merge="classic", limit=6)
+    assert answer.hops is not None
+    assert [hop.result_count for hop in answer.hops] == [6, 6]
+    assert answer.total_results == len(LIBRARY) + len(NOISE)
+    assert {hit.hop for hit in answer.hits} == {1, 2}
+    assert all((hit.via is None) == (hit.hop == 1) for hit in answer.hits)
+
+
+async def test_hops_continue_while_they_find_new_chunks(tenant: Tenant) -> None:
+    fillers = (Upload(f"Where was filler number {n}", uri=f"filler{n}", title=f"filler {n}") for n in range(6))
+    await tenant.add_all([*_uploads(LIBRARY), *fillers])
+    for most in (2, 3, 4):
+        answer = await _ask(tenant, max_hops=most)
+        assert {"film", "director", "town"} <= set(uris(answer))
+        town = next(hit for hit in answer.hits if hit.candidate.uri == "town")
+        assert town.via is not None
+        assert (town.hop, town.via.name, town.via.signal, town.via.steps) == (2, "Lundby", "linked", 2)
+        hops = answer.hops or ()
+        assert 2 <= len(hops) <= most
+        assert all(hop.result_count for hop in hops[1:-1])
+
+
+async def test_an_excluded_word_keeps_a_linked_chunk_out(library: Tenant) -> None:
+    assert "director" in uris(await _ask(library, limit=12))
+    assert "director" not in uris(await _ask(library, f'{QUESTION} -"painter"', limit=12))
+
+
+@pytest.mark.parametrize("conditions", ['-"painter"', "AND silent", "+film"])
+async def test_hops_count_only_chunks_that_meet_the_conditions(library: Tenant, conditions: str) -> None:
+    answer = await _ask(library, f"Silent Harbour {conditions}", limit=20)
+    later = [hop for hop in answer.hops or () if hop.hop > 1]
+    assert [hop.result_count for hop in later] == [sum(hit.hop == hop.hop for hit in answer.hits) for hop in later]
+    assert answer.total_results is not None
+    assert answer.total_results <= len(answer.hits)
+
+
+@pytest.mark.parametrize("merge", ["linked", "classic"])
+async def test_every_hit_of_every_hop_has_the_required_words(library: Tenant, merge: Any) -> None:
+    answer = await _ask(library, f"{QUESTION} +director", limit=12, merge=merge)
+    assert answer.relaxed == ()
+    assert set(uris(answer)) == {"film", "noise0", "noise1", "noise3", "noise5", "noise6"}
+    grouped = await _ask(library, f"{QUESTION} (director OR lighthouse*)", limit=12, merge=merge)
+    assert grouped.relaxed == ()
+    assert set(uris(grouped)) == {*uris(answer), "town"}
+
+
+@pytest.mark.parametrize(("merge", "limit"), [("linked", 9), ("classic", 5)])
+async def test_the_questions_of_a_model_are_searched_for(library: Tenant, merge: Any, limit: int) -> None:
+    """No name leads from the film to the lighthouse, whose passage shares no word with the question."""
+
+    async def rank(llm: Proposing, **given: Any) -> int:
+        answer = await _ask(library, llm=llm, merge=merge, limit=limit, **given)
+        return [*uris(answer), "lighthouse"].index("lighthouse")
+
+    question = "Who was the keeper of the light?"
+    usable_or_not = [question, 7, "x" * 300, " ", QUESTION]
+    without = await rank(Proposing(["Ilse Brandt"]))
+    assert await rank(Proposing(["Ilse Brandt"], usable_or_not)) < without
+    assert await rank(Proposing([], usable_or_not), extractor="llm") < without
+    answer = await _ask(library, llm=Proposing(["Ilse Brandt"], usable_or_not), merge=merge, limit=limit)
+    assert (answer.hops or ())[1].questions == (question,)
+    [lighthouse] = [hit for hit in answer.hits if hit.candidate.uri == "lighthouse"]
+    assert lighthouse.hop == 2
+    assert lighthouse.via is not None
+    assert merge == "classic" or (lighthouse.via.signal, lighthouse.via.name) == ("asked", question)
+
+
+@pytest.mark.parametrize("proposed", [[], ["not in any passage"], [None, 7], ["http://evil.example"]])
+async def test_useless_terms_of_a_model_do_not_lower_the_result(library: Tenant, proposed: list[object]) -> None:
+    without = await _ask(library)
+    answer = await _ask(library, llm=Proposing(proposed))
+    assert uris(answer) == uris(without)
+    assert answer.hops is not None
+    assert answer.hops[1].term_method == "entities"
+
+
+async def test_random_words_from_a_model_do_not_displace_stored_names(library: Tenant) -> None:
+    without = await _ask(library, extractor="entities")
+    names_led = (without.hops or ())[1].terms
+    junk: list[object] = ["is a film", "whose", "silent crowd", "waiting", "bank", "river ends"]
+    answer = await _ask(library, llm=Proposing(junk), extractor="llm")
+    assert answer.hops is not None
+    assert answer.hops[1].terms[: len(names_led)] == names_led
+    assert answer.hops[1].term_method == "llm"
+    assert "director" in uris(answer)
+    assert answer.degraded == ()
+
+
+async def test_a_name_that_the_model_chose_comes_before_the_other_stored_names(library: Tenant) -> None:
+    await library.add("Silent Harbour by Ilse Brandt was shot by Otto Falk: where was the director born?", "crew")
+    without = await _ask(library, extractor="entities")
+    assert {"Ilse Brandt", "Otto Falk"} <= set((without.hops or ())[1].terms)
+    for chosen in ("Otto Falk", "Ilse Brandt"):
+        answer = await _ask(library, llm=Proposing([chosen]))
+        terms = (answer.hops or ())[1].terms
+        assert terms[0] == chosen
+        assert {"Ilse Brandt", "Otto Falk"} <= set(terms)
+
+
+@pytest.mark.parametrize("llm", [Proposing(None), Proposing([], silent=True), None])
+async def test_a_failing_model_is_replaced_by_stored_names_and_reported(library: Tenant, llm: Any) -> None:
+    answer = await _ask(library, llm=llm, extractor="llm", budget=Budget(llm_s=0.05))
+    assert answer.hops is not None
+    assert answer.hops[1].term_method == "entities"
+    assert "director" in uris(answer)
+    assert answer.degraded == ("llm_failed",)
+
+
+async def test_a_failing_second_embedding_leaves_hop_1_and_is_reported(library: Tenant) -> None:
+    library.embedder = FailingLater()
+    answer = await _ask(library)
+    assert uris(answer) == uris(await Tenant(library.db, FakeEmbedder(), library.user_id).ask(QUESTION, guidance=FLAT))
+    assert {hit.hop for hit in answer.hits} == {1}
+    assert "hop2_failed" in answer.degraded
+    assert answer.hops is not None
+    assert (answer.hops[1].result_count, answer.hops[1].error) == (0, "provider_failed")
+
+
+async def test_a_hanging_embedder_leaves_words_and_names(library: Tenant) -> None:
+    library.embedder = FakeEmbedder(failing=True)
+    answer = await _ask(library)
+    assert "director" in uris(answer)
+    assert set(answer.degraded) == {"embedding_failed", "no_query_vector"}
+
+
+async def test_a_database_failure_in_hop_2_leaves_hop_1_and_is_reported(
+    library: Tenant, address: Any, owner: Any
+) -> None:
+    hurried = transactions.connect(address.service_dsn, pool_size=2, limits=transactions.TimeLimits(read_ms=1_000))
+    try:
+        async with owner.transaction():
+            await owner.execute("LOCK TABLE stepwell.mentions IN ACCESS EXCLUSIVE MODE")
+            answer = await _ask(Tenant(hurried, library.embedder, library.user_id))
+    finally:
+        await hurried.close()
+    assert {hit.hop for hit in answer.hits} == {1}
+    assert answer.degraded == ("hop2_failed",)
+    assert answer.hops is not None
+    assert (answer.hops[1].result_count, answer.hops[1].error) == (0, "search_timeout")

@@ -1,0 +1,144 @@
+"""Answers have a calibrated relevance with the offline model, and confidence by the legs with an unknown one.
+
+A user's calibration changes the relevance of the user's hits, and nothing else, at no statement more.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import harness
+import pytest
+from harness import Tenant
+from requests_of import search_request
+
+from app import errors, samples
+from app.access import users
+from app.database.calibrations import LogitScale, RelevanceCalibration, StoredCalibration
+from app.database.transactions import Database
+from app.documents import documents
+from app.documents.types import Upload
+from app.evaluation import calibrating
+from app.evaluation.beir import JudgedQuestion
+from app.evaluation.calibrating import Judgements
+from app.models.local.onnx_embedder import OnnxEmbedder
+from app.multihop import multihop
+from app.query.types import Answer
+from app.relevance import calibrations, logit_scales
+from app.search import depth
+
+LEVELS = ("low", "medium", "medium_high", "high", "very_high")
+SCALES = RelevanceCalibration(LogitScale(0.7, 0.8), LogitScale(-0.4, 1.3), LogitScale(0.1, 0.9))
+STORED = StoredCalibration(SCALES, 31, 290, datetime(2026, 5, 1, tzinfo=UTC))
+QUESTIONS = ("Who leads the team that looks after the Gannet buoys?", "lime mortar", "What is the capital of France?")
+
+
+@pytest.fixture(scope="module")
+async def notes(database: Database, minilm: OnnxEmbedder) -> Tenant:
+    """A user with the sample notes."""
+    tenant = Tenant(database, embedder=minilm)
+    paths = sorted(samples.NOTES.rglob("*.md"))
+    await tenant.many([Upload(path.read_text("utf-8"), uri=path.name) for path in paths])
+    return tenant
+
+
+@pytest.mark.parametrize("fields", [{}, {"mode": "lexical"}, {"mode": "semantic"}, {"rerank": "cosine"}, {"mmr": True}])
+async def test_a_question_that_the_notes_answer_is_answerable_in_every_mode(notes: Tenant, fields: dict) -> None:
+    answer = await notes.ask("How did we fix the sync interval of the buoys?", **fields)
+    best = max(hit.relevance or 0.0 for hit in answer.hits)
+    assert best > 0.3
+    assert answer.answerable is not None
+    assert answer.answerable > 0.5
+
+
+async def test_relevance_does_not_depend_on_the_number_of_hits(notes: Tenant) -> None:
+    few, many = [await notes.ask("lime mortar", limit=limit) for limit in (2, 20)]
+    by_id = {hit.candidate.chunk_id: hit.relevance for hit in many.hits}
+    assert all(hit.relevance == pytest.approx(by_id[hit.candidate.chunk_id], rel=1e-6) for hit in few.hits)
+
+
+async def test_the_hits_of_several_hops_have_a_relevance_and_its_level(notes: Tenant) -> None:
+    question = search_request("Who leads the team that looks after the Gannet buoys?")
+    answer = await multihop.run(question, notes.user_id, notes.services())
+    known = [hit.relevance for hit in answer.hits]
+    assert None not in known
+    levels = [LEVELS.index(hit.confidence) for hit in answer.hits]
+    assert levels == sorted(levels, reverse=True)
+    assert known[0] is not None
+    assert known[0] > 0.4
+
+
+async def test_with_an_unknown_model_confidence_follows_from_the_legs(tenant: Tenant) -> None:
+    await tenant.add("lime mortar")
+    answer = await tenant.ask("lime mortar")
+    assert (answer.confidence_by, answer.answerable, answer.hits[0].relevance) == ("legs", None, None)
+    assert answer.confidence == "very_high"
+    with pytest.raises(errors.BadRequest, match="not calibrated") as caught:
+        await tenant.ask("lime mortar", min_relevance=0.5)
+    assert caught.value.field == "ranking.min_relevance"
+
+
+async def asked(tenant: Tenant) -> list[Answer]:
+    """The answers to the questions in one search and over several hops."""
+    ways = ("fast", "thorough")
+    queries = [search_request(text, explain=True, depth=way) for text in QUESTIONS for way in ways]
+    return [await depth.run(query, tenant.user_id, tenant.services()) for query in queries]
+
+
+async def test_relevance_and_answerable_follow_the_stored_scales_until_they_are_removed(notes: Tenant) -> None:
+    await asked(notes)  # fills the caches
+    with harness.counted_statements(notes) as statements:
+        before = await asked(notes)
+        needed = len(statements)
+        await calibrations.put(notes.user_id, STORED, db=notes.db)
+        written = len(statements)
+        after = await asked(notes)
+        assert len(statements) - written == needed
+    for old, new in zip(before, after, strict=True):
+        assert [hit.candidate.chunk_id for hit in old.hits] == [hit.candidate.chunk_id for hit in new.hits]
+        scale = SCALES.relevance if old.hops is None else SCALES.hops
+        for one, other in zip(old.hits, new.hits, strict=True):
+            assert one.relevance is not None
+            assert other.relevance == pytest.approx(logit_scales.applied(scale, one.relevance), rel=1e-6)
+        assert old.answerable is not None
+        assert new.answerable == pytest.approx(logit_scales.applied(SCALES.answerable, old.answerable), rel=1e-6)
+        assert old.explain is not None
+        assert new.explain is not None
+        assert old.explain["relevance"]["calibration"] is None
+        assert new.explain["relevance"]["calibration"] == {
+            "relevance": {"intercept": 0.7, "slope": 0.8},
+            "answerable": {"intercept": -0.4, "slope": 1.3},
+            "hops": {"intercept": 0.1, "slope": 0.9},
+        }
+    assert (await documents.stats(notes.user_id, db=notes.db)).calibration == STORED
+    await calibrations.put(notes.user_id, None, db=notes.db)
+    assert await calibrations.get(notes.user_id, db=notes.db) is None
+    again = await asked(notes)
+    assert [one.answerable for one in again] == pytest.approx([one.answerable for one in before], rel=1e-6)
+
+
+async def test_the_uncalibrated_probabilities_are_fitted_whatever_is_stored(notes: Tenant) -> None:
+    named = {"howto/reset-gannet.md": 1}
+    judged = Judgements([JudgedQuestion(str(n), f"{text} {n}", named) for n in range(3) for text in QUESTIONS])
+    fresh = await calibrating.run(judged, notes.user_id, notes.services())
+    await calibrations.put(notes.user_id, STORED, db=notes.db)
+    again = await calibrating.run(judged, notes.user_id, notes.services())
+    await calibrations.put(notes.user_id, None, db=notes.db)
+    assert again.relevance.before.brier == pytest.approx(fresh.relevance.before.brier, abs=1e-6)
+    for name in ("relevance", "hops"):
+        scales = [getattr(one.stored.calibration, name) for one in (fresh, again)]
+        assert scales[1].slope == pytest.approx(scales[0].slope, abs=1e-4)
+        assert scales[0] != LogitScale()
+
+
+async def test_a_calibration_belongs_to_one_user_and_is_deleted_with_the_user(database: Database) -> None:
+    one, other = Tenant(database), Tenant(database)
+    for tenant in (one, other):
+        await tenant.add("Copper.")
+    await calibrations.put(one.user_id, STORED, db=database)
+    assert await calibrations.get(other.user_id, db=database) is None
+    async with harness.as_owner(database) as owner:
+        await users.delete(one.user_id, db=owner, actor="test")
+    assert await calibrations.get(one.user_id, db=database) is None
+    with pytest.raises(errors.NotFound, match="has stored nothing"):
+        await calibrations.put(one.user_id, STORED, db=database)

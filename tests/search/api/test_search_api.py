@@ -1,0 +1,158 @@
+"""Tests of the endpoints for search and similar passages."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import harness
+import pytest
+from api_caller import Caller
+from example_app import assert_problem
+from openapi_operations import OPERATIONS, bodies
+
+from app import main
+from app.agents import registry
+from app.database.transactions import Database
+from app.settings import Settings
+from benchmarks.fake_embedder import FakeEmbedder
+
+Newcomer = Callable[..., Awaitable[Caller]]
+
+LIGATURE = "\ufdfa"
+"""One character, which NFKC writes as 18."""
+
+
+@pytest.fixture(scope="module")
+async def reader(new_caller: Newcomer) -> Caller:
+    """A user with three notes."""
+    caller = await new_caller("search", "write")
+    await caller.add("# Mortar\n\nBelow the third landing we use lime mortar.", "lime", metadata={"team": "masonry"})
+    await caller.add("# Buoys\n\nThe Gannet reports every eleven minutes.", "buoys", metadata={"year": 2024})
+    await caller.add("Café Zürich serves ERR_TIDE_4012.", "cafe", created_at="2020-01-01")
+    return caller
+
+
+def queried() -> Iterator[Any]:
+    """The path and the example of every operation, and the path of every tool, with a query."""
+    for method, path, operation in OPERATIONS.values():
+        for _name, kind, text in bodies(operation):
+            body = json.loads(text) if text and kind == "application/json" else None
+            if method == "post" and isinstance(body, dict) and "query" in body and "{" not in path:
+                yield pytest.param(path, body, id=f"{operation['operationId']}-{_name}")
+    for tool in registry.offered(["admin"]):
+        if "query" in tool.arguments.model_fields:
+            yield pytest.param(f"/api/rag/tools/{tool.name}", {}, id=tool.name)
+
+
+@pytest.mark.parametrize(("path", "body"), list(queried()))
+async def test_a_query_is_as_long_as_its_words_written_out(reader: Caller, path: str, body: dict[str, Any]) -> None:
+    most = 200 if path.endswith(("list_documents", "list_entities")) else 2_000
+    if "chunk_id" in body:  # which must exist
+        body = {**body, "chunk_id": (await reader.search("lime"))["results"][0]["chunk_id"]}
+    if "uri" in body:
+        body = {**body, "uri": (await reader.search("lime"))["results"][0]["uri"]}
+    for query, is_refused in ((LIGATURE * (most // 18), False), (LIGATURE * (most // 18 + 1), True)):
+        response = await reader.client.post(path, json={**body, "query": query})
+        if is_refused:
+            assert str(most) in assert_problem(response, 422, "invalid_request", "query")["detail"]
+        else:
+            assert response.status_code == 200, response.text
+
+
+async def test_a_name_that_is_searched_for_is_as_long_as_its_words_written_out(caller: Caller) -> None:
+    assert_problem(
+        await caller.client.get("/api/rag/entities", params={"q": LIGATURE * 12}), 422, "invalid_request", "q"
+    )
+    assert (await caller.client.get("/api/rag/entities", params={"q": LIGATURE * 11})).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "moment", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", "0001-01-01", "9999-12-31"]
+)
+@pytest.mark.parametrize("name", ["created_after", "created_before"])
+async def test_extreme_date_times_are_accepted_or_refused(reader: Caller, name: str, moment: str) -> None:
+    response = await reader.client.post("/api/rag/search", json={"query": "lime", "filters": {name: moment}})
+    assert response.status_code in (200, 422), response.text
+
+
+@pytest.mark.parametrize("number", [1e-320, 1e-25, 1e38, 1e300])
+async def test_similar_accepts_vectors_of_every_length(reader: Caller, number: float) -> None:
+    async def scores(component: float) -> dict[str, float]:
+        response = await reader.client.post("/api/rag/similar", json={"vector": [component] * 384})
+        assert response.status_code == 200, response.text
+        return {hit["uri"]: hit["vector_score"] for hit in response.json()["results"]}
+
+    assert await scores(number) == pytest.approx(await scores(0.05), abs=1e-4)
+
+
+GATED = [
+    ("search", {"query": "lime"}),
+    ("search/two-pass", {"query": "lime"}),
+    ("search/multihop", {"query": "lime"}),
+    ("similar", {"vector": [0.05] * 384}),
+    ("rerank", {"lists": [{"name": "theirs", "hits": [{"chunk_id": "a"}]}]}),
+]
+
+
+@pytest.mark.parametrize(("path", "body"), GATED, ids=[path for path, _ in GATED])
+async def test_a_search_without_a_place_is_refused_and_one_with_a_place_waits_for_its_turn(
+    database: Database, path: str, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(max_concurrent_searches=1)
+    monkeypatch.setattr(main, "MAX_WAITING_SEARCHES", 1)
+    services = await harness.services(database)
+    async with harness.running(settings, services) as app, harness.client(app) as client, asyncio.timeout(60):
+        searches = app.state.searches
+        async with searches.turn("somebody else"):
+            waiting = asyncio.create_task(client.post(f"/api/rag/{path}", json=body))
+            while not searches.waiting:
+                assert not waiting.done()
+                await asyncio.sleep(0)
+            refused = await client.post(f"/api/rag/{path}", json=body)
+            assert_problem(refused, 503, "overloaded")
+            assert refused.headers["retry-after"] == "1"
+            assert not waiting.done()
+        assert (await waiting).status_code == 200
+        assert (searches.running, searches.waiting) == (0, 0)
+
+
+async def test_a_search_that_is_refused_by_its_fields_needs_no_turn(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(max_concurrent_searches=1)
+    monkeypatch.setattr(main, "MAX_WAITING_SEARCHES", 0)
+    services = await harness.services(database)
+    async with (
+        harness.running(settings, services) as app,
+        harness.client(app) as client,
+        app.state.searches.turn("somebody else"),
+    ):
+        assert_problem(await client.post("/api/rag/search", json={"limit": 3}), 422, "invalid_request", "query")
+
+
+async def test_an_answer_is_plain_json_without_nan(reader: Caller) -> None:
+    response = await reader.client.post("/api/rag/search", json={"query": "lime", "explain": True})
+    json.loads(response.text, parse_constant=lambda name: pytest.fail(name))
+
+
+async def test_a_vector_replaces_that_of_the_text_and_is_not_embedded(reader: Caller, embedder: FakeEmbedder) -> None:
+    vector = await embedder.embed_query("# Buoys\n\nThe Gannet reports every eleven minutes.")
+    embedded = len(embedder.queries)
+    both = await reader.search("lime", vector=[0.25 * component for component in vector], explain=True)
+    assert len(embedder.queries) == embedded
+    by_uri = {hit["uri"]: hit for hit in both["results"]}
+    assert (by_uri["buoys"]["explain"]["vector_rank"], by_uri["lime"]["explain"]["text_rank"]) == (1, 1)
+    assert by_uri["buoys"]["vector_score"] <= 1
+
+
+async def test_every_hit_of_a_leg_has_the_scores_of_both(reader: Caller) -> None:
+    """The design's clients read them as numbers."""
+    for mode in ("auto", "hybrid"):
+        answer = await reader.search("lime", mode=mode, limit=20, candidates=10, explain=True)
+        ranks = {(bool(hit["explain"]["vector_rank"]), bool(hit["explain"]["text_rank"])) for hit in answer["results"]}
+        assert len(ranks) > 1
+        for hit in answer["results"]:
+            assert {type(hit[name]) for name in ("rrf_score", "vector_score", "text_score")} == {float}

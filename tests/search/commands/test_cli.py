@@ -1,0 +1,250 @@
+"""The commands do what they document and report it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import harness
+import pytest
+
+from app import __version__
+from app.database.embedded import postgres
+from app.database.embedded.postgres import EmbeddedPostgres
+
+Stepwell = Callable[..., Any]
+MEASURES = ("ndcg@10", "recall@2", "recall@5", "recall@10", "full_recall@5", "mrr@10", "p50_ms", "p95_ms", "skipped")
+ROOT = Path(__file__).parents[3]
+DOCUMENTS = 36
+"""Documents of a folder that are embedded in several groups, so that some are stored while others are embedded."""
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    """A folder with notes, and unsupported files."""
+    folder = tmp_path / "notes"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "lime.md").write_text(
+        "---\ntitle: Mortar\nteam: masonry\n---\nBelow the third landing we use lime.", encoding="utf-8"
+    )
+    (folder / "deep" / "dog.txt").write_text("A dog is a loyal companion that likes walks.", encoding="utf-8")
+    (folder / "latin.txt").write_bytes("Café au lait.".encode("latin-1"))
+    (folder / "picture.png").write_bytes(b"\x89PNG")
+    (folder / ".hidden.md").write_text("Hidden.", encoding="utf-8")
+    return folder
+
+
+def test_a_folder_is_ingested_and_a_second_time_changes_nothing(stepwell: Stepwell, notes: Path) -> None:
+    user = harness.new_user()
+    first = stepwell("ingest", notes, "--user", user, "--json")
+    assert first.code == 0, first.err
+    counts = {
+        "added": 3,
+        "replaced": 0,
+        "unchanged": 0,
+        "failed": 0,
+        "chunks": 3,
+        "left_out": {
+            "binary": {"count": 1, "examples": ["picture.png"]},
+            "hidden": {"count": 1, "examples": [".hidden.md"]},
+        },
+        "failures": [],
+    }
+    assert first.json == counts
+    again = stepwell("ingest", notes, "--user", user)
+    assert again.code == 0
+    assert "0 added, 0 replaced, 3 unchanged, 0 failed" in again.out
+    (notes / "lime.md").write_text("We use cement now.", encoding="utf-8")
+    changed = stepwell("ingest", notes / "lime.md", notes, "--user", user, "--json").json
+    assert (changed["added"], changed["replaced"], changed["unchanged"]) == (0, 1, 2)
+
+
+def test_search_prints_a_table_or_json(stepwell: Stepwell, notes: Path) -> None:
+    user = harness.new_user()
+    stepwell("ingest", notes, "--user", user)
+    table = stepwell("search", "puppies as pets", "--user", user, "--limit", 1)
+    assert table.code == 0
+    assert "loyal companion" in table.out
+    assert " ms" in table.out
+    answer = stepwell("search", "lime [red]landing[/]", "--user", user, "--json", "--explain", "--mode", "hybrid").json
+    assert answer["results"][0]["title"] == "Mortar"
+    assert (answer["explain"]["mode"], answer["explain"]["fusion"]) == ("hybrid", "rrf")
+    assert answer["results"][0]["content"] == "Below the third landing we use lime."
+    assert "[red]landing[/]" in stepwell("search", "lime [red]landing[/]", "--user", user).out
+    tree = stepwell("search", "lime landing", "--user", user, "--limit", 1, "--explain", "--recency", 30).out
+    assert "convex fusion: " in tree
+    assert "0.0 days old: " in tree
+    assert "rank 1" in tree
+    assert "convex fusion, " in tree
+    assert "Nothing found." in stepwell("search", "lime", "--user", harness.new_user()).out
+    of_team = stepwell(
+        "search", "pets", "--user", user, "--json", "--filters", '{"metadata": {"team": "masonry"}}'
+    ).json
+    assert [hit["title"] for hit in of_team["results"]] == ["Mortar"]
+
+
+def test_a_bad_setting_is_named(stepwell: Stepwell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEPWELL_POOL_SIZE", "many")
+    ran = stepwell("search", "lime")
+    assert ran.code == 2
+    assert "POOL_SIZE" in ran.err
+    assert "many" not in ran.err.replace("how many", "")
+
+
+def test_keys_are_created_listed_and_revoked(stepwell: Stepwell) -> None:
+    user = harness.new_user()
+    made = stepwell("keys", "create", user, "--scope", "search", "--name", "laptop", "--days", 3, "--json").json
+    assert (made["user"], made["scopes"]) == (user, ["search"])
+    plain = stepwell("keys", "create", user)
+    assert plain.out.startswith("sw_")
+    assert plain.out.count("\n") == 1
+    (first, second) = stepwell("keys", "list", "--user", user, "--json").json
+    assert first["key_id"] in made["key"]
+    assert first["expires_at"] > first["created_at"]
+    assert (second["scopes"], second["expires_at"]) == (["search", "write"], None)
+    assert made["key"].split("_", 2)[2] not in stepwell("keys", "list").out
+    assert stepwell("keys", "revoke", first["key_id"]).code == 0
+    assert stepwell("keys", "revoke", plain.out.strip()).code == 0
+    assert all(key["revoked_at"] for key in stepwell("keys", "list", "--user", user, "--json").json)
+    assert stepwell("keys", "revoke", first["key_id"]).code == 1
+
+
+def test_the_database_is_upgraded_checked_and_shown(stepwell: Stepwell, tmp_path: Path) -> None:
+    upgraded, checked = stepwell("db", "upgrade"), stepwell("db", "check")
+    assert (upgraded.code, checked.code) == (0, 0)
+    assert "revision" in upgraded.out
+    shown = stepwell("db", "schema").out
+    assert "stepwell" in shown
+    assert "hnsw" in shown
+    assert stepwell("db", "schema", "--write", tmp_path / "schema.sql").code == 0
+    assert (tmp_path / "schema.sql").read_text(encoding="utf-8") == shown
+
+
+def test_the_contract_and_the_version_need_no_database(stepwell: Stepwell, tmp_path: Path) -> None:
+    committed = (ROOT / "openapi" / "openapi.json").read_text(encoding="utf-8")
+    assert stepwell("openapi", "--write", tmp_path / "openapi.json").code == 0
+    assert stepwell("openapi").out == (tmp_path / "openapi.json").read_text(encoding="utf-8") == committed
+    assert stepwell("--version").out == f"stepwell {__version__}\n"
+
+
+def test_an_evaluation_measures_and_embeds_nothing_twice(stepwell: Stepwell, tmp_path: Path) -> None:
+    documents = [
+        {"_id": "d1", "title": "Mortar", "text": "Below the third landing we use lime mortar."},
+        {"_id": "d2", "title": "", "text": "The Gannet buoy reports every eleven minutes.", "year": 2024},
+        {"_id": "d3", "title": "Dog", "text": "A dog is a loyal companion."},
+        {"_id": "d4", "title": "", "text": "  "},
+    ]
+    questions = [
+        {"_id": "q1", "text": "lime mortar landing"},
+        {"_id": "q2", "text": "gannet buoy"},
+        {"_id": "q3", "text": "unjudged"},
+    ]
+    _write_lines(tmp_path / "corpus.jsonl", documents)
+    _write_lines(tmp_path / "queries.jsonl", questions)
+    (tmp_path / "qrels.tsv").write_text(
+        "query-id\tcorpus-id\tscore\nq1\td1\t2\nq2\td2\t1\nq2\td4\t1\n", encoding="utf-8"
+    )
+    first, second = (stepwell("eval", tmp_path, "--json") for _ in range(2))
+    assert first.code == 0, first.err
+    assert first.json.keys() >= set(MEASURES)
+    assert (first.json["skipped"], first.json["documents"], first.json["embedded"]) == (1, 3, 3)
+    assert (first.json["mrr@10"], first.json["recall@5"], first.json["full_recall@5"]) == (1.0, 0.75, 0.5)
+    assert second.json["embedded"] == 0
+    assert {name: second.json[name] for name in MEASURES[:6]} == {name: first.json[name] for name in MEASURES[:6]}
+    alone = [stepwell("eval", tmp_path, "--mode", mode, "--json").json for mode in ("lexical", "text")]
+    assert [alone[0][name] for name in MEASURES[:6]] == [alone[1][name] for name in MEASURES[:6]]
+    refused = stepwell("eval", tmp_path, "--mode", "two_pass", "--hierarchy", "off")
+    assert (refused.code, "hierarchy" in refused.err) == (2, True)
+    (tmp_path / "qrels.tsv").write_text("q1\td1\t1\nq1\td2\tmuch\n", encoding="utf-8")
+    broken = stepwell("eval", tmp_path)
+    assert broken.code == 2
+    assert "Line 2" in broken.err
+
+
+def test_an_evaluation_names_the_questions_that_entities_help_harm_and_lose(stepwell: Stepwell, tmp_path: Path) -> None:
+    about = ["copper", "granite", "willow", "barley", "lantern", "anchor", "saddle", "pottery", "glacier", "violin"]
+    tagged = [{"_id": f"t{n}", "text": f"Notes on a {word}.", "author": "Ana Silva"} for n, word in enumerate(about)]
+    plain = [{"_id": f"p{n}", "text": f"Ana Silva and a {word} on a shelf."} for n, word in enumerate(about)]
+    kiln = {"_id": "kiln", "text": "The lime kiln burns for nine days."}
+    _write_lines(tmp_path / "corpus.jsonl", [*tagged, *plain, kiln])
+    questions = {"tags": "Ana Silva", "kiln": "lime kiln of Ana Silva", "anchor": "anchor notes of Ana Silva"}
+    _write_lines(tmp_path / "queries.jsonl", [{"_id": name, "text": text} for name, text in questions.items()])
+    (tmp_path / "qrels.tsv").write_text("tags\tt3\t1\nkiln\tkiln\t1\nanchor\tt5\t1\n", encoding="utf-8")
+
+    def changed(*given: object) -> dict[str, list[str]]:
+        found = stepwell("eval", tmp_path, "--compare", "--json", *given).json
+        return {name: found[name] for name in ("helped", "harmed", "lost")}
+
+    none: dict[str, list[str]] = {"helped": [], "harmed": [], "lost": []}
+    guided = {"helped": ["tags", "anchor"], "harmed": ["kiln"], "lost": ["kiln"]}
+    assert changed("--hierarchy", "force", "--alpha", 0) == guided
+    assert changed("--hierarchy", "force", "--alpha", 1, "--no-boost") == none
+    assert changed("--hierarchy", "off", "--no-boost") == none
+    boosted = changed("--hierarchy", "force", "--alpha", 1)
+    assert (boosted["helped"], boosted["lost"]) == (["anchor"], []), "the author counts three mentions, the text one"
+    shown = stepwell("eval", tmp_path, "--compare", "--hierarchy", "force", "--alpha", 0).out
+    assert "lost against flat" in shown
+    assert "1: kiln" in shown
+
+
+def _write_lines(path: Path, rows: list[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def test_the_demo_ingests_the_samples_and_answers_its_questions(stepwell: Stepwell) -> None:
+    ran = stepwell("demo", "--no-serve")
+    assert ran.code == 0, ran.err
+    assert "sample notes" in ran.err
+    assert "Reimbursement of journeys" in ran.out
+    assert "ERR_TIDE_4012" in ran.out
+
+
+async def test_an_interrupted_ingest_keeps_what_it_stored_and_a_second_one_stores_the_rest(
+    data_dir: Path, tmp_path: Path
+) -> None:
+    user = harness.new_user()
+    for n in range(DOCUMENTS):
+        (tmp_path / f"{n:02}.txt").write_text(f"Note {n}. " + f"Stone {n} lies on lime. " * 80, encoding="utf-8")
+    running = await _ingest(tmp_path, user, data_dir)
+    while not await _stored(data_dir, user):
+        assert running.returncode is None
+        await asyncio.sleep(0.02)
+    running.send_signal(signal.SIGINT)
+    _out, expected = await running.communicate()
+    assert (running.returncode, expected.decode().strip().endswith("Interrupted.")) == (130, True), expected.decode()
+    kept = await _stored(data_dir, user)
+    assert 1 <= kept < DOCUMENTS
+    out, _expected = await (await _ingest(tmp_path, user, data_dir)).communicate()
+    summary = json.loads(out)
+    assert (summary["unchanged"], summary["added"], summary["failed"]) == (kept, DOCUMENTS - kept, 0)
+
+
+async def _ingest(folder: Path, user: str, data_dir: Path) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "app", "ingest", str(folder), "--user", user, "--json", "--data-dir", str(data_dir)),
+        cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if "DATABASE_URL" not in name},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        # A shell starts background jobs with SIGINT ignored, which a child process inherits.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
+    )
+
+
+async def _stored(data_dir: Path, user: str) -> int:
+    dsn = EmbeddedPostgres(data_dir).dsn(user=postgres.OWNER, driver="postgresql")
+    connection = await asyncpg.connect(dsn)
+    try:
+        exists = await connection.fetchval("SELECT to_regclass('stepwell.documents') IS NOT NULL")
+        query = "SELECT count(*) FROM stepwell.documents WHERE user_id = $1"
+        return int(await connection.fetchval(query, user)) if exists else 0
+    finally:
+        await connection.close()

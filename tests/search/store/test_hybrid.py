@@ -1,0 +1,141 @@
+"""The hybrid statement scores, fuses and orders as docs/search.md specifies; expected values are computed in Python."""
+
+from __future__ import annotations
+
+import random
+
+import hybrid
+import oracle
+import pytest
+from query_vectors import WORDS, angled, at, ids, one
+
+from app.database.filter_types import Filters
+
+
+async def test_ties_are_ordered_by_the_better_single_rank(put, find) -> None:
+    # At k = 1: 1/(1+1) + 1/(1+5) = 2/3 = 1/(1+2) + 1/(1+2) holds of first-and-fifth and of second-in-both.
+    texts = [f"copper {'river ' * n}".strip() for n in range(6)]
+    cosines = [0.5, 0.8, 0.7, 0.6, 0.4, 0.3]
+    extra = angled(0.9)
+    await put(*texts, "meadow", embedded=[*map(angled, cosines), extra])
+    found = await find("copper", at(1), k=1)
+    first, second = one(found, texts[0]), one(found, texts[1])
+    assert (first.text_rank, first.vector_rank, second.text_rank, second.vector_rank) == (1, 5, 2, 2)
+    assert first.rrf_score == pytest.approx(second.rrf_score, rel=1e-12)
+    order = hybrid.contents(found)
+    assert order.index(texts[0]) < order.index(texts[1])
+
+
+async def test_ties_of_score_and_rank_are_ordered_by_chunk_id_every_time(put, find) -> None:
+    for n in range(6):
+        await put(f"copper {'river' if n % 2 else 'copper'}", "meadow", embedded=[at(0, n + 1, 1), at(1, n / 10)])
+    found = await find("copper", at(1), candidates=6)
+    keys = [
+        (-round(c.score, 12), min(r for r in (c.vector_rank, c.text_rank) if r), c.chunk_id) for c in found.candidates
+    ]
+    assert keys == sorted(keys)
+    assert len({key[:2] for key in keys}) < len(keys)
+    assert ids(await find("copper", at(1), candidates=6)) == ids(found)
+
+
+async def test_convex_scales_the_vector_to_the_legs_range_and_the_text_to_its_best(put, find) -> None:
+    await put(
+        "copper copper",
+        "copper river",
+        "meadow stone",
+        embedded=[angled(0.5), angled(0.9), angled(0.8)],
+        config="simple",
+    )
+    found = await find("copper", at(1), fusion="convex", weights=(0.3, 0.7))
+    best_text = one(found, "copper copper").text_score
+    other_text = one(found, "copper river").text_score
+    assert best_text is not None
+    assert other_text is not None
+    expected = {
+        "copper copper": 0.3 * 0 + 0.7 * 1,
+        "copper river": 0.3 * 1 + 0.7 * other_text / best_text,
+        "meadow stone": 0.3 * (0.8 - 0.5) / (0.9 - 0.5),
+    }
+    for content, score in expected.items():
+        assert one(found, content).convex_score == pytest.approx(score, abs=5e-4), "vectors have 16 bits a number"
+        assert one(found, content).score == pytest.approx(score / (0.3 + 0.7), abs=5e-4)
+    assert hybrid.contents(found) == sorted(expected, key=lambda content: -expected[content])
+    assert one(found, "meadow stone").rrf_score == pytest.approx(2 * 0.3 / (60 + 2), rel=1e-9)
+
+
+async def test_a_zero_range_counts_as_one_in_convex(put, find) -> None:
+    await put("copper", "copper copper river", embedded=[angled(0.6), angled(0.6)])
+    found = await find("copper", at(1), fusion="convex", weights=(0.3, 0.7))
+    best = max(candidate.text_score or 0 for candidate in found.candidates)
+    for candidate in found.candidates:
+        assert candidate.convex_score == pytest.approx(0.3 * 1 + 0.7 * (candidate.text_score or 0) / best, abs=1e-6)
+
+
+@pytest.mark.parametrize("graph", [False, True], ids=["exact", "graph"])
+async def test_all_results_equal_those_computed_in_python(request, put, find, owner, user, embedder, graph) -> None:
+    if graph:
+        request.getfixturevalue("by_graph")
+    dice = random.Random(11)
+    for _ in range(20):
+        await put(*(" ".join(dice.choices(WORDS, k=dice.randint(2, 12))) for _ in range(dice.randint(1, 6))))
+    corpus = await oracle.corpus(owner, user)
+    for _ in range(12):
+        words = dice.sample(WORDS, 3)
+        query = await embedder.embed_query(" ".join(dice.choices(WORDS, k=3)))
+        documents = tuple({row.document_id for row in dice.sample(corpus.rows, 12)}) if dice.random() < 0.5 else None
+        gone = tuple(row.chunk_id for row in dice.sample(corpus.rows, dice.choice([0, 10])))
+        weights, k = (dice.choice([0.3, 1.0]), dice.choice([0.5, 1.0])), dice.choice([5, 60])
+        passing = {
+            row.chunk_id
+            for row in corpus.rows
+            if row.chunk_id not in gone and (documents is None or row.document_id in documents)
+        }
+        stems = await owner.fetchval("SELECT tsvector_to_array(to_tsvector('english', $1))", " ".join(words))
+        vector_leg = corpus.leg(corpus.cosine(query), passing, candidates=15)
+        text_leg = corpus.leg(corpus.bm25(stems), passing, candidates=15)
+        scores = oracle.rrf(vector_leg, text_leg, k=k, weights=weights)
+        found = await find(
+            " ".join(words),
+            query,
+            weights=weights,
+            k=k,
+            candidates=15,
+            limit=50,
+            filters=Filters(document_ids=documents),
+            exclude_chunk_ids=gone,
+        )
+        assert found.vector_plan == ("hnsw" if graph else "exact")
+        assert ids(found) == oracle.ordered(scores, vector_leg, text_leg)
+        assert {c.chunk_id: c.rrf_score for c in found.candidates} == pytest.approx(scores, rel=1e-9)
+
+
+async def test_a_leg_of_weight_zero_is_not_run(put, find) -> None:
+    await put("copper", "river", embedded=[angled(0.1), angled(0.9)])
+    lexical = await find("copper", at(1), weights=(0.0, 1.0))
+    assert (lexical.vector_plan, lexical.vector_found, hybrid.contents(lexical)) == ("none", 0, ["copper"])
+    assert lexical.candidates[0].score == pytest.approx(1.0)
+    semantic = await find("copper", at(1), weights=(1.0, 0.0))
+    assert (semantic.text_found, semantic.terms, hybrid.contents(semantic)) == (0, (), ["river", "copper"])
+
+
+async def test_thresholds_apply_after_the_fusion(put, find) -> None:
+    await put("copper", "river", "meadow", embedded=[angled(0.2), angled(0.9), angled(0.5)])
+    everything = await find("copper", at(1))
+    assert len(everything.candidates) == 3
+    found = await find("copper", at(1), min_vector_score=0.45)
+    assert hybrid.contents(found) == ["river", "meadow"]
+    assert found.vector_found == 3
+    assert one(found, "meadow").vector_rank == 2
+    floor = 1 / 61 - 1e-9
+    above = await find("copper", at(1), min_rrf_score=floor)
+    assert hybrid.contents(above) == [c.content for c in everything.candidates if (c.rrf_score or 0) >= floor]
+    assert 0 < len(above.candidates) < 3
+
+
+async def test_ties_in_a_leg_are_ordered_by_chunk_id_so_that_equal_databases_give_equal_scores(put, find) -> None:
+    for word in ("meadow", "castle", "lantern", "violin", "granite", "willow", "harbour", "reef"):
+        await put(f"copper {word}", embedded=[angled(0.8)])
+    for options in ({}, {"strict": ["copper"]}):
+        found = await find("copper", at(1), **options)
+        by_id = sorted(found.candidates, key=lambda one: one.chunk_id)
+        assert [(one.vector_rank, one.text_rank) for one in by_id] == [(n, n) for n in range(1, 9)]

@@ -1,0 +1,120 @@
+"""The text leg is BM25 over everything that the user stored, whichever words select the candidates."""
+
+from __future__ import annotations
+
+import random
+
+import hybrid
+import oracle
+import pytest
+from query_vectors import angled, at, ids, one
+
+from app.database.filter_types import Filters
+from app.search.store import recall
+
+
+async def test_bm25_stays_that_of_the_whole_corpus_under_filters_and_exclusions(put, find, owner, user) -> None:
+    wanted = await put("copper river", "copper copper copper", "meadow")
+    await put("copper lantern", "river", "river meadow castle")
+    expected = (await oracle.corpus(owner, user)).bm25(["copper", "river"])
+    everything = await find("copper river")
+    filtered = await find("copper river", filters=Filters(document_ids=(wanted,)))
+    excluding = await find("copper river", exclude_chunk_ids=tuple(ids(everything)[:2]))
+    for found, count in ((everything, 5), (filtered, 2), (excluding, 3)):
+        assert len(found.candidates) == count
+        for candidate in found.candidates:
+            assert candidate.text_score == pytest.approx(expected[candidate.chunk_id], rel=1e-5)
+        assert found.terms == everything.terms
+
+
+async def test_a_lexeme_counts_up_to_255_times_a_chunk(put, find, owner, user) -> None:
+    await put("copper " * 200, "copper " * 400, "river")
+    corpus = await oracle.corpus(owner, user)
+    expected = corpus.bm25(["copper"])
+    found = await find("copper")
+    assert one(found, "copper " * 200).text_score == pytest.approx(
+        expected[one(found, "copper " * 200).chunk_id], rel=1e-5
+    )
+    assert one(found, "copper " * 400).text_score == pytest.approx(
+        expected[one(found, "copper " * 400).chunk_id], rel=1e-3
+    )
+
+
+@pytest.mark.parametrize("options", [{}, {"excluded": ["lantern"]}, {"filters": Filters(metadata={})}])
+async def test_a_hit_that_only_the_vector_leg_found_has_its_bm25_score(put, find, owner, user, options) -> None:
+    """Below the last candidate of the text leg, with common words that make no candidates, and without any word."""
+    texts = [f"copper {'zebra ' * (n % 4)}{'river ' * n}".strip() for n in range(12)]
+    await put(*texts, "copper " * 300, "meadow", embedded=[angled(0.3 + n / 20) for n in range(14)])
+    expected = (await oracle.corpus(owner, user)).bm25(["copper", "zebra", "zebra"])
+    found = await find("copper zebra zebra", at(1), candidates=3, limit=20, **options)
+    assert any(one.text_rank is None and one.text_score for one in found.candidates)
+    for candidate in found.candidates:
+        assert candidate.text_score == pytest.approx(expected.get(candidate.chunk_id, 0), rel=1e-5)
+    everything = await find("copper zebra zebra", at(1), candidates=20, limit=20, weights=(1.0, 0.0), **options)
+    assert {one.text_score for one in everything.candidates} == {None}
+
+
+@pytest.fixture
+async def one_zebra(monkeypatch, put) -> None:
+    """21 chunks hold a common word, one of them a rare one too, and only five postings may make candidates."""
+    monkeypatch.setattr(recall, "CANDIDATE_POSTINGS", 5)
+    await put("copper zebra", *(f"copper {'river ' * n}".strip() for n in range(20)))
+
+
+async def test_common_words_add_their_exact_score_to_candidates_of_rare_words(one_zebra, find, owner, user) -> None:
+    expected = (await oracle.corpus(owner, user)).bm25(["copper", "zebra"])
+    found = await find("copper zebra", candidates=1)
+    assert hybrid.contents(found) == ["copper zebra"]
+    assert found.candidates[0].text_score == pytest.approx(expected[found.candidates[0].chunk_id], rel=1e-5)
+
+
+async def test_beside_the_vector_leg_fewer_postings_make_candidates(embedder, user) -> None:
+    vectors = (None, await embedder.embed_query("zebra"))
+    binds = [recall.prepared(hybrid.request(user, "copper zebra", vector))[1] for vector in vectors]
+    postings = [recall.CANDIDATE_POSTINGS, recall.CANDIDATE_POSTINGS_OF_HYBRID]
+    assert [one["candidate_postings"] for one in binds] == postings
+
+
+async def test_the_best_of_many_candidates_are_those_of_the_exact_sums(monkeypatch, put, find, owner, user) -> None:
+    """A common word adds to some candidates of the rare ones, which may pass others that have more of these."""
+    monkeypatch.setattr(recall, "CANDIDATE_POSTINGS", 60)
+    dice = random.Random(3)
+    shares = {"zebra": 0.2, "orchid": 0.2, "copper": 0.6}
+    texts = [[word for word, share in shares.items() for _ in range(3) if dice.random() < share] for _ in range(150)]
+    await put(*(" ".join([*words, f"x{number}"]) for number, words in enumerate(texts)))
+    corpus = await oracle.corpus(owner, user)
+    rare, whole = corpus.bm25(["zebra", "orchid"]), corpus.bm25(["zebra", "orchid", "copper"])
+    found = await find("zebra orchid copper", limit=20, candidates=20)
+    expected = sorted((whole[chunk_id] for chunk_id in rare), reverse=True)[:20]
+    assert [c.text_score for c in found.candidates] == pytest.approx(expected, rel=1e-5)
+
+
+async def test_a_query_of_common_words_alone_is_scored_in_full(one_zebra, find, owner, user) -> None:
+    expected = (await oracle.corpus(owner, user)).bm25(["copper"])
+    found = await find("copper", limit=50)
+    assert {c.chunk_id: c.text_score for c in found.candidates} == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"strict": ["copper"]}, {"excluded": ["lantern"]}, {"filters": Filters(metadata={})}],
+    ids=["strict", "excluding", "filtered"],
+)
+async def test_every_match_is_scored_where_the_candidates_are_filtered(one_zebra, find, owner, user, options) -> None:
+    expected = (await oracle.corpus(owner, user)).bm25(["copper", "zebra"])
+    found = await find("copper zebra", limit=50, **options)
+    assert {c.chunk_id: c.text_score for c in found.candidates} == pytest.approx(expected, rel=1e-5)
+
+
+async def test_a_rare_word_beside_a_common_one_does_not_leave_the_answer_short(one_zebra, find) -> None:
+    found = await find("copper zebra", limit=10)
+    assert len(found.candidates) == 10 or found.approximate
+    for candidates in (1, 100):
+        gone = (found.candidates[0].chunk_id,)
+        rest = await find("copper zebra", limit=candidates, candidates=candidates, exclude_chunk_ids=gone)
+        assert len(rest.candidates) == min(candidates, 20)
+
+
+async def test_a_word_that_no_chunk_contains_does_not_hide_matches_of_the_others(one_zebra, find) -> None:
+    found = await find("copper unheard", limit=50, candidates=1)
+    assert (found.text_found, [term.df for term in found.terms]) == (1, [0, 21])

@@ -1,0 +1,463 @@
+"""Query plans of the hybrid statement.
+
+The statements run as the service's role under row-level security, with real binds, for a user with many chunks.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import hybrid
+import plans
+import pytest
+import sqlalchemy as sa
+from plans import Plan
+
+from app.database import sql, transactions
+from app.database.filter_types import Filters
+from app.database.filters import filters
+from app.database.schema import tables
+from app.database.transactions import Database
+from app.documents.store import visible_chunks, visible_documents
+from app.multihop.store import links
+from app.multihop.types import LinkScope, LinkSource, SourceIdentifier
+from app.query import signals
+from app.query.types import HybridRequest
+from app.search.store import recall
+from app.text.queries.conditions import IndexText, TextCondition
+from benchmarks.fake_embedder import FakeEmbedder
+
+CHUNKS, OTHERS = 4_000, 500
+GRAPH = "ix_embeddings_embedding"
+TENANT = {table.name for table in tables.of_users()}
+SMALL_TABLES = {"tenants", "sources", "text_statistics"}
+"""A row or a handful a user: how they are scanned does not matter."""
+
+
+@pytest.fixture(scope="module")
+async def big(database: Database, owner: asyncpg.Connection, embedder: FakeEmbedder) -> str:
+    """A user with 4,000 chunks in 80 documents, beside another with 500; the graph is built after them."""
+    definition = await owner.fetchval("SELECT pg_get_indexdef(CAST($1 AS regclass))", f"stepwell.{GRAPH}")
+    await owner.execute(f"DROP INDEX stepwell.{GRAPH}")
+    user, dice = f"big-{uuid4().hex}", random.Random(5)
+    vocabulary = [f"{a}{b}{c}" for a in "bdfkm" for b in "aeiou" for c in ("lt", "rn", "x", "zk")]
+    for owner_of, count in ((user, CHUNKS), (f"other-{uuid4().hex}", OTHERS)):
+        for n in range(count // 50):
+            often = "common" if n == 7 else "common outside"
+            texts = [f"{often} {' '.join(dice.choices(vocabulary, k=6))} w{n}x{m}" for m in range(50)]
+            stored = hybrid.draft(*texts, metadata={"n": n, "kind": "rare" if n == 7 else "common"})
+            await hybrid.store(database, owner_of, stored, embedder=embedder)
+    await owner.execute(definition)
+    await owner.execute("VACUUM ANALYZE")
+    return user
+
+
+async def _explain(database: Database, asked: HybridRequest, *settings: str) -> Plan:
+    """The plan of the very statement that recall runs, with what really ran."""
+    statement, binds = recall.prepared(asked)
+    async with database.reading(asked.user_id) as reading:
+        for setting in settings:
+            await reading.execute(sa.text(f"SET LOCAL {setting}"))
+        return await plans.explained(reading, statement.text, binds)
+
+
+def _cte(plan: Plan, name: str) -> list[Plan]:
+    """The nodes that ran inside one CTE."""
+    for node in plans.nodes(plan["Plan"]):
+        if node.get("Subplan Name") == f"CTE {name}":
+            return [inner for inner in plans.nodes(node) if inner["Actual Loops"] > 0]
+    return []
+
+
+def _indexes(nodes: list[Plan]) -> set[str]:
+    return {node["Index Name"] for node in nodes if "Index Name" in node}
+
+
+def _scanned(nodes: list[Plan], table: str) -> list[str]:
+    return [node["Node Type"] for node in nodes if node.get("Relation Name") == table]
+
+
+def _conditions(node: Plan) -> str:
+    return " ".join(str(node.get(key, "")) for key in ("Index Cond", "Recheck Cond", "Filter"))
+
+
+ASKED = {
+    "plain": {},
+    "filtered": {"filters": Filters(metadata={"n": {"gte": 10}})},
+    "selective": {"filters": Filters(metadata={"kind": "rare"})},
+    "excluding words": {"excluded": ["balt"]},
+    "strict": {"strict": ["common balt"]},
+    "convex": {"fusion": "convex", "weights": (0.3, 0.7)},
+}
+
+
+@pytest.fixture(params=[0, 30], ids=["nothing seen", "30 seen"])
+def seen(request: pytest.FixtureRequest) -> int:
+    return request.param
+
+
+@pytest.fixture(params=[pytest.param(options, id=name) for name, options in ASKED.items()])
+async def asked(request, database, big, embedder, seen) -> HybridRequest:
+    """A search, with as many chunks excluded as were seen before."""
+    query = await embedder.embed_query("balt kax")
+    first = hybrid.request(big, "balt kax common", query, **request.param)
+    found = await hybrid.run(database, replace(first, limit=30))
+    return replace(first, exclude_chunk_ids=tuple(candidate.chunk_id for candidate in found.candidates[:seen]))
+
+
+async def test_the_vector_leg_uses_the_graph_and_no_exact_scan(by_graph, database, asked) -> None:
+    plan = await _explain(database, asked)
+    nearest = _cte(plan, "nearest_by_index")
+    assert GRAPH in _indexes(nearest)
+    assert "Sort" not in {node["Node Type"] for node in nearest}
+    ran = {
+        node.get("Index Name"): node["Actual Loops"]
+        for node in plans.ran(plan)
+        if node.get("Relation Name") == "embeddings"
+    }
+    assert ran.pop(GRAPH) == 1
+    # the vectors of hits that only the text leg found
+    assert ran.pop("pk_embeddings", 0) <= asked.limit
+    assert ran == {}
+
+
+async def test_the_exact_scan_does_not_use_the_graph(database, asked, monkeypatch) -> None:
+    monkeypatch.setattr(recall, "EXACT_FLOOR", CHUNKS)
+    plan = await _explain(database, asked)
+    assert GRAPH not in _indexes(plans.ran(plan))
+    assert _scanned(plans.ran(plan), "embeddings")
+
+
+@pytest.mark.parametrize("graph", [True, False], ids=["graph", "exact"])
+async def test_postings_and_lexemes_are_read_through_their_keys(request, database, asked, graph) -> None:
+    if graph:
+        request.getfixturevalue("by_graph")
+    ran = plans.ran(await _explain(database, asked))
+    assert {"pk_postings", "pk_lexemes"} <= _indexes(ran)
+    for table in ("postings", "lexemes"):
+        assert all("Index" in kind or "Bitmap" in kind for kind in _scanned(ran, table))
+
+
+@pytest.mark.parametrize("graph", [True, False], ids=["graph", "exact"])
+async def test_no_more_chunks_are_fetched_than_the_legs_and_the_answer_need(request, database, asked, graph) -> None:
+    if graph:
+        request.getfixturevalue("by_graph")
+    ran = [node for node in plans.ran(await _explain(database, asked)) if node.get("Relation Name") == "chunks"]
+    assert "Seq Scan" not in {node["Node Type"] for node in ran}
+    fetched = sum(node["Actual Rows"] * node["Actual Loops"] for node in ran if node["Node Type"] != "Index Only Scan")
+    few_pass = asked.filters.metadata == {"kind": "rare"}  # a leg that never fills looks at all it found
+    assert fetched <= 10 * asked.candidates + (CHUNKS if graph and few_pass else 0)
+
+
+@pytest.mark.parametrize("graph", [True, False], ids=["graph", "exact"])
+async def test_every_scan_of_a_tenant_table_has_the_user_as_a_constant(request, database, asked, graph) -> None:
+    if graph:
+        request.getfixturevalue("by_graph")
+    plan = await _explain(database, asked)
+    scans = [node for node in plans.nodes(plan["Plan"]) if node.get("Relation Name") in TENANT]
+    assert len(scans) > 5
+    for node in scans:
+        assert f"(user_id = '{asked.user_id}'::text)" in _conditions(node), node
+
+
+LINKING = {"rare_words": (100, 100), "shared_identifiers": (1_000, 500)}
+"""For each statement that follows links by words: the candidates that it may compare, and the fewest rows it reads."""
+SELECTIVE = {
+    "scalar": Filters(metadata={"kind": "rare"}),
+    "in": Filters(metadata={"n": {"in": [7, 8]}}),
+    "two keys": Filters(metadata={"kind": "rare", "n": 7}),
+    "with a range": Filters(metadata={"kind": "rare", "n": {"gte": 1}}),
+    "any": Filters(any_of=(Filters(metadata={"kind": "rare"}), Filters(metadata={"n": 8}))),
+    "all": Filters(all_of=(Filters(metadata={"kind": "rare"}), Filters(negated=Filters(metadata={"n": 8})))),
+}
+
+
+@pytest.fixture(scope="module")
+async def librarian(owner: asyncpg.Connection) -> str:
+    """A user with 2,000 documents without chunks."""
+    user = f"librarian-{uuid4().hex}"
+    await owner.execute(
+        "INSERT INTO stepwell.documents (user_id, document_id, metadata, title, config, content, identity,"
+        " content_hash, attributes_hash, chunk_count) SELECT $1, gen_random_uuid(), jsonb_build_object('n', n, 'kind',"
+        " CASE WHEN n = 7 THEN 'rare' ELSE 'common' END), '', 'english', '', uuid_send(gen_random_uuid()), '', '', 0"
+        " FROM generate_series(1, 2000) AS n",
+        user,
+    )
+    await owner.execute("ANALYZE stepwell.documents")
+    return user
+
+
+@pytest.mark.parametrize("filters", SELECTIVE.values(), ids=SELECTIVE)
+async def test_equality_is_read_from_the_inverted_index_on_metadata(database, librarian, embedder, filters) -> None:
+    query = await embedder.embed_query("balt")
+    plan = await _explain(database, hybrid.request(librarian, "balt", query, filters=filters), "enable_seqscan = off")
+    assert "ix_documents_metadata" in _indexes(_cte(plan, "filtered_documents"))
+
+
+@pytest.mark.parametrize("generic", [False, True], ids=["custom plan", "generic plan"])
+@pytest.mark.parametrize(("name", "most", "least"), [(name, *LINKING[name]) for name in signals.STATEMENTS[1:]])
+async def test_links_by_words_read_few_rows_by_their_keys(database, big, embedder, generic, name, most, least) -> None:
+    first = await hybrid.run(database, hybrid.request(big, "balt", await embedder.embed_query("balt"), limit=5))
+    texts = [f"balt {end}" for end in ("kax", "dux", "mirn", "fazk", "kolt", "bex")]
+    found = [SourceIdentifier(text, IndexText(text, text)) for text in texts]
+    sources = [LinkSource(one.chunk_id, 0.5, is_leading=True) for one in first.candidates]
+    sources[0] = replace(sources[0], identifiers=found)
+    vector = await embedder.embed_query("kax")
+    binds = links.binds(big, LinkScope(sources, words={"kax": 4.0}, corpus_chunks=CHUNKS, vector=vector))
+    often = CHUNKS // 10
+    binds |= {"commonest": often, "commonest_word": often, "most_compared": most, "most_chunks": 10}
+    async with database.searching(big) if generic else database.reading(big) as reading:
+        ran = plans.ran(await plans.explained(reading, sql.statement(name).text, binds))
+    assert {"pk_postings", "pk_lexemes", "pk_embeddings"} <= _indexes(ran)
+    assert not [node for node in ran if node["Node Type"] == "Seq Scan"]
+    read = {name: sum(node["Actual Loops"] for node in ran if node.get("Index Name") == name) for name in _indexes(ran)}
+    assert least <= read["uq_chunks_user_id_chunk_no"] <= most + 10
+    assert read["pk_embeddings"] <= 10
+
+
+KEYS = {"half": Filters(metadata={"n": {"gte": 40}}), "one document": Filters(metadata={"kind": "rare"})}
+"""What a restricted caller sees: 2,000 and 50 of the 4,000 chunks; `outside` is in all chunks but these 50."""
+
+
+async def _explain_restricted(database: Database, user: str, shown: Filters, *request: Any, **more: Any) -> list[Plan]:
+    """The nodes that ran in the plan of the statement that recall runs for a restricted caller."""
+    seen = database.restricted(filters.restriction(shown))
+    async with seen.reading(user) as reading:
+        asked = await recall.visible(reading, hybrid.request(user, *request, **more))
+        statement, binds = recall.prepared(asked, "restricted")
+        return plans.ran(await plans.explained(reading, statement.text, binds))
+
+
+def _fetched(nodes: list[Plan], table: str) -> int:
+    return sum(node["Actual Rows"] * node["Actual Loops"] for node in nodes if node.get("Relation Name") == table)
+
+
+@pytest.mark.parametrize("shown", KEYS.values(), ids=KEYS)
+async def test_a_restricted_caller_searches_the_graph_or_few_chunks(
+    by_graph, database, big, embedder, shown, monkeypatch
+) -> None:
+    query = await embedder.embed_query("balt kax")
+    ran = await _explain_restricted(database, big, shown, "balt kax common", query)
+    assert GRAPH in _indexes(ran)
+    monkeypatch.setattr(recall, "EXACT_FLOOR", CHUNKS // 2)
+    few = await _explain_restricted(database, big, shown, "balt kax common", query)
+    assert GRAPH not in _indexes(few)
+    for nodes in (ran, few):
+        assert {"pk_postings", "pk_lexemes"} <= _indexes(nodes)
+        for table in ("postings", "lexemes", "chunks", "embeddings"):
+            assert "Seq Scan" not in _scanned(nodes, table), table
+
+
+async def test_a_word_outside_of_a_small_scope_is_not_looked_up_posting_by_posting(database, big, monkeypatch) -> None:
+    shown = KEYS["one document"]
+    few = await _explain_restricted(database, big, shown, "outside common", limit=5)
+    assert _fetched(few, "chunks") <= 5 + 50  # the answer, and the ids of equal scores
+    monkeypatch.setattr(recall, "EXACT_FLOOR", 0)
+    monkeypatch.setattr(recall, "EXACT_FACTOR_FILTERED", 0.0)
+    control = await _explain_restricted(database, big, shown, "outside common", limit=5)
+    assert max(node["Actual Loops"] for node in control if node.get("Relation Name") == "chunks") > CHUNKS // 2
+
+
+async def test_a_list_of_documents_spares_the_look_up_of_each_row_and_is_of_one_version(
+    database, big, embedder, owner
+) -> None:
+    seen = database.restricted(filters.restriction(KEYS["one document"]))
+    query = await embedder.embed_query("balt kax")
+    asked = hybrid.request(big, "balt kax", query)
+    looked_up = []
+    for is_listed in (False, True):
+        async with seen.reading(big) as reading:
+            shown = await recall.visible(reading, asked) if is_listed else replace(asked, filters=KEYS["one document"])
+            statement, binds = recall.prepared(shown, "restricted")
+            ran = plans.ran(await plans.explained(reading, statement.text, binds))
+        looked_up.append(sum(n["Actual Loops"] for n in ran if n.get("Index Name") == "pk_documents"))
+    assert looked_up[1] + 50 < looked_up[0]
+    async with seen.reading(big) as reading:
+        await visible_documents.prepare(reading)
+        assert reading.listed.chunks == 50
+    change = "UPDATE stepwell.documents SET metadata = metadata || $2 WHERE user_id = $1 AND document_id = $3"
+    (document_id,) = reading.listed.document_ids
+    await owner.execute(change, big, '{"kind": "common"}', document_id)
+    await owner.execute("UPDATE stepwell.tenants SET version = version + 1 WHERE user_id = $1", big)
+    try:
+        async with seen.searching(big) as reading:
+            assert (await recall.hybrid(reading, asked)).candidates == ()
+    finally:
+        await owner.execute(change, big, '{"kind": "rare"}', document_id)
+        await owner.execute("UPDATE stepwell.tenants SET version = version + 1 WHERE user_id = $1", big)
+
+
+async def test_words_are_compared_with_the_few_chunks_that_a_caller_sees(database, big, monkeypatch) -> None:
+    seen = database.restricted(filters.restriction(KEYS["one document"]))
+    word = IndexText("outsidx", "outsidx")
+    requests = {
+        "corrections_of_words": {
+            "words": ["outsidx"],
+            "words_folded": [word.folded],
+            "words_plain": [word.plain],
+            "limit": 4,
+            "edits_folded": ["outside"],
+            "edits_plain": ["outside"],
+        },
+        "lexemes_by_prefix": {"firsts": ["out"], "ends": ["ouu"], "queries": ["'out':*"], "most_read": 0, "limit": 4},
+    }
+    for name, binds in requests.items():
+        looked_up = []
+        for most in (visible_chunks.MOST_VISIBLE, 0):
+            monkeypatch.setattr(visible_chunks, "MOST_VISIBLE", most)
+            async with seen.reading(big) as reading:
+                parts, own = await visible_chunks.wanted(reading)
+                values = {"user_id": big, **binds, **own}
+                ran = plans.ran(await plans.explained(reading, sql.statement(name, *parts).text, values))
+            looked_up.append(sum(n["Actual Loops"] for n in ran if n.get("Relation Name") == "chunks"))
+            assert "Seq Scan" not in _scanned(ran, "chunks")
+        few, control = looked_up
+        assert few <= 1 < CHUNKS // 2 < control, (name, looked_up)
+        monkeypatch.undo()
+
+
+async def test_a_small_scope_is_tested_for_an_expression_without_reading_the_index(database, big, monkeypatch) -> None:
+    asked = hybrid.request(big, "common outs", filters=KEYS["one document"])
+    groups = (TextCondition("outs", indexed=IndexText("outs", "outs"), is_prefix=True),)
+    asked = replace(asked, lexical=replace(asked.lexical, groups=groups))
+    read = []
+    for most in (recall.TESTED_CHUNKS, 0):
+        monkeypatch.setattr(recall, "TESTED_CHUNKS", most)
+        async with database.reading(big) as reading:
+            compiled = await recall.compiled_conditions(reading, asked.lexical)
+            statement, binds = recall.prepared(asked, compiled=compiled)
+            ran = plans.ran(await plans.explained(reading, statement.text, binds))
+        nodes = [node for node in ran if node.get("Relation Name") == "chunks"]
+        read.append(
+            sum((node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"] for node in nodes)
+        )
+    few, control = read
+    assert few <= 50 < CHUNKS // 2 < control
+
+
+async def test_parts_that_were_not_requested_never_run(by_graph, database, big, embedder) -> None:
+    query = await embedder.embed_query("balt")
+    lexical = plans.ran(await _explain(database, hybrid.request(big, "balt", query, weights=(0.0, 1.0))))
+    assert _scanned(lexical, "embeddings") == []
+    semantic = plans.ran(await _explain(database, hybrid.request(big, "balt", query, weights=(1.0, 0.0))))
+    assert _scanned(semantic, "postings") == []
+    both = await _explain(database, hybrid.request(big, "balt", query))
+    for name in ("filtered_documents", "excluded_chunks", "rarest_chunks", "excluded_queries", "strict_queries"):
+        assert not [node for node in _cte(both, name) if "Relation Name" in node], name
+
+
+async def test_nothing_is_compiled_or_run_in_parallel(database, asked) -> None:
+    plan = await _explain(database, asked)
+    assert "JIT" not in plan
+    assert not [node for node in plans.nodes(plan["Plan"]) if node["Node Type"].startswith("Gather")]
+
+
+SETTINGS = {
+    "jit": "off",
+    "plan_cache_mode": "force_custom_plan",
+    "hnsw.iterative_scan": "strict_order",
+    "hnsw.max_scan_tuples": "2147483647",
+    "hnsw.ef_search": "242",
+    "statement_timeout": "5s",
+    "lock_timeout": "10s",
+    "max_parallel_workers_per_gather": "0",
+    "transaction_read_only": "on",
+}
+
+
+async def test_a_reading_transaction_has_the_settings_of_a_search_and_the_next_has_not(database, user) -> None:
+    async with database.reading(user, candidates=220) as reading:
+        found = {name: await reading.scalar(sa.text(f"SHOW {name}")) for name in SETTINGS}
+    assert found == SETTINGS
+    async with database.shared() as shared:
+        after = {name: await shared.scalar(sa.text(f"SHOW {name}")) for name in SETTINGS if name != "jit"}
+    assert not {name for name, value in after.items() if value == SETTINGS[name]} - {"max_parallel_workers_per_gather"}
+
+
+async def test_every_execution_of_a_prepared_statement_is_planned_for_its_user(address, big, embedder) -> None:
+    alone = transactions.connect(address.service_dsn, pool_size=1)
+    query = await embedder.embed_query("balt")
+    try:
+        for _ in range(8):
+            await hybrid.run(alone, hybrid.request(big, "balt", query, limit=3))
+        async with alone.shared() as shared:
+            prepared = (
+                "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement LIKE 'WITH%corpus%'"
+            )
+            plans = (await shared.execute(sa.text(prepared))).all()
+    finally:
+        await alone.close()
+    assert sum(row.generic_plans for row in plans) == 0
+    assert sum(row.custom_plans for row in plans) >= 8
+
+
+async def test_negative_control_a_cached_plan_would_be_generic_after_five_runs(address) -> None:
+    service = await address.connect("stepwell_service")
+    try:
+        statement = await service.prepare("SELECT count(*) FROM stepwell.chunks WHERE user_id = $1")
+        for _ in range(8):
+            await statement.fetchval("anyone")
+        generic = await service.fetchval("SELECT max(generic_plans) FROM pg_prepared_statements")
+    finally:
+        await service.close()
+    assert generic > 0
+
+
+async def test_a_stored_vector_is_found_by_key(database, big, owner) -> None:
+    chunk_id = await owner.fetchval("SELECT chunk_id FROM stepwell.chunks WHERE user_id = $1 LIMIT 1", big)
+    binds = {"user_id": big, "chunk_id": chunk_id}
+    async with database.reading(big) as reading:
+        plan = await plans.explained(reading, recall.VECTOR_OF_CHUNK.text, binds)
+    assert _indexes(plans.ran(plan)) == {"pk_chunks", "pk_embeddings"}
+
+
+async def test_chunks_are_compared_by_their_keys_alone(database, big, embedder, owner) -> None:
+    rows = await owner.fetch("SELECT chunk_id FROM stepwell.chunks WHERE user_id = $1 LIMIT 100", big)
+    vector = await embedder.embed_query("balt")
+    binds = {"user_id": big, "chunk_ids": [row["chunk_id"] for row in rows], "embedding": vector}
+    async with database.reading(big) as reading:
+        plan = await plans.explained(reading, sql.statement("similarity_matrix", "matrix").text, binds)
+    assert _indexes(plans.ran(plan)) == {"pk_chunks", "pk_embeddings"}
+
+
+async def test_planned_once_a_connection_both_legs_still_use_their_indexes(database, big, embedder) -> None:
+    ask = hybrid.request(big, "balt kax common", await embedder.embed_query("balt kax"))
+    statement, binds = recall.prepared(ask)
+    async with database.searching(big) as reading:
+        plan = await plans.explained(reading, statement.text, binds, "GENERIC_PLAN, ")
+    planned = {
+        node["Subplan Name"]: list(plans.nodes(node)) for node in plans.nodes(plan["Plan"]) if "Subplan Name" in node
+    }
+    assert GRAPH in _indexes(planned["CTE nearest_by_index"])
+    assert "Sort" not in {node["Node Type"] for node in planned["CTE nearest_by_index"]}
+    assert "pk_postings" in _indexes(planned["CTE generated"])
+    every = list(plans.nodes(plan["Plan"]))
+    assert not [n for n in every if n["Node Type"] == "Seq Scan" and n["Relation Name"] not in SMALL_TABLES]
+
+
+@pytest.mark.parametrize(("above", "mode"), [(CHUNKS - 1, "force_custom_plan"), (CHUNKS, "force_generic_plan")])
+async def test_a_filtered_search_is_planned_for_its_binds_if_the_user_has_many_chunks(
+    database, big, embedder, monkeypatch, above, mode
+) -> None:
+    monkeypatch.setattr(transactions, "PLANNED_ABOVE", above)
+    ask = hybrid.request(big, "balt kax common", await embedder.embed_query("balt kax"))
+    async with database.searching(big) as reading:
+        await recall.hybrid(reading, ask)
+        before = (await reading.execute(sa.text("SHOW plan_cache_mode"))).scalar_one()
+        await recall.hybrid(reading, replace(ask, filters=Filters(metadata={"kind": "rare"})))
+        after = (await reading.execute(sa.text("SHOW plan_cache_mode"))).scalar_one()
+    assert (before, after) == ("force_generic_plan", mode)
+
+
+async def test_removing_a_document_reads_blocks_of_postings_by_their_whole_key(database, big, owner) -> None:
+    document = await owner.fetchval("SELECT document_id FROM stepwell.documents WHERE user_id = $1 LIMIT 1", big)
+    async with database.writing(big) as writing:
+        binds = {"user_id": big, "document_ids": [document]}
+        plan = await plans.explained(writing, sql.statement("unindex_documents").text, binds, "")
+    reads = [n for n in plans.nodes(plan["Plan"]) if n.get("Relation Name") == "postings" and "Index Name" in n]
+    assert len(reads) >= 4
+    assert not [n for n in reads if "(first_no " not in n["Index Cond"]]

@@ -1,0 +1,163 @@
+"""A search returns the right hits, degrades instead of failing, and explains its scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import harness
+import pytest
+from harness import Tenant, uris
+
+from app.concurrency.budget import Budget
+from app.query.search_request import LegWeights
+from benchmarks.fake_embedder import FakeEmbedder
+
+SHELF = {
+    "mortar": "# Mortar\n\nBelow the third landing we use lime mortar and never cement.",
+    "buoys": "# Buoys\n\nThe Gannet buoy reports every eleven minutes to spare its battery.",
+    "codes": "# Codes\n\nERR_TIDE_4012 means that the tide gauge answered too late.",
+    "dog": "# Dog\n\nA dog is a loyal companion that likes long walks in the park.",
+    "money": "# Money\n\nTravel expenses are refunded within ten working days.",
+}
+
+
+@pytest.fixture
+async def shelf(tenant: Tenant) -> Tenant:
+    await tenant.add_all(SHELF)
+    return tenant
+
+
+async def test_real_vectors_find_what_shares_no_word_with_the_question(minilm_tenant: Tenant) -> None:
+    await minilm_tenant.add_all(SHELF)
+    assert uris(await minilm_tenant.ask("puppies as pets", limit=1)) == ["dog"]
+    assert uris(await minilm_tenant.ask("reimbursement of train tickets", mode="semantic", limit=1)) == ["money"]
+
+
+async def test_a_failing_embedder_is_reported_and_leaves_the_text_leg(shelf: Tenant) -> None:
+    shelf.embedder = FakeEmbedder(failing=True)
+    answer = await shelf.ask("lime mortar")
+    assert uris(answer) == ["mortar"]
+    assert set(answer.degraded) == {"embedding_failed", "no_query_vector"}
+    found = answer.hits[0].candidate
+    assert (found.vector_rank, found.vector_score, found.text_rank) == (None, None, 1)
+    assert found.score == pytest.approx(1.0)
+    assert answer.hits[0].confidence == "medium"
+
+
+@pytest.mark.parametrize("vector", [[0.0] * 384, [float("nan")] * 384, [1.0] * 383, []])
+async def test_a_useless_query_vector_is_a_failed_embedding(shelf: Tenant, vector: list[float]) -> None:
+    shelf.embedder = harness.FixedQueryEmbedder(vector)
+    answer = await shelf.ask("lime mortar")
+    assert (uris(answer), answer.degraded) == (["mortar"], ("embedding_failed", "no_query_vector"))
+
+
+async def test_a_hanging_embedder_is_given_up_and_the_text_leg_answers(shelf: Tenant) -> None:
+    shelf.embedder = harness.HangingEmbedder()
+    answer = await shelf.ask("lime mortar", budget=Budget(embed_s=0.01, whole_s=10))
+    assert uris(answer) == ["mortar"]
+    assert "embedding_failed" in answer.degraded
+
+
+async def test_the_modes_run_the_legs_that_they_name(shelf: Tenant) -> None:
+    semantic, lexical = await shelf.ask("lime", mode="semantic"), await shelf.ask("lime", mode="lexical")
+    assert {hit.strategies for hit in semantic.hits} == {("vector",)}
+    assert all(hit.candidate.text_rank is None for hit in semantic.hits)
+    assert uris(lexical) == ["mortar"]
+    assert lexical.hits[0].candidate.vector_score is None
+    assert (semantic.degraded, lexical.degraded) == ((), ())
+
+
+async def test_a_mode_without_vectors_does_not_embed_the_query(shelf: Tenant) -> None:
+    embedder = FakeEmbedder()
+    shelf.embedder = embedder
+    await shelf.ask("lime", mode="lexical")
+    await shelf.ask("lime", weights=LegWeights(vector=0.0, text=1.0))
+    assert embedder.queries == []
+
+
+async def test_fusion_is_chosen_by_mode_unless_the_caller_chooses(shelf: Tenant) -> None:
+    asked: list[dict[str, Any]] = [{}, {"mode": "hybrid"}, {"fusion": "rrf"}, {"mode": "hybrid", "fusion": "convex"}]
+    assert [(await shelf.ask("lime", **how)).fusion for how in asked] == ["convex", "rrf", "rrf", "convex"]
+
+
+WEAK, BY_MEANING = LegWeights(vector=0.2, text=0.1), LegWeights(vector=3.0, text=0.5)
+HOW: list[dict[str, Any]] = [{}, *({"mode": mode} for mode in ("hybrid", "semantic", "lexical"))]
+
+
+@pytest.mark.parametrize("how", [*HOW, {"fusion": "rrf"}, {"mode": "hybrid", "weights": WEAK}])
+async def test_the_rrf_score_has_one_scale_in_every_mode(shelf: Tenant, how: dict[str, Any]) -> None:
+    everything = (await shelf.ask("lime mortar", **how)).hits
+    assert max(hit.candidate.rrf_score or 0.0 for hit in everything) == pytest.approx(2 / 61)
+    found = await shelf.ask("lime mortar", min_rrf_score=0.032, **how)
+    assert uris(found) == [hit.candidate.uri for hit in everything if (hit.candidate.rrf_score or 0.0) >= 0.032]
+    assert found.hits
+
+
+@pytest.mark.parametrize("query", ['"gauge answered"', "ERR_TIDE_4012", "which codes are there"])
+async def test_confidence_does_not_depend_on_how_much_text_is_returned(shelf: Tenant, query: str) -> None:
+    await shelf.add(
+        "Nothing was lost. " * 20 + "Then came ERR_TIDE_4012: the gauge answered, whatever the codes are.", "end"
+    )
+    sure = [[h.confidence for h in (await shelf.ask(query, detail=d)).hits] for d in ("ids", "compact", "full")]
+    assert sure[0] == sure[1] == sure[2]
+    assert sure[0][0] == "very_high"
+    assert (sure[0][1] == "very_high") == ("codes are there" not in query)
+
+
+@pytest.mark.parametrize("query", ["ERR_40", "Error ERR_99 in 2024", "error ERR_TIDE_40 of the gauge"])
+async def test_a_query_with_an_identifier_is_certain_of_nothing_that_lacks_it(tenant: Tenant, query: str) -> None:
+    await tenant.add_all({"long": "Error ERR_4012 and ERR_TIDE_4012 of the gauge in 2024.", "other": "In 2024: peace."})
+    hits = (await tenant.ask(query)).hits
+    assert hits
+    assert "very_high" not in {hit.confidence for hit in hits}
+    assert not any("identifier" in hit.strategies for hit in hits)
+
+
+async def test_an_identifier_in_a_heading_counts(tenant: Tenant) -> None:
+    sections = [f"## {code}\n\n{'The gauge does not answer. ' * 60}" for code in ("ERR_40", "ERR_41")]
+    await tenant.add("\n\n".join(["# Codes", *sections]), "codes")
+    first = (await tenant.ask("gauge ERR_40")).hits[0]
+    assert ("identifier" in first.strategies, first.confidence) == (True, "very_high")
+
+
+async def test_confidence_names_how_the_legs_agree(shelf: Tenant) -> None:
+    question = await shelf.ask("what does the dog like to do in the evening", mode="semantic")
+    assert [hit.confidence for hit in question.hits] == ["high"] * len(SHELF)
+    assert {hit.confidence for hit in (await shelf.ask("dog", mode="lexical")).hits} == {"medium"}
+
+
+async def test_the_least_confidence_drops_hits_that_are_less_sure(shelf: Tenant) -> None:
+    assert len((await shelf.ask("lime", min_confidence="medium")).hits) == len(SHELF)
+    assert uris(await shelf.ask("lime", min_confidence="very_high")) == ["mortar"]
+
+
+async def test_a_user_without_documents_gets_the_reason_no_documents(tenant: Tenant) -> None:
+    answer = await tenant.ask("lime")
+    assert (answer.hits, answer.fallback_reason, answer.confidence) == ((), "no_documents", None)
+
+
+async def test_the_query_is_embedded_without_its_operators(shelf: Tenant) -> None:
+    embedder = FakeEmbedder()
+    shelf.embedder = embedder
+    await shelf.ask('+lime "never cement" -dog')
+    assert embedder.queries == ["lime never cement"]
+
+
+SIGNS = {
+    "tar": "Unpack the backup with tar -xzf backup.tar.gz on the pump host.",
+    "roof": "Roof tar is applied hot in two layers on the boathouse, -quay excluded.",
+    "quay": "The quay has a backup pump.",
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "excluded", "first"), [("tar -xzf backup", (), "tar"), ("tar -quay", ("quay",), None)]
+)
+async def test_a_word_that_texts_contain_with_its_sign_only_is_searched_for(
+    tenant: Tenant, query: str, excluded: tuple[str, ...], first: str | None
+) -> None:
+    await tenant.add_all(SIGNS)
+    answer = await tenant.ask(query)
+    assert answer.excluded == excluded
+    assert first is None or uris(answer)[0] == first
+    assert not set(excluded) & set(uris(answer))

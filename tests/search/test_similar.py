@@ -1,0 +1,72 @@
+"""The nearest chunks are returned in order, without the chunk itself."""
+
+from __future__ import annotations
+
+import pytest
+from harness import Tenant, uris
+
+from app.database.filter_types import DocumentFilter
+from app.documents import documents
+from app.documents.types import Chunk
+from app.kinds import Vector
+from app.query.similar_request import SimilarRequest
+from app.query.types import Answer
+from app.search import similar
+from benchmarks.fake_embedder import FakeEmbedder
+
+NOTES = {
+    "cat": "The cat sleeps on the warm window sill.",
+    "kitten": "A kitten naps on the sunny window sill.",
+    "tax": "The tax return is due at the end of July.",
+    "levy": "Pay the council levy before the end of July.",
+}
+
+
+class ScaledEmbedder(FakeEmbedder):
+    """An embedder whose vectors have another length than 1."""
+
+    def __init__(self, length: float) -> None:
+        super().__init__()
+        self._length = length
+
+    def _embed(self, text: str) -> Vector:
+        return [self._length * component for component in super()._embed(text)]
+
+
+async def _chunk(tenant: Tenant, uri: str) -> Chunk:
+    (document,) = await documents.page(tenant.user_id, db=tenant.db, limit=2, after=None, only=DocumentFilter(uri))
+    return (await documents.chunks(document.document_id, tenant.user_id, db=tenant.db, limit=1, offset=0))[0]
+
+
+async def _like(tenant: Tenant, **fields: object) -> Answer:
+    return await similar.run(SimilarRequest(**fields), tenant.user_id, tenant.services())  # type: ignore[arg-type]
+
+
+async def test_the_nearest_chunk_is_first_and_the_chunk_itself_is_omitted(minilm_tenant: Tenant) -> None:
+    await minilm_tenant.add_all(NOTES)
+    for uri, nearest in (("cat", "kitten"), ("kitten", "cat"), ("tax", "levy"), ("levy", "tax")):
+        answer = await _like(minilm_tenant, chunk_id=(await _chunk(minilm_tenant, uri)).chunk_id, limit=50)
+        assert uris(answer)[0] == nearest
+        assert sorted(map(str, uris(answer))) == sorted(NOTES.keys() - {uri})
+        scores = [hit.candidate.vector_score for hit in answer.hits]
+        assert scores == sorted(scores, key=lambda score: -(score or 0))
+
+
+async def test_a_vector_finds_the_chunk_that_it_belongs_to(minilm_tenant: Tenant) -> None:
+    await minilm_tenant.add_all(NOTES)
+    vector = await minilm_tenant.embedder.embed_query(NOTES["tax"])
+    answer = await _like(minilm_tenant, vector=vector, limit=1)
+    assert uris(answer) == ["tax"]
+    assert answer.hits[0].candidate.vector_score == pytest.approx(1.0, abs=1e-4)
+    assert (answer.mode, answer.strategies_matched, answer.degraded) == ("semantic", ("vector",), ())
+
+
+async def test_vectors_of_a_model_with_very_short_ones_are_compared_like_unit_vectors(tenant: Tenant) -> None:
+    short = Tenant(tenant.db, ScaledEmbedder(1e-25))
+    for owner in (tenant, short):
+        await owner.add_all(NOTES)
+    expected = await tenant.ask("the tax in July", mode="semantic")
+    answer = await short.ask("the tax in July", mode="semantic")
+    assert uris(answer) == uris(expected)
+    scores = [[hit.candidate.vector_score for hit in one.hits] for one in (answer, expected)]
+    assert scores[0] == pytest.approx(scores[1], abs=1e-6)

@@ -1,0 +1,194 @@
+"""Sources over HTTP: only the user's own folder can be added, and users never reach each other's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import source_folder
+from api_caller import Caller
+from example_app import assert_problem
+
+OWN_DATABASE = True
+"""A database of its own: workers of other applications may read no folder."""
+
+SOURCES, DELETE = "/api/rag/sources", "/api/rag/documents/delete"
+
+
+def _fill(root: Path, caller: Caller) -> Path:
+    """Notes of a user."""
+    for number in range(3):
+        source_folder.write(root / caller.user_id, f"notes/{number}.md", f"Lime {number} of {caller.user_id}.".encode())
+    source_folder.write(root / caller.user_id, "notes/bad.pdf", b"%PDF-1.7 damaged")
+    return root / caller.user_id / "notes"
+
+
+async def test_a_source_is_added_synchronised_watched_and_deleted(caller: Caller, root: Path) -> None:
+    folder = _fill(root, caller)
+    added = await caller.client.post(SOURCES, json={"path": "notes", "globs": ["*.md", "*.pdf"]})
+    assert added.status_code == 201, added.text
+    source = added.json()
+    assert (source["status"], source["path"], source["watch"]) == ("added", str(folder), False)
+    job = await caller.finished(added.headers["location"])
+    assert (job["status"], job["source_id"], job["kind"]) == ("done", source["source_id"], "sync_source")
+    assert (job["result"]["added"], job["result"]["failed"]) == (3, 1)
+    assert [failure["path"] for failure in job["result"]["failures"]] == ["bad.pdf"]
+    path = f"{SOURCES}/{source['source_id']}"
+    shown = (await caller.client.get(path)).json()
+    assert (shown["files"], shown["documents"], shown["failed"], shown["last_sync"]["added"]) == (3, 3, 1, 3)
+    assert shown["failures"] == job["result"]["failures"]
+    found = await caller.search("lime", filters={"source_ids": [source["source_id"]]}, explain=True)
+    assert len(found["results"]) == 3
+    assert {(hit["explain"]["source_id"], hit["explain"]["source"]) for hit in found["results"]} == {
+        (source["source_id"], "notes")
+    }
+    other = (await caller.add("Lime of no source.", "other.md"))["document_id"]
+    for filters, documents in (
+        ({"source_names": ["Notes"]}, 3),
+        ({"source_names": ["note"]}, 0),
+        ({"not": {"source_names": ["NOTES"]}}, 1),
+        ({"any": [{"source_names": ["notes"]}, {"document_ids": [other]}]}, 4),
+    ):
+        results = (await caller.search("lime", filters=filters, limit=10, explain=True))["results"]
+        assert len(results) == documents, filters
+        named = [(hit["explain"]["source"], hit["explain"]["source_id"]) for hit in results]
+        assert all(name == (source_id and "notes") for name, source_id in named)
+    why = {"query": "lime", "uri": "other.md", "filters": {"source_names": ["notes"]}}
+    placed = (await caller.client.post("/api/rag/search/why", json=why)).json()
+    assert (placed["kept_out_by"], placed["change"]) == ("filters", {"filters.source_names": None})
+    (chunk_id, *_) = [hit["chunk_id"] for hit in results if hit["explain"]["source_id"]]
+    hits = (await caller.client.post("/api/rag/similar", json={"chunk_id": chunk_id})).json()["results"]
+    assert {hit["uri"] for hit in hits} >= {"other.md"}
+    await caller.client.delete(f"/api/rag/documents/{other}")
+    source_folder.write(folder, "3.md", b"Lime again.")
+    synced = await caller.client.post(f"{path}/sync")
+    assert synced.status_code == 202
+    result = (await caller.finished(synced.headers["location"]))["result"]
+    assert (result["added"], result["unchanged"], result["failed"]) == (1, 3, 1)
+    assert (await caller.client.patch(path, json={"watch": True})).json()["watch"] is True
+    again = await caller.client.post(SOURCES, json={"path": str(folder), "globs": ["*.md", "*.pdf"]})
+    assert (again.status_code, again.json()["status"]) == (200, "changed")
+    assert again.json()["source_id"] == source["source_id"]
+    await caller.finished(again.headers["location"])
+    before = (await caller.client.get("/api/rag/stats")).json()
+    deleted = (await caller.client.delete(path)).json()
+    after = (await caller.client.get("/api/rag/stats")).json()
+    for counted in ("documents", "chunks", "vectors"):
+        assert deleted[f"{counted}_deleted"] == before[counted] - after[counted]
+    assert (deleted["sources_deleted"], deleted["documents_deleted"], deleted["remaining"]["documents"]) == (1, 4, 0)
+    assert deleted["chunks_deleted"] == deleted["vectors_deleted"] == 4
+    assert_problem(await caller.client.get(path), 404, "not_found")
+    assert (await caller.search("lime"))["hints"] == ["No documents are stored."]
+
+
+async def test_hits_name_their_source_where_none_of_the_first_candidates_has_one(caller: Caller, root: Path) -> None:
+    source_folder.write(root / caller.user_id, "notes/quarry.md", b"# Stonehand Quarry\n\nOpened below the old mill.")
+    added = await caller.client.post(SOURCES, json={"path": "notes"})
+    await caller.finished(added.headers["location"])
+    for number in range(10):
+        await caller.add(f"The mill buys lime from Stonehand Quarry, order {number}.", f"order-{number}.md")
+    words = {"mode": "lexical", "explain": True, "ranking": {"candidates": 10, "hierarchy": "off"}}
+    hops = {"mode": "lexical", "query": "who sells lime", "limit": 20, "explain": True}
+    queries = {
+        "a later hop": ("/api/rag/search/multihop", hops),
+        "a relaxed search": ("/api/rag/search", {**words, "query": "+below +granite"}),
+        "a tool": ("/api/rag/tools/search_documents", {"query": "+below", "mode": "lexical"}),
+    }
+    first = {**words, "query": "mill lime", "limit": 10}
+    cursor = (await caller.search(**first))["next_cursor"]
+    queries["a later page"] = ("/api/rag/search", {**first, "cursor": cursor})
+    named = {}
+    for way, (path, body) in queries.items():
+        results = (await caller.client.post(path, json=body)).json()["results"]
+        sources = {hit["uri"].rpartition("/")[2]: hit.get("explain", hit).get("source") for hit in results}
+        named[way] = sources.pop("quarry.md")
+        assert set(sources.values()) <= {None}, way
+    assert named == dict.fromkeys(queries, "notes")
+
+
+async def test_names_of_sources_are_unique_and_by_default_those_of_their_folders(caller: Caller, root: Path) -> None:
+    _fill(root, caller)
+    for number, (globs, name) in enumerate([(["*.md"], "notes"), (["0.md"], "notes (2)"), (["1.md"], "notes (3)")]):
+        added = (await caller.client.post(SOURCES, json={"path": "notes", "globs": globs})).json()
+        assert (added["name"], added["status"]) == (name, "added"), number
+    renamed = {"path": "notes", "globs": ["*.md"], "name": " Project  Docs "}
+    assert (await caller.client.post(SOURCES, json=renamed)).json()["name"] == "Project Docs"
+    unnamed = (await caller.client.post(SOURCES, json={"path": "notes", "globs": ["*.md"]})).json()
+    assert (unnamed["name"], unnamed["status"]) == ("Project Docs", "unchanged")
+    taken = await caller.client.post(SOURCES, json={"path": "notes", "globs": ["2.md"], "name": "project docs"})
+    assert_problem(taken, 409, "conflict")
+    for name in (" ", "\u0007", unnamed["source_id"]):
+        refused = await caller.client.post(SOURCES, json={**renamed, "name": name})
+        assert_problem(refused, 422, "invalid_request", "name")
+    synced = await caller.client.post("/api/rag/tools/sync_source", json={"source_id": "Project Docs", "wait_s": 0})
+    assert synced.json()["source_id"] == unnamed["source_id"]
+    await caller.finished(f"/api/rag/jobs/{synced.json()['job_id']}")
+    tool, by_id = "/api/rag/tools/search_documents", {"source_ids": [unnamed["source_id"]]}
+    found = (await caller.client.post(tool, json={"query": "lime", "sources": ["project DOCS"]})).json()["results"]
+    expected = (await caller.search("lime", filters=by_id))["results"]
+    assert [hit["chunk_id"] for hit in found] == [hit["chunk_id"] for hit in expected] != []
+    unknown = await caller.client.post(tool, json={"query": "lime", "sources": ["none"]})
+    assert_problem(unknown, 404, "not_found", "sources")
+    assert (await caller.client.get(f"{SOURCES}/project docs")).json()["source_id"] == unnamed["source_id"]
+    listed = (await caller.client.post("/api/rag/tools/list_sources", json={})).json()["sources"]
+    assert {source["name"] for source in listed} == {"Project Docs", "notes (2)", "notes (3)"}
+
+
+async def test_users_reach_neither_the_folders_nor_the_sources_of_each_other(
+    caller: Caller, new_caller: Any, root: Path
+) -> None:
+    other = await new_caller("search", "write")
+    folder = _fill(root, other)
+    (root / caller.user_id).mkdir()
+    source_folder.link(root / caller.user_id / "link", folder)
+    for path in (str(folder), str(root), str(root / other.user_id), "/etc", "link"):
+        assert_problem(await caller.client.post(SOURCES, json={"path": path}), 403, "folder_not_allowed", "path")
+    for path in (f"../{other.user_id}/notes", "link/../../notes", "none"):
+        assert_problem(await caller.client.post(SOURCES, json={"path": path}), 422, "invalid_request", "path")
+    source_id = (await other.client.post(SOURCES, json={"path": "notes"})).json()["source_id"]
+    for method, path in (("GET", ""), ("PATCH", ""), ("DELETE", ""), ("POST", "/sync")):
+        body = {"watch": True} if method == "PATCH" else None
+        response = await caller.client.request(method, f"{SOURCES}/{source_id}{path}", json=body)
+        assert_problem(response, 404, "not_found")
+    assert (await caller.client.get(SOURCES)).json() == {"sources": [], "next_cursor": None}
+
+
+async def test_sources_are_listed_in_pages_and_read_with_the_scope_search(
+    caller: Caller, new_caller: Any, root: Path
+) -> None:
+    for name in ("a", "b", "c"):
+        (root / caller.user_id / name).mkdir(parents=True)
+        await caller.client.post(SOURCES, json={"path": name})
+    first = (await caller.client.get(SOURCES, params={"limit": 2})).json()
+    rest = (await caller.client.get(SOURCES, params={"limit": 2, "cursor": first["next_cursor"]})).json()
+    listed = [source["path"].rpartition("/")[2] for source in (*first["sources"], *rest["sources"])]
+    assert (listed, rest["next_cursor"]) == (["c", "b", "a"], None)
+    reader = await new_caller("search")
+    assert (await reader.client.get(SOURCES)).status_code == 200
+    assert_problem(await reader.client.post(SOURCES, json={"path": "a"}), 403, "forbidden")
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"path": "a", "globs": []}, "globs"),
+        ({"path": "a", "globs": ["../*"]}, "globs"),
+        ({"path": ""}, "path"),
+        ({"path": "a", "glob": "*.md"}, "glob"),
+        ({"path": "file.md", "globs": ["*.md"]}, "globs"),
+    ],
+)
+async def test_a_wrong_request_names_the_field(caller: Caller, root: Path, body: dict[str, Any], field: str) -> None:
+    source_folder.write(root / caller.user_id, "a/b.md", b"Lime.")
+    source_folder.write(root / caller.user_id, "file.md", b"Lime.")
+    response = await caller.client.post(SOURCES, json=body)
+    assert (response.status_code, [error["field"] for error in response.json()["errors"]]) == (422, [field])
+
+
+async def test_a_source_is_added_once_for_an_idempotency_key(caller: Caller, root: Path) -> None:
+    _fill(root, caller)
+    key = {"Idempotency-Key": "once"}
+    responses = [await caller.client.post(SOURCES, json={"path": "notes"}, headers=key) for _ in range(2)]
+    assert [response.status_code for response in responses] == [201, 201]
+    assert responses[0].json() == responses[1].json()

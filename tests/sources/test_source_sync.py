@@ -1,0 +1,267 @@
+"""A source is kept in step with its folder: every file is counted once, and the result is that of a fresh ingest."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import made_files
+import pytest
+import source_folder
+from harness import Tenant
+from source_folder import CountingFake
+
+from app import errors
+from app.database.transactions import Database
+from app.derived_rows import Damage
+from app.documents import documents
+from app.jobs import followed_jobs
+from app.jobs.store import jobs
+from app.maintenance import repair
+from app.sources import sources
+from app.text.names import tags
+
+FILES = 30
+FORMAT_COUNTS = ("files", "documents", "chunks", "failed")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The folder of a source."""
+    (tmp_path / "source").mkdir()
+    return (tmp_path / "source").resolve()
+
+
+@pytest.fixture
+def counting(database: Database) -> Tenant:
+    """A new user whose embedder counts."""
+    return Tenant(database, embedder=CountingFake())
+
+
+async def _assert_as_fresh(tenant: Tenant, folder: Path) -> None:
+    """What is stored and found is what another user gets who adds the folder now."""
+    fresh = Tenant(tenant.db)
+    await source_folder.synced(fresh, await source_folder.add(fresh, folder))
+    assert await source_folder.stored(tenant) == await source_folder.stored(fresh)
+    for text in ("lime mortar harbour", "number7 version1", "gannet probe signal"):
+        answers = [await one.ask(text, limit=20) for one in (tenant, fresh)]
+        hits = [[(hit.candidate.uri, round(hit.candidate.score, 4)) for hit in answer.hits] for answer in answers]
+        assert sorted(hits[0]) == sorted(hits[1])
+    assert (await repair.check(tenant.user_id, db=tenant.db, keys=tags.KEYS)).damage == Damage()
+
+
+async def test_a_changed_folder_is_synchronised_exactly(counting: Tenant, folder: Path) -> None:
+    tenant = counting
+    paths = source_folder.fill(folder, FILES)
+    added = await source_folder.add(tenant, folder)
+    await source_folder.work(tenant)
+    assert source_folder.counts(await followed_jobs.get(added.job_id, tenant.user_id, db=tenant.db)) == {"added": FILES}
+    assert source_folder.counts(await source_folder.synced(tenant, added)) == {"unchanged": FILES}
+    changed = source_folder.disturb(folder, paths, random.Random(7))
+    before = await source_folder.ids(tenant)
+    state = await source_folder.synced(tenant, added)
+    assert source_folder.counts(state) == dict(changed.counts)
+    after = await source_folder.ids(tenant)
+    for old, new in changed.renamed.items():
+        moved = {
+            uri.replace((folder / old).as_uri(), (folder / new).as_uri()): document_id
+            for uri, document_id in before.items()
+            if uri.partition("#")[0] == (folder / old).as_uri()
+        }
+        assert moved
+        assert moved.items() <= after.items()
+    await _assert_as_fresh(tenant, folder)
+    assert source_folder.counts(await source_folder.synced(tenant, added))["unchanged"] == source_folder.count(folder)
+
+
+async def test_a_renamed_file_of_any_kind_keeps_its_documents_and_embeds_nothing(
+    counting: Tenant, folder: Path
+) -> None:
+    tenant, embedder = counting, counting.embedder
+    assert isinstance(embedder, CountingFake)
+    paths = [*source_folder.fill(folder, 10), "notes.zip"]
+    rows = {"a b.md": "# Lime\n\nLime.", "rows.csv": "id,text\n1,Clay\n2,Sand\n", "picture.png": b"\x89PNG"}
+    source_folder.write(folder, "notes.zip", made_files.archive(rows))
+    added = await source_folder.add(tenant, folder)
+    await source_folder.work(tenant)
+    before, passages = await source_folder.ids(tenant), embedder.passages
+    assert passages
+    for number, path in enumerate(paths):
+        (folder / path).rename(folder / f"other {number}{Path(path).suffix}")
+    state = await source_folder.synced(tenant, added)
+    assert (source_folder.counts(state), state.result["embedded"]) == ({"renamed": len(paths)}, 0)
+    assert embedder.passages == passages
+    after = await source_folder.ids(tenant)
+    assert sorted(before.values()) == sorted(after.values())
+    assert before.keys().isdisjoint(after)
+    titles = {uri.rpartition("/")[2]: stored[0] for uri, stored in (await source_folder.stored(tenant)).items()}
+    assert (titles["other%200.md"], titles["other%201.txt"]) == ("Note 0", "other 1.txt")
+    await _assert_as_fresh(tenant, folder)
+
+
+async def test_a_file_that_takes_the_name_of_another_document_becomes_that_document(
+    tenant: Tenant, folder: Path
+) -> None:
+    source_folder.write(folder, "a.md", b"Lime.")
+    added = await source_folder.add(tenant, folder)
+    await source_folder.work(tenant)
+    taken = await tenant.add("Sand.", (folder / "b.md").as_uri())
+    (folder / "a.md").rename(folder / "b.md")
+    assert source_folder.counts(await source_folder.synced(tenant, added)) == {"renamed": 1}
+    assert await source_folder.ids(tenant) == {(folder / "b.md").as_uri(): taken.document_id}
+    await _assert_as_fresh(tenant, folder)
+    assert source_folder.counts(await source_folder.synced(tenant, added)) == {"unchanged": 1}
+
+
+async def test_a_file_with_another_time_of_change_is_not_stored_again(tenant: Tenant, folder: Path) -> None:
+    source_folder.write(folder, "a.md", b"Lime.")
+    added = await source_folder.add(tenant, folder)
+    await source_folder.work(tenant)
+    os.utime(folder / "a.md", (1_000_000_000, 1_000_000_000))
+    state = await source_folder.synced(tenant, added)
+    assert (source_folder.counts(state), state.result["formats"]) == ({"unchanged": 1}, {})
+    assert len(await source_folder.ids(tenant)) == 1
+    state = await source_folder.synced(tenant, added)
+    assert (source_folder.counts(state), state.progress.get("total")) == ({"unchanged": 1}, None)
+
+
+async def test_a_file_that_cannot_be_read_is_listed_and_read_again(tenant: Tenant, folder: Path) -> None:
+    source_folder.write(folder, "good.md", b"Lime.")
+    source_folder.write(folder, "rows.csv", b"id,text\n1,Lime\n")
+    source_folder.write(folder, "bad.pdf", b"%PDF-1.7 damaged")
+    source_folder.write(folder, "blank.txt", b" \n")
+    added = await source_folder.add(tenant, folder)
+    await source_folder.work(tenant)
+    state = await followed_jobs.get(added.job_id, tenant.user_id, db=tenant.db)
+    assert source_folder.counts(state) == {"added": 2, "failed": 2}
+    counts = [("csv", 1, 1, 1, 0), ("markdown", 1, 1, 1, 0), ("pdf", 1, 0, 0, 1), ("text", 1, 0, 0, 1)]
+    by_format = [(name, *map(of_format.get, FORMAT_COUNTS)) for name, of_format in state.result["formats"].items()]
+    assert sorted(by_format) == counts
+    assert [state.progress[name] for name in ("documents", "chunks", "done", "total")] == [2, 2, 4, 4]
+    assert {"parsing", "cutting", "model", "database"} == state.progress["stages"].keys()
+    assert [failure["path"] for failure in state.result["failures"]] == ["bad.pdf", "blank.txt"]
+    assert all(failure["reason"] for failure in state.result["failures"])
+    assert source_folder.counts(await source_folder.synced(tenant, added)) == {"unchanged": 2, "failed": 2}
+    source_folder.write(folder, "bad.pdf", source_folder.content("pdf", 1))
+    source_folder.write(folder, "good.md", b"\x00\x01\x02 not text any more \xff\xfe\x00")
+    (folder / "blank.txt").unlink()
+    state = await source_folder.synced(tenant, added)
+    assert source_folder.counts(state) == {"added": 1, "unchanged": 1, "failed": 1}
+    found = await sources.get(added.source.source_id, tenant.user_id, db=tenant.db)
+    assert [failure.path for failure in found.failures or ()] == ["good.md"]
+    assert (found.files, found.documents, found.failed) == (3, 3, 1)
+    assert (folder / "good.md").as_uri() in await source_folder.ids(tenant), "the version before stays"
+
+
+async def test_rows_that_a_file_has_lost_and_documents_that_were_deleted_are_put_right(
+    tenant: Tenant, folder: Path
+) -> None:
+    source_folder.write(folder, "rows.csv", b"id,text\n1,Lime\n2,Sand\n3,Clay\n")
+    source_folder.write(folder, "a.md", b"Stone.")
+    added = await source_folder.add(tenant, folder)
+    await source_folder.work(tenant)
+    kept = (await source_folder.ids(tenant))[(folder / "rows.csv").as_uri() + "#id=2"]
+    source_folder.write(folder, "rows.csv", b"id,text\n2,Sand\n4,Loam\n")
+    gone = (await source_folder.ids(tenant))[(folder / "a.md").as_uri()]
+    await documents.delete(gone, tenant.user_id, db=tenant.db)
+    assert source_folder.counts(await source_folder.synced(tenant, added)) == {"replaced": 2}
+    assert (await source_folder.ids(tenant))[(folder / "rows.csv").as_uri() + "#id=2"] == kept
+    await _assert_as_fresh(tenant, folder)
+
+
+async def test_only_files_that_match_and_are_not_ignored_belong_to_a_source(tenant: Tenant, folder: Path) -> None:
+    for path in ("a.md", "b.txt", "deep/c.md", "deep/d.txt", "draft/e.md", ".hidden/f.md", "node_modules/g.md"):
+        source_folder.write(folder, path, f"Lime in {path}.".encode())
+    source_folder.write(folder, ".gitignore", b"draft/\n")
+    source_folder.write(folder, "picture.png", b"\x89PNG")
+    added = await source_folder.add(tenant, folder, globs=("**/*.md", "b.*"))
+    await source_folder.work(tenant)
+    names = {uri.removeprefix(folder.as_uri() + "/") for uri in await source_folder.ids(tenant)}
+    assert names == {"a.md", "b.txt", "deep/c.md"}
+    source_folder.write(folder, ".gitignore", b"deep/\n")
+    assert source_folder.counts(await source_folder.synced(tenant, added)) == {"unchanged": 2, "removed": 1, "added": 1}
+
+
+async def test_a_file_belongs_to_one_source_only(tenant: Tenant, folder: Path) -> None:
+    source_folder.write(folder, "deep/a.md", b"Lime.")
+    source_folder.write(folder, "b.md", b"Sand.")
+    inner = await source_folder.add(tenant, folder / "deep")
+    await source_folder.work(tenant)
+    outer = await source_folder.add(tenant, folder)
+    await source_folder.work(tenant)
+    state = await followed_jobs.get(outer.job_id, tenant.user_id, db=tenant.db)
+    assert source_folder.counts(state) == {"added": 1, "failed": 1}
+    assert str(inner.source.source_id) in state.result["failures"][0]["reason"]
+    removed = await sources.delete(inner.source.source_id, tenant.user_id, tenant.services(), actor="test")
+    assert removed.deleted.documents == 1
+    assert source_folder.counts(await source_folder.synced(tenant, outer)) == {"added": 1, "unchanged": 1}
+
+
+async def test_a_missing_folder_fails_the_job_and_removes_nothing(tenant: Tenant, folder: Path) -> None:
+    source_folder.write(folder, "a.md", b"Lime.")
+    added = await source_folder.add(tenant, folder)
+    await source_folder.work(tenant)
+    away = source_folder.moved_away(folder)
+    with pytest.raises(errors.Conflict):
+        await source_folder.synced(tenant, added)
+    assert len(await source_folder.ids(tenant)) == 1
+    source_folder.link(folder, away)
+    with pytest.raises(errors.Conflict):
+        await source_folder.synced(tenant, added)
+    source_folder.moved_back(folder)
+    assert source_folder.counts(await source_folder.synced(tenant, added)) == {"unchanged": 1}
+
+
+async def test_documents_that_were_ingested_before_belong_to_the_source_that_is_added(
+    tenant: Tenant, folder: Path
+) -> None:
+    source_folder.write(folder, "a.md", b"Lime.")
+    before = await tenant.add("Lime.", (folder / "a.md").as_uri(), metadata={"filename": "a.md"})
+    added = await source_folder.add(tenant, folder)
+    await source_folder.work(tenant)
+    assert list((await source_folder.ids(tenant)).values()) == [before.document_id]
+    removed = await sources.delete(added.source.source_id, tenant.user_id, tenant.services(), actor="test")
+    assert removed.deleted.documents == 1
+    with pytest.raises(errors.NotFound):
+        await sources.get(added.source.source_id, tenant.user_id, db=tenant.db)
+
+
+async def test_a_cancelled_job_stops_and_the_next_one_does_the_rest(
+    tenant: Tenant, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.sources.source_sync.GROUP", 1)
+    source_folder.fill(folder, 12, kinds=("md",))
+    added = await source_folder.add(tenant, folder)
+    real = jobs.advance
+    calls = []
+
+    async def cancelling(writing: Any, job: Any, **options: Any) -> bool:
+        calls.append(job)
+        if len(calls) == 4:
+            await jobs.cancel(writing, job.job_id)
+        return await real(writing, job, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("app.jobs.store.jobs.advance", cancelling)
+        await source_folder.work(tenant)
+    # The transaction in which the job was found cancelled has changed nothing, so the cancellation is repeated.
+    await followed_jobs.cancel(added.job_id, tenant.user_id, db=tenant.db)
+    assert (await followed_jobs.get(added.job_id, tenant.user_id, db=tenant.db)).status == "cancelled"
+    assert len(calls) == 4
+    assert sum(source_folder.counts(await source_folder.synced(tenant, added)).values()) == 12
+
+
+async def test_a_source_that_is_added_again_with_another_text_field_is_read_again(tenant: Tenant, folder: Path) -> None:
+    source_folder.write(folder, "rows.csv", b"id,text,other\n1,Lime,Sand\n")
+    first = await source_folder.add(tenant, folder)
+    await source_folder.work(tenant)
+    again = await source_folder.add(tenant, folder, text_field="other")
+    assert (again.status, again.source.source_id) == ("changed", first.source.source_id)
+    await source_folder.work(tenant)
+    assert source_folder.counts(await followed_jobs.get(again.job_id, tenant.user_id, db=tenant.db)) == {"replaced": 1}
+    (stored,) = (await source_folder.stored(tenant)).values()
+    assert stored[1] == "Sand"
+    unchanged = await source_folder.add(tenant, folder, text_field="other")
+    assert unchanged.status == "unchanged"

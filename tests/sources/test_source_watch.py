@@ -1,0 +1,97 @@
+"""A watched source is synchronised after a change in its folder, and in intervals without any event."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+import source_folder
+import watchfiles
+from harness import Tenant
+from watchfiles import Change
+
+from app.database.transactions import Database
+from app.jobs import followed_jobs
+from app.sources import source_watch, sources
+from app.sources.types import SourceRoots
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The folder of a source with a file."""
+    source_folder.write(tmp_path, "deep/a.md", b"Lime.")
+    return tmp_path.resolve()
+
+
+async def _queued(database: Database, tenant: Tenant, before: set[Any]) -> None:
+    """Returns once the user has a job that is not among those of before, for ten seconds at most."""
+    async with asyncio.timeout(10):
+        while {job.job_id for job in await followed_jobs.page(tenant.user_id, db=database, limit=9)} <= before:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+
+
+async def _watching(tenant: Tenant, folder: Path, interval_s: float) -> tuple[Any, set[Any]]:
+    """The source once it has been compared at the start of watching, the watching task and the jobs so far."""
+    added = await source_folder.add(tenant, folder, watch=True)
+    await source_folder.work(tenant)
+    services = tenant.services().with_option(SourceRoots(watch_interval_s=interval_s))
+    watching = asyncio.create_task(source_watch.run_forever(services))
+    await _queued(tenant.db, tenant, {added.job_id})
+    await source_folder.work(tenant)
+    return watching, {job.job_id for job in await followed_jobs.page(tenant.user_id, db=tenant.db, limit=9)}
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_watch, "DEBOUNCE_MS", 50)
+    monkeypatch.setattr(source_watch, "RELOAD_MS", 200)
+
+
+async def test_changes_in_the_folder_are_stored(tenant: Tenant, folder: Path) -> None:
+    watching, before = await _watching(tenant, folder, interval_s=10_000)
+    try:
+        source_folder.write(folder, "deep/b.md", b"Sand.")
+        await _queued(tenant.db, tenant, before)
+        await source_folder.work(tenant)
+        assert {uri.rpartition("/")[2] for uri in await source_folder.ids(tenant)} == {"a.md", "b.md"}
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_without_events_the_folder_is_compared_in_intervals(
+    tenant: Tenant, folder: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    async def silent(*_folders: Path, **options: Any) -> Any:
+        if fails:
+            raise OSError(28, "inotify watch limit reached")
+        while True:
+            await asyncio.sleep(options["rust_timeout"] / 1000)
+            yield set()
+
+    monkeypatch.setattr(watchfiles, "awatch", silent)
+    watching, before = await _watching(tenant, folder, interval_s=0.3)
+    try:
+        await _queued(tenant.db, tenant, before)
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+
+
+async def test_a_source_that_is_not_watched_any_more_is_left_out(tenant: Tenant, folder: Path) -> None:
+    added = await source_folder.add(tenant, folder, watch=True)
+    watch = source_watch._Watch(tenant.db, 1.0)
+    assert folder in await watch.compare()
+    await sources.watch(added.source.source_id, tenant.user_id, db=tenant.db, watched=False)
+    assert folder not in await watch.compare()
+    assert (tenant.user_id, added.source.source_id) not in watch.queued
+
+
+@pytest.mark.parametrize(
+    ("path", "relevant"), [("/a/b.md", True), ("/a/.gitignore", True), ("/a/.b.md.swp", False), ("/a/.git", False)]
+)
+def test_events_of_hidden_files_are_left_out(path: str, relevant: bool) -> None:
+    assert source_watch.is_relevant(Change.modified, path) is relevant

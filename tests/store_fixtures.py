@@ -1,0 +1,39 @@
+"""Fixtures that store documents and run the hybrid statement for a new user."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import hybrid
+import pytest
+
+from app.database.transactions import Database
+from app.kinds import Vector
+from app.query.types import HybridResult
+from app.search.store import recall
+from benchmarks.fake_embedder import FakeEmbedder
+
+
+@pytest.fixture
+def put(database: Database, embedder: FakeEmbedder, user: str):
+    async def stored(*texts: str, embedded: list[Vector] | None = None, **attributes) -> UUID:
+        draft = hybrid.draft(*texts, **attributes)
+        return await hybrid.store(database, user, draft, embedded=embedded, embedder=embedder)
+
+    return stored
+
+
+@pytest.fixture
+def find(database: Database, user: str):
+    async def found(words: str | None = None, vector: Vector | None = None, **options) -> HybridResult:
+        return await hybrid.run(database, hybrid.request(user, words, vector, **options))
+
+    return found
+
+
+@pytest.fixture
+def by_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every scope counts as too large for an exact scan."""
+    monkeypatch.setattr(recall, "EXACT_FLOOR", 0)
+    monkeypatch.setattr(recall, "EXACT_FACTOR", 0.0)
+    monkeypatch.setattr(recall, "EXACT_FACTOR_FILTERED", 0.0)

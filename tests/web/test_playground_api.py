@@ -1,0 +1,91 @@
+"""Tests of how the playground is served: at / for browsers only, with a strict policy, from files of the package."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import get_args
+from urllib.parse import urljoin
+
+import example_app
+import pytest
+from example_app import assert_problem
+
+from app import kinds
+from app.query import signals
+from app.web import playground_page as playground
+
+HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+
+async def _get(path: str, **headers: str) -> example_app.httpx.Response:
+    async with example_app.calling(example_app.make()) as client:
+        return await client.get(path, headers=headers)
+
+
+async def test_the_redirect_keeps_the_prefix_of_a_proxy() -> None:
+    transport = example_app.httpx.ASGITransport(app=example_app.make(), root_path="/stepwell")
+    async with example_app.httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        assert (await client.get("/stepwell/")).headers["location"] == "/stepwell/docs"
+
+
+async def test_the_policy_allows_the_files_and_calls_of_this_service_only() -> None:
+    for path in ("/", "/playground"):
+        headers = (await _get(path, **HTML)).headers
+        allowed = dict(part.strip().split(" ", 1) for part in headers["content-security-policy"].split(";"))
+        assert allowed == {
+            "default-src": "'none'",
+            **dict.fromkeys(("script-src", "style-src", "connect-src", "img-src"), "'self'"),
+            **dict.fromkeys(("form-action", "base-uri", "frame-ancestors", "trusted-types"), "'none'"),
+            "require-trusted-types-for": "'script'",
+        }
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "same-origin"
+
+
+async def test_every_file_that_the_page_and_its_modules_name_is_served() -> None:
+    page = (await _get("/playground")).text
+    named = set(re.findall(r'(?:src|href)="(playground/[^"]+)"', page))
+    assert len(named) >= 6
+    for module in playground.PAGES.rglob("*.js"):
+        own = f"playground/assets/{module.relative_to(playground.PAGES)}"
+        named |= {urljoin(own, name) for name in re.findall(r'from "(\.[^"]+)"', module.read_text())}
+    for path in named:
+        headers = (await _get(f"/{path}")).headers
+        assert (headers["cache-control"], headers["x-content-type-options"]) == ("no-cache", "nosniff"), path
+    files = {path.name for path in playground.PAGES.rglob("*.*")} - {"index.html"}
+    made = {"signals.js", "levels.js", "folder_names.js", "upload_rules.js", "job_kinds.js"}
+    assert {path.rpartition("/")[2] for path in named} == files | made
+    assert_problem(await _get("/playground/assets/../../../errors.py"), 404, "not_found")
+
+
+def test_the_files_hold_no_inline_script_no_html_from_strings_and_no_other_origin() -> None:
+    for path in playground.PAGES.rglob("*.*"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(
+            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|Storage\b|cookie", text
+        ), path
+        assert set(re.findall(r"https?://[\w.]+", text)) <= {"http://www.w3.org"}, path
+        assert text.count("\n") <= 350
+        if path.suffix == ".html":
+            assert not re.search(r"<script[^>]*>[^<]|\son\w+=|\sstyle=|<style", text)
+
+
+async def test_a_module_of_the_page_has_the_label_of_every_signal() -> None:
+    response = await _get("/playground/assets/signals.js")
+    assert response.headers["content-type"] == "text/javascript; charset=utf-8"
+    tables = dict(re.findall(r"^export const (\w+) = (.+);$", response.text, re.MULTILINE))
+    assert json.loads(tables["SIGNALS"]) == {signal.name: signal.label for signal in signals.SIGNALS}
+
+
+@pytest.mark.parametrize(
+    ("module", "table", "names"),
+    [
+        ("search/explain.js", "PARTS", ("covers", "rrf", "hop_1", "single_document")),
+        ("search/summaries.js", "DEGRADED", get_args(kinds.Degraded)),
+    ],
+)
+def test_the_page_has_words_for_every_value_of_the_api(module: str, table: str, names: tuple[str, ...]) -> None:
+    text = (playground.PAGES / module).read_text(encoding="utf-8")
+    (body,) = re.findall(rf"const {table} = \{{(.+?)\}};", text, re.DOTALL)
+    assert set(re.findall(r"^\s+(\w+):", body, re.MULTILINE)) == set(names)
