@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from app.kinds import Json
-from app.parsing.recognition.types import Picture, RecognisedLine
+from app.parsing.picture_lines import Picture, RecognisedLine
 
 LARGEST_MEMBER = 64_000_000
 """Bytes of the largest file of an archive that is read."""

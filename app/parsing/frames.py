@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from app.parsing.files import ArchiveMember, ExtractedDocument
-from app.parsing.recognition.types import Picture, RecognisedLine
+from app.parsing.picture_lines import Picture, RecognisedLine
 
 PICTURE_CPU_S = 2
 """Seconds that reading a file may take in addition for each picture of it that is recognised."""

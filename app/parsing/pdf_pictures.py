@@ -11,11 +11,11 @@ from pypdfium2 import raw as pdfium_c
 
 from app.errors import UnreadableFile
 from app.parsing import formats, pictures, recognised_lines
+from app.parsing import picture_lines as recognition
 from app.parsing.files import Recognise
 from app.parsing.page_layout import TextRun
+from app.parsing.picture_lines import Picture
 from app.parsing.pictures import MAX_PICTURES, Embedded
-from app.parsing.recognition import types as recognition
-from app.parsing.recognition.types import Picture
 
 DPI = 200
 """Resolution in which pages are rendered, at most."""

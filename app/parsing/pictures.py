@@ -17,9 +17,9 @@ from PIL.Image import Transpose
 
 from app.errors import UnreadableFile
 from app.parsing import formats, markup, page_layout, recognised_lines
+from app.parsing import picture_lines as recognition
 from app.parsing.files import ExtractedDocument, InputFile, Recognise
-from app.parsing.recognition import types as recognition
-from app.parsing.recognition.types import Picture, RecognisedLine
+from app.parsing.picture_lines import Picture, RecognisedLine
 
 DECODED = ("PNG", "JPEG", "TIFF", "GIF", "BMP")
 """Formats that are decoded; the library has others."""

@@ -18,10 +18,10 @@ from app.concurrency import limited_process
 from app.concurrency.limited_process import LimitedProcess
 from app.errors import UnreadableFile, UnreadableReason
 from app.parsing import files, frames
+from app.parsing import picture_lines as recognition
 from app.parsing.files import ArchiveMember, ExtractedDocument
 from app.parsing.formats import FileFormat
-from app.parsing.recognition import types as recognition
-from app.parsing.recognition.types import Picture, RecognisedLine
+from app.parsing.picture_lines import Picture, RecognisedLine
 
 FILES_PER_PROCESS = 200
 """Files after which a process is replaced, because libraries may leak memory."""

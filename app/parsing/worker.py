@@ -17,7 +17,7 @@ from app.errors import UnreadableFile
 from app.parsing import archives, formats, frames, old_office
 from app.parsing.files import ArchiveMember, ExtractedDocument, InputFile
 from app.parsing.formats import FileFormat
-from app.parsing.recognition.types import Picture, RecognisedLine
+from app.parsing.picture_lines import Picture, RecognisedLine
 
 DAMAGED = "The file is damaged, or its content does not have the format that its beginning has."
 OUT_OF_MEMORY = "The file needs more memory to be read than is allowed: split it."

@@ -23,6 +23,7 @@ from uuid import UUID
 from app.concurrency import cancellable, retries
 from app.database.transactions import Reading, Writing
 from app.documents import selections
+from app.documents.files import file_reading
 from app.documents.store import documents, pending_versions
 from app.documents.store.selections import SelectedDocument
 from app.documents.storing import document_drafts
@@ -133,7 +134,7 @@ async def _plan(syncing: _Syncing) -> Plan:
     """Compare the folder with the recorded files. Raises `source_unavailable`, `folder_not_allowed`."""
     draft, services, user_id = syncing.source.draft, syncing.run.services, syncing.run.user_id
     source_roots.check(syncing.folder, user_id, services.option(SourceRoots), confined=draft.confined)
-    pictures = services.recogniser is not None
+    pictures = file_reading.recogniser(user_id, services) is not None
     scan = partial(source_scan.scan, draft, taken=await _taken(syncing), known=syncing.known, pictures=pictures)
     found = await cancellable.run(0, scan)
     source_roots.check(syncing.folder, user_id, services.option(SourceRoots), confined=draft.confined)

@@ -23,7 +23,7 @@ from app import errors
 from app.concurrency import stage_times
 from app.concurrency.limiter import Turn
 from app.documents.api.document_models import DocumentForm, FileFields, RefusedItem
-from app.documents.files import file_reading, picture_lines
+from app.documents.files import file_reading
 from app.documents.files.file_reading import FileReader, NamedFile, UnreadMember
 from app.documents.types import Upload
 from app.http.bodies import spooling
@@ -93,7 +93,7 @@ async def opened(request: Request, services: Services) -> AsyncIterator[AsyncIte
         fields = _fields(form, len(files))
         user_id, limits = request.state.caller.user_id, services.parse_limits
         share = stack.enter_context(request.app.state.parse_times.share(user_id, limits))
-        recognise = picture_lines.recogniser(user_id, services)
+        recognise = file_reading.recogniser(user_id, services)
         reader = await stack.enter_async_context(file_reading.opened(limits, share, recognise))
         yield _documents(files, _Form(fields, reader, request.state.upload_turn))
 

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from app import errors
+from app import capability, errors
 from app.concurrency import cancellable, offload
 from app.documents.types import Upload
 from app.errors import UnreadableFile
@@ -23,6 +23,7 @@ from app.parsing import formats, process
 from app.parsing.files import ArchiveMember, ExtractedDocument
 from app.parsing.formats import FileFormat
 from app.parsing.process import ParseLimits, Parser, ParseShare, Recognise
+from app.services import Services
 from app.text.structure import plain_json, restructured
 from app.text.words import cleaning, languages
 from app.text.words.cleaning import Decoded
@@ -112,6 +113,11 @@ class UnreadMember:
     uri: str | None
     error: UnreadableFile
     left_out: LeftOutReason | None
+
+
+def recogniser(user_id: str, services: Services) -> Recognise | None:
+    """What recognises the pictures in a user's files; None without OCR."""
+    return next((made for make in capability.declared("recognisers") if (made := make(user_id, services))), None)
 
 
 @asynccontextmanager

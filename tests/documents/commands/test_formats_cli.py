@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.parsing import formats
-from app.parsing.recognition import process
+from app.recognition import process
 
 Stepwell = Callable[..., Any]
 

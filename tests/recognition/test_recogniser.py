@@ -10,9 +10,9 @@ import psutil
 import pytest
 from rapidfuzz.distance import Levenshtein
 
-from app.parsing.recognition import process
-from app.parsing.recognition.process import Recogniser, RecognitionFailed, RecognitionLimits
-from app.parsing.recognition.types import Picture
+from app.parsing.picture_lines import Picture
+from app.recognition import process
+from app.recognition.process import Recogniser, RecognitionFailed, RecognitionLimits
 from benchmarks.attacks import pages
 
 STAND_IN = Path(__file__).with_name("stand_in.py")
