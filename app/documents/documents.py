@@ -19,8 +19,6 @@ from app.relevance import store as calibrations
 from app.text import uris
 
 EVERY = DocumentFilter()
-NOBODY = "nobody"
-"""A user without data, whose search shows that searches work."""
 
 
 @retry_read

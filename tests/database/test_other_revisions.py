@@ -7,13 +7,11 @@ import asyncio
 import harness
 import pytest
 import sqlalchemy as sa
-from alembic import command
 
 from app import errors
-from app.settings import Settings
 from app.database import transactions
-from app.database.schema import migration
-from app.database.schema import revisions
+from app.database.schema import migration, revisions
+from app.settings import Settings
 
 
 @pytest.fixture
@@ -59,25 +57,45 @@ async def test_a_write_of_another_version_is_a_503_that_says_why(process, embedd
         assert (await client.get("/readyz")).status_code == 503
 
 
+async def migrate(address, embedder, *, waits_for_lock=None):
+    """Bring the database from an earlier revision to this one by a migration that changes only that."""
+
+    def step(connection):
+        def change(_config):
+            connection.execute(
+                sa.text("UPDATE stepwell.alembic_version SET version_num = :to"), {"to": revisions.head()}
+            )
+            if waits_for_lock is not None:
+                connection.execute(sa.text("SET LOCAL lock_timeout = 0"))
+                connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": waits_for_lock})
+
+        return migration.upgrade_by(connection, change, model=embedder.model.name, dimension=embedder.model.dimension)
+
+    return await migration.on_connection(address.owner_dsn, step)
+
+
+async def until_waiting(owner, migrating):
+    """Return when something waits for a lock."""
+    while not await owner.fetchval(harness.WAITING):
+        assert not migrating.done()
+
+
 async def test_a_migration_waits_for_a_write_that_has_begun(process, embedder):
     _, address = process
     before = sorted(revisions._known())[-2]
     await set_revision(address, before)
     old = transactions.connect(address.service_dsn, pool_size=1, revision=before)
+    owner = await address.connect()
     try:
         async with old.preparing("user"):
-            upgrading = asyncio.create_task(
-                migration.upgrade(address.owner_dsn, model=embedder.model.name, dimension=embedder.model.dimension)
-            )
-            owner = await address.connect()
-            while not await owner.fetchval(harness.WAITING):
-                assert not upgrading.done()
-            await owner.close()
-        assert await upgrading == revisions.head()
+            migrating = asyncio.create_task(migrate(address, embedder))
+            await until_waiting(owner, migrating)
+        assert await migrating == revisions.head()
         with pytest.raises(errors.SchemaMismatch):
             async with old.preparing("user"):
                 pass
     finally:
+        await owner.close()
         await old.close()
 
 
@@ -88,18 +106,8 @@ async def test_while_a_slow_migration_runs_searches_go_on_and_writes_are_unavail
     await set_revision(address, sorted(revisions._known())[-2])
     holder = await address.connect()
     await holder.execute("SELECT pg_advisory_lock(42)")
-
-    def run(connection):
-        def slow(config):
-            command.upgrade(config, "head")
-            connection.execute(sa.text("SET LOCAL lock_timeout = 0"))
-            connection.execute(sa.text("SELECT pg_advisory_xact_lock(42)"))
-
-        return migration.upgrade_by(connection, slow, model=embedder.model.name, dimension=embedder.model.dimension)
-
-    migrating = asyncio.create_task(migration.on_connection(address.owner_dsn, run))
-    while not await holder.fetchval(harness.WAITING):
-        assert not migrating.done()
+    migrating = asyncio.create_task(migrate(address, embedder, waits_for_lock=42))
+    await until_waiting(holder, migrating)
     assert harness.uris(await tenant.ask("copper")) == ["a.md"]
     with pytest.raises(errors.DatabaseUnavailable):
         await tenant.add("Granite.", uri="b.md")

@@ -9,12 +9,12 @@ import pytest
 import test_matrix
 
 from app import errors
-from app.settings import environment
-from app.maintenance import backups
 from app.database import transactions
-from app.maintenance.store import backups as storage
 from app.database.schema import migration
+from app.maintenance import backups
+from app.maintenance.store import backups as storage
 from app.maintenance.store.backups import Access
+from app.settings import environment
 from benchmarks.fake_embedder import FakeEmbedder
 
 EMBEDDER = FakeEmbedder()

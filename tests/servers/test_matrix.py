@@ -18,11 +18,10 @@ import httpx
 import pytest
 from requests_of import search_body
 
-from app.settings import Settings
 from app.database import transactions
 from app.database.embedded import postgres
-from app.database.schema import migration
-from app.database.schema import roles
+from app.database.schema import migration, roles
+from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
 
 OWNER = "app_owner"

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.errors import ProviderError
-from app.models.local import minilm_files
-from app.models.local import minilm
+from app.models.local import minilm, minilm_files
 
 PATH = f"/{minilm_files.REPOSITORY}/resolve/main/"
 
