@@ -94,7 +94,7 @@ async def test_a_vector_does_not_depend_on_the_other_texts(model):
 async def test_weights_that_are_kept_are_used_without_the_published_ones(unpublished, content, tmp_path, expected):
     minilm_int8.keep(content, tmp_path)
     assert await vector_of(folder=unpublished, cache=tmp_path) == expected
-    with pytest.raises(ProviderError, match="reinstall"):
+    with pytest.raises(ProviderError, match="renew the files"):
         await minilm.load(folder=unpublished, precision="int8", cache=tmp_path / "other")
 
 
