@@ -50,8 +50,8 @@ class FileFormat:
 
 
 NEEDS_OCR = (
-    'Text in pictures is read by OCR only: install it with `pip install "stepwell[ocr]"` where Stepwell runs, and do '
-    "not set STEPWELL_OCR=off."
+    'Text in pictures is read by OCR only: install it with `pip install ".[ocr]"` in the folder of the source, '
+    "and do not set STEPWELL_OCR=off."
 )
 _CODE = (
     "c cc cpp cs cxx dart ex exs go h hh hpp hs java jl js jsx kt kts lua m mjs ml php pl proto ps1 py pyi r rb rs "
