@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 from rich.console import Group
@@ -18,12 +18,6 @@ from app.search.commands import passage_text, requests
 from app.search.commands import search as plain
 from app.search.steps.recency import recency_option
 
-Extractor = Annotated[
-    Literal["auto", "llm", "entities", "statistical", "none"],
-    typer.Option(help="Source of the terms for a further hop."),
-]
-Merge = Annotated[Literal["linked", "classic"], typer.Option(help="Strategy for merging the hits of several hops.")]
-
 
 @connecting.connected
 def multihop(
@@ -33,8 +27,8 @@ def multihop(
     max_hops: Annotated[
         int, typer.Option(min=limits.MIN_HOPS, max=limits.MAX_HOPS, help="Maximum number of hops.")
     ] = 2,
-    extractor: Extractor = "auto",
-    merge: Merge = "linked",
+    extractor: options.Extractor = "auto",
+    merge: options.Merge = "linked",
     rerank: options.Rerank = "none",
     mmr: options.Mmr = False,
     recency: recency_option.RecencyText = None,

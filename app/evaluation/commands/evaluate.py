@@ -15,7 +15,6 @@ from app.cli import options, terminal
 from app.cli.progress import Progress
 from app.evaluation import beir, metrics, runner
 from app.evaluation.runner import EvaluationReport, Strategy, Tenant
-from app.multihop.commands import Extractor, Merge
 from app.settings import Settings
 
 NAMED = 3
@@ -67,8 +66,8 @@ def evaluate(
     rerank: options.Rerank = "none",
     mmr: options.Mmr = False,
     collapse: options.Collapse = False,
-    extractor: Extractor = "auto",
-    merge: Merge = "linked",
+    extractor: options.Extractor = "auto",
+    merge: options.Merge = "linked",
     max_hops: Annotated[int, typer.Option(min=limits.MIN_HOPS, max=limits.MAX_HOPS, help="Only with multihop.")] = 2,
     calibration: Calibration = False,
     wrong: Wrong = None,
