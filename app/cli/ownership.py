@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from app import settings as config
 from app.cli import options
 from app.database import transactions
 from app.database.embedded import postgres
@@ -67,8 +66,7 @@ async def open_owner(settings: Settings) -> AsyncIterator[Database]:
 async def open_dsn(settings: Settings) -> AsyncIterator[str]:
     """Returns the owner's address: STEPWELL_MIGRATION_URL, else DATABASE_URL, else that of the embedded server."""
     if _is_embedded(settings):
-        folder = settings.data_dir or postgres.default_data_dir(config.environment(), config.is_root())
-        async with postgres.EmbeddedPostgres(folder) as server:
+        async with postgres.EmbeddedPostgres(settings.folder) as server:
             yield server.owner_dsn
         return
     chosen = settings.migration_url or settings.database_url

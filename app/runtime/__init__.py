@@ -21,7 +21,7 @@ from app.fetching.fetching import WebFetcher
 from app.fetching.hosts import AllowedHosts
 from app.models.calls import BULK_PATIENCE_S
 from app.parsing.process import ParseLimits
-from app.runtime import local_token, locations, models
+from app.runtime import local_token, models
 from app.services import ChunkingOptions, Services, VectorCache
 from app.settings import Settings
 from app.text.words import languages
@@ -73,7 +73,7 @@ async def open_services(
             fetch_hosts=AllowedHosts(settings.fetch_hosts),
             states={type(one): one for one in opened if one is not None},
             cache=VectorCache(settings.embedding_cache_size),
-            local_token=local_token.load(locations.data_dir(settings)) if settings.auth == "local_token" else "",
+            local_token=local_token.load(settings.folder) if settings.auth == "local_token" else "",
             options={type(made): made for make in capability.declared("options") for made in (make(settings),)},
             tools=settings.optional_tools,
         )
@@ -111,10 +111,10 @@ async def _open_databases(
         if settings.database_url is not None:
             dsn = settings.database_url.get_secret_value()
         else:
-            server = await stack.enter_async_context(postgres.EmbeddedPostgres(locations.data_dir(settings)))
+            server = await stack.enter_async_context(postgres.EmbeddedPostgres(settings.folder))
             await upgrade(settings, server.owner_dsn)
             dsn = server.service_dsn
-            hooks = ServerHooks(server.ensure_running, functools.partial(health.is_full, locations.data_dir(settings)))
+            hooks = ServerHooks(server.ensure_running, functools.partial(health.is_full, settings.folder))
             restart_only = ServerHooks(server.ensure_running)
             owner = transactions.connect(server.owner_dsn, pool_size=1, hooks=restart_only)
             stack.push_async_callback(owner.close)

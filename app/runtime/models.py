@@ -24,7 +24,6 @@ from app.models.remote.chat import ChatLlm
 from app.models.remote.embedders import HttpEmbedder, KnownModel, Prefixes
 from app.models.remote.rerankers import HttpReranker
 from app.query.model_switch import SwitchingEmbedder
-from app.runtime import locations
 from app.settings import Settings
 
 if TYPE_CHECKING:
@@ -100,9 +99,9 @@ async def open_embedder(settings: Settings, *, patience_s: float = BULK_PATIENCE
 async def _embedder(settings: Settings, patience_s: float) -> OnnxEmbedder | HttpEmbedder | GeminiEmbedder:
     threads = settings.model_threads
     if settings.embedder == "minilm":
-        downloads = locations.data_dir(settings) / "models"
+        downloads = settings.folder / "models"
         folder = await asyncio.to_thread(minilm_files.find, downloads, settings.model_hub)
-        return await minilm.load(threads=threads, folder=folder, cache=locations.computed_weights(settings))
+        return await minilm.load(threads=threads, folder=folder, cache=computed_weights(settings))
     if settings.embedder == "onnx":
         folder = _folder(settings.embedder_model)
         return await asyncio.to_thread(model_folder.load_embedder, folder, _overrides(settings), threads=threads)
@@ -124,6 +123,16 @@ async def _embedder(settings: Settings, patience_s: float) -> OnnxEmbedder | Htt
         prefixes=_prefixes(settings, model.name),
         times=times,
     )
+
+
+def computed_weights(settings: Settings) -> Path | None:
+    """Returns the folder of weights that are computed at the first start; None where no folder belongs to the service.
+
+    With a database elsewhere, that is so unless STEPWELL_DATA_DIR names one.
+    """
+    if settings.database_url is not None and settings.data_dir is None:
+        return None
+    return settings.folder / "models"
 
 
 def _prefixes(settings: Settings, name: str) -> Prefixes:

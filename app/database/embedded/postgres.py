@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 import asyncpg
 
-from app.database.embedded import embedded_files, embedded_server, embedded_settings
+from app.database.embedded import embedded_server, embedded_settings
 from app.errors import EmbeddedServerError
 
 log = logging.getLogger(__name__)
@@ -39,7 +39,6 @@ MAX_PAUSE_S = 5.0
 ACCEPT_WAIT_S = 30.0
 PRUNE_S = 60.0
 
-default_data_dir = embedded_files.default_data_dir
 Tuning = embedded_settings.Tuning
 SMALL = embedded_settings.SMALL
 

@@ -24,7 +24,7 @@ from app.maintenance import doctor as pipeline
 from app.maintenance.doctor import Finding
 from app.models import base
 from app.models.base import Embedder, Llm, Reranker
-from app.runtime import locations, models
+from app.runtime import models
 from app.settings import Settings
 
 PASSAGE = "The survey of the well in Lundby was written by Ada Brandt."
@@ -76,8 +76,7 @@ async def _examine(settings: Settings, users: tuple[str, ...]) -> list[Finding]:
         *[one async for one in _models(settings)],
     ]
     if settings.database_url is None:
-        folder = locations.data_dir(settings)
-        findings.append(pipeline.disk(health.free_bytes(folder), str(folder)))
+        findings.append(pipeline.disk(health.free_bytes(settings.folder), str(settings.folder)))
     return findings
 
 

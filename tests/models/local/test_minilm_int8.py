@@ -17,7 +17,7 @@ import pytest_asyncio
 from app.errors import ProviderError
 from app.maintenance.commands import doctor
 from app.models.local import minilm, minilm_files, minilm_int8
-from app.runtime import locations, models
+from app.runtime import models
 from app.settings import Settings
 
 HERE = Path(__file__).parent
@@ -162,7 +162,7 @@ async def test_the_model_runs_with_8_bits_and_doctor_says_so(tmp_path):
 
 
 def test_weights_are_kept_beside_the_data_of_the_embedded_server_or_in_a_folder_that_is_named(tmp_path):
-    assert locations.computed_weights(Settings(data_dir=tmp_path)) == tmp_path / "models"
+    assert models.computed_weights(Settings(data_dir=tmp_path)) == tmp_path / "models"
     elsewhere = {"database_url": "postgresql://db.example/stepwell"}
-    assert locations.computed_weights(Settings(**elsewhere)) is None
-    assert locations.computed_weights(Settings(data_dir=tmp_path, **elsewhere)) == tmp_path / "models"
+    assert models.computed_weights(Settings(**elsewhere)) is None
+    assert models.computed_weights(Settings(data_dir=tmp_path, **elsewhere)) == tmp_path / "models"
