@@ -18,7 +18,6 @@ from app.models.calls import RemoteCalls
 from app.parsing.process import ParseLimits
 from app.text.names import tags
 
-__all__ = ["ReadRoute", "Services", "VectorCache"]
 T = TypeVar("T")
 
 

@@ -25,23 +25,9 @@ from app.database import bounded, driver_errors, engines, failures, sql, vector_
 from app.database.calibrations import RelevanceCalibration
 from app.database.connections import Rows
 from app.database.filter_types import Restriction
-from app.database.pools import DISPOSE_S, Entered, Entry, Pool, ServerHooks, Version
+from app.database.pools import Entered, Entry, Pool, ServerHooks, Version
 from app.database.read_routes import ReadRoute, ReadRoutes
 from app.database.vector_tables import VectorTables
-
-__all__ = [
-    "DISPOSE_S",
-    "Database",
-    "Listed",
-    "Reading",
-    "SearchTransaction",
-    "ServerHooks",
-    "SharedTransaction",
-    "TimeLimits",
-    "Transaction",
-    "Version",
-    "Writing",
-]
 
 log = logging.getLogger(__name__)
 

@@ -140,12 +140,9 @@ def _update_vector(version: str) -> str:
 
 
 def _role(server: health.ServerFacts, *, many_users: bool) -> Finding:
-    found = [what for what, is_so in (
-        ("is a superuser", server.superuser), ("has BYPASSRLS", server.bypasses), ("owns the tables", server.owns)
-    ) if is_so]  # fmt: skip
-    if not found:
+    if not server.unbound:
         return Finding("role", "ok", f"row-level security binds {server.role}")
-    message = f"{server.role} {' and '.join(found)}, so row-level security does not bind it."
+    message = f"{server.role} {' and '.join(server.unbound)}, so row-level security does not bind it."
     level: Level = "error" if many_users else "warning"
     return Finding(
         "role", level, message, "Connect as stepwell_service in DATABASE_URL; keep the owner's for migrations."
@@ -161,7 +158,7 @@ def _unmigrated(server: health.ServerFacts) -> Finding:
 
 
 async def _revision(examined: Examined) -> list[Finding]:
-    found, head = await health.revision(examined.db), revisions.head()
+    found, head = await revisions.of(examined.db), revisions.head()
     if found != head:
         message, fix = revisions.mismatch(found)
         return [Finding("revision", "error", f"{message}.", f"{fix[0].upper()}{fix[1:]}.")]

@@ -14,9 +14,10 @@ from app import capability, errors
 from app.concurrency.budget import Budget
 from app.database import transactions
 from app.database.embedded import postgres
+from app.database.pools import ServerHooks
 from app.database.schema import health, migration, revisions
 from app.database.standby import Standby
-from app.database.transactions import Database, ServerHooks, TimeLimits
+from app.database.transactions import Database, TimeLimits
 from app.fetching.fetching import WebFetcher
 from app.fetching.hosts import AllowedHosts
 from app.models.calls import BULK_PATIENCE_S

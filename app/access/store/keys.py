@@ -6,6 +6,7 @@ stored: the secret has 256 random bits, so a slow hash would add nothing.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -68,24 +69,13 @@ class Verified:
     token_key: bytes | None = None
 
 
-_VERIFY = sql.inline(
-    """
+_LIVE = """
     SELECT v.user_id, v.scopes, CAST(v.filters AS text) AS filters, v.shows_entities, v.token_key,
            current_setting('transaction_read_only') AS read_only
-    FROM stepwell.live_key(:key_id, :secret_hash) AS v
-    """,
-    key_id="text",
-    secret_hash="bytea",
-)
-
-_OF_TOKEN = sql.inline(
+    FROM stepwell.{} AS v
     """
-    SELECT v.user_id, v.scopes, CAST(v.filters AS text) AS filters, v.shows_entities, v.token_key,
-           current_setting('transaction_read_only') AS read_only
-    FROM stepwell.token_key(:key_id) AS v
-    """,
-    key_id="text",
-)
+_VERIFY = sql.inline(_LIVE.format("live_key(:key_id, :secret_hash)"), key_id="text", secret_hash="bytea")
+_OF_TOKEN = sql.inline(_LIVE.format("token_key(:key_id)"), key_id="text")
 
 
 async def verify(db: Database, *, key_id: str, secret_hash: bytes, within_s: float) -> Verified | None:
@@ -115,19 +105,9 @@ def _read_verified(key_id: str, rows: Rows) -> Verified | None:
 
 async def add(db: SharedTransaction, key: NewKey) -> None:
     """Store a new key."""
-    await db.execute(
-        sa.insert(tables.api_keys).values(
-            key_id=key.key_id,
-            user_id=key.user_id,
-            secret_hash=key.secret_hash,
-            scopes=list(key.scopes),
-            name=key.name,
-            expires_at=key.expires_at,
-            filters=None if key.filters is None else dict(key.filters),
-            shows_entities=key.shows_entities,
-            token_key=key.token_key,
-        )
-    )
+    filters = None if key.filters is None else dict(key.filters)
+    row = {**dataclasses.asdict(key), "scopes": list(key.scopes), "filters": filters}
+    await db.execute(sa.insert(tables.api_keys).values(**row))
 
 
 async def list_keys(db: SharedTransaction, *, user_id: str | None = None) -> list[Key]:

@@ -199,10 +199,11 @@ async def check(
     Raises SchemaMismatch naming the first difference: revision, columns, index kinds, embedding model or dimension.
     """
     configured = [(model, dimension)] if target is None else [(model, dimension), target]
-    async with database.shared() as connection:
-        await connection.run_sync(revisions.check_on)
-        found = await connection.run_sync(_compare_embedding, configured)
-        problems = await connection.run_sync(health.find_differences, found)
+    await revisions.check(database)
+    stored = await health.embedding(database) or configured[0]
+    if stored not in configured:
+        raise errors.SchemaMismatch(reembedding.refusal(stored, configured))
+    problems = await health.differences(database, dimension=stored[1])
     if problems:
         raise errors.SchemaMismatch(f"The database differs from this version: {'; '.join(problems[:5])}.")
 
@@ -225,41 +226,17 @@ async def picture(database: transactions.Database) -> str:
         return await connection.run_sync(catalogue.picture)
 
 
-_ROLE = sql.inline(
-    """
-    SELECT r.rolsuper AS superuser, r.rolbypassrls AS bypasses,
-           pg_has_role(current_user, c.relowner, 'USAGE') AS owns
-    FROM pg_roles AS r
-    CROSS JOIN pg_class AS c
-    WHERE r.rolname = current_user AND c.oid = CAST('stepwell.chunks' AS regclass)
-    """,
-)
-
-
 async def check_role(database: transactions.Database, *, strict: bool) -> None:
     """Check that row-level security applies to the role that the service connects as.
 
     Raises SchemaMismatch where it does not and `strict` (many users); else logs a warning.
     """
-    async with database.shared() as connection:
-        role = (await connection.execute(_ROLE)).one()
-    reasons = [name for name, found in zip(role._fields, role, strict=True) if found]
+    reasons = (await health.server(database)).unbound
     if not reasons:
         return
-    what = {"superuser": "is a superuser", "bypasses": "has BYPASSRLS", "owns": "owns the tables"}[reasons[0]]
-    message = f"The role in DATABASE_URL {what}, so row-level security does not bind it: connect as stepwell_service."
+    message = (
+        f"The role in DATABASE_URL {reasons[0]}, so row-level security does not bind it: connect as stepwell_service."
+    )
     if strict:
         raise errors.SchemaMismatch(message)
     log.warning(message)
-
-
-def _compare_embedding(connection: Connection, configured: list[tuple[str, int]]) -> int:
-    """The dimension of the stored vectors. Raises SchemaMismatch if they are of none of the models."""
-    row = connection.execute(
-        sa.select(tables.embedding_identity.c.model, tables.embedding_identity.c.dimension)
-    ).one_or_none()
-    if row is None:
-        return configured[0][1]
-    if (row.model, row.dimension) not in configured:
-        raise errors.SchemaMismatch(reembedding.refusal((row.model, row.dimension), configured))
-    return int(row.dimension)

@@ -17,6 +17,7 @@ from sqlalchemy.engine import Connection
 from app import errors
 from app.database import addresses, driver_errors, sql, transactions
 from app.database.embedded.postgres import RESTRICTED_ROLE, SERVICE_ROLE
+from app.database.schema import health
 
 log = logging.getLogger(__name__)
 
@@ -84,21 +85,10 @@ def check_creation(owner: Connection) -> None:
         )
 
 
-_OWNS_TABLES = sql.inline(
-    """
-    SELECT EXISTS (
-        SELECT FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-        WHERE n.nspname = 'stepwell' AND c.relname = 'chunks' AND pg_has_role(current_user, c.relowner, 'USAGE')
-    ) OR (SELECT r.rolsuper FROM pg_roles AS r WHERE r.rolname = current_user) AS owns
-    """,
-)
-
-
 async def check_owner(database: transactions.Database) -> None:
     """Raise BadRequest unless the connected role is the owner or a superuser."""
-    async with database.shared() as connection:
-        owns = await connection.scalar(_OWNS_TABLES)
-    if not owns:
+    server = await health.server(database)
+    if not (server.owns or server.superuser):
         raise errors.BadRequest(
             "This requires the database's owner: set it to the owner's address.", field="STEPWELL_MIGRATION_URL"
         )

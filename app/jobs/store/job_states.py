@@ -15,19 +15,7 @@ from app.jobs.types import JobState
 from app.kinds import JobStatus
 
 _j = tables.jobs.c
-_LISTED = (
-    _j.job_id,
-    _j.kind,
-    _j.status,
-    _j.payload,
-    _j.progress,
-    _j.result,
-    _j.error,
-    _j.attempts,
-    _j.created_at,
-    _j.run_at,
-    _j.finished_at,
-)
+_LISTED = [_j[name] for name in JobState.__dataclass_fields__]
 
 
 async def get(db: Reading, job_id: UUID) -> JobState | None:
