@@ -49,7 +49,7 @@ class Local(Protocol):
 
 
 class ServiceError(errors.StepwellError):
-    """A request was refused or has failed; status, code and message are those of the response."""
+    """A request was refused or has failed. Status, code and message come from the response."""
 
     def __init__(self, status: int, code: str, message: str, *, field: str | None = None) -> None:
         super().__init__(message, field=field)

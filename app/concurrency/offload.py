@@ -37,7 +37,7 @@ def work_for(user_id: str) -> None:
 
 
 class Threads:
-    """At most so many threads in each event loop, of which a user has at most `of_user`, for a kind of work."""
+    """Threads for a kind of work: at most `threads` in each event loop, and at most `of_user` for one user."""
 
     def __init__(self, threads: int, *, of_user: int) -> None:
         self._most, self._started = threads, 0

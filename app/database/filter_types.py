@@ -36,7 +36,7 @@ OPERANDS = {
     "ne": Operand("a string, a number, a boolean or null", _is_scalar),
     "exists": Operand("true or false", lambda value: isinstance(value, bool)),
 }
-"""Operators of a metadata filter, each of which is a condition; their SQL is in `filters.filters`."""
+"""Operators of a metadata filter. Each is a condition of its own; their SQL is in `filters.filters`."""
 BOUNDS = ("gte", "gt", "lte", "lt")
 """Operators that are one range together: numbers, or dates and times."""
 OPERATORS = (*OPERANDS, *BOUNDS)
@@ -82,7 +82,7 @@ _NO_CONDITIONS = Filters()
 
 @dataclass(frozen=True, slots=True)
 class Restriction:
-    """The documents that a caller sees: those that pass the filters; made by `filters.filters.restriction`.
+    """What a restricted caller sees: the documents that pass the filters. `filters.filters.restriction` makes it.
 
     Attributes:
         path: The filters as a JSON path, which the policies of the database test.
@@ -104,7 +104,7 @@ ORDERED_CHARACTERS = 100
 
 @dataclass(frozen=True, slots=True)
 class DocumentFilter:
-    """Which documents are listed: the one with a URI, in any spelling, those with all words, those that pass.
+    """Which documents are listed: with this URI, in any spelling, with all words, and passing the filters.
 
     `order` is the order in which they are listed.
     """

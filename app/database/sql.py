@@ -178,7 +178,7 @@ def _select_lines(lines: tuple[str, ...], parts: frozenset[str]) -> Iterator[str
 
 
 def _expand(source: str, depth: int, declared: Mapping[str, str] = MappingProxyType({})) -> StatementSource:
-    """Declarations, besides those of `declared`, and lines, with the fragments that they include."""
+    """The declarations and lines of a source with its fragments. `declared` are binds that it need not declare."""
     lines = source.splitlines()
     begin = next((place for place, line in enumerate(lines) if _directive(line) or not _is_comment(line)), len(lines))
     header, body = lines[:begin], lines[begin:]
@@ -220,7 +220,7 @@ def _include(call: re.Match[str], binds: dict[str, str], parts: set[str], depth:
 
 
 def _declare(binds: dict[str, str], more: Mapping[str, str]) -> None:
-    """Add the types of `more` to those of `binds`. Raises ValueError for a bind that has another type there."""
+    """Add `more` to `binds`, both by name. Raises ValueError for a bind that has another type already."""
     for bind, kind in more.items():
         if binds.setdefault(bind, kind) != kind:
             raise ValueError(f"the bind {bind} is declared as {binds[bind]} and as {kind}")

@@ -48,7 +48,7 @@ class StandbyRoute(ReadRoute):
         self._prefers_standby = prefers_standby
 
     def on_primary(self) -> Self:
-        """The same route, all further reads of which are on the primary."""
+        """The same route. All of its further reads go to the primary."""
         self._prefers_standby = False
         return self
 

@@ -195,7 +195,7 @@ class Reading(Transaction):
 
     @property
     def graph_rows(self) -> int:
-        """An estimate of the rows in the HNSW graph that contains the user's vectors, those of other users included."""
+        """An estimate of the rows in the HNSW graph that contains the user's vectors. It includes other users' rows."""
         return self._entered.graph_rows
 
     @property
@@ -313,7 +313,7 @@ ReadingKind = TypeVar("ReadingKind", bound=Reading)
 
 
 class Database:
-    """Transactions on one database; `reads` routes those that only read.
+    """Transactions on one database; `reads` routes transactions that only read.
 
     Writes use at most half of the connections, and the writes of one user use one, because they are serialised by locks
     in any case. `for_request`, `primary`, `restricted` and `whole` are views that share the connections.

@@ -21,7 +21,7 @@ def as_text(vector: Sequence[float]) -> str:
 
 
 def as_texts(values: Iterable[str | Sequence[float]]) -> list[str]:
-    """Vectors in pgvector's text form, some of which have it already."""
+    """Vectors in pgvector's text form; a text is taken as it is."""
     return [one if isinstance(one, str) else as_text(one) for one in values]
 
 

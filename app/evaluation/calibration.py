@@ -156,7 +156,7 @@ def fit(questions: Sequence[AskedQuestion], unanswerable: Sequence[AskedQuestion
 
 
 def _fit_scale(questions: Sequence[Sequence[Prediction]], prior: Prior) -> LogitScale:
-    """The scale for the predictions of questions, each of which counts as few independent ones."""
+    """The scale for the predictions of questions. Those of one question depend on each other and weigh less."""
     judged = [
         Judged(predicted, occurred, relevance.weight(len(pairs)))
         for pairs in questions

@@ -17,7 +17,7 @@ from app.jobs.types import JobState
 from app.kinds import JobStatus
 
 JobKey = UUID | Literal["newest"]
-"""The id of a job, or the newest of the user's without those that update links or postings."""
+"""The id of a job, or the user's newest job. Jobs that update links or postings do not count as the newest."""
 POLL_S = 0.5
 """Pause between two looks at a job that is followed."""
 KEEP_ALIVE_S = 10.0

@@ -117,7 +117,7 @@ class Run:
         return dict(zip(("page", "pages"), self.times.page, strict=True)) if self.times.page else {}
 
     async def finish(self, db: Transaction, **result: Any) -> None:
-        """Mark the job as done, and delete those that are not kept, in the transaction that completes it.
+        """Mark the job as done in the transaction that completes it, and delete finished jobs beyond `kept`.
 
         Raises ClaimLost.
         """

@@ -150,7 +150,7 @@ def embedded_texts(found: Iterable[Text]) -> dict[int, str]:
 
 
 async def _add_vectors(wrong: Sequence[Text], user_id: str, services: Services) -> None:
-    """Store the vectors of chunks: those of equal texts that are stored, otherwise new ones."""
+    """Store the vectors of chunks. A text whose vector is stored already is not embedded again."""
     db, embedder = services.db, services.embedder
 
     async def add() -> None:

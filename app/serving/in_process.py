@@ -115,12 +115,12 @@ class _Application:
         return httpx.Response(response.status_code, headers=response.headers, content=content)
 
     async def start_jobs(self) -> None:
-        """Run the user's jobs until `close`; those that fail are repeated, or show why."""
+        """Run the user's jobs until `close`. A job that fails is repeated, or shows why."""
         if self._working is None:
             self._working = asyncio.create_task(self._work())
 
     async def finish_jobs(self) -> None:
-        """Stop running jobs in the background, and run those that are left."""
+        """Stop running jobs in the background, and run the rest."""
         await self.close()
         await extraction.finish(self._user, self._services)
 

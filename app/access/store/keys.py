@@ -41,7 +41,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """A key to store. `filters` are those of a search as JSON, `token_key` is the public half of its pair."""
+    """A key to store. `filters` are JSON as in a search, `token_key` is the public half of its pair."""
 
     key_id: str
     user_id: str

@@ -48,7 +48,7 @@ async def count_rows(db: SharedTransaction, user_id: str) -> dict[str, int]:
 
 
 async def delete(db: SharedTransaction, user_id: str) -> dict[str, int]:
-    """Delete all rows of a user except those of the audit log; returns their number by table."""
+    """Delete all rows of a user, but none of the audit log; returns their number by table."""
     await db.as_user(user_id).lock()
     deleted = {}
     for table in reversed(_tables()):

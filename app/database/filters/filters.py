@@ -29,7 +29,7 @@ MAX_OBJECTS = 256
 
 @dataclass(frozen=True, slots=True)
 class _Condition:
-    """A condition as a predicate of a JSON path, and as objects of which the metadata contains one.
+    """A condition as a predicate of a JSON path, and as a list of objects: the metadata contains one of them.
 
     `containing` is empty if the condition implies no such list. `exact`: the list implies the condition. `of_document`:
     the predicate uses variables, with `of_source` also the name of the source. `of_moments`: the predicate on the dates
@@ -78,12 +78,12 @@ def visible(db: Reading, filters: Filters) -> Filters:
 
 
 def spellings(names: Sequence[str]) -> list[str]:
-    """Names of sources as they are written and in lower case, of which Postgres may know fewer letters."""
+    """Names of sources as they are written and in lower case. Postgres may lower fewer letters than Python."""
     return list(dict.fromkeys(spelling for name in names for spelling in (name.lower(), name)))
 
 
 def parts(filters: Filters) -> tuple[str, ...]:
-    """The parts of a statement that look up documents to test them: `filtered` and those of `passes_filters`."""
+    """The parts of a statement that tests documents: `filtered` and the parts of `passes_filters`."""
     return ("filtered", *binds(filters)) if filters else ()
 
 
@@ -109,7 +109,7 @@ def binds(filters: Filters) -> dict[str, Any]:
 
 
 def _choose_lists(conditions: Sequence[_Condition]) -> tuple[list[list[str]], list[_Condition]]:
-    """The shortest lists of which the metadata must contain an object, and the conditions to be checked besides."""
+    """The shortest lists of objects, and the conditions to check besides. The metadata contains one object of each list."""
     listed = sorted((each for each in conditions if each.containing), key=lambda each: len(each.containing))
     used = listed[:MAX_LISTS]
     rest = [each for each in conditions if not (each.exact and each in used)]
@@ -192,7 +192,7 @@ def _groups(filters: Filters) -> Iterator[_Condition]:
 
 
 def _all(filters: Filters) -> _Condition:
-    """The filters of a group as one condition, which implies the shortest list of those of its conditions."""
+    """The filters of a group as one condition. Its list is the shortest list of its conditions."""
     conditions = [*_of_document(filters), *_metadata(filters.metadata or {}), *_groups(filters)]
     lists = [condition.containing for condition in conditions if condition.containing]
     return _Condition(

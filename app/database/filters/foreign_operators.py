@@ -65,7 +65,10 @@ class _ForeignOperator:
 
 
 def advice(name: str) -> str | None:
-    """What to send instead of an operator, in any spelling and with or without a dollar sign; None if it is none."""
+    """What to send instead of an operator, in any spelling and with or without a dollar sign.
+
+    None for a name that is no operator elsewhere.
+    """
     return _ADVICE_BY_NAME.get(_JOINTS.sub("", name).lower().removeprefix("$"))
 
 

@@ -194,7 +194,7 @@ def _has_vectors(connection: Connection) -> bool:
 async def check(
     database: transactions.Database, *, model: str, dimension: int, target: tuple[str, int] | None = None
 ) -> None:
-    """Refuse a database that this version would misread. Its vectors may be those of the model or of the target.
+    """Refuse a database that this version would misread. Its vectors may come from the model or from the target.
 
     Raises SchemaMismatch naming the first difference: revision, columns, index kinds, embedding model or dimension.
     """

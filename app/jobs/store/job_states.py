@@ -46,6 +46,6 @@ async def page(
 
 
 def _visible(db: Reading) -> sa.Select[Any]:
-    """The user's jobs; for a caller who does not see everything, those that callers who see the same have queued."""
+    """The user's jobs. A restricted caller sees the jobs that callers with the same restriction have queued."""
     query = sa.select(*_LISTED).where(_j.user_id == db.user_id)
     return query if db.restriction is None else query.where(_j.audience == db.audience)

@@ -191,7 +191,7 @@ async def drop(owner: Database) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Filling:
-    """Computes the missing vectors of a user for the tables of which that of chunks has the object id `table`."""
+    """Computes the missing vectors of a user. `table` is the object id of the table for the vectors of chunks."""
 
     user_id: str
     table: int

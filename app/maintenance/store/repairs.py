@@ -108,7 +108,7 @@ _WRONG_TEXTS = sql.inline(
 
 
 async def wrong_texts(db: Reading, indexed: Mapping[int, str]) -> list[int]:
-    """The numbers of the chunks whose tsvector or length differs from that of the text to index."""
+    """The numbers of the chunks whose tsvector or length does not follow from the text to index."""
     binds = {"user_id": db.user_id, "chunk_nos": list(indexed), "indexed": list(indexed.values())}
     return list(await db.scalars(_WRONG_TEXTS, binds))
 

@@ -80,7 +80,7 @@ class OnnxEmbedder:
     async def _of_batches(
         self, encodings: Sequence[Encoding]
     ) -> AsyncGenerator[tuple[Sequence[int], list[Vector]], None]:
-        """The vectors of batches of rows, of which one waits while the threads compute others."""
+        """The rows and vectors of batches. One batch waits while the threads compute others."""
         graph = self._documents
         queued: deque[tuple[Sequence[int], asyncio.Future[list[Vector]]]] = deque()
         try:

@@ -78,7 +78,7 @@ class OnnxModel:
         self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="onnx", initializer=initializer)
 
     def beside(self, *, concurrency: int = 1, yields: bool = False) -> OnnxModel:
-        """The same model with threads of its own, in which calls need not wait for those of this one."""
+        """The same model with threads of its own: its calls do not wait for the calls of this one."""
         return OnnxModel(
             self.name,
             self._session,

@@ -11,7 +11,7 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
 PIECE, CALL = 4_000, 32_000
-"""Code points of a long text that are tokenized as one, and those that are tokenized in one call."""
+"""Code points of a long text that are tokenized as one piece, and the code points of one call."""
 LONGEST_TOKEN, UNKNOWN_TOKEN = 32, 8
 """A longer token stands for an unknown word; it counts as one token for each UNKNOWN_TOKEN code points."""
 WORD, WORDS = 32, 20_000
