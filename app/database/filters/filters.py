@@ -109,7 +109,7 @@ def binds(filters: Filters) -> dict[str, Any]:
 
 
 def _choose_lists(conditions: Sequence[_Condition]) -> tuple[list[list[str]], list[_Condition]]:
-    """The shortest lists of objects, of each of which the metadata must contain one, and the conditions to check besides."""
+    """The shortest lists of objects, and the conditions that are checked besides."""
     listed = sorted((each for each in conditions if each.containing), key=lambda each: len(each.containing))
     used = listed[:MAX_LISTS]
     rest = [each for each in conditions if not (each.exact and each in used)]

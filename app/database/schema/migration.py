@@ -134,17 +134,13 @@ async def distribute(dsn: str, *, shards: int | None = None) -> tuple[distributi
 
     Returns the distribution, and what could not be marked as leakproof on a node. Raises SchemaMismatch, BadRequest.
     """
-    engine = engines.create(dsn, pool_size=1, max_overflow=0)
-    try:
-        with driver_errors.explaining():
-            async with engine.begin() as connection:
-                await connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-                await connection.run_sync(revisions.check_on)
-                found = await connection.run_sync(distribution.distribute, shards=shards)
-            async with engine.begin() as connection:
-                return found, await connection.run_sync(distribution.mark_leakproof)
-    finally:
-        await engine.dispose()
+
+    def run(connection: Connection) -> distribution.Distribution:
+        connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+        revisions.check_on(connection)
+        return distribution.distribute(connection, shards=shards)
+
+    return await on_connection(dsn, run), await on_connection(dsn, distribution.mark_leakproof)
 
 
 def configuration(connection: Connection, *, model: str, dimension: int) -> Config:
