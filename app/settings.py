@@ -263,6 +263,11 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def plain(secret: SecretStr | None) -> str | None:
+    """Returns the text of a secret."""
+    return None if secret is None else secret.get_secret_value()
+
+
 def environment() -> dict[str, str]:
     """Returns a copy of the process environment."""
     return dict(os.environ)

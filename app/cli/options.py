@@ -177,17 +177,13 @@ def moment(at: str | None) -> str:
 
 def print_table(filled: Table) -> None:
     """Prints a table as wide as the terminal, or wider where its ids would not fit otherwise."""
-    of_ids = [column for column in filled.columns if column.min_width is not None]
-    others = [column for column in filled.columns if column.min_width is None]
-    for column in of_ids:
-        column.min_width = max((cell_len(_last_line(one)) for one in column.cells), default=1)
-    narrow = {id(column): min(NARROWEST, _natural(column)) for column in others}
-    needed = sum(PADDING + (column.min_width or narrow[id(column)]) for column in filled.columns) + 1
+    for column in filled.columns:
+        if column.min_width is not None:
+            column.min_width = max((cell_len(_last_line(one)) for one in column.cells), default=1)
+    widths = [column.min_width or min(NARROWEST, _natural(column)) for column in filled.columns]
+    needed = sum(widths) + PADDING * len(widths) + 1
     if needed > out.width:
         filled.width = needed
-    free = (filled.width or out.width) - 1 - sum(PADDING + _natural(column) for column in others)
-    for column in of_ids:
-        column.width = max(column.min_width or 1, min(_natural(column), free // len(of_ids) - PADDING))
     out.print(filled, crop=False)
 
 

@@ -14,7 +14,7 @@ from app.database import transactions
 from app.database.embedded import postgres
 from app.database.schema import health, revisions, roles
 from app.database.transactions import Database, SharedTransaction, TimeLimits
-from app.settings import Settings
+from app.settings import Settings, plain
 
 Result = TypeVar("Result")
 STATEMENT_MS = 3_600_000
@@ -69,8 +69,7 @@ async def open_dsn(settings: Settings) -> AsyncIterator[str]:
         async with postgres.EmbeddedPostgres(settings.folder) as server:
             yield server.owner_dsn
         return
-    chosen = settings.migration_url or settings.database_url
-    url = chosen.get_secret_value() if chosen else ""
+    url = plain(settings.migration_url or settings.database_url) or ""
     with health.naming_server(url, "STEPWELL_MIGRATION_URL" if settings.migration_url else "DATABASE_URL"):
         yield url
 

@@ -7,8 +7,6 @@ import math
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
-from pydantic import SecretStr
-
 from app import capability, errors
 from app.concurrency import retries
 from app.concurrency.budget import Budget
@@ -24,7 +22,7 @@ from app.models.calls import BULK_PATIENCE_S
 from app.parsing.process import ParseLimits
 from app.runtime import local_token, models
 from app.services import ChunkingOptions, Services, VectorCache
-from app.settings import Settings
+from app.settings import Settings, plain
 from app.text.words import languages
 
 PROVIDER_GRACE_S = 0.25
@@ -51,7 +49,7 @@ async def open_services(
     """
     async with AsyncExitStack() as stack:
         database, owner = await stack.enter_async_context(_open_databases(settings, pool_size))
-        with health.naming_server(_plain(settings.database_url), "DATABASE_URL"):
+        with health.naming_server(plain(settings.database_url), "DATABASE_URL"):
             await retries.while_unavailable(START_RETRY_S, check_database, database, settings)
         await open_reads(settings, database, pool_size, stack)
         embedder = await stack.enter_async_context(models.open_stored(settings, database, patience_s=patience_s))
@@ -95,7 +93,7 @@ async def _finish_upgrade(owner: Database, services: Services | None) -> None:
 async def open_database(settings: Settings, *, pool_size: int | None = None) -> AsyncIterator[Database]:
     """Opens the database as the service's role; the embedded server is started, migrated and supervised."""
     async with _open_databases(settings, pool_size) as (database, _owner):
-        with health.naming_server(_plain(settings.database_url), "DATABASE_URL"):
+        with health.naming_server(plain(settings.database_url), "DATABASE_URL"):
             yield database
 
 
@@ -157,10 +155,6 @@ async def upgrade(settings: Settings, owner_dsn: str, *, report: migration.Repor
         return await migration.upgrade(owner_dsn, model=model, dimension=dimension, report=report)
     except OSError as error:
         raise errors.ConnectionLost("The database cannot be reached; try again shortly.") from error
-
-
-def _plain(url: SecretStr | None) -> str | None:
-    return None if url is None else url.get_secret_value()
 
 
 def chunking_options(settings: Settings) -> ChunkingOptions:
