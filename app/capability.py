@@ -38,6 +38,7 @@ class Capability:
         tools: Sequences of tools for agents.
         jobs: Kinds of background jobs.
         background: Functions of the services that run beside the jobs until they are cancelled.
+        steps: Steps of a search; each is a `search.state.Step`.
         deeper: The function that answers a search whose depth is not `fast`.
         upgraded: Functions of the owner's database and the services that do what a new version does to stored
             documents; without services they queue it.
@@ -52,6 +53,7 @@ class Capability:
     tools: Sequence[Place] = ()
     jobs: Sequence[Place] = ()
     background: Sequence[Place] = ()
+    steps: Sequence[Place] = ()
     deeper: Sequence[Place] = ()
     upgraded: Sequence[Place] = ()
     options: Sequence[Place] = ()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from app.database.calibrations import RelevanceCalibration
@@ -109,6 +109,9 @@ class MeanEffect:
         return min(1.0, max(0.0, (score - self.added) / ((1 - self.added) * self.factor)))
 
 
+NO_EFFECT = MeanEffect()
+
+
 @dataclass(frozen=True, slots=True)
 class Assessed:
     """A search whose hits are assessed: its fusion, and the best cosine and coverage of its candidates.
@@ -121,7 +124,7 @@ class Assessed:
     cosine: float | None
     coverage: float | None
     is_phrase: bool = False
-    entities: MeanEffect = field(default_factory=MeanEffect)
+    entities: MeanEffect = NO_EFFECT
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ from uuid import UUID
 
 import jsonschema
 import pytest
-from app.tools.optional_tools import COMPAT_TOOLS, OPTIONAL_TOOLS
 
 from app.agents import formats, registry
 from app.agents.results import ToolPassage
 from app.serving import openapi
 from app.serving.openapi import Contract
+from app.tools.optional_tools import COMPAT_TOOLS, OPTIONAL_TOOLS
 from app.tools.tool import Tool
 
 COMMITTED = Path(__file__).parents[2] / "openapi"

@@ -10,7 +10,6 @@ import asyncpg
 import harness
 import pytest
 from api_caller import Caller
-from app.tools.optional_tools import OPTIONAL_TOOLS
 from example_app import assert_problem
 from fastapi import FastAPI
 
@@ -18,6 +17,7 @@ from app.database.transactions import Database
 from app.feedback import store as feedback
 from app.feedback.types import FeedbackOptions
 from app.settings import Settings
+from app.tools.optional_tools import OPTIONAL_TOOLS
 
 QUERY = "copper lantern"
 

@@ -18,7 +18,6 @@ from uuid import uuid4
 import harness
 import pytest
 from api_caller import Caller
-from app.tools.optional_tools import OPTIONAL_TOOLS
 from fastapi import FastAPI
 from openapi_operations import OPERATIONS
 
@@ -26,6 +25,7 @@ from app.agents import registry
 from app.database.transactions import Database
 from app.documents.store import visible_documents
 from app.settings import Settings
+from app.tools.optional_tools import OPTIONAL_TOOLS
 from benchmarks.fake_embedder import FakeEmbedder
 
 NAMES = ("Ilse Brandt", "Tomas Vidal", "Mara Quint", "Oskar Lindqvist")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 from api_caller import Caller
-from app.tools.optional_tools import COMPAT_TOOLS, OPTIONAL_TOOLS
 from openapi_spec_validator import validate
 
 from app.agents import openapi, registry
+from app.tools.optional_tools import COMPAT_TOOLS, OPTIONAL_TOOLS
 
 MOST_BYTES = 24 * 1024
 
