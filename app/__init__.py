@@ -27,6 +27,7 @@ app/
 ├── tools/           what a tool is; each capability declares its own
 ├── relevance/       the probability that a hit is relevant: features, coefficients, calibration
 ├── query/           the request of a search, and what its steps hand on
+├── derived_rows.py  how derived rows are compared with what they are derived from, and rewritten
 ├── services.py      the opened database, models and options that use cases take as one value
 ├── parsing/         files to text, in a process with limits; recognition/ is its optional OCR
 ├── models/          embedders, re-rankers and language models: protocols, local and remote

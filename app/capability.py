@@ -39,6 +39,13 @@ class Capability:
         jobs: Kinds of background jobs.
         background: Functions of the services that run beside the jobs until they are cancelled.
         steps: Steps of a search; each is a `search.state.Step`.
+        metadata: Functions that are told what a write changes of documents' metadata; see `documents.store`.
+        missed_filters: Functions that find conditions of filters which no document meets.
+        source_names: Functions of a transaction that read the names of sources by id.
+        source_ids: Functions that find sources by the names that filters give.
+        repairs: Sequences of repairs of derived rows.
+        tables: Modules that define tables.
+        exports: Names of the parts of an export of a user; `users_<name>.sql` selects one.
         deeper: The function that answers a search whose depth is not `fast`.
         upgraded: Functions of the owner's database and the services that do what a new version does to stored
             documents; without services they queue it.
@@ -54,6 +61,13 @@ class Capability:
     jobs: Sequence[Place] = ()
     background: Sequence[Place] = ()
     steps: Sequence[Place] = ()
+    metadata: Sequence[Place] = ()
+    missed_filters: Sequence[Place] = ()
+    source_names: Sequence[Place] = ()
+    source_ids: Sequence[Place] = ()
+    repairs: Sequence[Place] = ()
+    tables: Sequence[Place] = ()
+    exports: Sequence[str] = ()
     deeper: Sequence[Place] = ()
     upgraded: Sequence[Place] = ()
     options: Sequence[Place] = ()
@@ -87,6 +101,11 @@ def commands() -> dict[str, Command]:
 def tags() -> dict[str, str]:
     """The groups of operations of all capabilities."""
     return {name: text for one in _registered for name, text in one.tags.items()}
+
+
+def exports() -> list[str]:
+    """The parts of an export of a user, of all capabilities."""
+    return [name for one in _registered for name in one.exports]
 
 
 def load(place: Place) -> Any:

@@ -52,7 +52,8 @@ class Services:
     """A database, the providers, and the limits they work under.
 
     `owner` is an embedded database as its owner sees it (all users' rows), for background work that no request asks
-    for. Without `llm` hops are expanded from stored names, without `reranker` only cosine re-ranking works, and without
+    for. `is_local`: the services are those of a command on a database of this machine, whose user owns its files.
+    Without `llm` hops are expanded from stored names, without `reranker` only cosine re-ranking works, and without
     `recogniser` text in pictures is not read.
     `expected_schema` and `target_schema` are the present model and the one to which the vectors can be switched.
     `tools` are the optional tools that agents are offered. `local_token` is what requests present under
@@ -62,6 +63,7 @@ class Services:
     db: Database
     embedder: Embedder
     owner: Database | None = None
+    is_local: bool = False
     chunking_options: ChunkingOptions = field(default_factory=ChunkingOptions)
     parse_limits: ParseLimits = field(default_factory=ParseLimits)
     budget: Budget = field(default_factory=Budget)

@@ -58,12 +58,12 @@ class Launch:
         )
 
     async def printed(self, file: Path, order: Path) -> Any:
-        """Runs a file, which reads an order, with the code of the checkout.
+        """Runs a file of this folder as the checkout has it: it reads an order, and uses the code of the checkout.
 
         Returns the JSON of the last line that it prints. Raises StepwellError.
         """
         process = await asyncio.create_subprocess_exec(
-            *(self.python, str(file), str(order)),
+            *(self.python, str(self.checkout / file.relative_to(ROOT)), str(order)),
             cwd=self.checkout,
             env=self.environment(),
             stdout=asyncio.subprocess.PIPE,

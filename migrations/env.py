@@ -15,6 +15,8 @@ from sqlalchemy.engine import Connection
 from app import capabilities
 from app.database.schema import migration, revisions, tables
 
+capabilities.register()
+
 
 def run_on(connection: Connection) -> None:
     """Run the command on an open connection."""
@@ -27,7 +29,7 @@ def configure(connection: Connection) -> None:
     """Configure Alembic for an open connection."""
     context.configure(
         connection=connection,
-        target_metadata=tables.metadata,
+        target_metadata=tables.complete(),
         include_schemas=True,
         include_name=lambda name, kind, _parents: kind != "schema" or name == tables.SCHEMA,
         version_table_schema=tables.SCHEMA,
@@ -63,7 +65,6 @@ async def run_as_owner() -> None:
 
     async with ownership.open_dsn(settings) as dsn:
         if await migration.on_connection(dsn, run) == revisions.head():
-            capabilities.register()
             await runtime.finish_upgrade(dsn)
 
 

@@ -418,7 +418,7 @@ embedding_cache ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting
 embedding_identity off 
 embedding_target off 
 embeddings ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING  CASE WHEN ( SELECT (NULLIF(current_setting('stepwell.visible_documents'::text, true), ''::text) IS NOT NULL)) THEN (document_id IN ( SELECT unnest((NULLIF(current_setting('stepwell.visible_documents'::text, true), ''::text))::uuid[]) AS unnest)) ELSE ( SELECT true FROM stepwell.documents d WHERE ((d.user_id = embeddings.user_id) AND (d.document_id = embeddings.document_id)) LIMIT 1) END CHECK 
-entities ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING (( SELECT true FROM stepwell.mentions m WHERE ((m.user_id = entities.user_id) AND (m.entity_id = entities.entity_id)) LIMIT 1) OR ( SELECT true FROM stepwell.headings h WHERE ((h.user_id = entities.user_id) AND (h.entity_id = entities.entity_id)) LIMIT 1) OR ((origin = 'user'::text) AND stepwell.is_unlinked(user_id, entity_id))) CHECK 
+entities ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING (( SELECT true FROM stepwell.mentions m WHERE ((m.user_id = entities.user_id) AND (m.entity_id = entities.entity_id) AND (m.kind = ANY (ARRAY['attendee'::text, 'metadata'::text, 'title'::text]))) LIMIT 1) OR ((origin = ANY (ARRAY['text'::text, 'user'::text])) AND ( SELECT true FROM stepwell.mentions m WHERE ((m.user_id = entities.user_id) AND (m.entity_id = entities.entity_id)) LIMIT 1)) OR ( SELECT true FROM stepwell.headings h WHERE ((h.user_id = entities.user_id) AND (h.entity_id = entities.entity_id)) LIMIT 1) OR ((origin = 'user'::text) AND stepwell.is_unlinked(user_id, entity_id))) CHECK 
 entity_changes ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 entity_members ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING (( SELECT true FROM stepwell.entities e WHERE ((e.user_id = entity_members.user_id) AND (e.entity_id = entity_members.entity_id)) LIMIT 1) AND ( SELECT true FROM stepwell.entities e WHERE ((e.user_id = entity_members.user_id) AND (e.entity_id = entity_members.member_id)) LIMIT 1)) CHECK 
 entity_names ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING ( SELECT true FROM stepwell.entities e WHERE ((e.user_id = entity_names.user_id) AND (e.entity_id = entity_names.entity_id)) LIMIT 1) CHECK 
@@ -715,16 +715,22 @@ seen AS MATERIALIZED (
                ELSE '{}' END, true)
 ),
 linked AS MATERIALIZED (
-    SELECT m.entity_id
-    FROM seen AS s JOIN stepwell.mentions AS m ON m.user_id = p_user AND m.document_id = s.document_id
-    UNION
-    SELECT h.entity_id
-    FROM seen AS s JOIN stepwell.headings AS h ON h.user_id = p_user AND h.document_id = s.document_id
+    SELECT l.entity_id, bool_or(l.is_named) AS is_named
+    FROM (
+        SELECT m.entity_id, m.kind <> 'text' AS is_named
+        FROM seen AS s JOIN stepwell.mentions AS m ON m.user_id = p_user AND m.document_id = s.document_id
+        UNION
+        SELECT h.entity_id, true
+        FROM seen AS s JOIN stepwell.headings AS h ON h.user_id = p_user AND h.document_id = s.document_id
+    ) AS l
+    GROUP BY l.entity_id
 )
 SELECT e.entity_id, e.name, e.type, e.origin
 FROM stepwell.entities AS e
+LEFT JOIN linked AS l ON l.entity_id = e.entity_id
 WHERE e.user_id = p_user AND e.origin <> 'text'
-  AND (e.entity_id IN (SELECT l.entity_id FROM linked AS l)
+  AND (l.is_named
+       OR (e.origin = 'user' AND l.entity_id IS NOT NULL)
        OR (e.origin = 'user' AND (SELECT true FROM restriction) AND stepwell.is_unlinked(p_user, e.entity_id)))
 $function$
 

@@ -12,14 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
+import harness
 import pytest
 import server_folders
+from fastapi import FastAPI
 
 from app import __main__ as root
 from app.cli import options
 from app.database.embedded import postgres
 from app.database.schema import migration
+from app.main import create_app
 from app.models.local import minilm, minilm_int8, onnx_model
+from app.serving import in_process
 
 MIGRATED = "migrated"
 _open_session = onnx_model.open_session
@@ -32,6 +36,12 @@ def _open_once(graph: Path | bytes, *, threads: int, weights: Any = None) -> Any
     """The same session for the same files; one of its own for weights in memory."""
     in_files = weights is None or isinstance(weights, Path)
     return (_opened if in_files else _open_session)(graph, threads=threads, weights=weights)
+
+
+def _with_shared_routes(*given: Any, **options: Any) -> FastAPI:
+    app = create_app(*given, **options)
+    harness.share_routes(app)
+    return app
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +92,13 @@ async def _copy(server: postgres.EmbeddedPostgres, template: str, name: str) -> 
 
 
 @pytest.fixture(scope="module")
-def _model_opened_once() -> Iterator[None]:
-    """Commands share the graph of the offline model, which has no state: opening it takes longer than a search."""
+def _built_once() -> Iterator[None]:
+    """Commands share the offline model and the routes, which have no state: making them takes longer than a search."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(minilm, "_verify", _verified)
         patch.setattr(minilm_int8, "content", _computed)
         patch.setattr(onnx_model, "open_session", _open_once)
+        patch.setattr(in_process, "create_app", _with_shared_routes)
         yield
 
 
@@ -104,7 +115,7 @@ def _logging_as_before() -> Iterator[None]:
 def run_command(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    _model_opened_once: None,
+    _built_once: None,
     _logging_as_before: None,
 ) -> Callable[..., Ran]:
     """Runs a command as `stepwell …` would, in the environment of the test."""

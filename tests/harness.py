@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -36,7 +37,8 @@ from benchmarks.fake_embedder import FakeEmbedder
 
 WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 """Counts the connections to the database that wait for a lock."""
-
+COMPANY = Path(__file__).with_name("company")
+"""An evaluation set about a fictional company."""
 
 Posed = TypeVar("Posed", Reading, Writing)
 
@@ -163,12 +165,12 @@ async def services(db: Database, embedder: Embedder | None = None) -> Services:
 async def running(settings: Settings, services: Services) -> AsyncIterator[FastAPI]:
     """The application between startup and shutdown; the database stays open."""
     app = create_app(settings, opened=(services, AsyncExitStack()))
-    _share_routes(app)
+    share_routes(app)
     async with app.router.lifespan_context(app):
         yield app
 
 
-def _share_routes(app: FastAPI) -> None:
+def share_routes(app: FastAPI) -> None:
     """Give the application what the framework has built for the routes of an earlier one: it takes a third of a second.
 
     It is the same for all: it depends on the routers, and on what `create_app` passes to each application alike.

@@ -76,10 +76,11 @@ class Corpus:
         }
 
     def leg(self, scores: Mapping[UUID, float], passing: Collection[UUID] | None = None, candidates: int = 100) -> Leg:
-        """The best `candidates` of those that pass, ties in the order in which they were stored."""
+        """The best `candidates` of those that pass, equal ones by id; of those at the cut the ones stored first."""
         place = {row.chunk_id: row.chunk_no for row in self.rows}
         kept = {chunk: score for chunk, score in scores.items() if passing is None or chunk in passing}
-        ordered = sorted(kept, key=lambda chunk: (-round(kept[chunk], 5), place[chunk]))[:candidates]
+        found = sorted(kept, key=lambda chunk: (-round(kept[chunk], 5), place[chunk]))[:candidates]
+        ordered = sorted(found, key=lambda chunk: (-round(kept[chunk], 5), chunk))
         return Leg({chunk: kept[chunk] for chunk in ordered}, {chunk: n for n, chunk in enumerate(ordered, 1)})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from app.database import sql
 from app.multihop.store import links
@@ -20,6 +21,11 @@ def text(source: sql.StatementSource) -> str:
     return re.sub(r"--.*$", "", "\n".join(lines), flags=re.MULTILINE).strip()
 
 
+def module_name(path: Path) -> str:
+    """The name of a module, that of its folder where it is a `store`."""
+    return path.parent.name if path.stem == "store" else path.stem
+
+
 def _inline() -> Iterator[tuple[str, sql.StatementSource]]:
     """The statements in modules by module and constant."""
     for path in sorted(sql.FOLDER.rglob("*.py")):
@@ -30,7 +36,7 @@ def _inline() -> Iterator[tuple[str, sql.StatementSource]]:
             match node:
                 case ast.Assign([ast.Name(name)], ast.Call(called, [source], keywords)) if called in inline:
                     binds = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in keywords}
-                    yield f"{path.stem}.{name}", sql.parse(ast.literal_eval(source), binds)
+                    yield f"{module_name(path)}.{name}", sql.parse(ast.literal_eval(source), binds)
                     found += 1
         assert found == len(inline), f"a statement in {path} is not the value of a constant of the module"
 

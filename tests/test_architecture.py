@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import app
+from app import capability
 from app import settings as config
 
 ROOT = Path(__file__).parents[1]
@@ -61,6 +63,12 @@ def test_the_map_lists_every_package_and_file_of_app() -> None:
         if not path.name.startswith(("__pycache__", "__init__")) and (path.suffix == ".py" or any(path.rglob("*.*")))
     }
     assert listed == existing
+
+
+def test_everything_that_a_capability_declares_exists() -> None:
+    kinds = {one.name for one in dataclasses.fields(capability.Capability)} - {"tags", "commands", "exports"}
+    assert all(capability.declared(kind) is not None for kind in kinds)
+    assert all(capability.load(command.place) for command in capability.commands().values())
 
 
 def test_functions_are_short_and_a_module_offers_few_of_them_and_begins_with_a_statement() -> None:

@@ -142,20 +142,14 @@ async def test_a_job_is_followed_to_its_end(client: AsyncClient) -> None:
     stored = await client.add("Tide table.\n\n" * 80_000, uri="tides.md")
     assert stored.status == "queued"
     assert stored.job_id is not None
+    assert [job.job_id for job in (await client.jobs(limit=1)).jobs] == [stored.job_id]
+    assert (await client.job(stored.job_id)).kind == "store_document"
     await client.cancel_job(stored.job_id)
     seen: list[str] = []
     job = await client.wait_for_job(stored.job_id, on_progress=lambda state: seen.append(state.status))
     assert (job.status, job.has_ended, seen[-1]) == ("cancelled", True, "cancelled")
     with pytest.raises(ApiError, match="404"):
         await client.wait_for_job(stored.document_id)
-
-
-async def test_jobs_are_listed_read_and_cancelled(client: AsyncClient, database: Database) -> None:
-    await client.add(LIME, uri="notes/lime.md", metadata={"people": ["Ana Silva"]})
-    [job] = (await client.jobs(limit=1)).jobs
-    assert (await client.job(job.job_id)).kind == "relink"
-    with pytest.raises(ApiError, match="409 conflict"):
-        await client.cancel_job(job.job_id)
 
 
 async def test_a_client_asks_for_a_state_that_contains_what_it_has_stored(client: AsyncClient) -> None:

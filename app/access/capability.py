@@ -5,6 +5,7 @@ from __future__ import annotations
 from app.capability import Capability, Command
 
 ACCESS = Capability(
+    exports=("keys", "events"),
     commands={
         "audit": Command("access.commands.audit:audit", "Show deletions, key management and the use of keys."),
         "keys": Command("access.commands.keys:app", "Create, list, rotate and revoke API keys."),

@@ -53,13 +53,13 @@ async def export(user_id: str, file: Path, *, db: Database, actor: str) -> dict[
 
 
 async def _write(user_id: str, raw: BinaryIO, *, db: Database) -> dict[str, int]:
-    written = dict.fromkeys(users.PARTS, 0)
+    written = dict.fromkeys(users.parts(), 0)
     async with db.shared() as reading:
         if not any((await users.counts(reading, user_id)).values()):
             raise errors.NotFound("There is no such user.")
         try:
             with zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED) as archive:
-                for part in users.PARTS:
+                for part in users.parts():
                     with archive.open(f"{part}.jsonl", "w", force_zip64=True) as lines:
                         async for line in users.lines(reading, user_id, part):
                             lines.write(f"{line}\n".encode())

@@ -7,5 +7,5 @@ from app.capability import Capability
 AGENTS = Capability(
     routers=("agents.api:router",),
     tags={"tools": "Tools for agents: definitions and calls."},
-    tools=("agents.search_tools:TOOLS",),
+    tools=("agents.search_tools:TOOLS", "agents.document_tools:TOOLS"),
 )

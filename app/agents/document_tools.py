@@ -26,7 +26,6 @@ from app.documents.storing import ingest
 from app.documents.types import Upload
 from app.entities import entities
 from app.entities.types import EntityFilter
-from app.facets import facets
 from app.query import hints
 from app.requests import cursors, fields, metadata_filters
 from app.search.steps.guidance import entity_search
@@ -108,7 +107,7 @@ async def list_documents(given: ListDocumentsArguments, context: ToolContext) ->
     rows = await documents.page(context.user_id, db=context.services.db, limit=given.limit + 1, after=after, only=only)
     shown = rows[: given.limit]
     more = cursors.make(shown[-1].created_at, shown[-1].document_id) if len(rows) > given.limit else None
-    missed = [] if rows or after else await facets.missed(only.filters, context.user_id, db=context.services.db)
+    missed = [] if rows or after else await hints.missed(only.filters, context.user_id, db=context.services.db)
     return DocumentList(
         documents=[ToolDocument.of(document) for document in shown],
         next_cursor=more,

@@ -9,7 +9,9 @@ from typing import Any
 from rapidfuzz import fuzz, process
 
 from app import capability, errors
+from app.tools.arguments import ToolArguments
 from app.tools.context import ToolContext
+from app.tools.results import ToolResult
 from app.tools.tool import Tool
 
 NEAREST_SCORE = 75
@@ -51,9 +53,18 @@ async def call(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -
     Raises pydantic.ValidationError, and the errors of the pipelines: BadRequest, NotFound, Overloaded, …
     """
     given = tool.arguments.model_validate(arguments)
+    try:
+        return (await _run(tool, given, context)).compact()
+    except errors.BadRequest as error:
+        if error.field:
+            error.field = error.field.removeprefix("filters.")  # conditions are arguments of their own
+        raise
+
+
+async def _run(tool: Tool, given: ToolArguments, context: ToolContext) -> ToolResult:
     if not tool.only_reads:
-        return (await tool.handler(given, context)).compact()
+        return await tool.handler(given, context)
     run = partial(tool.handler, given, context.for_reading())
     if tool.is_search:  # which is admitted as one by its handler
-        return (await run()).compact()
-    return (await context.admission.read(run)).compact()
+        return await run()
+    return await context.admission.read(run)

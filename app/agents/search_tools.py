@@ -13,15 +13,14 @@ from app import errors, limits
 from app.agents.results import PassageList
 from app.concurrency.limiter import Released
 from app.database.filter_types import Filters
-from app.facets import facets
 from app.kinds import Depth, Mode
 from app.multihop import multihop
+from app.query import hints, source_ids
 from app.query.search_request import HopOptions, SearchRequest
 from app.query.similar_request import SimilarRequest
 from app.query.types import Answer
 from app.requests import fields, metadata_filters
 from app.search import depth, search, similar
-from app.sources import sources
 from app.tools.arguments import ToolArguments, clamped
 from app.tools.context import ToolContext
 from app.tools.tool import Tool
@@ -74,7 +73,7 @@ class FilterArguments(ToolArguments):
         if self.sources is None:
             return None
         try:
-            return tuple(await sources.find(self.sources, context.user_id, db=context.services.db))
+            return tuple(await source_ids.find(self.sources, context.user_id, db=context.services.db))
         except errors.NotFound as error:
             raise errors.NotFound(f"{error} list_sources names them.", field="sources") from error
 
@@ -183,7 +182,7 @@ async def _answer(run: Callable[[Released], Awaitable[Answer]], given: FilterArg
     answer = await context.admission.search(run)
     if not answer.hits and given.metadata:
         filters = Filters(metadata=given.metadata)
-        answer = await facets.explained(answer, filters, context.user_id, db=context.services.db)
+        answer = await hints.complete(answer, filters, context.user_id, db=context.services.db)
     return answer
 
 

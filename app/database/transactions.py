@@ -148,10 +148,15 @@ class SharedTransaction(Transaction):
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """The ids of all documents that the caller of a transaction sees, and how many chunks they have."""
+    """The ids of all documents that the caller of a transaction sees, and how many chunks they have.
+
+    `statistics` are those of the chunks by text-search configuration: how many, and the sum of their lengths. None for
+    too many chunks to count the frequencies of words among them.
+    """
 
     document_ids: tuple[UUID, ...]
     chunks: int
+    statistics: Mapping[str, tuple[int, int]] | None = None
 
 
 class Reading(Transaction):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from app.capability import Capability, Command
 
 DOCUMENTS = Capability(
+    exports=("documents",),
     routers=(
         "documents.api.router:router",
         "documents.api.selection_router:router",
@@ -17,7 +18,6 @@ DOCUMENTS = Capability(
         "formats": Command("documents.commands.formats:formats", "List the formats of files that are read."),
         "stats": Command("documents.commands.stats:stats", "Print numbers of what is stored."),
     },
-    tools=("documents.tools:TOOLS",),
     jobs=(
         "documents.storing.large_documents:KIND",
         "documents.storing.posting_removal:KIND",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from app.capability import Capability, Command
 
 ENTITIES = Capability(
+    exports=("entities",),
     routers=("entities.api.router:router",),
     tags={"entities": "Describe the people, projects and things that documents mention."},
     commands={

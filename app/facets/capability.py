@@ -5,6 +5,10 @@ from __future__ import annotations
 from app.capability import Capability, Command
 
 FACETS = Capability(
+    metadata=("facets.store.facet_counts:count",),
+    missed_filters=("facets.facets:missed",),
+    repairs=("facets.repair:REPAIRS",),
+    tables=("facets.tables:TABLES",),
     routers=("facets.api:router",),
     commands={
         "facets": Command("facets.commands:facets", "List keys and values of metadata."),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +14,6 @@ from app.database.transactions import Database, retry_read
 from app.facets.store import facets
 from app.facets.types import Facet, FacetCache, FacetQuery
 from app.query.missed_filters import MissedFilter
-from app.query.types import Answer
 from app.services import Services
 
 NEAREST_SCORE = 70
@@ -56,13 +54,6 @@ async def missed(filters: Filters, user_id: str, *, db: Database) -> list[Missed
             elif (text := _text(wanted)) is not None:
                 found += _missed_value(key, text, of_key[0])
     return found
-
-
-async def explained(answer: Answer, filters: Filters, user_id: str, *, db: Database) -> Answer:
-    """The answer, with the conditions on metadata that no document meets if the filters exclude everything."""
-    if answer.fallback_reason != "filters_exclude_all":
-        return answer
-    return replace(answer, missed=tuple(await missed(filters, user_id, db=db)))
 
 
 def _conditions(filters: Filters) -> Iterator[tuple[str, Any]]:

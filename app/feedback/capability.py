@@ -5,11 +5,13 @@ from __future__ import annotations
 from app.capability import Capability, Command
 
 FEEDBACK = Capability(
+    tables=("feedback.tables:TABLES",),
+    exports=("feedback",),
     routers=("feedback.api:router",),
     commands={
         "feedback": Command("feedback.commands:app", "Judge hits, and list and export what was said of them."),
     },
     tools=("feedback.tools:TOOLS",),
     background=("feedback.feedback:expire_forever",),
-    options=("feedback.types:options",),
+    options=("feedback.settings:options",),
 )

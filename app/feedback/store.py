@@ -11,12 +11,13 @@ from app.database import sql
 from app.database.schema import tables
 from app.database.transactions import Reading, SharedTransaction, Writing
 from app.documents.store import key_bounds
+from app.feedback.tables import feedback
 from app.feedback.types import Feedback, GivenFeedback
 
 MAX_STORED = 20_000
 """Judgements of a user that are kept, the newest."""
 _NAMESPACE = UUID("6f1a3c7e-0d54-4b8a-9a5e-2f6f0c9d7b11")
-_f, _d = tables.feedback.c, tables.documents.c
+_f, _d = feedback.c, tables.documents.c
 
 _PUT = sql.inline(
     """
@@ -82,7 +83,7 @@ async def put(db: Writing, given: Feedback) -> UUID | None:
 
 async def withdraw(db: Writing, given: Feedback) -> UUID | None:
     """Delete a judgement; returns its document, None if there is none."""
-    own = sa.delete(tables.feedback).where(_f.user_id == db.user_id, _f.feedback_id == feedback_id(given))
+    own = sa.delete(feedback).where(_f.user_id == db.user_id, _f.feedback_id == feedback_id(given))
     document_id: UUID | None = await db.scalar(own.returning(_f.document_id))
     if document_id is not None:
         await key_bounds.check_seen(db, [document_id])
@@ -95,7 +96,7 @@ async def listed(db: Reading, *, days: int) -> AsyncIterator[GivenFeedback]:
     columns = (_f.query, _f.helpful, _f.document_id, _f.chunk_id, _d.uri, _d.title, _f.at)
     query = (
         sa.select(*columns)
-        .join_from(tables.feedback, tables.documents, of_document)
+        .join_from(feedback, tables.documents, of_document)
         .where(_f.user_id == db.user_id, _f.at >= sa.func.now() - sa.func.make_interval(0, 0, 0, days))
         .order_by(_f.at.desc(), _f.feedback_id)
     )

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from app.settings import Settings
-
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
@@ -40,8 +38,3 @@ class FeedbackOptions:
     """For how many days feedback is kept, 0 for none at all."""
 
     days: int = 180
-
-
-def options(settings: Settings) -> FeedbackOptions:
-    """The options in the settings."""
-    return FeedbackOptions(settings.feedback_days)

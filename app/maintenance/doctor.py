@@ -12,6 +12,7 @@ from app.database import driver_errors
 from app.database.read_routes import Lag
 from app.database.schema import distribution, health, migration, reembedding, revisions
 from app.database.transactions import Database
+from app.derived_rows import Repair
 from app.maintenance import reindex, repair
 from app.maintenance.repair import Checked
 from app.services import ChunkingOptions
@@ -214,7 +215,7 @@ async def _rows(examined: Examined) -> list[Finding]:
         looked_at += f" of {len(every)}"
     if not all(one.complete for one in checked):
         looked_at += ", a sample (--full compares all)"
-    return [_compared(row, checked, looked_at) for row in _ROWS]
+    return [_compared(one, checked, looked_at) for one in repair.every()]
 
 
 async def _every_user(examined: Examined) -> list[str]:
@@ -222,15 +223,16 @@ async def _every_user(examined: Examined) -> list[str]:
     return list(dict.fromkeys((*examined.expected.users, *known)))
 
 
-def _compared(row: tuple[str, Level, str, str], checked: Sequence[Checked], looked_at: str) -> Finding:
-    kind, level, wrong, right = row
-    count = sum(getattr(one.damage, kind) for one in checked)
+def _compared(rows: Repair, checked: Sequence[Checked], looked_at: str) -> Finding:
+    kind = rows.kind
+    level: Level = "error" if rows.is_error else "warning"
+    count = sum(one.damage.counts.get(kind, 0) for one in checked)
     if kind == "mentions":
         looked_at = _compared_mentions(checked, looked_at)
     if not count:
-        return Finding(kind, "ok", f"{right}: {looked_at}")
+        return Finding(kind, "ok", f"{rows.right}: {looked_at}")
     fix = "Run `stepwell repair`, which rebuilds them from the stored texts."
-    return Finding(kind, level, f"{count} {wrong}; compared: {looked_at}.", fix)
+    return Finding(kind, level, f"{count} {rows.wrong}; compared: {looked_at}.", fix)
 
 
 def _compared_mentions(checked: Sequence[Checked], looked_at: str) -> str:
@@ -250,22 +252,6 @@ async def _chunking(examined: Examined) -> list[Finding]:
         return [Finding("chunking", "ok", f"documents are cut to {cut}")]
     message = f"{count} documents were cut with other options than the settings, which are {cut}."
     return [Finding("chunking", "warning", message, "Run `stepwell reindex`, or set STEPWELL_CHUNK_TOKENS back.")]
-
-
-_ROWS: tuple[tuple[str, Level, str, str], ...] = (
-    ("texts", "error", "chunks have a tsvector or length that differ from their text", "tsvectors match the texts"),
-    ("postings", "error", "postings or document frequencies disagree with the texts", "postings match the texts"),
-    (
-        "statistics",
-        "error",
-        "text-search configurations have wrong counts of chunks or tokens",
-        "statistics match the texts",
-    ),
-    ("vectors", "warning", "chunks have no vector, so only their words are found", "every chunk has a vector"),
-    ("dangling", "error", "mentions or headings belong to no chunk or no entity", "mentions belong to chunks"),
-    ("mentions", "error", "documents have mentions that differ from their texts", "mentions match the texts"),
-    ("facets", "error", "counts of keys or values of metadata are wrong", "facets match the documents"),
-)
 
 
 async def _keys(examined: Examined) -> list[Finding]:

@@ -7,20 +7,19 @@ nothing.
 
 from __future__ import annotations
 
-import dataclasses
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 from uuid import UUID
 
-from app.database.transactions import Database, Reading, Writing
+from app import capability
+from app.database.transactions import Database
 from app.database.vectors import VectorValue
+from app.derived_rows import Damage, Repair, UserRows, under_lock
 from app.documents.store import documents
 from app.documents.storing import chunk_vectors, document_drafts
 from app.entities.linking import mention_extraction, mention_refresh
-from app.facets.store import facet_counts
 from app.maintenance.store import repairs
 from app.maintenance.store.repairs import Drift, Postings, Text
 from app.query import model_switch
@@ -37,34 +36,7 @@ MENTION_PASSES = 3
 """Restoring a title or a heading may change the mentions in other documents."""
 SAMPLED_RUNS, RUN_LENGTH = 20, 10
 COUNTED_CHUNKS = 50_000
-"""Chunks up to which a sampled check compares the kinds in `COUNTED` exactly."""
-COUNTED = frozenset({"statistics", "facets"})
-
-
-@dataclass(frozen=True, slots=True)
-class Damage:
-    """Counts of a user's derived rows that differ from the stored texts.
-
-    Attributes:
-        texts: Chunks whose tsvector or length differs from that of their text.
-        postings: Lexemes whose postings or document frequency disagree with the tsvectors.
-        statistics: Text-search configurations whose numbers of chunks or tokens are wrong.
-        vectors: Chunks without a vector.
-        dangling: Mentions and headings of chunks or entities that do not exist.
-        mentions: Documents whose mentions or headings differ from those in their texts.
-        facets: Counts of keys or values of metadata that differ from the documents.
-    """
-
-    texts: int = 0
-    postings: int = 0
-    statistics: int = 0
-    vectors: int = 0
-    dangling: int = 0
-    mentions: int = 0
-    facets: int = 0
-
-    def __bool__(self) -> bool:
-        return any(dataclasses.astuple(self))
+"""Chunks up to which a sampled check compares what is counted exactly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,33 +52,6 @@ class Checked:
     linked: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class UserRows:
-    """The rows of a user; the values of metadata under `keys` are names."""
-
-    user_id: str
-    db: Database
-    keys: Sequence[str]
-
-    def reading(self) -> AbstractAsyncContextManager[Reading]:
-        """Open a transaction that reads them."""
-        return self.db.reading(self.user_id)
-
-
-@dataclass(frozen=True, slots=True)
-class Repair:
-    """How one kind of derived rows is compared and rewritten.
-
-    `find` returns slices of what is wrong, and `rewrite` corrects one. `passes` is how often both are done until
-    nothing is found.
-    """
-
-    kind: str
-    find: Callable[[UserRows], AsyncIterator[Sequence[Any]]]
-    rewrite: Callable[[Sequence[Any], str, Services], Awaitable[None]]
-    passes: int = 1
-
-
 async def users(*, db: Database) -> list[str]:
     """Every user with data. `db` is the owner's."""
     async with db.shared() as shared:
@@ -120,7 +65,7 @@ async def run(user_id: str, services: Services) -> Damage:
     """
     await mention_refresh.settle(user_id, services)
     rows = UserRows(user_id, services.db, services.chunking_options.entity_keys)
-    return Damage(**{one.kind: await _rebuild(one, rows, services) for one in REPAIRS})
+    return Damage.of({one.kind: await _rebuild(one, rows, services) for one in every()})
 
 
 async def _rebuild(repair: Repair, rows: UserRows, services: Services) -> int:
@@ -142,7 +87,7 @@ async def check(user_id: str, *, db: Database, keys: Sequence[str]) -> Checked:
     async with rows.reading() as reading:
         chunks = await repairs.count_chunks(reading, most=2**31)
     linked = await _linked(rows)
-    damage = Damage(**{one.kind: await _count(one, rows) for one in REPAIRS})
+    damage = Damage.of({one.kind: await _count(one, rows) for one in every()})
     return Checked(damage, chunks, complete=True, linked=None if linked is None else len(linked))
 
 
@@ -169,25 +114,10 @@ async def check_sample(user_id: str, *, db: Database, keys: Sequence[str]) -> Ch
         among = await repairs.documents_of(reading, list(found)[::RUN_LENGTH])
     linked = None if await _linked(rows) is None else among
     mentions = [document_id async for document_id in _wrongly_linked(rows, linked or ())]
-    counted = [one for one in REPAIRS if one.kind in COUNTED and chunks <= COUNTED_CHUNKS]
-    damage = Damage(
-        texts=len(texts),
-        mentions=len(mentions),
-        **sampled,
-        **{one.kind: await _count(one, rows) for one in counted},
-    )
+    counted = [one for one in every() if one.is_counted and chunks <= COUNTED_CHUNKS]
+    exact = {one.kind: await _count(one, rows) for one in counted}
+    damage = Damage.of({"texts": len(texts), "mentions": len(mentions), **sampled, **exact})
     return Checked(damage, len(found), complete=False, linked=None if linked is None else len(linked))
-
-
-def _under_lock(write: Callable[[Writing, Sequence[Any]], Awaitable[None]]) -> Callable[..., Awaitable[None]]:
-    """A `rewrite` that runs a function in one transaction under the user's lock."""
-
-    async def rewrite(wrong: Sequence[Any], user_id: str, services: Services) -> None:
-        async with services.db.writing(user_id) as writing:
-            await writing.lock()
-            await write(writing, wrong)
-
-    return rewrite
 
 
 async def _find_texts(rows: UserRows) -> AsyncIterator[Sequence[tuple[int, str]]]:
@@ -300,26 +230,66 @@ async def _link_again(wrong: Sequence[UUID], user_id: str, services: Services) -
     await mention_refresh.settle(user_id, services)
 
 
-async def _find_facets(rows: UserRows) -> AsyncIterator[range]:
-    """As many numbers as counts are wrong: all counts are made anew."""
-    async with rows.reading() as reading:
-        found = await facet_counts.differences(reading)
-    if found:
-        yield range(found)
-
-
 def _sliced(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     for start in range(0, len(values), size):
         yield values[start : start + size]
 
 
-REPAIRS = (
-    Repair("texts", _find_texts, _under_lock(repairs.rewrite_texts)),
-    Repair("postings", _find_postings, _under_lock(repairs.rewrite_postings)),
-    Repair("statistics", _find_drift, _under_lock(repairs.add_drift)),
-    Repair("vectors", _find_missing_vectors, _add_vectors),
-    Repair("dangling", _find_dangling, _under_lock(repairs.delete_dangling)),
-    Repair("mentions", _find_mentions, _link_again, MENTION_PASSES),
-    Repair("facets", _find_facets, _under_lock(lambda writing, _wrong: facet_counts.recount(writing))),
+_OWN = (
+    Repair(
+        "texts",
+        _find_texts,
+        under_lock(repairs.rewrite_texts),
+        "tsvectors",
+        "chunks have a tsvector or length that differ from their text",
+        "tsvectors match the texts",
+    ),
+    Repair(
+        "postings",
+        _find_postings,
+        under_lock(repairs.rewrite_postings),
+        "lexemes",
+        "postings or document frequencies disagree with the texts",
+        "postings match the texts",
+    ),
+    Repair(
+        "statistics",
+        _find_drift,
+        under_lock(repairs.add_drift),
+        "statistics",
+        "text-search configurations have wrong counts of chunks or tokens",
+        "statistics match the texts",
+        is_counted=True,
+    ),
+    Repair(
+        "vectors",
+        _find_missing_vectors,
+        _add_vectors,
+        "missing vectors",
+        "chunks have no vector, so only their words are found",
+        "every chunk has a vector",
+        is_error=False,
+    ),
+    Repair(
+        "dangling",
+        _find_dangling,
+        under_lock(repairs.delete_dangling),
+        "dangling mentions",
+        "mentions or headings belong to no chunk or no entity",
+        "mentions belong to chunks",
+    ),
+    Repair(
+        "mentions",
+        _find_mentions,
+        _link_again,
+        "documents with wrong mentions",
+        "documents have mentions that differ from their texts",
+        "mentions match the texts",
+        passes=MENTION_PASSES,
+    ),
 )
-"""The kinds of derived rows, in the order in which they are rebuilt: postings follow from tsvectors."""
+
+
+def every() -> tuple[Repair, ...]:
+    """The repairs of all derived rows, in the order in which they are done: postings follow from tsvectors."""
+    return (*_OWN, *(one for some in capability.declared("repairs") for one in some))

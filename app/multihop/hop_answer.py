@@ -16,15 +16,13 @@ from app.multihop.hop_strategies import HopScores, HopStrategy
 from app.query import signals
 from app.query.context import SearchContext
 from app.query.search_request import SearchRequest
-from app.query.types import Answer, Candidate, ChunkLink, Hit, LexicalQuery
+from app.query.types import Answer, Candidate, ChunkLink, Hit
 from app.relevance import relevance
 from app.search import completion, named_sources, pages, state, understanding
 from app.search.pages import PageRequest
 from app.search.ranking import merge
 from app.search.ranking.merge import Scored
 from app.search.state import Page
-from app.search.store import recall
-from app.text.queries.conditions import IndexText
 
 _WAYS = [link.name for link in sorted(signals.LINKS.values(), key=lambda link: link.start != "source")]
 """Links of sources, then those of the query and of searches, as the strategies of a hit list them."""
@@ -74,8 +72,7 @@ class HopAnswer:
 
     def _needed(self, wanted: PageRequest) -> int | None:
         """Number of leading chunks from which the page and the result after it are made; None for all."""
-        # Chunks to which links lead were not checked for conditions, so any number of chunks may be left out.
-        if self._conditions.has_conditions or wanted.group_size is not None or (wanted.collapse and wanted.offset):
+        if wanted.group_size is not None or (wanted.collapse and wanted.offset):
             return None
         needed = wanted.end + 1
         if self.query.is_reordered or wanted.collapse:
@@ -97,12 +94,10 @@ class HopAnswer:
         return list((await state.order(search)).hits)
 
     async def _leading(self, order: Sequence[UUID]) -> list[HopChunk]:
-        """The stored ones of these chunks without those of later hops that fail the conditions of the query."""
+        """The stored ones of these chunks."""
         leading = [self.state.chunks[chunk_id] for chunk_id in order]
         await self._read_missing(leading)
-        failing = await self._failing(leading)
-        stored = [chunk for chunk in leading if chunk.candidate and chunk.chunk_id in self.state.chunks]
-        return [chunk for chunk in stored if chunk.chunk_id not in failing]
+        return [chunk for chunk in leading if chunk.candidate and chunk.chunk_id in self.state.chunks]
 
     async def _read_missing(self, leading: Sequence[HopChunk]) -> None:
         """Read the text of the chunks to which only links led."""
@@ -114,19 +109,6 @@ class HopAnswer:
             await named_sources.read(self.context, (candidate for candidate, _similarity in read.values()), reading)
         for chunk in missing:
             chunk.candidate, _similarity = read.get(chunk.chunk_id, (None, None))
-
-    @property
-    def _conditions(self) -> LexicalQuery:
-        """What hop 1 required and excluded; nothing that it had to drop."""
-        return self.state.first.request.lexical or LexicalQuery(IndexText("", ""))
-
-    async def _failing(self, leading: Sequence[HopChunk]) -> set[UUID]:
-        """The chunks of later hops that fail the conditions."""
-        later = [chunk.chunk_id for chunk in leading if chunk.hop not in (None, 1)]
-        if not later or not self._conditions.has_conditions:
-            return set()
-        async with self.state.reading(self.context) as reading:
-            return await recall.failing_conditions(reading, later, self._conditions)
 
     def _hit(self, ranked: Hit, scores: HopScores) -> Hit:
         """A hit with what its hop found, and what entities added to it in hop 1."""

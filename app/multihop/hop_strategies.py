@@ -127,6 +127,7 @@ class LinkStrategy:
         followed = [chunk_id for chunk_id in sources if not state.chunks[chunk_id].followed][:MAX_SOURCES]
         link_sources = _link_sources(followed, decay, state)
         linked = await links.follow(db, self._scope(link_sources, found.values(), state))
+        linked = await _passing(linked, state, db)
         for chunk_id in followed:
             state.chunks[chunk_id].followed = True
         for question, candidates in found.items():
@@ -188,6 +189,16 @@ def _record_search(question: str | None, candidates: Iterable[Candidate], decay:
             chunk.raise_signal("expanded", decay * candidate.score)
         else:
             chunk.add_link(ChunkLink("asked", question), decay * candidate.score)
+
+
+async def _passing(linked: list[LinkedChunk], state: HopState, db: Reading) -> list[LinkedChunk]:
+    """Those that meet the conditions of hop 1, whose words the chunks to which links lead may lack or contain."""
+    conditions = state.first.recalled.request.lexical
+    if conditions is None or not conditions.has_conditions:
+        return linked
+    new = list(dict.fromkeys(one.chunk_id for one in linked if one.chunk_id not in state.chunks))
+    failing = await recall.failing_conditions(db, new, conditions)
+    return [one for one in linked if one.chunk_id not in failing]
 
 
 def _record_links(linked: Iterable[LinkedChunk], state: HopState) -> Iterator[UUID]:

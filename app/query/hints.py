@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
+from app import capability
+from app.database.filter_types import Filters
+from app.database.transactions import Database
 from app.query.missed_filters import MissedFilter
 from app.query.types import Answer
 
@@ -45,3 +49,15 @@ def sentence(missed: MissedFilter) -> str:
     missing = "this value" if missed.has_key else "this key"
     named = f" There is {', '.join(missed.present)}." if missed.present else ""
     return f"{missed.key}: no document has {missing}.{named}"
+
+
+async def missed(filters: Filters, user_id: str, *, db: Database) -> list[MissedFilter]:
+    """The conditions on metadata that no document meets by themselves, as far as a capability can tell."""
+    return [one for look in capability.declared("missed_filters") for one in await look(filters, user_id, db=db)]
+
+
+async def complete(answer: Answer, filters: Filters, user_id: str, *, db: Database) -> Answer:
+    """The answer, with the conditions on metadata that no document meets if the filters exclude everything."""
+    if answer.fallback_reason != "filters_exclude_all":
+        return answer
+    return replace(answer, missed=tuple(await missed(filters, user_id, db=db)))

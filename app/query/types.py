@@ -122,7 +122,8 @@ class HybridRequest:
 class Candidate:
     """A chunk returned by the hybrid statement, with all components of its score.
 
-    `cosine` is its similarity to the query's vector, whether or not the vector leg found it. `vector_scaled` and
+    `vector_score` is that of the vector leg, None if it did not find the chunk. `cosine`, the similarity to the query's
+    vector, and `text_score`, the BM25 score, are known of every chunk, if the leg ran. `vector_scaled` and
     `text_scaled` (0 to 1) are the scores of the legs as a convex fusion adds them, 0 for a leg that did not find it.
     """
 

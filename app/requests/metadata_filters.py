@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator
 from pydantic_core import PydanticCustomError
 
+from app.database import foreign_operators
 from app.database.filter_types import BOUNDS, OPERANDS, OPERATORS, is_operator_object
 from app.requests import fields
 from app.text import dates
@@ -20,11 +21,7 @@ def _condition(given: Any) -> Any:
     """The value of a metadata filter, checked. Raises PydanticCustomError."""
     if is_operator_object(given):
         if not given.keys() <= set(OPERATORS):
-            raise PydanticCustomError(
-                "unknown_operator",
-                f"Has an unknown operator: the operators are {KNOWN}, without $ and without other keys beside them. "
-                "Groups are filters.any, filters.all and filters.not.",
-            )
+            raise PydanticCustomError("unknown_operator", _unknown(given))
         checked = {operator: _operand(operator, operand) for operator, operand in given.items()}
         if len({isinstance(checked[operator], str) for operator in checked.keys() & set(BOUNDS)}) > 1:
             raise PydanticCustomError(
@@ -36,6 +33,14 @@ def _condition(given: Any) -> Any:
             "nested_operator", "Operators apply to a key of the metadata, not inside a list or another object."
         )
     return given
+
+
+def _unknown(given: Mapping[str, Any]) -> str:
+    advised = next((advice for key in given if (advice := foreign_operators.advice(key)) is not None), None)
+    return (
+        f"Has an unknown operator: the operators are {KNOWN}, without $ and without other keys beside them. "
+        f"Groups are filters.any, filters.all and filters.not.{f' For this one, {advised}.' if advised else ''}"
+    )
 
 
 def _has_operator(given: Any) -> bool:

@@ -1,14 +1,12 @@
 """Converts pydantic's validation errors to field errors: the path of each wrong field and what to send instead.
 
-Pydantic's own messages quote the input and its unions name Python classes; these do neither. A path such as
-`filters.document_ids[3]` contains only identifiers: any other key of the request is replaced by `(key)`.
+Pydantic's own messages quote the input and its unions name Python classes; these do neither.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
@@ -16,10 +14,10 @@ from typing import Any, get_args
 from pydantic_core import core_schema
 
 from app.requests import field_names
+from app.text import field_paths
 
 MAX_ERRORS = 20
 _MAX_READ = 200
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 _PYDANTIC_CODES = frozenset(get_args(core_schema.ErrorType))
 _ABSENT = object()
 
@@ -119,16 +117,6 @@ def is_pydantic_code(code: str) -> bool:
     return code in _PYDANTIC_CODES
 
 
-def path_of(steps: Sequence[str | int], *, otherwise: str = "body") -> str:
-    """`("filters", "document_ids", 3)` as `filters.document_ids[3]`, at most 160 characters."""
-    path = "".join(f"[{step}]" if isinstance(step, int) else f".{_safe_name(step)}" for step in steps)
-    return path.lstrip(".")[:160] or otherwise
-
-
-def _safe_name(step: str) -> str:
-    return step if _NAME.fullmatch(step) else "(key)"
-
-
 def _locate(error: Mapping[str, Any], body: object) -> _LocatedError:
     code = str(error["type"])
     location = tuple(error["loc"])
@@ -141,7 +129,7 @@ def _locate(error: Mapping[str, Any], body: object) -> _LocatedError:
     message = _unknown(path, location[0], context) if code == "extra_forbidden" else _message(code, error, context)
     if code == "literal_error" and (meant := field_names.value_advice(_value(root, path), context["expected"])):
         message = f"{message} Did you mean {meant}?"
-    return _LocatedError(path, branched_at, FieldError(path_of(path, otherwise=otherwise), message, code))
+    return _LocatedError(path, branched_at, FieldError(field_paths.path_of(path, otherwise=otherwise), message, code))
 
 
 def _value(root: object, path: Sequence[str | int]) -> object:
@@ -192,7 +180,7 @@ def _one_per_field(located: Sequence[_LocatedError]) -> list[FieldError]:
 def _unknown(path: Sequence[str | int], place: object, context: Mapping[str, Any]) -> str:
     kind = "Unknown query parameter" if place == "query" else "Unknown field"
     if nearest := context.get("nearest"):
-        prefix = path_of(path[:-1], otherwise="")
+        prefix = field_paths.path_of(path[:-1], otherwise="")
         return f"{kind}. Did you mean {prefix + '.' if prefix else ''}{nearest}?"
     return f"{kind}. {context['remark']}" if context.get("remark") else f"{kind}: check its spelling or remove it."
 

@@ -9,7 +9,8 @@ from uuid import UUID
 
 from cachetools import LRUCache
 
-from app.database import cached_reads, sql
+from app import capability
+from app.database import cached_reads
 from app.database.transactions import Reading
 from app.query.context import SearchContext
 from app.query.types import Candidate
@@ -35,15 +36,8 @@ async def read(context: SearchContext, candidates: Iterable[Candidate], db: Read
         context.source_names.update(found)
 
 
-_NAMES = sql.inline(
-    """
-    SELECT source_id, coalesce(name, nullif(regexp_replace(path, '^.*/', ''), ''), path)
-    FROM stepwell.sources WHERE user_id = :user_id
-    """,
-    user_id="text",
-)
-
-
 async def _names(db: Reading) -> dict[UUID, str]:
-    """The names of all of the user's sources by id, those of their folders where they have none."""
-    return dict((await db.execute(_NAMES, {"user_id": db.user_id})).all())
+    """The names of all of the user's sources by id."""
+    return {
+        key: name for read_names in capability.declared("source_names") for key, name in (await read_names(db)).items()
+    }

@@ -29,7 +29,6 @@ from app.main import create_app
 from app.runtime import models
 from app.services import Services
 from app.settings import Settings
-from app.sources.types import SourceRoots
 
 ADDRESS = "http://127.0.0.1"
 CONNECTIONS = 4
@@ -160,9 +159,9 @@ async def _open(user: str, settings: Settings, portal: BlockingPortal) -> AsyncI
 
 def _for_command(services: Services) -> Services:
     """Services that read tables of any length, fetch any page and add any folder to an embedded database."""
-    roots = replace(services.option(SourceRoots), anywhere=services.owner is not None)
     limits = replace(services.parse_limits, documents=sys.maxsize)
-    return replace(services, owner=None, fetch_hosts=ANY_HOST, parse_limits=limits).with_option(roots)
+    is_local = services.owner is not None
+    return replace(services, owner=None, is_local=is_local, fetch_hosts=ANY_HOST, parse_limits=limits)
 
 
 class _Authenticated:

@@ -23,7 +23,6 @@ from app.sources.models import (
     SourceInput,
     SourcePage,
 )
-from app.sources.types import SourceRoots
 
 router = APIRouter(
     prefix="/api/rag", tags=["sources"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED
@@ -68,7 +67,7 @@ async def add(
     The folder must be below one of `STEPWELL_SOURCE_ROOTS`, else the response is 403. A folder that is a source with
     the same patterns gets the other options of the request.
     """
-    added = await sources.add(source.shape(), user_id, use, confined=not use.option(SourceRoots).anywhere)
+    added = await sources.add(source.shape(), user_id, use, confined=not use.is_local)
     response.headers["Location"] = f"/api/rag/jobs/{added.job_id}"
     if added.status != "added":
         response.status_code = 200

@@ -67,7 +67,7 @@ async def add(request: SourceRequest, user_id: str, services: Services, *, confi
     async with services.db.writing(user_id) as writing:
         await writing.lock()
         known = await sources.find(writing, path=draft.path, globs=draft.globs)
-        taken = {one: draft.shown_name for one, draft in (await sources.drafts(writing)).items()}
+        taken = await sources.names(writing)
         status: SourceStatus = "added"
         draft = _named(draft, known, taken)
         if known is None:

@@ -108,13 +108,12 @@ class KnownFile:
 class SourceRoots:
     """Folders that sources may be added from; with `per_user` only from the subfolder with the name of the user.
 
-    `anywhere`: from any folder of the machine, for those who own it. Watched sources are compared with their folders
+    Watched sources are compared with their folders
     every `watch_interval_s`.
     """
 
     folders: tuple[Path, ...] = ()
     per_user: bool = False
-    anywhere: bool = False
     watch_interval_s: float = 300.0
 
     def of(self, user_id: str) -> list[Path]:

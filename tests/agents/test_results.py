@@ -8,11 +8,11 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.agents import results
 from app.agents.results import PassageList, ToolPassage
 from app.query.types import Answer, Candidate, Hit
 from app.relevance import answerability
 from app.text.passages import tokens
-from app.tools import results
 
 WORDS = st.lists(st.text("abcdefghij", min_size=1, max_size=14), min_size=1, max_size=120)
 

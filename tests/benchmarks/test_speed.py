@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from uuid import uuid4
 
-import asyncpg
 import numpy as np
 import pytest
 
@@ -50,14 +49,6 @@ async def report(parameters, address, database, embedder, folder) -> benchmark.S
 async def test_a_corpus_of_exactly_scanned_size_is_found_whole(report):
     assert report.recall == {100.0: 1.0, 10.0: 1.0, 1.0: 1.0, 0.1: 1.0}
     assert report.overlap == 1.0
-
-
-async def test_the_indexes_are_recreated_as_the_schema_defines_them(report, owner: asyncpg.Connection):
-    query = "SELECT indexdef FROM pg_indexes WHERE indexname = ANY ($1) ORDER BY indexname"
-    names = ["ix_chunks_tsv", "ix_embeddings_embedding"]
-    gin, hnsw = [row["indexdef"] for row in await owner.fetch(query, names)]
-    assert "USING gin (tsv)" in gin
-    assert "USING hnsw (embedding halfvec_cosine_ops) WITH (m='16', ef_construction='200')" in hnsw
 
 
 async def test_bulk_built_postings_equal_those_that_the_service_adds_document_by_document(owner_and_database):

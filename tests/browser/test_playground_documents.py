@@ -8,7 +8,6 @@ from uuid import uuid4
 
 import harness
 import httpx
-import made_files
 import pytest
 from playground_page import Playground
 
@@ -161,18 +160,6 @@ async def test_an_uploaded_file_is_listed_found_and_deleted(playground: Playgrou
     await listed.wait_for(state="detached")
     await playground.page.locator("#documents-title:focus").wait_for()
     await playground.page.locator("#uploads-clear").click()
-
-
-async def test_an_archive_of_which_a_file_is_refused_names_it_and_counts_the_others(
-    playground: Playground, client: httpx.AsyncClient, tmp_path: Path
-) -> None:
-    path = tmp_path / "packed.zip"
-    inner = made_files.archive({"a.md": "Lime."})
-    path.write_bytes(made_files.archive({"sand.md": "Sand is washed.", "inner.zip": inner}))
-    text = await playground.upload(path)
-    assert "1 document is stored. Not stored: inner.zip: An archive in an archive is not read" in text
-    await playground.page.locator("#uploads-clear").click()
-    assert (await client.delete("documents", params={"uri": "packed.zip/sand.md"})).status_code == 200
 
 
 async def test_a_folder_is_sent_without_what_the_service_would_leave_out(playground: Playground) -> None:

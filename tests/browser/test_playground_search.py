@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from urllib.parse import parse_qsl
-from uuid import uuid4
 
 import httpx
 import pytest
@@ -207,23 +206,6 @@ async def test_a_source_is_suggested_and_filters_a_search(notes: Playground) -> 
     await page.get_by_text("The filters and exclusions leave out every document.").wait_for()
 
 
-async def test_the_controls_are_in_order_and_those_of_ranking_are_folded_away(notes: Playground) -> None:
-    page = notes.page
-    await page.reload()
-    order = (
-        "panels => [...panels[0].querySelectorAll('[name]')].map(one => [one.name, one.closest('.ranking') !== null])"
-    )
-    controls = await page.locator("#options").evaluate_all(order)
-    names = list(dict.fromkeys(name for name, _ranking in controls))
-    assert names[:3] == ["depth", "limit", "metadata"]
-    assert names.index("filters") < min(names.index(name) for name, ranking in controls if ranking)
-    assert {name for name, ranking in controls if ranking} == {
-        *("mode", "fusion", "guidance", "rerank", "recency", "min_relevance", "mmr", "boost", "group", "collapse")
-    }
-    assert await page.locator("[name=mode]").is_hidden()
-    assert await page.locator("[name=depth]").input_value() == "auto"
-
-
 async def test_the_address_holds_query_and_options_for_back_and_for_another_page(notes: Playground) -> None:
     page = notes.page
     await notes.search(QUESTION, depth="fast", mode="semantic")
@@ -279,27 +261,6 @@ async def test_facets_filter_a_search_by_values_of_metadata_with_their_numbers(n
     await page.locator("#answer .message", has_text="did you mean Firmware?").wait_for()
 
 
-async def test_why_asks_for_the_explanation_once_and_shows_score_and_ranks(notes: Playground, url: str) -> None:
-    cards = await notes.search(QUESTION)
-    hit = (await answer_of(url, QUESTION, explain=True))["results"][0]
-    explain = hit["explain"]
-    measures = {f"score {hit['score']:.3f}", f"{hit['confidence'].replace('_', ' ')} confidence"}
-    measures |= {f"vector #{explain['vector_rank']}, cosine {hit['vector_score']:.3f}"}
-    measures |= {f"text #{explain['text_rank']}, BM25 {hit['text_score']:.2f}"}
-    assert not [text for text in measures if text in await cards.first.inner_text()]
-    async with notes.page.expect_request("**/api/rag/search") as sent:
-        await cards.first.locator(".why summary").click()
-    assert (await sent.value).post_data_json["explain"] is True
-    await cards.first.locator(".bar-sum").wait_for()
-    assert set(await cards.first.locator(".ranks span").all_inner_texts()) == measures
-    asked = [address for address in notes.requested if address.endswith("/search")]
-    await cards.nth(1).locator(".why summary").click()
-    await cards.nth(1).locator(".bar-sum").wait_for()
-    await notes.page.get_by_text("How it was searched").click()
-    await notes.page.locator(".panel dl", has_text="fusion").wait_for()
-    assert [address for address in notes.requested if address.endswith("/search")] == asked
-
-
 async def test_a_slow_search_shows_its_progress_and_a_new_one_cancels_it(notes: Playground) -> None:
     page = notes.page
 
@@ -323,31 +284,6 @@ async def test_a_slow_search_shows_its_progress_and_a_new_one_cancels_it(notes: 
         await page.get_by_role("button", name="Search again").click()
     await page.locator(".card, .weak").first.wait_for()
     assert await page.locator("#progress progress").count() == 0
-
-
-async def test_every_hit_links_to_its_passage_in_its_document(notes: Playground, url: str) -> None:
-    page = notes.page
-    await notes.search(HOPS, depth="thorough")
-    hits = (await answer_of(url, HOPS, depth="thorough", detail="compact"))["results"]
-    links = await page.locator(".card h3 a").evaluate_all("links => links.map(link => link.hash)")
-    assert links == [
-        f"#document?id={hit['document_id']}&chunk={hit['chunk_id']}&at={hit['chunk_index']}" for hit in hits
-    ]
-    hit = next(hit for hit in hits if hit["chunk_index"] > 0)
-    await page.locator(f".card[data-chunk='{hit['chunk_id']}'] h3 a").click()
-    await page.locator(".chunk-wanted:focus").wait_for()
-    async with httpx.AsyncClient(base_url=url) as client:
-        chunks = (await client.get(f"/api/rag/documents/{hit['document_id']}/chunks")).json()["chunks"]
-    assert await page.locator(".chunk .passage").all_text_contents() == [chunk["content"] for chunk in chunks]
-    assert await page.locator(".chunk-wanted").get_attribute("data-chunk") == hit["chunk_id"]
-    assert await page.locator("#document-title").inner_text() == hit["title"]
-    async with page.expect_event("framenavigated"):
-        await page.go_back()
-    await page.locator(".card").first.wait_for()
-    await page.goto(f"{url}/#document?id={hit['document_id']}&chunk={uuid4()}")
-    await page.get_by_text("The passage is no longer where it was").wait_for()
-    await page.goto(f"{url}/#document?id={uuid4()}")
-    await page.get_by_text("No such document").wait_for()
 
 
 async def test_a_refused_request_is_shown_in_words_with_its_field(notes: Playground) -> None:
@@ -398,32 +334,6 @@ async def test_the_keyboard_alone_searches_opens_why_and_returns(notes: Playgrou
     await page.get_by_role("button", name="Skip to the passages").focus()
     await page.keyboard.press("Enter")
     await page.locator("#answer-title:focus").wait_for()
-
-
-async def test_what_an_answer_leaves_out_is_said_in_sentences(notes: Playground) -> None:
-    said = {
-        "degraded": ["embedding_failed", "no_query_vector"],
-        "relaxed": ["constraints_dropped", "phrases"],
-        "excluded": ["lime", "two words"],
-        "hints": ["The query names no known entity, so all documents were searched."],
-    }
-
-    async def changed(route) -> None:
-        response = await route.fetch()
-        await route.fulfill(response=response, json={**await response.json(), **said})
-
-    await notes.search(QUESTION)
-    assert await notes.page.locator(".notices").count() == 0
-    await notes.page.route("**/api/rag/search", changed)
-    await notes.search(QUESTION)
-    assert await notes.texts(".notices li") == [
-        "The query could not be embedded.",
-        "Only words were searched.",
-        "No passage meets the quotes and required words, so they were not applied.",
-        "Not searched as written: phrases.",
-        "Passages with lime, two words are left out.",
-        *said["hints"],
-    ]
 
 
 async def test_axe_finds_no_violation_in_an_answer_and_a_document(notes: Playground) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import asyncpg
 import sqlalchemy as sa
-from company import generate
+from harness import COMPANY
 
 from app import errors
 from app.concurrency.budget import Budget
@@ -17,6 +17,7 @@ from app.database import transactions
 from app.database.embedded import postgres
 from app.database.schema import migration
 from app.database.transactions import Database
+from app.evaluation import beir
 from app.search.store import recall
 from app.services import Services, VectorCache
 from app.sources.types import SourceRoots
@@ -118,7 +119,8 @@ def _services(opened: Opened, folder: Path) -> Services:
 
 async def _run(plan: Plan, single: Opened, cluster: Opened, folder: Path) -> Tally:
     """Every user stores, reads, changes and reads again, exactly and through the HNSW graph."""
-    tally = Tally()
+    tally, company = Tally(), beir.load(COMPANY)
+    asked = [one.text for one in company.questions][:: max(1, len(company.questions) // plan.questions)]
     users = [f"user-{number}" for number in range(plan.users)]
     folders = folder / "sources"
     async with (
@@ -126,10 +128,9 @@ async def _run(plan: Plan, single: Opened, cluster: Opened, folder: Path) -> Tal
         pair.opened(_services(cluster, folders), cluster.owner, users) as second,
     ):
         for number, user in enumerate(users):
-            built = generate.build(documents=plan.documents, questions=plan.questions, seed=number)
-            asked = [one.text for one in built.questions][:: max(1, len(built.questions) // plan.questions)]
+            own = company.documents[number * plan.documents :][: plan.documents]
             both = Pair(first[user], second[user], tally)
-            await story.write(both, built.documents, built.entities)
+            await story.write(both, own, company.entities)
             await story.settle(both)
             await story.read(both, asked[: plan.questions])
             await story.change(both)

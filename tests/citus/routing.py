@@ -16,7 +16,7 @@ from benchmarks import statements
 _READS = re.compile(r"\s*(SELECT|WITH)\b", re.IGNORECASE)
 _WRITES = re.compile(r"\b(INSERT INTO|UPDATE stepwell|DELETE FROM|FOR UPDATE)\b")
 _TABLE = re.compile(r"\bstepwell\.(\w+)")
-DISTRIBUTED = {table.name for table in tables.TENANT_TABLES if table is not tables.audit_log}
+DISTRIBUTED = {table.name for table in tables.of_users() if table is not tables.audit_log}
 
 
 @dataclass(slots=True)

@@ -108,6 +108,7 @@ async def test_documents_are_ingested_found_explained_listed_and_deleted(remote:
     assert hit["uri"] == str(notes / "lime.md")
     assert (await remote("multihop", "lime landing", "--json")).json["hops"][0]["hop"] == 1
     assert (await remote("why", "lime", notes / "tide.txt", "--limit", 1, "--json")).json["title"] == "tide.txt"
+    assert "reason: " in (await remote("why", "lime", notes / "tide.txt", "--limit", 1)).out
     missing = await remote("why", "lime", "no/such.md")
     assert (missing.code, "No such passage: no/such.md" in missing.err) == (1, True)
 
@@ -164,6 +165,7 @@ async def test_entities_synonyms_and_feedback_are_stored_and_read(remote: Comman
     file.write_text("boiler, furnace\nvehicle => car, lorry\n")
     assert (await remote("synonyms", "set", file)).out == "2 groups, 5 words and phrases.\n"
     assert (await remote("synonyms", "list")).out == "boiler, furnace\nvehicle => car, lorry\n"
+    assert (await remote("synonyms", "clear", "--json")).json == {"groups": 0, "terms": 0}
 
     file.with_name("lime.md").write_text("We use lime.")
     assert (await remote("ingest", file.with_name("lime.md"))).code == 0
@@ -222,5 +224,5 @@ def test_a_command_by_way_of_a_service_imports_neither_the_search_core_nor_the_s
     libraries = {"sqlalchemy", "asyncpg", "onnxruntime", "numpy", "fastapi", "pydantic_settings", "mcp", "mcp_types"}
     assert not with_bridge & (libraries | {"app.settings", "app.runtime"})
     assert "asyncio" not in remote
-    own = ("app.database", "app.models", "app.query", "app.http")
+    own = ("app.database", "app.models", "app.query.types", "app.http", "app.search.search")
     assert not [name for name in with_bridge if name.startswith(own)]

@@ -52,6 +52,14 @@ def without_retries() -> Iterator[None]:
         (("calibrate", "FOLDER"), "The file is missing"),
         (("eval", "FOLDER"), "The file is missing"),
         (("calibrate",), "Give a folder, or --reset."),
+        (("search", "  "), "blank"),
+        (("search", "\ufdfa" * 112), "at most 2000 characters"),
+        (("multihop", "a" * 2_001), "at most 2000 characters"),
+        (("why", "\ufdfa" * 112, "notes.md"), "at most 2000 characters"),
+        (("search", "lime", "--user", " "), "user"),
+        (("search", "lime", "--limit", "51"), "--limit"),
+        (("search", "lime", "--mode", "magic"), "magic"),
+        (("nonsense",), "nonsense"),
     ],
 )
 def test_wrong_arguments_end_with_status_2_and_say_what_is_wrong(
@@ -61,6 +69,7 @@ def test_wrong_arguments_end_with_status_2_and_say_what_is_wrong(
     ran = stepwell(*(str(tmp_path) if one == "FOLDER" else one for one in arguments))
     assert ran.code == 2
     assert said in _plain(ran.err)
+    assert "Traceback" not in ran.err
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def _reading_functions() -> Iterator[tuple[str, ast.AsyncFunctionDef]]:
             if isinstance(node, ast.AsyncFunctionDef) and any(
                 isinstance(one.annotation, ast.Name) and one.annotation.id in READS for one in node.args.args
             ):
-                yield f"{path.stem}.{node.name}", node
+                yield f"{statements.module_name(path)}.{node.name}", node
 
 
 def _statements(function: str, node: ast.AST) -> Iterator[str]:
@@ -49,7 +49,7 @@ READ = {name: sorted(_statements(name, node)) for name, node in FUNCTIONS.items(
 
 
 def test_the_functions_that_read_are_found() -> None:
-    assert {"recall.hybrid", "links.names", "documents.page", "similarity_matrix.of"} <= FUNCTIONS.keys()
+    assert {"recall.hybrid", "links.names", "documents.page", "reranking.of"} <= FUNCTIONS.keys()
     assert sum(map(len, READ.values())) > 20
     assert {"recall.VECTOR_OF_CHUNK", "chunks_by_id"} <= {name for names in READ.values() for name in names}
 

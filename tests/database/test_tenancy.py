@@ -22,7 +22,7 @@ from app.search.store import recall, vocabulary
 from benchmarks.fake_embedder import FakeEmbedder
 
 TEXTS = ("copper river lantern", "meadow copper")
-TENANT_TABLES = [table.fullname for table in tables.TENANT_TABLES if table.name != "audit_log"]
+TENANT_TABLES = [table.fullname for table in tables.of_users() if table.name != "audit_log"]
 FILLED = [f"stepwell.{name}" for name in ("tenants", "documents", "chunks", "embeddings", "lexemes", "postings")]
 HOSTILE = [
     "it's", 'a"b', "back\\slash", "'; RESET stepwell.user_id; --", "%L %s $1", "größe 😀", "a\nb", " padded ", "E'x'",

@@ -9,11 +9,11 @@ import pytest
 from harness import Tenant
 
 from app.database.transactions import Database
+from app.derived_rows import Damage
 from app.documents import document_changes, documents
 from app.documents.types import IngestResult
 from app.entities.linking import mention_refresh
 from app.maintenance import repair
-from app.maintenance.repair import Damage
 from app.requests import wire
 from app.text.names import tags
 

@@ -10,6 +10,7 @@ import pytest
 from harness import Tenant
 
 from app.database.filter_types import Filters
+from app.derived_rows import Damage
 from app.documents import documents, selections
 from app.documents.store import document_rows
 from app.documents.storing import large_documents
@@ -17,7 +18,6 @@ from app.documents.types import RowCounts
 from app.entities.linking import mention_refresh
 from app.jobs import followed_jobs, workers
 from app.maintenance import reindex, repair
-from app.maintenance.repair import Damage
 from app.services import ChunkingOptions
 from app.text.names import tags
 

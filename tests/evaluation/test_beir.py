@@ -5,17 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from company import generate
+from harness import COMPANY
 
 from app import errors
 from app.evaluation import beir
 
 
 def test_a_saved_set_is_read_back_equal(tmp_path: Path) -> None:
-    tenant = generate.build(documents=80, questions=4)
-    assert any(question.filters.created_after for question in tenant.questions)
-    beir.save(tenant, tmp_path / "set")
-    assert beir.load(tmp_path / "set") == tenant
+    company = beir.load(COMPANY)
+    assert any(question.filters.created_after for question in company.questions)
+    beir.save(company, tmp_path / "set")
+    assert beir.load(tmp_path / "set") == company
+    assert {path.name: path.read_text() for path in (tmp_path / "set").iterdir()} == {
+        path.name: path.read_text() for path in COMPANY.iterdir() if path.suffix != ".md"
+    }
 
 
 def test_the_layout_of_beir_itself_is_read_and_relevant_documents_that_are_missing_are_named(tmp_path: Path) -> None:
@@ -33,7 +36,6 @@ def test_the_layout_of_beir_itself_is_read_and_relevant_documents_that_are_missi
 
 @pytest.mark.parametrize("given", ["yesterday", "2025-03-01T00:00:00"])
 def test_an_invalid_date_time_is_rejected_by_name(tmp_path: Path, given: str) -> None:
-    beir.save(generate.build(documents=40, questions=1), tmp_path)
     (tmp_path / beir.CORPUS).write_text(f'{{"_id": "1", "text": "Lime.", "created_at": "{given}"}}\n', encoding="utf-8")
     with pytest.raises(errors.BadRequest, match=given):
         beir.load(tmp_path)

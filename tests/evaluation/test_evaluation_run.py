@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from harness import Tenant
+from wide_template import template
 
 from app.documents.types import Upload
 from app.entities.store import name_changes
 from app.evaluation import beir, runner
 from app.jobs.store import jobs
+
+__all__ = ["template"]
 
 
 async def test_names_in_metadata_are_matched_in_earlier_documents_before_the_questions(tenant: Tenant) -> None:

@@ -27,9 +27,9 @@ from harness import Tenant
 from app.database import transactions
 from app.database.embedded import postgres
 from app.database.schema import migration
+from app.derived_rows import Damage
 from app.jobs import followed_jobs
 from app.maintenance import repair
-from app.maintenance.repair import Damage
 from app.sources import sources
 from app.text.names import tags
 

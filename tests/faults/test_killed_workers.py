@@ -14,11 +14,11 @@ import running_service
 from harness import Tenant
 
 from app.database.transactions import Database
+from app.derived_rows import Damage
 from app.documents import documents
 from app.documents.storing import ingest, large_documents
 from app.documents.types import Upload
 from app.maintenance import repair
-from app.maintenance.repair import Damage
 from app.text.names import tags
 
 WORKER = Path(__file__).parents[1] / "sync_worker.py"

@@ -7,35 +7,16 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import Any
-from uuid import UUID
 
 from app import runtime
 from app.entities import entities
 from app.entities.types import EntityDraft
 from app.jobs import workers
-from app.jobs.store import jobs
 from app.services import Services
 from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
 
 ROOT = Path(__file__).parents[2]
-
-
-async def _queue(data_dir: Path) -> UUID:
-    async with runtime.open_database(Settings(data_dir=data_dir), pool_size=1) as db, db.writing("local") as writing:
-        return await jobs.add(writing, "unknown_to_workers", {})
-
-
-def test_jobs_are_listed_shown_and_cancelled(stepwell: Any, data_dir: Path) -> None:
-    job_id = asyncio.run(_queue(data_dir))
-    assert stepwell("jobs", "list", "--json").json[0]["job_id"] == str(job_id)
-    assert str(job_id) in stepwell("jobs", "list").out
-    assert stepwell("jobs", "show", job_id, "--json").json["status"] == "queued"
-    assert stepwell("jobs", "cancel", job_id, "--json").json["status"] == "cancelled"
-    assert stepwell("jobs", "cancel", "newest", "--json").json["job_id"] == str(job_id)
-    for unknown, status in (("5b0f8a52-3c1e-4d0b-9a57-2f6d1c8e7b40", 1), ("oldest", 2)):
-        assert stepwell("jobs", "show", unknown).code == status
 
 
 async def test_a_worker_process_runs_queued_jobs_until_it_is_stopped(data_dir: Path) -> None:

@@ -41,7 +41,7 @@ async def rows(address) -> dict[str, list[str]]:
     try:
         return {
             table.name: [row[0] for row in await owner.fetch(f"SELECT t::text FROM {table.fullname} AS t ORDER BY 1")]
-            for table in tables.metadata.sorted_tables
+            for table in tables.complete().sorted_tables
         }
     finally:
         await owner.close()

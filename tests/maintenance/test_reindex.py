@@ -12,11 +12,11 @@ from harness import Tenant, new_user
 
 from app.database.schema import tables
 from app.database.transactions import Database
+from app.derived_rows import Damage
 from app.documents import documents
 from app.entities.linking import mention_refresh
 from app.maintenance import reindex, repair
 from app.maintenance.reindex import Reindexed
-from app.maintenance.repair import Damage
 from app.models.base import EmbeddingModel
 from app.services import ChunkingOptions
 from app.text.names import tags

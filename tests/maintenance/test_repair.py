@@ -13,11 +13,11 @@ import pytest
 
 from app.database import transactions
 from app.database.schema import tables
+from app.derived_rows import Damage
 from app.documents import documents
 from app.entities import entities
 from app.entities.types import EntityDraft
 from app.maintenance import repair
-from app.maintenance.repair import Damage
 from app.maintenance.store import repairs
 from app.text.names import tags
 
@@ -122,10 +122,10 @@ async def test_everything_that_was_corrupted_is_as_it_was_and_a_second_repair_fi
     for corruption in CORRUPTIONS:
         await repaired.connection.execute(corruption)
     would = await repaired.check()
-    assert all(getattr(would, kind) for kind in Damage.__dataclass_fields__), would
+    assert would.counts.keys() == {one.kind for one in repair.every()}
     assert await repaired.check() == would, "a check changes nothing"
     done = await repaired.repair()
-    assert all(getattr(done, kind) for kind in Damage.__dataclass_fields__), done
+    assert done.counts.keys() == {one.kind for one in repair.every()}
     assert await repaired.rows() == before
     assert (await repaired.tenant.ask("Halyard rota")).hits == found.hits
     assert await repaired.check() == Damage()
@@ -157,7 +157,7 @@ async def test_documents_that_are_stored_replaced_and_deleted_during_a_repair_st
         return found
 
     monkeypatch.setattr(repairs, "wrong_postings", interrupted)
-    assert (await repaired.repair()).postings
+    assert (await repaired.repair()).counts["postings"]
     assert await repaired.check() == Damage()
     assert harness.uris(await tenant.ask("sand"))[0] == "added"
 

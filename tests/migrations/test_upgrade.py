@@ -20,6 +20,7 @@ from app.database.embedded import embedded_programs
 from app.database.filter_types import Filters
 from app.database.filters import filters
 from app.database.schema import migration, reembedding, revisions
+from app.derived_rows import Damage
 from app.maintenance import repair
 from app.query.types import HybridRequest, LexicalQuery, Weights
 from app.search.store import recall
@@ -85,7 +86,7 @@ async def test_an_upgraded_database_is_accepted_and_searched(populated) -> None:
         for user in ("ana", "bob"):
             assert await _found(database, user) == sum(count for of, _, count in matches if of == user)
             checked = await repair.check(user, db=database, keys=ChunkingOptions().entity_keys)
-            assert (checked.complete, checked.damage) == (True, repair.Damage())
+            assert (checked.complete, checked.damage) == (True, Damage())
         restricted = database.restricted(filters.restriction(Filters(metadata={"kind": "howto"})))
         assert [("ana", "howto", await _found(restricted, "ana"))] == [row for row in matches if "howto" in row]
     finally:

@@ -127,6 +127,15 @@ async def test_an_excluded_word_keeps_a_linked_chunk_out(library: Tenant) -> Non
     assert "director" not in uris(await _ask(library, f'{QUESTION} -"painter"', limit=12))
 
 
+@pytest.mark.parametrize("conditions", ['-"painter"', "AND silent", "+film"])
+async def test_hops_count_only_chunks_that_meet_the_conditions(library: Tenant, conditions: str) -> None:
+    answer = await _ask(library, f"Silent Harbour {conditions}", limit=20)
+    later = [hop for hop in answer.hops or () if hop.hop > 1]
+    assert [hop.result_count for hop in later] == [sum(hit.hop == hop.hop for hit in answer.hits) for hop in later]
+    assert answer.total_results is not None
+    assert answer.total_results <= len(answer.hits)
+
+
 @pytest.mark.parametrize("merge", ["linked", "classic"])
 async def test_every_hit_of_every_hop_has_the_required_words(library: Tenant, merge: Any) -> None:
     answer = await _ask(library, f"{QUESTION} +director", limit=12, merge=merge)

@@ -15,15 +15,6 @@ from app.search.ranking.merge import Scored
 A, B, C, D = (UUID(int=n) for n in range(1, 5))
 
 
-def test_the_score_is_a_weighted_sum_of_signals_and_its_parts_add_up_to_it() -> None:
-    signals = {"fused": 0.8, "cos": 0.5, "expanded": 0.4, "named": 1.0, "linked": 0.6, "shared": 0.2, "rare": 0.3}
-    signals["identifier"] = 0.1
-    scored = signal_sum.of(signals)
-    assert scored.score == pytest.approx(0.75 * 0.8 + 0.5 + 0.5 * 0.4 + 0.5 * 1.0 + 1.5 * 0.6 + 0.2 + 2 * 0.3 + 3 * 0.1)
-    assert sum(scored.parts.values()) == pytest.approx(scored.score)
-    assert scored.parts["linked"] == pytest.approx(0.9)
-
-
 def test_an_absent_signal_and_a_negative_cosine_count_nothing() -> None:
     assert signal_sum.of({"expanded": 0.5, "cos": -0.3}).score == pytest.approx(0.25)
     assert signal_sum.of({}) == Scored(0, {})

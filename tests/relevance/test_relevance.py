@@ -1,8 +1,7 @@
-"""Relevance is the published logistic function, falls in the order of the hits, and its levels are monotone."""
+"""Relevance falls in the order of the hits, and its levels are monotone."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import pytest
@@ -12,10 +11,9 @@ from hypothesis import strategies as st
 from app.database.calibrations import LogitScale, RelevanceCalibration
 from app.query.types import Term
 from app.relevance import confidence, relevance
-from app.relevance.relevance import Assessed, LegCoefficients, MeanEffect, OfQuery, Scale
+from app.relevance.relevance import Assessed, MeanEffect, Scale
 
 MINILM = "all-MiniLM-L6-v2"
-KNOWN = relevance.MODELS[MINILM]
 TERMS = (Term("lime", 3, 2.0), Term("mortar", 0, 4.0, times=2))
 BOUND = (2.0 + 2 * 4.0) * 2.2
 PREFIXED = (
@@ -26,45 +24,10 @@ CORRECTED = (*TERMS, Term("mortal", 1, 3.0, times=0.5))
 SEARCH = Assessed("convex", cosine=0.6, coverage=0.5)
 
 
-def logistic(value: float) -> float:
-    return 1 / (1 + math.exp(-value))
-
-
 def scale_of(search: Assessed, **fields: RelevanceCalibration) -> Scale:
     found = relevance.scale(search, model=MINILM, **fields)
     assert found is not None
     return found
-
-
-def answerable_of(search: Assessed, chosen: OfQuery) -> float:
-    of_legs = chosen.cosine * (search.cosine or 0) + chosen.coverage * (search.coverage or 0)
-    return logistic(chosen.intercept + of_legs + relevance.PHRASE * search.is_phrase)
-
-
-@pytest.mark.parametrize(
-    ("search", "chosen"),
-    [
-        (SEARCH, KNOWN.both),
-        (replace(SEARCH, is_phrase=True), KNOWN.both),
-        (replace(SEARCH, coverage=None), KNOWN.without_text),
-        (replace(SEARCH, cosine=None), relevance.WITHOUT_VECTOR),
-    ],
-)
-def test_relevance_is_the_logistic_function_of_the_logit_of_the_score_and_the_logarithm_of_answerable(
-    search: Assessed, chosen: LegCoefficients
-) -> None:
-    answerable = answerable_of(search, chosen.query)
-    scale = scale_of(search)
-    assert scale.answerable == pytest.approx(answerable)
-    of_query = chosen.hit.log_answerable * math.log(answerable) + relevance.PHRASE * search.is_phrase
-    for score in (0.0, 0.3, 1.0):
-        odds = (score + 0.02) / (1.02 - score)
-        logit = chosen.hit.intercept + chosen.hit.score * math.log(odds) + of_query
-        assert scale.of(score) == pytest.approx(logistic(logit))
-    assert scale.of(1.4) == scale.of(1.0)
-    assert scale.of(-0.1) == scale.of(0.0)
-    rrf = scale_of(replace(search, fusion="rrf"))
-    assert rrf.of(0.9) == pytest.approx(scale.of(0.9**5))
 
 
 def test_the_effect_of_entities_on_the_mean_candidate_is_not_taken_for_relevance() -> None:
@@ -76,11 +39,10 @@ def test_the_effect_of_entities_on_the_mean_candidate_is_not_taken_for_relevance
     assert scale.of(0.2) == scale_of(SEARCH).of(0.0)
 
 
-def test_the_share_of_the_largest_sum_decides_between_the_hits_of_several_hops() -> None:
-    chosen = KNOWN.hops
-    of_query = chosen.log_answerable * math.log(answerable_of(SEARCH, KNOWN.both.query))
-    found = scale_of(SEARCH).over_hops(0.4)
-    assert found == pytest.approx(logistic(chosen.intercept + chosen.score * math.log(0.42 / 0.62) + of_query))
+def test_a_score_of_rrf_counts_as_its_fifth_power_and_scores_beyond_the_scale_as_its_ends() -> None:
+    convex, rrf = scale_of(SEARCH), scale_of(replace(SEARCH, fusion="rrf"))
+    assert rrf.of(0.9) == pytest.approx(convex.of(0.9**5))
+    assert (convex.of(1.4), convex.of(-0.1)) == (convex.of(1.0), convex.of(0.0))
 
 
 @given(st.lists(st.floats(0, 1), min_size=2), st.sampled_from(["convex", "rrf"]), st.floats(-2, 2), st.floats(0.1, 2))
@@ -115,22 +77,16 @@ def test_levels_are_cut_offs_in_the_order_of_confidence() -> None:
     assert set(levels) == set(confidence.ORDER)
 
 
-def test_a_better_cosine_or_more_covered_words_raise_answerable_and_the_relevance_of_every_hit() -> None:
+def test_a_better_cosine_more_covered_words_or_a_phrase_raise_answerable_and_the_relevance_of_every_hit() -> None:
     usual = scale_of(SEARCH)
-    for better in (replace(SEARCH, cosine=0.62), replace(SEARCH, coverage=0.52)):
+    for better in (replace(SEARCH, cosine=0.62), replace(SEARCH, coverage=0.52), replace(SEARCH, is_phrase=True)):
         assert scale_of(better).answerable > usual.answerable
         assert scale_of(better).of(0.5) > usual.of(0.5)
     hopeless = scale_of(replace(SEARCH, cosine=-1.0, coverage=0.0))
     assert 0 < hopeless.of(1.0) < 1e-6
 
 
-def test_a_calibration_changes_relevance_of_searches_and_of_hops_and_answerable_each_on_its_own() -> None:
-    plain = scale_of(SEARCH)
-    every = RelevanceCalibration(LogitScale(0.5, 0.7), LogitScale(-1.0, 1.2), LogitScale(0.2, 0.9))
-    scale = scale_of(SEARCH, calibration=every)
-    for before, after, intercept, slope in (
-        (plain.of(0.8), scale.of(0.8), 0.5, 0.7),
-        (plain.over_hops(0.3), scale.over_hops(0.3), 0.2, 0.9),
-        (plain.answerable, scale.answerable, -1.0, 1.2),
-    ):
-        assert after == pytest.approx(logistic(intercept + slope * math.log(before / (1 - before))))
+def test_a_search_of_one_leg_has_the_coefficients_of_that_leg() -> None:
+    assert scale_of(SEARCH).legs is relevance.MODELS[MINILM].both
+    assert scale_of(replace(SEARCH, coverage=None)).legs is relevance.MODELS[MINILM].without_text
+    assert scale_of(replace(SEARCH, cosine=None, coverage=None)).legs is relevance.WITHOUT_VECTOR

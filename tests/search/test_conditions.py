@@ -34,11 +34,11 @@ class Text:
     uri: str
     title: Sequence[str]
     headings: Sequence[Sequence[str]]
-    whole: Sequence[str]
+    content: Sequence[str]
 
     def fields(self, name: str | None) -> Sequence[Sequence[str]]:
         if name is None:
-            return [self.whole]
+            return [self.title, *self.headings, self.content]
         return [self.title] if name == "title" else self.headings
 
 
@@ -104,9 +104,8 @@ async def _texts(owner: asyncpg.Connection, tenant: Tenant) -> list[Text]:
     rows = await owner.fetch(STORED, tenant.user_id)
     found = []
     for row in rows:
-        others = [heading for heading in row["heading_path"] if heading != row["title"]]
-        whole = _words(" ".join((row["title"], *others, row["content"])))
-        found.append(Text(row["uri"], _words(row["title"]), list(map(_words, row["heading_path"])), whole))
+        headings = list(map(_words, row["heading_path"]))
+        found.append(Text(row["uri"], _words(row["title"]), headings, _words(row["content"])))
     return found
 
 
@@ -186,3 +185,21 @@ async def test_single_characters_of_titles_without_spaces_are_found_by_their_fie
     await tenant.add("黒い猫がいる", "text", title="犬の本")
     assert uris(await tenant.ask("title:猫")) == ["title"]
     assert set(uris(await tenant.ask("猫*"))) == {"title", "text"}
+
+
+@pytest.mark.parametrize("mode", ["auto", "semantic", "lexical"])
+async def test_a_phrase_does_not_continue_from_one_field_to_the_next(tenant: Tenant, mode: Any) -> None:
+    """From the title to a heading or the text, and from a heading to the text."""
+    await tenant.add_all(
+        [
+            Upload("limes and mortar", uri="split", title="end harvest"),
+            Upload("# Late harvest\n\nLimes are sorted.", uri="heading", title="Orchard"),
+            Upload("The harvest limes are ripe.", uri="text", title="Note"),
+            Upload("Nothing else.", uri="title", title="Harvest limes"),
+        ]
+    )
+    for query in ('"harvest limes"', '("harvest limes" OR "mortar harvest")', 'ripe OR ("harvest limes" AND NOT kiln)'):
+        answer = await tenant.ask(query, mode=mode, limit=10)
+        assert (set(uris(answer)), answer.relaxed) == ({"text", "title"}, ()), query
+    excluding = await tenant.ask('limes mortar -"harvest limes"', mode=mode, limit=10)
+    assert set(uris(excluding)) == {"split", "heading"}

@@ -15,11 +15,11 @@ from source_folder import CountingFake
 
 from app import errors
 from app.database.transactions import Database
+from app.derived_rows import Damage
 from app.documents import documents
 from app.jobs import followed_jobs
 from app.jobs.store import jobs
 from app.maintenance import repair
-from app.maintenance.repair import Damage
 from app.sources import sources
 from app.text.names import tags
 

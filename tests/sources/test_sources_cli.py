@@ -32,9 +32,3 @@ def test_a_folder_is_added_synchronised_listed_and_removed(stepwell: Any, tmp_pa
     assert stepwell("documents", "list", "--json", *user).json == []
     assert stepwell("sources", "sync", listed["source_id"], *user).code == 1
     assert (folder / "lime.md").exists()
-
-
-def test_wrong_paths_and_ids_are_refused(stepwell: Any, tmp_path: Path) -> None:
-    assert stepwell("sources", "add", tmp_path / "none").code == 2
-    assert stepwell("sources", "add", tmp_path, "--glob", "../*").code == 2
-    assert stepwell("sources", "remove", "0d6c3a94-7a0e-4c3f-9d5b-6f1f0c8a2e71", "--yes").code == 1

@@ -10,12 +10,15 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from app import capability
 from app.database import sql
 from app.database.schema import tables
 from app.database.transactions import SharedTransaction
 
-PARTS = ("documents", "entities", "sources", "feedback", "synonyms", "keys", "events")
-"""The parts of an export: all stored input and records. Chunks, vectors and indexes are derived from them."""
+
+def parts() -> list[str]:
+    """The parts of an export: all stored input and records. Chunks, vectors and indexes are derived from them."""
+    return capability.exports()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ async def listed(db: SharedTransaction) -> list[User]:
 
 
 async def lines(db: SharedTransaction, user_id: str, part: str) -> AsyncIterator[str]:
-    """One of PARTS as JSON lines, read in batches."""
+    """One of `parts` as JSON lines, read in batches."""
     async with db.stream(sql.statement(f"users_{part}"), {"user_id": user_id}) as rows:
         async for row in rows:
             yield row.line
@@ -61,4 +64,4 @@ async def delete(db: SharedTransaction, user_id: str) -> dict[str, int]:
 
 def _tables() -> list[sa.Table]:
     """Tables with rows of users, referenced tables first."""
-    return [t for t in tables.metadata.sorted_tables if "user_id" in t.c and t is not tables.audit_log]
+    return [t for t in tables.complete().sorted_tables if "user_id" in t.c and t is not tables.audit_log]

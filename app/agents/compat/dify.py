@@ -13,11 +13,11 @@ from pydantic_core import PydanticCustomError
 
 from app import errors, limits
 from app.database.filter_types import OPERANDS, Filters
+from app.query import source_ids
 from app.query.search_request import SearchRequest
 from app.query.types import Hit
 from app.requests import fields
 from app.search import depth
-from app.sources import sources
 from app.text import dates
 from app.tools.context import ToolContext
 
@@ -73,13 +73,13 @@ class Retrieval(BaseModel):
 async def retrieve(given: Retrieval, context: ToolContext) -> dict[str, Any]:
     """The records of a request. Raises NotFound for an unknown source, BadRequest for an unknown operator."""
     services, setting = context.services, given.retrieval_setting
-    source_ids = None
+    among = None
     if given.knowledge_id != EVERYTHING:
-        source_ids = await sources.find([given.knowledge_id], context.user_id, db=services.db)
+        among = await source_ids.find([given.knowledge_id], context.user_id, db=services.db)
     query = SearchRequest(
         query=given.query,
         limit=min(setting.top_k, limits.MAX_HITS),
-        filters=_filters(given.metadata_condition, None if source_ids is None else tuple(source_ids)),
+        filters=_filters(given.metadata_condition, None if among is None else tuple(among)),
         depth="auto",
     )
     answer = await context.admission.search(partial(depth.run, query, context.user_id, services))

@@ -42,7 +42,7 @@ _LIVE_COLUMNS = sql.inline(
 
 def differences(connection: Connection, dimension: int) -> list[str]:
     """The differences of the live columns, indexes and policies from the tables of this version, one sentence each."""
-    metadata_columns = {f"{t.name}.{c.name}" for t in tables.metadata.sorted_tables for c in t.columns}
+    metadata_columns = {f"{t.name}.{c.name}" for t in tables.complete().sorted_tables for c in t.columns}
     live_types = {row.name: row.type for row in connection.execute(_LIVE_COLUMNS, {"schema": tables.SCHEMA})}
     problems = [f"column {name} is missing" for name in sorted(metadata_columns - live_types.keys())]
     base_type = live_types.get("embeddings.embedding", "").partition("(")[0]
@@ -71,7 +71,7 @@ _PROTECTED = sql.inline(
 def _unprotected_tables(connection: Connection) -> list[str]:
     """Tenant tables without row-level security."""
     rows = connection.execute(_PROTECTED, {"schema": tables.SCHEMA}).scalars()
-    unprotected = {table.name for table in tables.TENANT_TABLES} - set(rows)
+    unprotected = {table.name for table in tables.of_users()} - set(rows)
     return [f"table {name} has no row-level security or no policy" for name in sorted(unprotected)]
 
 
@@ -92,7 +92,7 @@ def _index_differences(connection: Connection, base_type: str) -> list[str]:
     rows = connection.execute(_LIVE_INDEXES, {"schema": tables.SCHEMA})
     live_indexes = {row.name: row for row in rows}
     problems = []
-    for table in tables.metadata.sorted_tables:
+    for table in tables.complete().sorted_tables:
         for index in table.indexes:
             name, kind = str(index.name), index.dialect_options["postgresql"]["using"] or "btree"
             live = live_indexes.get(name)

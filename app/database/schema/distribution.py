@@ -215,7 +215,7 @@ def _distributed(connection: Connection) -> list[sa.Row[tuple[str, str, int, int
 
 def _names(connection: Connection) -> list[str]:
     """The tables to distribute that exist, referenced tables first."""
-    names = [table.name for table in tables.TENANT_TABLES if table is not tables.audit_log]
+    names = [table.name for table in tables.of_users() if table is not tables.audit_log]
     names.sort(key=lambda name: name != FIRST)
     exist = sa.text("SELECT to_regclass(:table) IS NOT NULL")
     wanted = [*names, *vector_ddl.NEXT]

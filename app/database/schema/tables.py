@@ -31,10 +31,18 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB, REAL, TSVECTOR
 
+from app import capability
 from app.database.schema import columns
 
 SCHEMA, HNSW = columns.SCHEMA, columns.HNSW
 metadata = columns.metadata
+
+
+def complete() -> MetaData:
+    """All tables: also those that capabilities define in folders of their own."""
+    capability.declared("tables")
+    return metadata
+
 
 tenants = Table(
     "tenants",
@@ -56,47 +64,6 @@ tenants = Table(
     Column("synonyms_version", BigInteger, nullable=False, server_default="0"),
     CheckConstraint("cardinality(calibration) = 6", name="calibration"),
     PrimaryKeyConstraint("user_id"),
-)
-
-sources = Table(
-    "sources",
-    metadata,
-    *columns.tenant(),
-    Column("source_id", Uuid, nullable=False),
-    Column("path", Text, nullable=False),
-    # Patterns, one to a line.
-    Column("glob", Text, nullable=False),
-    columns.moment("created_at"),
-    Column("synced_at", DateTime(timezone=True)),
-    Column("text_field", Text),
-    Column("watch", Boolean, nullable=False, server_default="false"),
-    # Whether the folder must be one of those that sources may be added from over HTTP.
-    Column("confined", Boolean, nullable=False, server_default="true"),
-    # The latest job that synchronises it, and the result of the latest one that is done.
-    Column("job_id", Uuid),
-    columns.json("result"),
-    # Null for a source that was added before names existed: the name of its folder.
-    Column("name", Text),
-    PrimaryKeyConstraint("user_id", "source_id"),
-    UniqueConstraint("user_id", "name"),
-)
-
-source_files = Table(
-    "source_files",
-    metadata,
-    *columns.tenant(),
-    Column("source_id", Uuid, nullable=False),
-    Column("path", Text(collation="C"), nullable=False),
-    # Of the stored version; null: none is stored, or it is to be read again.
-    Column("size", BigInteger),
-    Column("mtime_ns", BigInteger),
-    Column("content_hash", LargeBinary),
-    Column("documents", Integer, nullable=False, server_default="0"),
-    # Why the file could not be stored as it is now.
-    Column("error", Text),
-    Column("job_id", Uuid, nullable=False),
-    PrimaryKeyConstraint("user_id", "source_id", "path"),
-    ForeignKeyConstraint(["user_id", "source_id"], [sources.c.user_id, sources.c.source_id], ondelete="CASCADE"),
 )
 
 documents = Table(
@@ -133,7 +100,7 @@ documents = Table(
     Column("fetched", JSONB),
     PrimaryKeyConstraint("user_id", "document_id"),
     UniqueConstraint("user_id", "identity"),
-    ForeignKeyConstraint(["user_id", "source_id"], [sources.c.user_id, sources.c.source_id]),
+    ForeignKeyConstraint(["user_id", "source_id"], ["stepwell.sources.user_id", "stepwell.sources.source_id"]),
     Index(None, "user_id", "created_at", "document_id"),
     Index(None, "user_id", "source_id", "source_path"),
     Index("ix_documents_metadata", "metadata", postgresql_using="gin", postgresql_ops={"metadata": "jsonb_path_ops"}),
@@ -448,53 +415,6 @@ recognised_pictures = Table(
     Index(None, "user_id", "used_at"),
 )
 
-facet_keys = Table(
-    "facet_keys",
-    metadata,
-    *columns.tenant(),
-    Column("key", Text, nullable=False),
-    Column("type", Text, nullable=False),
-    # Whose value is of this type.
-    Column("documents", BigInteger, nullable=False),
-    # Of this type, with the elements of lists.
-    Column("distinct_values", BigInteger, nullable=False),
-    PrimaryKeyConstraint("user_id", "key", "type"),
-)
-
-facet_values = Table(
-    "facet_values",
-    metadata,
-    *columns.tenant(),
-    Column("key", Text, nullable=False),
-    # The value's beginning in lower case, and a hash of all of it: values may be too long for an index.
-    Column("opening", Text(collation="C"), nullable=False),
-    Column("hash", BigInteger, nullable=False),
-    Column("value", JSONB, nullable=False),
-    Column("documents", BigInteger, nullable=False),
-    PrimaryKeyConstraint("user_id", "key", "opening", "hash"),
-    Index("ix_facet_values_documents", "user_id", "key", text("documents DESC"), "opening", "hash"),
-)
-
-feedback = Table(
-    "feedback",
-    metadata,
-    *columns.tenant(),
-    # Made of the query and the passage, so that a later judgement replaces an earlier one.
-    Column("feedback_id", Uuid, nullable=False),
-    Column("query", Text, nullable=False),
-    Column("document_id", Uuid, nullable=False),
-    # Null if the document was judged as a whole.
-    Column("chunk_id", Uuid),
-    Column("helpful", Boolean, nullable=False),
-    columns.moment("at"),
-    PrimaryKeyConstraint("user_id", "feedback_id"),
-    ForeignKeyConstraint(
-        ["user_id", "document_id"], [documents.c.user_id, documents.c.document_id], ondelete="CASCADE"
-    ),
-    Index(None, "user_id", "document_id"),
-    Index(None, "user_id", "at"),
-)
-
 audit_log = Table(
     "audit_log",
     metadata,
@@ -609,4 +529,8 @@ SHARED = frozenset(table.name for table in (api_keys, key_uses, jobs, embedding_
 The service's role has no privilege on api_keys and key_uses, which it reaches through one function each; jobs are
 claimed by one function, whichever user's they are.
 """
-TENANT_TABLES = tuple(table for table in metadata.sorted_tables if table.name not in SHARED)
+
+
+def of_users() -> tuple[Table, ...]:
+    """The tables with rows of users, referenced tables first."""
+    return tuple(table for table in complete().sorted_tables if table.name not in SHARED)

@@ -27,8 +27,9 @@ from app.documents.files import file_reading, picture_lines
 from app.documents.files.file_reading import FileReader, NamedFile, UnreadMember
 from app.documents.types import Upload
 from app.http.bodies import spooling
-from app.requests import strict_json, validation_errors
+from app.requests import strict_json
 from app.services import Services
+from app.text import field_paths
 from app.text.words import cleaning
 
 MAX_FILES = 100
@@ -131,7 +132,7 @@ def _fields(form: FormData, files: int) -> DocumentForm:
     for name, value in form.multi_items():
         if name == "files":
             continue
-        field = validation_errors.path_of([name])
+        field = field_paths.path_of([name])
         if name not in DocumentForm.model_fields:
             raise errors.BadRequest(f"Unknown form field. {_FIELDS}", field=field)
         if name in values or not isinstance(value, str):

@@ -18,11 +18,10 @@ from app.database import sql, vectors
 from app.database.schema import tables
 from app.database.transactions import Writing
 from app.database.vectors import VectorValue
-from app.documents.store import key_bounds
+from app.documents.store import key_bounds, metadata_changes
 from app.documents.types import DocumentDraft
 from app.entities.store import mentions
 from app.entities.store.mentions import LinkedNames
-from app.facets.store import facet_counts
 from app.jobs.store import jobs
 
 POSTING_REMOVAL = "remove_postings"
@@ -137,7 +136,7 @@ async def _insert(db: Writing, new: Sequence[DocumentWrite], names_version: int)
     await db.execute(
         sql.statement("insert_documents"), {"user_id": db.user_id, "names_version": names_version, **binds}
     )
-    await facet_counts.count(db, added=[draft.metadata for draft in drafts])
+    await metadata_changes.note(db, added=[draft.metadata for draft in drafts])
 
 
 async def update(db: Writing, document_id: UUID, draft: DocumentDraft, values: Mapping[str, Any]) -> None:
@@ -154,9 +153,10 @@ async def update(db: Writing, document_id: UUID, draft: DocumentDraft, values: M
     changed_at = sa.case((same, _d.updated_at), else_=sa.select(sa.func.now()).scalar_subquery())
     extracted = sa.case((_d.content_hash == draft.content_hash, _d.extracted), else_=sa.literal([], JSONB))
     change = sa.update(tables.documents).where(_d.user_id == db.user_id, _d.document_id == document_id)
-    before = await facet_counts.stored(db, [document_id])
+    of_document = sa.select(_d.metadata).where(_d.user_id == db.user_id, _d.document_id == document_id)
+    before = list(await db.scalars(of_document))
     await db.execute(change.values(**{"extracted": extracted, **values}, updated_at=changed_at))
-    await facet_counts.count(db, added=[draft.metadata], removed=before)
+    await metadata_changes.note(db, added=[draft.metadata], removed=before)
 
 
 def attributes(draft: DocumentDraft) -> dict[str, Any]:

@@ -15,10 +15,10 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
-from app import errors
+from app import capability, errors
 from app.database import sql
 from app.database.filter_types import ORDERED_CHARACTERS, DocumentFilter
-from app.database.filters import filters
+from app.database.filters import filters, foreign_operators
 from app.database.schema import tables
 from app.database.transactions import Reading, Writing
 from app.database.vectors import VectorValue
@@ -27,6 +27,7 @@ from app.documents.store import (
     embedding_cache,
     equal_documents,
     key_bounds,
+    metadata_changes,
     pending_versions,
     selections,
 )
@@ -34,7 +35,6 @@ from app.documents.store.document_rows import DocumentWrite
 from app.documents.types import CacheUse, Chunk, Document, DocumentDraft, RowCounts, Stats
 from app.entities.store import mentions
 from app.entities.store.mentions import LinkedNames
-from app.facets.store import facet_counts
 from app.text import uris
 
 _d = tables.documents.c
@@ -224,7 +224,7 @@ async def delete(db: Writing, document_ids: Sequence[UUID]) -> dict[UUID, RowCou
     await mentions.prune(db, linked)
     these = _d.document_id == sa.any_(sa.literal(list(found), sa.ARRAY(sa.Uuid)))
     gone = sa.delete(tables.documents).where(_d.user_id == db.user_id, these).returning(_d.metadata)
-    await facet_counts.count(db, removed=list(await db.scalars(gone)))
+    await metadata_changes.note(db, removed=list(await db.scalars(gone)))
     return {**dict.fromkeys(superseded, RowCounts()), **found}
 
 
@@ -264,6 +264,7 @@ async def page(
     db: Reading, *, limit: int, after: tuple[datetime | str, UUID] | None, only: DocumentFilter
 ) -> list[Document]:
     """The user's documents without their text, continuing after the position `after`: a time or title, and an id."""
+    await foreign_operators.check(db, only.filters)
     filtering = filters.binds(filters.visible(db, only.filters))
     parts, binds = [*filtering], {"user_id": db.user_id, "limit": limit, **filtering}
     if only.order != "newest":
@@ -316,7 +317,7 @@ async def stats(db: Reading) -> Stats:
     is_restricted = db.restriction is not None
     counted = {
         table.name: int(await db.scalar(_count(table, {"user_id": db.user_id})) or 0)
-        for table in (tables.documents, tables.embeddings, tables.sources)
+        for table in (tables.documents, tables.embeddings)
     }
     lexemes = _VISIBLE_LEXEMES if is_restricted else _count(tables.lexemes, {"user_id": db.user_id})
     counted["lexemes"] = int(await db.scalar(lexemes, {"user_id": db.user_id} if is_restricted else None) or 0)
@@ -330,7 +331,7 @@ async def stats(db: Reading) -> Stats:
         vectors=counted["embeddings"],
         tokens=sum(row.tokens for row in rows),
         lexemes=counted["lexemes"],
-        sources=counted["sources"],
+        sources=sum([len(await names(db)) for names in capability.declared("source_names")]),
         languages={row.config: row.chunks for row in rows},
         embedding_model=model.model,
         embedding_dimension=model.dimension,

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
+from collections.abc import Sequence
+from uuid import UUID
 
 from app.database import sql
 from app.database.filter_types import Filters
@@ -16,10 +18,22 @@ from app.database.transactions import Listed, Reading
 
 MOST_LISTED = 2_000
 """Documents up to which a list costs less than looking up the document of each row (docs/benchmarks.md)."""
+MOST_COUNTED = 4_000
+"""Chunks up to which the frequencies of words are counted among those that the caller sees."""
 MAX_CALLERS = 200
 """Lists that a process keeps for each database: at most 20 MB."""
 
 _USE = sql.inline("SELECT stepwell.use_list(:document_ids)", document_ids="uuid[]")
+_STATISTICS = sql.inline(
+    """
+    SELECT c.config, count(*) AS chunks, CAST(sum(c.length) AS bigint) AS tokens
+    FROM stepwell.chunks AS c
+    WHERE c.user_id = :user_id AND c.document_id = ANY (:document_ids)
+    GROUP BY c.config
+    """,
+    user_id="text",
+    document_ids="uuid[]",
+)
 _Lists = OrderedDict[tuple[str, str], tuple[int, Listed | None]]
 _kept: weakref.WeakKeyDictionary[object, _Lists] = weakref.WeakKeyDictionary()
 
@@ -55,4 +69,11 @@ async def _read(db: Reading) -> Listed | None:
     values = {"user_id": db.user_id, "most_listed": MOST_LISTED, **binds}
     row = (await db.execute(sql.statement("listed_documents", *binds), values)).one()
     found = tuple(row.document_ids or ())
-    return None if len(found) > MOST_LISTED else Listed(found, row.chunks)
+    if len(found) > MOST_LISTED:
+        return None
+    return Listed(found, row.chunks, await _statistics(db, found) if row.chunks <= MOST_COUNTED else None)
+
+
+async def _statistics(db: Reading, document_ids: Sequence[UUID]) -> dict[str, tuple[int, int]]:
+    rows = await db.execute(_STATISTICS, {"user_id": db.user_id, "document_ids": document_ids})
+    return {row.config: (row.chunks, row.tokens) for row in rows}

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from uuid import UUID
 
 import sqlalchemy as sa
 
 from app.database import sql
-from app.database.schema import tables
 from app.database.transactions import Reading, Writing
+from app.facets import tables
 from app.kinds import Json
 
-_d = tables.documents.c
 _COUNTS = (tables.facet_values, tables.facet_keys)
-
-
-async def stored(db: Reading, document_ids: Sequence[UUID]) -> list[Json]:
-    """The metadata of documents as they are stored now."""
-    some = _d.document_id == sa.any_(sa.literal(list(document_ids), sa.ARRAY(sa.Uuid)))
-    return list(await db.scalars(sa.select(_d.metadata).where(_d.user_id == db.user_id, some)))
 
 
 async def count(db: Writing, *, added: Sequence[Json] = (), removed: Sequence[Json] = ()) -> None:

@@ -7,7 +7,7 @@ restricted caller sees, are counted by one statement, whose filters are those of
 from __future__ import annotations
 
 from app.database import sql
-from app.database.filters import filters
+from app.database.filters import filters, foreign_operators
 from app.database.transactions import Reading
 from app.facets.types import MAX_KEYS, Facet, FacetQuery, FacetValue
 
@@ -16,6 +16,7 @@ _TYPE_NAMES = {"array": "list"}
 
 async def count(db: Reading, query: FacetQuery) -> list[Facet]:
     """The facets of the documents that pass the filters, those of most documents first."""
+    await foreign_operators.check(db, query.filters)
     among = filters.visible(db, query.filters)
     filtering = filters.binds(among)
     statement = sql.statement("facets", *filtering) if among else sql.statement("counted_facets")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated
@@ -14,22 +13,13 @@ from app.cli import options, ownership, terminal
 from app.database import transactions
 from app.database.schema import migration, roles
 from app.database.transactions import Database, TimeLimits
+from app.derived_rows import Damage
 from app.maintenance import repair as pipeline
-from app.maintenance.repair import Damage
 from app.runtime import models
 from app.services import Services
 from app.settings import Settings
 
 LIMITS = TimeLimits(read_ms=3_600_000, write_ms=600_000)
-NAMES = {
-    "texts": "tsvectors",
-    "postings": "lexemes",
-    "statistics": "statistics",
-    "vectors": "missing vectors",
-    "dangling": "dangling mentions",
-    "mentions": "documents with wrong mentions",
-    "facets": "counts of metadata",
-}
 
 
 def repair(
@@ -44,7 +34,10 @@ def repair(
     chosen = [options.checked_user(one) for one in user or ()]
     found, waiting = options.run(_repair(options.settings(data_dir), chosen, dry_run=dry_run))
     if as_json:
-        terminal.write_json({one: dataclasses.asdict(damage) for one, damage in found.items()})
+        kinds = [one.kind for one in pipeline.every()]
+        terminal.write_json(
+            {one: {kind: damage.counts.get(kind, 0) for kind in kinds} for one, damage in found.items()}
+        )
         return
     for one, damage in found.items():
         if damage:
@@ -85,8 +78,7 @@ async def owner_at_revision(settings: Settings) -> AsyncIterator[Database]:
 
 
 def _shown(damage: Damage) -> str:
-    found = dataclasses.asdict(damage)
-    return ", ".join(f"{found[kind]} {name}" for kind, name in NAMES.items() if found[kind])
+    return ", ".join(f"{damage.counts[one.kind]} {one.noun}" for one in pipeline.every() if one.kind in damage.counts)
 
 
 def _clean(users: int) -> str:

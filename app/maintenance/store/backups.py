@@ -228,7 +228,7 @@ async def vacuum(dsn: str) -> None:
     engine = engines.create(dsn, pool_size=1, max_overflow=0, isolation_level="AUTOCOMMIT")
     try:
         async with engine.connect() as connection:
-            for table in tables.metadata.sorted_tables:
+            for table in tables.complete().sorted_tables:
                 await connection.execute(sa.text(f"VACUUM (ANALYZE) {table.fullname}"))
     finally:
         await engine.dispose()

@@ -28,11 +28,14 @@ RELEVANCE = (
 )
 RRF_SCORE = (
     "Score of reciprocal rank fusion: the sum over the legs of weight / (k + rank), with weights that are scaled to "
-    "the sum 2: at most 2 / (k + 1), .0328 with k = 60, in every mode. Computed whichever fusion orders the results; "
+    "the sum 2: at most 2 / (k + 1), .0328 with k = 60, in every mode. A leg whose candidates lack the passage has no "
+    "rank of it and adds 0. Computed whichever fusion orders the results; "
     "null for a passage that neither leg has found, but an entity or a later hop."
 )
-VECTOR_SCORE = (
-    "Cosine similarity to the query; null for a passage that only the text leg has found, and without a query vector."
+VECTOR_SCORE = "Cosine similarity to the query, whichever leg has found the passage; null without a query vector."
+TEXT_SCORE = (
+    "BM25 score, whichever leg has found the passage: 0 without a word of the query. Null if the text leg did not run, "
+    "and for a passage that neither leg has found."
 )
 EXPLAIN = (
     "With `explain`: the steps of the score in their order, ranks and shares of the legs, strategies, source, offsets, "
@@ -86,10 +89,7 @@ class HopLink(Response):
 
 
 class SearchHit(BaseModel):
-    """A passage. The score of a leg that did not find it is null.
-
-    If neither leg has found it, but an entity or a later hop, only its cosine similarity is known.
-    """
+    """A passage. If neither leg has found it, but an entity or a later hop, only its cosine similarity is known."""
 
     chunk_id: UUID = Field(description="Id of the chunk.")
     document_id: UUID = Field(description="Id of its document.")
@@ -108,7 +108,7 @@ class SearchHit(BaseModel):
     confidence: Confidence = Field(description="The word for `relevance`; without it, one for the scores of the legs.")
     rrf_score: float | None = Field(None, description=RRF_SCORE)
     vector_score: float | None = Field(None, description=VECTOR_SCORE)
-    text_score: float | None = Field(None, description="BM25 score.")
+    text_score: float | None = Field(None, description=TEXT_SCORE)
     hop: int | None = Field(None, description="With several hops: the one that found it.", exclude_if=is_none)
     via: HopLink | None = Field(None, description="How a later hop reached it.", exclude_if=is_none)
     combined_score: float | None = Field(
@@ -139,7 +139,7 @@ class SearchHit(BaseModel):
             relevance=rounded(hit.relevance),
             confidence=hit.confidence,
             rrf_score=rounded(found.rrf_score, RRF_DIGITS),
-            vector_score=rounded(found.vector_score),
+            vector_score=rounded(found.cosine if found.vector_score is None else found.vector_score),
             text_score=rounded(found.text_score),
             hop=hit.hop,
             via=HopLink.of(hit.via) if hit.via else None,

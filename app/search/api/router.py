@@ -9,11 +9,11 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Request, Response
 
 from app.concurrency.limiter import Turn
-from app.facets import facets
 from app.http.authentication import auth
 from app.http.bodies import bodies, replies
 from app.http.limits import admission
 from app.http.problems import problems
+from app.query import hints
 from app.query.search_request import SearchRequest
 from app.query.similar_request import SimilarRequest
 from app.query.types import Answer
@@ -137,6 +137,6 @@ async def respond(
 ) -> Response:
     """Run a search in the user's turn, record its answer for metrics and logs, and return it as a response."""
     answer = await admission.in_turn(request, user_id, run)
-    answer = await facets.explained(answer, body.filters, user_id, db=use.db)
+    answer = await hints.complete(answer, body.filters, user_id, db=use.db)
     request.state.answer, request.state.timings = answer, answer.timings
     return await replies.json(replies.cost_of(answer), partial(response_of, answer))

@@ -18,15 +18,17 @@ MAX_EXPANSIONS = 32
 """Words that begin with a prefix and are scored, the most frequent ones."""
 LABELS: dict[Field, str] = {"title": "AC", "heading": "BC"}
 """The labels of a field's words in the tsvectors: A in titles, B in headings, C in titles that are headings."""
+ANY_FIELD = "ABCD"
 _PREFIX = re.compile(r"'((?:[^']|'')+)':\*")
 
 _OPERAND_QUERIES = sql.inline(
     """
     SELECT s.config, array_agg(CAST(CASE WHEN o.is_prefix AND o.folded NOT LIKE '% %' THEN q.query || r.query
-                                         ELSE q.query END AS text) ORDER BY o.place) AS queries
+                                         ELSE {{within_one_field q.query, o.labels}} END AS text) ORDER BY o.place)
+           AS queries
     FROM stepwell.text_statistics AS s
-    CROSS JOIN unnest(:folded, :plain, :suffixes, :prefixes) WITH ORDINALITY
-        AS o (folded, plain, suffix, is_prefix, place)
+    CROSS JOIN unnest(:folded, :plain, :suffixes, :labels, :prefixes) WITH ORDINALITY
+        AS o (folded, plain, suffix, labels, is_prefix, place)
     CROSS JOIN LATERAL (SELECT {{text_for s.config, o.folded, o.plain}} AS written) AS t
     CROSS JOIN LATERAL (SELECT CASE WHEN t.written = '' THEN CAST('' AS tsquery)
         ELSE to_tsquery(CAST(s.config AS regconfig), '''' || t.written || '''' || o.suffix) END AS query) AS q
@@ -39,6 +41,7 @@ _OPERAND_QUERIES = sql.inline(
     folded="text[]",
     plain="text[]",
     suffixes="text[]",
+    labels="text[]",
     prefixes="boolean[]",
 )
 
@@ -84,6 +87,7 @@ async def compiled(db: Reading, lexical: LexicalQuery) -> Compiled:
         "folded": [one.indexed.folded for one in every],
         "plain": [one.indexed.plain for one in every],
         "suffixes": [_suffix(one) for one in every],
+        "labels": [LABELS[one.field] if one.field else ANY_FIELD for one in every],
         "prefixes": [one.is_prefix for one in every],
     }
     rows = await db.execute(_OPERAND_QUERIES, binds)

@@ -10,6 +10,7 @@
 --   (corpus_chunks, scope_chunks, exact, vector_found, text_found, best_cosine, best_text), and the first row has the
 --   terms. best_cosine and best_text are the largest scores of the legs.
 -- part vector  the vector leg
+-- part text  the text leg
 -- part strict  phrases and required words
 -- part restricted  the frequency of a term is 0 if the caller sees no chunk that contains it; with filters
 -- :user_id text  owner of the rows
@@ -17,7 +18,22 @@
 SELECT b.chunk_id, b.document_id, d.source_id, d.title, d.uri,
        CASE WHEN :with_content THEN b.content ELSE '' END AS content,
        b.chunk_index, b.start_offset, b.end_offset, b.heading_path, d.metadata, nullif(width_bucket(b.start_offset, d.page_starts), 0) AS page,
-       b.score, b.rrf_score, b.convex_score, b.vector_score, CAST(b.text_score AS float8) AS text_score,
+       b.score, b.rrf_score, b.convex_score, b.vector_score,
+-- if text
+       CASE WHEN b.text_rank IS NOT NULL THEN CAST(b.text_score AS float8)
+            ELSE (SELECT CAST(coalesce(sum({{posting_score h}}), 0) AS float8)
+                  FROM (
+                      SELECT t.weight, t.per_token, {{posting c, w.positions}} AS item
+                      FROM stepwell.chunks AS c
+                      CROSS JOIN LATERAL unnest(c.tsv) AS w
+                      JOIN terms AS t ON t.lexeme = w.lexeme COLLATE "C"
+                      WHERE c.user_id = :user_id AND c.chunk_no = b.chunk_no
+                      OFFSET 0
+                  ) AS h) END AS text_score,
+-- end
+-- unless text
+       CAST(NULL AS float8) AS text_score,
+-- end
        b.vector_rank, b.text_rank, b.vector_scaled, b.text_scaled,
 -- if vector
        CASE WHEN b.vector_rank IS NOT NULL THEN b.vector_score

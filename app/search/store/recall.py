@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from app import errors
 from app.database import sql
-from app.database.filters import filters
+from app.database.filters import filters, foreign_operators
 from app.database.transactions import Reading
 from app.documents.store import visible_documents
 from app.kinds import Vector, VectorPlan
@@ -74,14 +74,35 @@ async def hybrid(db: Reading, request: HybridRequest) -> HybridResult:
 
     Chunks that are not visible are skipped in a search transaction only.
     """
+    await foreign_operators.check(db, request.filters)
     asked, request = request, await visible(db, request)
     hidden = ("hidden",) if db.has_hidden else ()
     compiled = await compiled_conditions(db, request.lexical)
     if hidden or not _plans_once(db, asked):
         await db.use_custom_plans(always=compiled is not None)
-    restricted = ("restricted",) if db.restriction is not None else ()
+    restricted, seen = _seen(db, asked)
     statement, binds = prepared(request, *hidden, *restricted, stored=db.graph_rows, compiled=compiled)
-    return _result(list(await db.execute(statement, binds)), request, compiled)
+    return _result(list(await db.execute(statement, {**binds, **seen})), request, compiled)
+
+
+def _seen(db: Reading, asked: HybridRequest) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """The parts and binds for a caller who does not see everything.
+
+    Frequencies of words are counted among the chunks that the caller sees, if all of them may be scanned.
+    """
+    if db.restriction is None:
+        return (), {}
+    listed = db.listed
+    if listed is None or listed.statistics is None or listed.chunks > EXACT_FLOOR:
+        return ("restricted",), {}
+    found = listed.statistics
+    binds = {
+        "seen_configs": list(found),
+        "seen_chunks": [chunks for chunks, _ in found.values()],
+        "seen_tokens": [tokens for _, tokens in found.values()],
+        "seen_documents": list(listed.document_ids),
+    }
+    return ("counted", "narrowed") if asked.filters else ("counted",), binds
 
 
 def _plans_once(db: Reading, asked: HybridRequest) -> bool:

@@ -8,8 +8,8 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from app.database import sql
-from app.database.schema import tables
 from app.database.transactions import Reading, Writing
+from app.sources import tables
 from app.sources.types import FileFailure, KnownFile
 
 _f = tables.source_files.c

@@ -15,14 +15,15 @@ import sqlalchemy as sa
 
 from app import errors
 from app.database import sql
-from app.database.schema import tables
+from app.database.schema.tables import documents
 from app.database.transactions import Reading, SharedTransaction, Writing
 from app.documents.store.selections import SelectedDocument
+from app.sources import tables
 from app.sources.types import Source, SourceDraft
 
 _s = tables.sources.c
 _f = tables.source_files.c
-_d = tables.documents.c
+_d = documents.c
 
 
 async def add(db: Writing, draft: SourceDraft) -> UUID:
@@ -104,6 +105,11 @@ async def drafts(db: Reading) -> dict[UUID, SourceDraft]:
     """All of the user's sources as they were added, by id."""
     rows = await db.execute(sa.select(tables.sources).where(_s.user_id == db.user_id))
     return {found.source_id: found.draft for found in (_source(db, row._mapping) for row in rows)}
+
+
+async def names(db: Reading) -> dict[UUID, str]:
+    """The names of all of the user's sources, by id."""
+    return {source_id: draft.shown_name for source_id, draft in (await drafts(db)).items()}
 
 
 _LINK_FILES = sql.inline(

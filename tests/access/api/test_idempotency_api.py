@@ -51,14 +51,6 @@ async def test_every_kind_of_write_takes_a_key(caller: Caller) -> None:
         assert again.headers["idempotent-replayed"] == "true"
 
 
-async def test_another_request_with_the_key_is_refused(caller: Caller) -> None:
-    key = _key()
-    await caller.client.post(DOCUMENTS, json={"content": "Lime."}, headers=key)
-    other = await caller.client.post(DOCUMENTS, json={"content": "Sand."}, headers=key)
-    assert_problem(other, 422, "invalid_request", "Idempotency-Key")
-    assert len((await caller.client.get(DOCUMENTS)).json()["documents"]) == 1
-
-
 async def test_a_key_of_another_user_is_another_key(caller: Caller, new_caller: Any) -> None:
     key, other = _key(), await new_caller("search", "write")
     for one in (caller, other):

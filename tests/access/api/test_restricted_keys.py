@@ -24,6 +24,7 @@ from openapi_operations import OPERATIONS
 from app.agents import registry
 from app.database.transactions import Database
 from app.documents.store import visible_documents
+from app.relevance import relevance
 from app.settings import Settings
 from app.tools.optional_tools import OPTIONAL_TOOLS
 from benchmarks.fake_embedder import FakeEmbedder
@@ -308,6 +309,75 @@ async def test_every_read_answers_as_if_only_the_visible_documents_were_stored(c
     for note in world.hidden:
         unknown = await world.restricted.client.get(f"{RAG}/documents/{world.ids[note.uri]}")
         assert (unknown.status_code, unknown.json()["detail"]) == (404, "No such document.")
+
+
+ASKED = [
+    "copper lantern",
+    "Where did Ilse Brandt see the copper?",
+    "tomas vidal granite",
+    "Mara Quint",
+    "+harbour willow",
+    "coper lantern",
+    "ferry",
+]
+
+
+@pytest.mark.parametrize("kind", ["a value", "a group"])
+async def test_a_search_is_scored_as_if_only_the_visible_documents_were_stored(
+    callers, embedder, kind, monkeypatch
+) -> None:
+    """Scores, relevance, confidence, entities and reasons, beside hidden documents with the words and names asked."""
+    monkeypatch.setattr(relevance, "MODELS", {embedder.model.name: relevance.MODELS["all-MiniLM-L6-v2"]})
+    rng = random.Random(kind)
+    notes = [
+        Note(
+            number,
+            rng.choice(TEAMS),
+            tuple(rng.sample(("ana", "bob"), rng.randint(0, 2))),
+            tuple(rng.sample(NAMES, 1 + number % 2)),
+            (*rng.sample(WORDS, 3), *["stone"] * number),  # no two of one length, whose scores are equal
+        )
+        for number in range(30)
+    ]
+    world = await _world(callers, notes, kind)
+    ferry = {"content": "The ferry and Ilse Brandt left.", "uri": "hidden/ferry", "title": "Ilse Brandt"}
+    for metadata in ({"author": "Ferry"}, {"attendees": ["Granite Willow", "Ilse Brandt"]}):
+        response = await world.full.client.post(
+            f"{RAG}/documents", json={**ferry, "metadata": {**metadata, "acl": ["bob"]}}
+        )
+        assert response.status_code in (200, 201)
+    for query in ASKED:
+        for options in (
+            {},
+            {"mode": "hybrid", "limit": 3},
+            {"mode": "lexical"},
+            {"mode": "semantic"},
+            {"filters": {"metadata": {"acl": "bob"}}},
+            {"ranking": {"guidance": {"mode": "force"}}},
+        ):
+            body = {"query": query, "explain": True, **options}
+            seen, alone = [await _scored(caller, body) for caller in (world.restricted, world.other)]
+            assert seen == alone, body
+
+
+async def _scored(caller: Caller, body: dict[str, Any]) -> dict[str, Any]:
+    """What an answer says of the query and of each hit, without ids, which differ between users."""
+    response = await caller.client.post(f"{RAG}/search", json=body)
+    assert response.status_code == 200, response.text
+    answer = response.json()
+    names = ("score", "relevance", "confidence", "rrf_score", "vector_score", "text_score")
+    hits = {hit["uri"]: [hit[name] for name in names] for hit in answer["results"]}
+    said = ("answerable", "hints", "relaxed", "degraded", "excluded", "search_mode")
+    explained = answer["explain"]
+    entities = explained["entities"]
+    matched = [{**one, "entity_id": None} for one in entities["pass1"]]
+    of_query = ("query_type", "confidence", "fallback_reason", "corrections", "relevance", "chunks_in_scope")
+    return {
+        "hits": hits,
+        "entities": {**entities, "pass1": sorted(matched, key=lambda one: (one["name"], one["type"]))},
+        **{name: answer.get(name) for name in said},
+        **{name: explained.get(name) for name in of_query},
+    }
 
 
 async def _ask(world: World, query: str, request: Request) -> None:

@@ -12,13 +12,6 @@ from api_caller import Caller
 LIME = "# Lime mortar\n\nBelow the third landing Ana Silva uses lime mortar, never cement."
 
 
-async def call(caller: Caller, tool: str, **arguments: Any) -> Any:
-    """The result of a call that must succeed."""
-    response = await caller.client.post(f"/api/rag/tools/{tool}", json=arguments)
-    assert response.status_code == 200, response.text
-    return response.json()
-
-
 async def refused(caller: Caller, tool: str, **arguments: Any) -> tuple[int, Any]:
     """The status of a call that must fail, and its problem."""
     response = await caller.client.post(f"/api/rag/tools/{tool}", json=arguments)
@@ -37,7 +30,7 @@ async def test_each_search_tool_returns_the_hits_of_its_endpoint(caller: Caller)
         ("find_similar_chunks", "similar", {"chunk_id": first, "limit": 4}, {"chunk_id": first, "limit": 4}),
     ):
         expected = (await caller.client.post(f"/api/rag/{path}", json=body)).json()["results"]
-        found = (await call(caller, tool, **arguments))["results"]
+        found = (await caller.call(tool, **arguments))["results"]
         assert [hit["chunk_id"] for hit in found] == [hit["chunk_id"] for hit in expected], tool
         assert found
 
@@ -49,51 +42,51 @@ async def test_passages_of_several_hops_say_which_found_them_and_one_search_has_
     path, body = "/api/rag/search/multihop", {"query": query, "limit": 2}
     full = (await caller.client.post(path, json=body)).json()
     compact = (await caller.client.post(path, json={**body, "detail": "compact"})).json()
-    result = await call(caller, "search_documents", **{**body, "depth": "thorough", "limit": 50})
+    result = await caller.call("search_documents", **{**body, "depth": "thorough", "limit": 50})
     assert result["depth"] == "thorough"
     assert len(result["hops"]) == 2
     assert [hop["new_passages"] for hop in result["hops"]] == [hop["result_count"] for hop in full["hops"]]
     assert [found.get("hop", 1) for found in result["results"]] == [hit["hop"] for hit in full["results"]]
     assert [hit["hop"] for hit in compact["results"]] == [hit["hop"] for hit in full["results"]]
-    once = await call(caller, "search_documents", query=query, depth="fast")
+    once = await caller.call("search_documents", query=query, depth="fast")
     assert "hops" not in once
     assert all("hop" not in found for found in once["results"])
 
 
 async def test_a_document_is_stored_read_in_parts_listed_and_deleted(caller: Caller) -> None:
     text = "# Log\n\n" + "\n\n".join(f"Entry {n}: the tide was {n} centimetres high." for n in range(200))
-    stored = await call(caller, "add_document", content=text, uri="log.md", metadata={"team": "tide"})
+    stored = await caller.call("add_document", content=text, uri="log.md", metadata={"team": "tide"})
     assert stored["status"] == "added"
     parts, start = [], 0
     while start is not None:
-        part = await call(caller, "get_document", document_id=stored["document_id"], start=start, max_tokens=300)
+        part = await caller.call("get_document", document_id=stored["document_id"], start=start, max_tokens=300)
         parts.append(part["content"])
         start = part.get("next_start")
     assert len(parts) > 3
     assert "".join(parts) == (await caller.client.get(f"/api/rag/documents/{stored['document_id']}")).json()["content"]
-    (listed,) = (await call(caller, "list_documents"))["documents"]
+    (listed,) = (await caller.call("list_documents"))["documents"]
     assert (listed["uri"], listed["metadata"]) == ("log.md", {"team": "tide"})
-    assert (await call(caller, "delete_document", document_id=stored["document_id"]))["documents_deleted"] == 1
-    assert (await call(caller, "knowledge_stats"))["documents"] == 0
+    assert (await caller.call("delete_document", document_id=stored["document_id"]))["documents_deleted"] == 1
+    assert (await caller.call("knowledge_stats"))["documents"] == 0
 
 
 async def test_a_document_is_read_from_a_passage_on(caller: Caller) -> None:
     await caller.add("# Log\n\n" + "\n\n".join(f"## Day {n}\n\nThe tide was {n} metres high." for n in range(90)))
-    passage = (await call(caller, "search_documents", query="day 88", mode="lexical", limit=1))["results"][0]
+    passage = (await caller.call("search_documents", query="day 88", mode="lexical", limit=1))["results"][0]
     assert passage["start"] > 0
     assert passage["title"] == "Log"
-    read = await call(caller, "get_document", document_id=passage["chunk_id"])
+    read = await caller.call("get_document", document_id=passage["chunk_id"])
     assert (read["document_id"], read["start"]) == (passage["document_id"], passage["start"])
     assert read["content"].startswith(passage["content"])
-    assert (await call(caller, "get_document", document_id=passage["document_id"]))["start"] == 0
+    assert (await caller.call("get_document", document_id=passage["document_id"]))["start"] == 0
 
 
 async def test_a_search_for_an_entity_says_that_none_matches(caller: Caller) -> None:
     await caller.client.post("/api/rag/entities", json={"type": "person", "name": "Ana Silva"})
     await caller.add(LIME)
-    unknown = await call(caller, "search_documents_by_entity", query="What does Joan Doe use?")
+    unknown = await caller.call("search_documents_by_entity", query="What does Joan Doe use?")
     assert "list_entities" in unknown["advice"]
-    known = await call(caller, "search_documents_by_entity", query="What does Ana Silva use?")
+    known = await caller.call("search_documents_by_entity", query="What does Ana Silva use?")
     assert "list_entities" not in known.get("advice", "")
 
 
@@ -106,7 +99,7 @@ async def test_documents_are_listed_by_words_uri_and_metadata(caller: Caller) ->
         if "metadata" in arguments:
             over_rest["filters"] = json.dumps({"metadata": arguments["metadata"]})
         listed = (await caller.client.get("/api/rag/documents", params=over_rest)).json()["documents"]
-        found = (await call(caller, "list_documents", **arguments))["documents"]
+        found = (await caller.call("list_documents", **arguments))["documents"]
         assert [document["uri"] for document in found] == [document["uri"] for document in listed]
         return [document["uri"][6:7] for document in found]
 

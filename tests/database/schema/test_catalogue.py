@@ -17,7 +17,7 @@ from app.database import sql
 from app.database.schema import tables
 
 SHARED = {*tables.SHARED, "alembic_version"}
-TENANT = {table.name for table in tables.TENANT_TABLES}
+TENANT = {table.name for table in tables.of_users()}
 LOCAL = SHARED | {"audit_log"}  # the tables that a cluster keeps on the coordinator
 
 KEYS = """

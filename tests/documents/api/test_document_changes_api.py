@@ -94,15 +94,6 @@ async def test_an_invalid_patch_is_refused_with_its_field(caller: Caller, patch:
     assert await _get(caller, stored["document_id"]) == before
 
 
-async def test_a_merge_patch_may_be_sent_with_its_own_media_type(caller: Caller) -> None:
-    stored = await caller.add("Lime.", "lime")
-    headers = {"Content-Type": "application/merge-patch+json"}
-    response = await caller.client.patch(
-        f"{DOCUMENTS}/{stored['document_id']}", content=b'{"title": "Mortar"}', headers=headers
-    )
-    assert (response.status_code, response.json()["title"]) == (200, "Mortar")
-
-
 async def test_a_document_is_deleted_by_its_uri(caller: Caller, new_caller: Any) -> None:
     await caller.add("Lime.", "notes/lime.md")
     other = await new_caller("search", "write")

@@ -44,58 +44,20 @@ async def test_each_item_of_a_list_is_stored_or_refused_on_its_own(caller: Calle
     assert answer["failed"][1]["uri"] == "nul"
 
 
-def _nested(depth: int) -> dict[str, Any]:
-    return {} if depth == 1 else {"k": _nested(depth - 1)}
-
-
-@pytest.mark.parametrize(
-    ("largest", "too_much", "code"),
-    [
-        (_nested(32), _nested(33), "too_deep"),
-        ({"k": ["x"] * 16_000}, {"k": ["x"] * 17_000}, "too_large"),
-        ({str(n): 1 for n in range(1_000)}, {"k": [{str(n): 1} for n in range(1_001)]}, "too_many_keys"),
-    ],
-    ids=["depth", "bytes", "keys"],
-)
-async def test_metadata_has_limits_of_depth_size_and_keys(
-    caller: Caller, largest: dict[str, Any], too_much: dict[str, Any], code: str
-) -> None:
-    response = await caller.client.post(DOCUMENTS, json={"content": "Lime.", "metadata": largest})
-    assert response.status_code == 201, response.text
-    stored = f"{DOCUMENTS}/{response.json()['document_id']}"
-    for method, path in (("POST", DOCUMENTS), ("PUT", stored)):
-        refused = await caller.client.request(method, path, json={"content": "Sand.", "metadata": too_much})
-        assert_problem(refused, 422, code, "metadata")
-    assert (await caller.client.get(stored)).json()["metadata"] == largest
-
-
 async def test_pages_neither_skip_nor_repeat_while_documents_are_added(caller: Caller) -> None:
     before = [(await caller.add(f"Note {n}."))["document_id"] for n in range(10)]
     seen: list[str] = []
-    cursor = None
-    while True:
-        page = (
-            await caller.client.get(DOCUMENTS, params={"limit": 3, **({"cursor": cursor} if cursor else {})})
-        ).json()
+    async for page in caller.pages(DOCUMENTS, limit=3):
         seen += [document["document_id"] for document in page["documents"]]
         await caller.add(f"Late note {len(seen)}.")
-        if (cursor := page["next_cursor"]) is None:
-            break
     assert seen == before[::-1]
 
 
 async def test_documents_of_one_moment_are_paged_without_gaps(caller: Caller) -> None:
     for n in range(5):
         await caller.add(f"Note {n}.", created_at="2024-01-01T00:00:00Z")
-    seen, cursor = set(), None
-    while True:
-        page = (
-            await caller.client.get(DOCUMENTS, params={"limit": 2, **({"cursor": cursor} if cursor else {})})
-        ).json()
-        seen |= {document["document_id"] for document in page["documents"]}
-        if (cursor := page["next_cursor"]) is None:
-            break
-    assert len(seen) == 5
+    pages = [page["documents"] async for page in caller.pages(DOCUMENTS, limit=2)]
+    assert len({document["document_id"] for page in pages for document in page}) == sum(map(len, pages)) == 5
 
 
 async def test_documents_are_listed_in_each_order_page_by_page(caller: Caller) -> None:
@@ -105,16 +67,12 @@ async def test_documents_are_listed_in_each_order_page_by_page(caller: Caller) -
     await caller.add("Other text.", uri="z", title="Zinc", created_at="2021-01-01T00:00:00Z")
     seen: dict[str, list[str]] = {order: [] for order in ("newest", "oldest", "changed", "title")}
     for order, found in seen.items():
-        cursor = None
-        while True:
-            asked = {"limit": 3, "sort": order, "query": "", **({"cursor": cursor} if cursor else {})}
-            page = (await caller.client.get(DOCUMENTS, params=asked)).json()
+        async for page in caller.pages(DOCUMENTS, limit=3, sort=order, query=""):
             found += [document["uri"] for document in page["documents"]]
-            if (cursor := page["next_cursor"]) is None:
-                break
-            other = "newest" if order != "newest" else "title"
-            refused = await caller.client.get(DOCUMENTS, params={"sort": other, "cursor": cursor})
-            assert_problem(refused, 422, "invalid_cursor", "cursor")
+            if cursor := page["next_cursor"]:
+                other = "newest" if order != "newest" else "title"
+                refused = await caller.client.get(DOCUMENTS, params={"sort": other, "cursor": cursor})
+                assert_problem(refused, 422, "invalid_cursor", "cursor")
     assert sorted(seen["title"][:2]) == ["a", "b"]
     assert seen | {"title": seen["title"][2:]} == {
         "newest": uris[::-1],
@@ -179,14 +137,6 @@ async def test_a_list_that_ends_in_the_stored_version_stores_that_version(caller
     assert [document["status"] for document in answer["documents"]] == ["replaced", "replaced"]
     stored = await caller.client.get(f"{DOCUMENTS}/{answer['documents'][1]['document_id']}")
     assert stored.json()["content"] == "Stored."
-
-
-async def test_a_language_is_a_tag_a_code_or_a_name(caller: Caller) -> None:
-    for language in ("Deutsch", "German", "de-AT", "ger"):
-        await caller.add(f"Kalk und Stein, {language}.", f"de/{language}", language=language)
-    await caller.add("石と石灰", "zh", language="zh-Hant")
-    stats = (await caller.client.get("/api/rag/stats")).json()
-    assert stats["languages"] == {"german": 4, "simple": 1}
 
 
 async def test_the_uri_of_a_file_is_shown_as_its_path_and_every_spelling_means_the_same_document(

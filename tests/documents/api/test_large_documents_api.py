@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-from typing import Any
 
 import pytest
 from api_caller import Caller
@@ -21,21 +19,13 @@ def _small_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large_documents, "LARGE", 2_000)
 
 
-async def _done(caller: Caller, location: str) -> dict[str, Any]:
-    """The job once it has ended, as its events show it."""
-    async with caller.client.stream("GET", f"{location}/events") as response:
-        lines = [line async for line in response.aiter_lines() if line.startswith("data: ")]
-    last: dict[str, Any] = json.loads(lines[-1].removeprefix("data: "))
-    return last
-
-
 async def test_a_large_document_is_202_with_the_path_of_its_job_and_found_once_that_is_done(caller: Caller) -> None:
     response = await caller.client.post(DOCUMENTS, json={"content": TEXT, "uri": "long", "metadata": {"k": 1}})
     assert response.status_code == 202, response.text
     queued = response.json()
     assert (queued["status"], queued["chunk_count"], queued["title"]) == ("queued", 0, "Long")
     assert response.headers["location"] == f"/api/rag/jobs/{queued['job_id']}"
-    job = await _done(caller, response.headers["location"])
+    job = await caller.finished(response.headers["location"])
     assert (job["status"], job["kind"], job["document_id"]) == ("done", "store_document", queued["document_id"])
     assert job["result"]["chunk_count"] == job["progress"]["total"] > 3
     found = await caller.search("paragraph 7 lime", filters={"metadata": {"k": 1}})
@@ -44,10 +34,10 @@ async def test_a_large_document_is_202_with_the_path_of_its_job_and_found_once_t
     assert (again.status_code, again.json()["status"]) == (200, "unchanged")
     assert again.json()["chunk_count"] == job["result"]["chunk_count"]
     patched = await caller.client.patch(f"{DOCUMENTS}/{queued['document_id']}", json={"title": "Longer"})
-    assert (await _done(caller, patched.headers["location"]))["result"]["status"] == "replaced"
+    assert (await caller.finished(patched.headers["location"]))["result"]["status"] == "replaced"
     put = await caller.client.put(f"{DOCUMENTS}/{queued['document_id']}", json={"content": f"{TEXT}\n\nThe end."})
     assert put.status_code == 202
-    assert (await _done(caller, put.headers["location"]))["status"] == "done"
+    assert (await caller.finished(put.headers["location"]))["status"] == "done"
     assert (await caller.client.get(f"{DOCUMENTS}/{queued['document_id']}")).json()["content"].endswith("The end.")
 
 
@@ -62,7 +52,7 @@ async def test_large_items_of_a_list_and_large_files_are_queued_and_small_ones_s
     assert [document["status"] for document in form.json()["documents"]] == ["queued"]
     for answer in (listed, form):
         job_id = answer.json()["documents"][-1]["job_id"]
-        assert (await _done(caller, f"/api/rag/jobs/{job_id}"))["status"] == "done"
+        assert (await caller.finished(f"/api/rag/jobs/{job_id}"))["status"] == "done"
     assert len((await caller.client.get(DOCUMENTS)).json()["documents"]) == 3
 
 
@@ -80,14 +70,14 @@ async def test_documents_whose_chunks_are_too_many_for_one_request_are_queued_an
     results = form.json()["documents"]
     assert [one["status"] for one in results] == ["unchanged"] * 4 + ["added"] * 2 + ["queued"] * 2
     for queued in results[6:]:
-        assert (await _done(caller, f"/api/rag/jobs/{queued['job_id']}"))["result"]["chunk_count"] == chunks
+        assert (await caller.finished(f"/api/rag/jobs/{queued['job_id']}"))["result"]["chunk_count"] == chunks
     monkeypatch.setattr(large_documents, "MANY_CHUNKS", 2)
     one = {"content": "Lime mortar and stone. " * 80, "uri": "one"}
     assert len(one["content"]) < large_documents.LARGE
-    job = await _done(caller, (await caller.client.post(DOCUMENTS, json=one)).headers["location"])
+    job = await caller.finished((await caller.client.post(DOCUMENTS, json=one)).headers["location"])
     assert job["result"]["chunk_count"] > 2
     patched = await caller.client.patch(f"{DOCUMENTS}/{job['document_id']}", json={"title": "Mortar"})
-    assert (await _done(caller, patched.headers["location"]))["result"]["status"] == "replaced"
+    assert (await caller.finished(patched.headers["location"]))["result"]["status"] == "replaced"
 
 
 async def test_a_text_that_is_too_long_is_422_and_a_conflict_409(

@@ -29,14 +29,6 @@ async def _stored(caller: Caller, response: httpx.Response) -> list[dict[str, An
     return [(await caller.client.get(f"{DOCUMENTS}/{document_id}")).json() for document_id in ids]
 
 
-async def test_an_edited_file_replaces_the_stored_one(caller: Caller) -> None:
-    first = (await _upload(caller, ("docs/a.md", b"# Lime"), ("a.md", b"# Clay"))).json()
-    second = (await _upload(caller, ("docs/a.md", b"# Cement"))).json()
-    assert (first["added"], second["replaced"]) == (2, 1)
-    assert second["documents"][0]["document_id"] == first["documents"][0]["document_id"]
-    assert [document["uri"] for document in first["documents"]] == ["docs/a.md", "a.md"]
-
-
 @pytest.mark.parametrize("again", ["a.md", "./a.md", "/tmp/a.md", "C:\\notes\\a.md", "a\u200b.md"])
 async def test_a_name_that_comes_twice_is_refused_as_a_duplicate(caller: Caller, again: str) -> None:
     response = await _upload(caller, ("a.md", b"# Lime"), (again, b"# Clay"), ("b.md", b"# Sand"))

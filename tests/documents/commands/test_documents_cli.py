@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -57,41 +56,6 @@ def test_a_file_is_shown_by_its_path_and_named_by_path_or_uri(
         assert why.code == 0, named
     assert stepwell("documents", "show", "other.txt", "--user", user).code != 0
     assert stepwell("documents", "delete", path, "--yes", "--user", user).code == 0
-
-
-@pytest.mark.parametrize("columns", ["20", "60"])
-def test_ids_stay_whole_on_a_narrow_terminal(
-    stepwell: Stepwell, user: str, columns: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", columns)
-    (first, second) = stepwell("documents", "list", "--user", user, "--json").json
-    table = stepwell("documents", "list", "--user", user).out
-    assert first["document_id"] in table
-    assert second["document_id"] in table
-
-
-def test_a_deleted_document_is_gone_and_another_users_is_not_found(stepwell: Stepwell, user: str) -> None:
-    first, second = stepwell("documents", "list", "--user", user, "--json").json
-    assert stepwell("documents", "delete", first["document_id"], "--user", harness.new_user(), "--yes").code == 1
-    deleted = stepwell("documents", "delete", first["document_id"], "--user", user, "--yes", "--json")
-    assert json.loads(deleted.out)["documents_deleted"] == 1
-    assert [left["document_id"] for left in stepwell("documents", "list", "--user", user, "--json").json] == [
-        second["document_id"]
-    ]
-    missing = stepwell("documents", "show", first["uri"], "--user", user)
-    assert missing.code == 1
-    assert "no document" in missing.err
-
-
-def test_documents_are_deleted_by_filter(stepwell: Stepwell, user: str) -> None:
-    masons = ("--filters", '{"metadata": {"team": "masons"}}', "--user", user)
-    counted = stepwell("documents", "delete", *masons, "--dry-run", "--json")
-    assert counted.json["matched"]["documents"] == 1
-    assert len(stepwell("documents", "list", "--user", user, "--json").json) == 2
-    deleted = stepwell("documents", "delete", *masons, "--yes", "--json").json
-    assert deleted["documents_deleted"] == 1
-    assert [left["title"] for left in stepwell("documents", "list", "--user", user, "--json").json] == ["Boje ü.txt"]
-    assert stepwell("documents", "delete", "--all", "--user", user, "--yes").out.startswith("Deleted 1 document ")
 
 
 @pytest.mark.parametrize("wrong", [(), ("--filters", "{}"), ("--filters", '{"document_ids": []}', "--all")])

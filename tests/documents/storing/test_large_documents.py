@@ -15,6 +15,7 @@ from harness import Tenant
 from app import errors
 from app.database.filter_types import Filters
 from app.database.transactions import Database, WriteTurns
+from app.derived_rows import Damage
 from app.documents import document_changes, documents, selections
 from app.documents.store import documents as store_documents
 from app.documents.store import hidden_chunks, publishing, staging
@@ -24,7 +25,6 @@ from app.entities.linking import mention_refresh
 from app.jobs import followed_jobs, workers
 from app.kinds import Vector
 from app.maintenance import repair
-from app.maintenance.repair import Damage
 from app.models.failures import NotCalled, ProviderDown
 from app.requests import wire
 from app.text.names import tags

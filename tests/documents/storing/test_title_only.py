@@ -8,10 +8,10 @@ import pytest
 from harness import Tenant, uris
 
 from app import errors
+from app.derived_rows import Damage
 from app.documents import document_changes, documents
 from app.documents.types import Chunk, Document, IngestResult, Upload
 from app.maintenance import reindex, repair
-from app.maintenance.repair import Damage
 from app.text.names import tags
 from benchmarks.fake_embedder import FakeEmbedder
 

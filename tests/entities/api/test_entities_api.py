@@ -212,13 +212,6 @@ async def test_a_merged_entity_has_the_names_facts_members_and_teams_of_the_othe
         assert answer["entities"][0]["entity_id"] == ana["entity_id"], query
 
 
-@pytest.mark.parametrize("q", ["Steohen Brandt", "stephen", "brant", "SB2", "stephenbrandt"])
-async def test_a_misspelled_name_or_alias_finds_its_entity(caller: Caller, q: str) -> None:
-    await _added(caller, name="Stephen Brandt", aliases=["SB2"])
-    await _added(caller, name="Otto Falk")
-    assert await _names(caller, q=q) == ["Stephen Brandt"]
-
-
 async def test_entities_are_ordered_by_similarity_and_filtered(caller: Caller) -> None:
     for name in ("Ana Silva", "Ana Silveira", "Hana Silvar"):
         await _added(caller, name=name)
@@ -262,11 +255,6 @@ async def test_a_bad_line_is_reported_and_the_others_are_stored(caller: Caller) 
     assert fields == ["body", "name", "name", "members[0]", "members", "entity_id", None, "name", "name"]
     assert (told["added"], told["refused"]) == (1, 8)
     assert await _names(caller) == ["Ben"]
-
-
-async def test_lines_must_be_declared_as_lines(caller: Caller) -> None:
-    response = await caller.client.post(f"{ENTITIES}/bulk", json=ANA)
-    assert_problem(response, 415, "unsupported_media_type")
 
 
 async def test_without_the_model_nothing_is_stored_and_the_answer_is_503(

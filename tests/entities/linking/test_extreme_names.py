@@ -7,10 +7,10 @@ from typing import Any
 
 from harness import Tenant
 
+from app.derived_rows import Damage
 from app.entities import entities
 from app.entities.types import EntityDraft
 from app.maintenance import repair
-from app.maintenance.repair import Damage
 from app.text.names import tags
 
 NAMES = 100_000 if os.environ.get("STEPWELL_FAULTS") == "full" else 1_000

@@ -20,13 +20,13 @@ from hypothesis import strategies as st
 from app import errors
 from app.database import transactions
 from app.database.filter_types import DocumentFilter
+from app.derived_rows import Damage
 from app.documents import document_changes, documents
 from app.entities import entities
 from app.entities.linking import mention_refresh
 from app.entities.types import EntityDraft
 from app.jobs.store import jobs
 from app.maintenance import repair
-from app.maintenance.repair import Damage
 from app.text.names import tags
 
 FULL = os.environ.get("STEPWELL_FAULTS") == "full"

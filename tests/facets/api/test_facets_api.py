@@ -124,14 +124,3 @@ async def test_counts_of_all_documents_are_those_of_counting_them_after_each_cha
         await caller.client.delete(f"/api/rag/documents/{document_id}")
         assert await facets(caller) == await facets(caller, filters=every)
     assert await facets(caller) == {}
-
-
-async def test_a_value_that_a_list_has_is_counted_after_it_was_a_value_by_itself_elsewhere(caller: Caller) -> None:
-    below = {"uri_prefix": "f/"}
-    for changed in ({"f/5": ["x"], "f/7": ["x"]}, {"f/7": "x"}, {"f/7": None}):
-        for uri, year in changed.items():
-            await caller.add(f"Text {uri}", uri=uri, metadata={} if year is None else {"year": year})
-        await counted(caller, filters=below)
-    values = [{"value": "x", "documents": 1}]
-    expected = [{"key": "year", "documents": 1, "types": {"list": 1}, "distinct": 1, "values": values}]
-    assert await counted(caller, filters=below) == await counted(caller) == expected

@@ -7,9 +7,9 @@ test_documents_api, methods and paths in test_problems.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -20,7 +20,6 @@ Newcomer = Callable[..., Awaitable[Caller]]
 
 SEARCH, SIMILAR, DOCUMENTS = "/api/rag/search", "/api/rag/similar", "/api/rag/documents"
 JSON = "application/json"
-BODIES = [("POST", SEARCH), ("POST", SIMILAR), ("POST", DOCUMENTS), ("PUT", f"{DOCUMENTS}/{UUID(int=1)}")]
 
 
 async def _raw(
@@ -47,42 +46,6 @@ async def reader(new_caller: Newcomer) -> Caller:
     await caller.add("Below the third landing we use lime mortar. 🧱 stays dry.", "lime", metadata={"a'b": 1})
     await caller.add("Café Zürich opens at nine.", "cafe")
     return caller
-
-
-async def test_the_longest_query_is_answered_and_one_character_more_is_422(reader: Caller) -> None:
-    assert (await reader.search("lime " * 399 + "limes"))["results"]
-    for length in (2_001, 200_000):
-        response = await _asked(reader, query="a" * length)
-        assert_problem(response, 422, "invalid_request", "query")
-        assert len(response.content) < 2_000
-
-
-@pytest.mark.parametrize(("method", "path"), BODIES)
-async def test_a_body_past_the_cap_is_a_413_problem(caller: Caller, method: str, path: str) -> None:
-    most = 64_000_000 if path.startswith(DOCUMENTS) else 256_000
-    for media_type in ("application/json", "multipart/form-data; boundary=b"):
-        headers = {"Content-Type": media_type}
-        if path == DOCUMENTS or media_type == "application/json":
-            streamed = await caller.client.request(method, path, content=_longer_than(most), headers=headers)
-            assert_problem(streamed, 413, "too_large")
-    declared = {"Content-Type": "application/json", "Content-Length": str(most + 1)}
-    assert_problem(await caller.client.request(method, path, content=b"{}", headers=declared), 413, "too_large")
-
-
-async def _longer_than(most: int) -> AsyncIterator[bytes]:
-    """A JSON text or a part of a form of more bytes than `most`, a megabyte at a time."""
-    yield b'--b\r\nContent-Disposition: form-data; name="files"; filename="a.txt"\r\n\r\n'
-    for _ in range(most // 1_000_000 + 1):
-        yield b"a" * 1_000_000
-
-
-@pytest.mark.parametrize("limit", ["0", "-1", "51", str(2**63), "1" + "0" * 5_000, '"5"', "5.0", "true", "[5]"])
-@pytest.mark.parametrize(
-    ("path", "rest"), [(SEARCH, '"query": "a"'), (SIMILAR, f'"chunk_id": "{uuid4()}"')], ids=["search", "similar"]
-)
-async def test_a_limit_that_is_no_number_from_1_to_50_is_422(caller: Caller, path: str, rest: str, limit: str) -> None:
-    code = "invalid_number" if len(limit) > 18 else "invalid_request"
-    assert_problem(await _raw(caller, f'{{{rest}, "limit": {limit}}}', path=path), 422, code, "limit")
 
 
 @pytest.mark.parametrize("soup", ['foo & | !( "unclosed <-> :*', "NOT", "- +", "lime:*A <5> !mortar", '"" AND ""'])
@@ -147,10 +110,6 @@ async def test_odd_characters_are_answered(reader: Caller, odd: str) -> None:
     assert len((await reader.search(odd))["results"]) == 2
 
 
-async def test_wrong_methods_unknown_paths_and_trailing_slashes_are_problems(caller: Caller) -> None:
-    for method, path in (("GET", SEARCH), ("PUT", DOCUMENTS), ("POST", f"{DOCUMENTS}/{uuid4()}")):
-        response = await caller.client.request(method, path)
-        assert_problem(response, 405, "method_not_allowed")
-        assert response.headers["allow"]
-    for path in ("/api/rag/serach", f"{SEARCH}/", f"{DOCUMENTS}/", "//api/rag/search", "/api/../etc/passwd"):
-        assert_problem(await caller.client.post(path, json={"query": "a"}), 404, "not_found")
+@pytest.mark.parametrize("path", [f"{SEARCH}/", f"{DOCUMENTS}/", "//api/rag/search", "/api/../etc/passwd"])
+async def test_another_spelling_of_a_path_is_not_found(caller: Caller, path: str) -> None:
+    assert_problem(await caller.client.post(path, json={"query": "a"}), 404, "not_found")

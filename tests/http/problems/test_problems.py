@@ -51,12 +51,6 @@ async def test_a_very_long_path_is_cut():
     assert len(assert_problem(await _get("/" + "x" * 5_000), 404, "not_found")["instance"]) == 200
 
 
-async def test_a_wrong_method_is_a_405_problem_that_lists_the_right_ones():
-    response = await _get("/rag/search")
-    assert_problem(response, 405, "method_not_allowed")
-    assert response.headers["allow"] == "POST"
-
-
 async def test_a_valid_request_id_is_kept_and_an_invalid_one_replaced():
     assert (await _get("/rag/documents/a", headers={"X-Request-ID": "my.id-1"})).headers["x-request-id"] == "my.id-1"
     for insane in ("a" * 65, "a b", "<b>", ""):

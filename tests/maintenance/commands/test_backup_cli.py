@@ -31,13 +31,6 @@ def test_a_database_is_backed_up_restored_and_checked(stepwell, tmp_path):
     assert stepwell("repair", "--dry-run", "--json").json["local"]["postings"] == 0
 
 
-def test_a_file_that_is_no_backup_is_refused_with_its_reason(stepwell, tmp_path):
-    (tmp_path / "a.dump").write_text("no dump")
-    refused = stepwell("restore", tmp_path / "a.dump", "--replace")
-    assert refused.code == 2
-    assert "not a readable backup" in refused.err
-
-
 def test_what_is_no_file_is_refused_before_anything_is_dumped_or_loaded(stepwell, tmp_path, monkeypatch):
     async def never(*_: object, **__: object) -> None:
         raise AssertionError("nothing is dumped")

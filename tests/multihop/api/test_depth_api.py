@@ -30,11 +30,9 @@ async def filled(caller: Caller) -> Caller:
 
 
 async def ask(caller: Caller, path: str = SEARCH, **fields: Any) -> dict[str, Any]:
-    response = await caller.client.post(
-        path, json=search_body(fields.pop("query", QUESTION), **{"explain": True, **fields})
+    answer: dict[str, Any] = await caller.post(
+        path, search_body(fields.pop("query", QUESTION), **{"explain": True, **fields})
     )
-    assert response.status_code == 200, response.text
-    answer: dict[str, Any] = response.json()
     return answer
 
 

@@ -101,16 +101,6 @@ async def test_a_search_is_reranked_by_the_provider(
     assert "rerank" in ranked["explain"]["timings"]
 
 
-async def test_a_search_whose_provider_fails_answers_in_the_fused_order(
-    caller: Caller, chunks: dict[str, str], provider: FakeProvider
-) -> None:
-    plain = await caller.search("lime mortar")
-    provider.status = 500
-    ranked = await caller.search("lime mortar", rerank="provider", mmr=False)
-    assert (ids(ranked), ranked["degraded"]) == (ids(plain), ["reranker_failed"])
-    assert len(chunks) == 3
-
-
 async def test_stored_chunks_are_compared_by_their_vectors_and_others_keep_their_score(
     caller: Caller, chunks: dict[str, str]
 ) -> None:
@@ -178,12 +168,6 @@ async def test_mmr_compares_stored_vectors_or_the_words_of_external_hits(
     brought = {"chunk_id": "theirs", "content": f"lime\n{NOTES['lime']}"}
     ranked = await merged(caller.client, [chunks["lime"], brought, chunks["money"]], mmr=True)
     assert ids(ranked)[2] == "theirs"
-
-
-async def test_plain_merging_reads_nothing_that_is_stored(caller: Caller, chunks: dict[str, str]) -> None:
-    ranked = await merged(caller.client, [chunks["money"], chunks["lime"]], query="lime mortar")
-    assert [list(hit["explain"]) for hit in ranked["results"]] == [["merge"], ["merge"]]
-    assert ids(ranked) == [chunks["money"], chunks["lime"]]
 
 
 @pytest.mark.parametrize("path", ["/api/rag/search", "/api/rag/search/multihop"])

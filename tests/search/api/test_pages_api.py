@@ -51,18 +51,11 @@ def grouped(path: str, group: dict[str, Any]) -> dict[str, Any]:
     return {"group": group} if path == SIMILAR else {"ranking": {"group": group}}
 
 
-async def answer_of(caller: Caller, path: str, request: dict[str, Any]) -> dict[str, Any]:
-    response = await caller.client.post(path, json=request)
-    assert response.status_code == 200, response.text
-    answer: dict[str, Any] = response.json()
-    return answer
-
-
 @pytest.mark.parametrize("path", PATHS)
 async def test_a_cursor_of_another_request_is_422_and_of_other_documents_409(caller: Caller, path: str) -> None:
     reader = await filled(caller)
     request = await request_of(reader, path, limit=4)
-    cursor = (await answer_of(reader, path, request))["next_cursor"]
+    cursor = (await reader.post(path, request))["next_cursor"]
     assert cursor is not None
     for wrong in ({"cursor": "nonsense"}, {"cursor": cursor, "limit": 5}, {"cursor": cursor, **grouped(path, {})}):
         assert_problem(await reader.client.post(path, json=request | wrong), 422, "invalid_cursor", "cursor")
@@ -74,11 +67,11 @@ async def test_a_cursor_of_another_request_is_422_and_of_other_documents_409(cal
 @pytest.mark.parametrize("path", PATHS)
 async def test_results_are_grouped_by_document_on_request(reader: Caller, path: str, detail: str) -> None:
     request = await request_of(reader, path, detail=detail, limit=3)
-    by_document = await answer_of(reader, path, request | grouped(path, {"size": 1}))
+    by_document = await reader.post(path, request | grouped(path, {"size": 1}))
     assert len(by_document["results"]) == 3
     assert [len(hit["more"]) for hit in by_document["results"]] == [1, 1, 1]
     for hit in by_document["results"]:
         assert hit["more"][0].keys() == hit.keys() - {"more"}
         assert hit["more"][0]["document_id"] == hit["document_id"]
-    flat = await answer_of(reader, path, request)
+    flat = await reader.post(path, request)
     assert all("more" not in hit for hit in flat["results"])

@@ -27,21 +27,14 @@ async def crew(new_caller: Newcomer) -> Caller:
     return caller
 
 
-async def ask(crew: Caller, path: str, text: str, **fields: Any) -> dict[str, Any]:
-    response = await crew.client.post(path, json=search_body(text, **fields))
-    assert response.status_code == 200, response.text
-    answer: dict[str, Any] = response.json()
-    return answer
-
-
 async def test_two_pass_uses_entities_below_the_threshold_of_auto(crew: Caller) -> None:
-    auto = await ask(crew, SEARCH, "batteries Torrez", threshold=0.99, explain=True)
+    auto = await crew.post(SEARCH, search_body("batteries Torrez", threshold=0.99, explain=True))
     assert (auto["explain"]["search_mode"], auto["explain"]["fallback_reason"]) == ("flat", "not_entity_centric")
-    forced = await ask(crew, TWO_PASS, "batteries of Anita Torrez", threshold=0.99)
+    forced = await crew.post(TWO_PASS, search_body("batteries of Anita Torrez", threshold=0.99))
     assert forced["search_mode"] == "two_pass"
-    same = await ask(crew, SEARCH, "batteries of Anita Torrez", threshold=0.99, hierarchy="force")
+    same = await crew.post(SEARCH, search_body("batteries of Anita Torrez", threshold=0.99, hierarchy="force"))
     assert same["results"] == forced["results"]
-    nobody = await ask(crew, TWO_PASS, "lime mortar")
+    nobody = await crew.post(TWO_PASS, search_body("lime mortar"))
     assert (nobody["search_mode"], nobody["pass1_entities"]) == ("flat", [])
     assert nobody["hints"] == ["The query names no known entity, so all documents were searched."]
     assert nobody["results"][0]["uri"] == "lime"

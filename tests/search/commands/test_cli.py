@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import signal
 import sys
 from collections.abc import Callable
@@ -68,22 +67,6 @@ def test_a_folder_is_ingested_and_a_second_time_changes_nothing(stepwell: Stepwe
     assert (changed["added"], changed["replaced"], changed["unchanged"]) == (0, 1, 2)
 
 
-def test_what_cannot_be_read_fails_and_the_others_are_stored(stepwell: Stepwell, notes: Path) -> None:
-    user = harness.new_user()
-    (notes / "binary.txt").write_bytes(bytes(range(256)) * 40)
-    (notes / "empty.md").write_text("\n", encoding="utf-8")
-    ran = stepwell("ingest", notes, notes / "missing.md", "--user", user, "--json")
-    assert ran.code == 1
-    assert (ran.json["added"], ran.json["failed"]) == (3, 3)
-    failed = " ".join(failure["path"] for failure in ran.json["failures"])
-    assert all(name in failed for name in ("binary.txt", "empty.md", "missing.md"))
-    assert all(failure["reason"] for failure in ran.json["failures"])
-    expected = stepwell("ingest", notes, "--user", user)
-    assert expected.code == 1
-    assert "3 unchanged, 2 failed" in expected.out
-    assert "binary.txt" in expected.err.replace("\n", "")
-
-
 def test_search_prints_a_table_or_json(stepwell: Stepwell, notes: Path) -> None:
     user = harness.new_user()
     stepwell("ingest", notes, "--user", user)
@@ -106,44 +89,6 @@ def test_search_prints_a_table_or_json(stepwell: Stepwell, notes: Path) -> None:
         "search", "pets", "--user", user, "--json", "--filters", '{"metadata": {"team": "masonry"}}'
     ).json
     assert [hit["title"] for hit in of_team["results"]] == ["Mortar"]
-
-
-def test_why_explains_a_passage_by_its_uri_or_id(stepwell: Stepwell, notes: Path) -> None:
-    user = harness.new_user()
-    assert stepwell("ingest", notes, "--user", user).code == 0
-    hit = stepwell("search", "dog", "--user", user, "--json").json["results"][0]
-    asked = ("--user", user, "--limit", 1, "--filters", '{"metadata": {"team": "masonry"}}')
-    printed = stepwell("why", "lime mortar", hit["uri"], *asked)
-    assert printed.code == 0, printed.err
-    assert "reason: filters.metadata.team leaves it out." in printed.out
-    placement = stepwell("why", "lime mortar", hit["uri"], *asked, "--json").json
-    assert (placement["kept_out_by"], placement["uri"]) == ("filters", hit["uri"])
-    for key in ("chunk_id", "document_id"):
-        assert stepwell("why", "lime mortar", placement[key], *asked, "--json").json == placement
-    missing = stepwell("why", "lime", "no/such[/].md", "--user", user)
-    assert (missing.code, "No such passage: no/such[/].md" in missing.err) == (1, True)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (("search", "  "), "blank"),
-        (("search", "\ufdfa" * 112), "at most 2000 characters"),
-        (("multihop", "a" * 2_001), "at most 2000 characters"),
-        (("why", "\ufdfa" * 112, "notes.md"), "at most 2000 characters"),
-        (("search", "lime", "--user", " "), "user"),
-        (("keys", "create", "ada", "--scope", "root"), "scopes"),
-        (("search", "lime", "--limit", "51"), "--limit"),
-        (("search", "lime", "--mode", "magic"), "magic"),
-        (("eval", "/nonexistent/folder"), "corpus.jsonl"),
-        (("nonsense",), "nonsense"),
-    ],
-)
-def test_an_error_is_a_sentence_and_a_status(stepwell: Stepwell, arguments: tuple[str, ...], expected: str) -> None:
-    ran = stepwell(*arguments)
-    assert ran.code == 2
-    assert expected in re.sub(r"\x1b\[[0-9;]*m", "", ran.err)
-    assert "Traceback" not in ran.err
 
 
 def test_a_bad_setting_is_named(stepwell: Stepwell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,16 +53,6 @@ def judged(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_search_is_reranked_by_cosine(stepwell: Stepwell, user: str) -> None:
-    asked = ("search", "lime mortar", "--user", user, "--json", "--explain")
-    plain, again = stepwell(*asked).json, stepwell(*asked, "--rerank", "cosine").json
-    assert "rerank" not in plain["results"][0]["explain"]
-    for hit in again["results"]:
-        told = hit["explain"]["rerank"]
-        assert (told["by"], told["value"]) == ("cosine", pytest.approx(hit["vector_score"], abs=1e-4))
-        assert hit["score"] == pytest.approx(0.5 * told["score_before"] + 0.5 * told["value"], abs=1e-4)
-
-
 async def test_a_search_is_reranked_by_the_configured_provider(
     stepwell: Stepwell, user: str, provider: FakeProvider
 ) -> None:
@@ -70,27 +60,6 @@ async def test_a_search_is_reranked_by_the_configured_provider(
     told = (await asyncio.to_thread(stepwell, *asked)).json
     assert (told["results"][0]["content"], told["results"][0]["score"]) == (NOTES["buoys"], 0.9)
     assert ("degraded" in told, len(provider.requests)) == (False, 1)
-
-
-async def test_a_search_whose_reranking_failed_reports_it_and_keeps_its_order(
-    stepwell: Stepwell, user: str, provider: FakeProvider
-) -> None:
-    provider.status = 500
-    asked = ("search", "lime mortar", "--user", user)
-    plain = (await asyncio.to_thread(stepwell, *asked, "--json")).json
-    failed = (await asyncio.to_thread(stepwell, *asked, "--json", "--rerank", "provider")).json
-    assert [hit["chunk_id"] for hit in failed["results"]] == [hit["chunk_id"] for hit in plain["results"]]
-    assert failed["degraded"] == ["reranker_failed"]
-    shown = await asyncio.to_thread(stepwell, *asked, "--rerank", "provider")
-    assert "degraded: reranker_failed" in shown.out
-
-
-def test_mmr_compares_each_hit_with_those_before_it(stepwell: Stepwell, user: str) -> None:
-    asked = ("search", "lime mortar", "--user", user, "--json", "--explain")
-    assert not any("mmr" in hit["explain"] for hit in stepwell(*asked, "--no-mmr").json["results"])
-    told = {hit["content"]: hit["explain"]["mmr"] for hit in stepwell(*asked, "--mmr").json["results"]}
-    assert max(told[NOTES[name]]["nearest"] or 0 for name in ("lime", "again")) > 0.8
-    assert told[NOTES["buoys"]]["nearest"] < 0.5
 
 
 @pytest.mark.parametrize("mode", ["auto", "hybrid", "flat", "two_pass"])
@@ -112,12 +81,6 @@ async def test_an_evaluation_counts_the_questions_whose_reranking_failed(
     provider.status = 500
     told = (await asyncio.to_thread(stepwell, "eval", judged, "--rerank", "provider", "--json")).json
     assert (told["mrr@10"], told["not_reranked"]) == (plain["mrr@10"], 1)
-
-
-def test_an_evaluation_by_cosine_is_labelled(stepwell: Stepwell, judged: Path) -> None:
-    shown = " ".join(stepwell("eval", judged, "--rerank", "cosine").out.split())
-    assert "reranked: cosine" in shown
-    assert "not_reranked" in shown
 
 
 def test_an_evaluation_of_multi_hop_search_is_reranked_too(stepwell: Stepwell, judged: Path) -> None:

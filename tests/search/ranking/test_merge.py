@@ -13,26 +13,11 @@ from app.search.ranking.merge import HopHit, Scored
 A, B, C, D = (UUID(int=n) for n in range(1, 5))
 
 
-def test_classic_adds_its_bonuses_to_the_rrf_score() -> None:
-    found = [HopHit(A, C, 1, 1 / 61), HopHit(B, D, 2, 1 / 61)]
-    scores = merge.classic(found)
-    assert scores[A].score == pytest.approx(1 / 61 + 0.0005 + 0.0002)
-    assert scores[B].score == pytest.approx(1 / 61 + 0.0002)
-    assert scores[A].parts == {"rrf": 1 / 61, "hop_1": 0.0005, "single_document": 0.0002}
-
-
 def test_classic_counts_repeated_documents_and_chunks_of_two_hops() -> None:
     scores = merge.classic([HopHit(A, D, 2, 2 / 61), HopHit(A, D, 1, 1 / 61), HopHit(B, D, 1, 1 / 62)])
     assert scores[A].score == pytest.approx(1 / 61 + 0.0005)
     assert scores[B].score == pytest.approx(1 / 62 + 0.0005)
     assert merge.max_classic(2 / 61) == pytest.approx(2 / 61 + 0.0007)
-
-
-def test_rrf_counts_ranks_from_one_and_rewards_no_absence() -> None:
-    scores = merge.rrf([("x", 1.0, ["a", "b"]), ("y", 0.5, ["b"])], k=60)
-    assert scores["a"].score == pytest.approx(1 / 61)
-    assert scores["b"].score == pytest.approx(1 / 62 + 0.5 / 61)
-    assert scores["b"].parts == {"x": 1 / 62, "y": 0.5 / 61}
 
 
 def test_an_order_is_total_and_does_not_depend_on_the_inputs() -> None:

@@ -12,28 +12,6 @@ from query_vectors import WORDS, angled, at, ids, one
 from app.database.filter_types import Filters
 
 
-async def test_rrf_adds_weight_over_k_plus_rank_and_nothing_for_an_absent_leg(put, find) -> None:
-    await put("copper copper", "copper river", "meadow", embedded=[angled(0.5), angled(0.9), angled(0.7)])
-    found = await find("copper", at(1), candidates=2)
-    assert hybrid.contents(found) == ["copper river", "copper copper", "meadow"]
-    both, text_only, vector_only = found.candidates
-    assert both.rrf_score == pytest.approx(1 / (60 + 1) + 1 / (60 + 2), rel=1e-12)
-    assert text_only.rrf_score == pytest.approx(1 / (60 + 1), rel=1e-12)
-    assert vector_only.rrf_score == pytest.approx(1 / (60 + 2), rel=1e-12)
-    assert [(c.vector_rank, c.text_rank) for c in found.candidates] == [(1, 2), (None, 1), (2, None)]
-    assert (text_only.vector_score, vector_only.text_score) == (None, None)
-
-
-async def test_weights_and_k_of_the_request_are_used_scaled_to_the_sum_two(put, find) -> None:
-    await put("copper copper", "copper river", embedded=[angled(0.5), angled(0.9)])
-    found = await find("copper", at(1), weights=(0.7, 1.6), k=5)
-    assert one(found, "copper copper").rrf_score == pytest.approx(2 / 2.3 * (0.7 / (5 + 2) + 1.6 / (5 + 1)), rel=1e-12)
-    assert one(found, "copper river").rrf_score == pytest.approx(2 / 2.3 * (0.7 / (5 + 1) + 1.6 / (5 + 2)), rel=1e-12)
-    best = (0.7 + 1.6) / (5 + 1)
-    assert found.candidates[0].score == pytest.approx((0.7 / 7 + 1.6 / 6) / best, rel=1e-12)
-    assert hybrid.contents(found) == ["copper copper", "copper river"]
-
-
 async def test_ties_are_ordered_by_the_better_single_rank(put, find) -> None:
     # At k = 1: 1/(1+1) + 1/(1+5) = 2/3 = 1/(1+2) + 1/(1+2) holds of first-and-fifth and of second-in-both.
     texts = [f"copper {'river ' * n}".strip() for n in range(6)]
@@ -106,7 +84,7 @@ async def test_all_results_equal_those_computed_in_python(request, put, find, ow
         query = await embedder.embed_query(" ".join(dice.choices(WORDS, k=3)))
         documents = tuple({row.document_id for row in dice.sample(corpus.rows, 12)}) if dice.random() < 0.5 else None
         gone = tuple(row.chunk_id for row in dice.sample(corpus.rows, dice.choice([0, 10])))
-        weights = (dice.choice([0.3, 1.0]), dice.choice([0.5, 1.0]))
+        weights, k = (dice.choice([0.3, 1.0]), dice.choice([0.5, 1.0])), dice.choice([5, 60])
         passing = {
             row.chunk_id
             for row in corpus.rows
@@ -115,11 +93,12 @@ async def test_all_results_equal_those_computed_in_python(request, put, find, ow
         stems = await owner.fetchval("SELECT tsvector_to_array(to_tsvector('english', $1))", " ".join(words))
         vector_leg = corpus.leg(corpus.cosine(query), passing, candidates=15)
         text_leg = corpus.leg(corpus.bm25(stems), passing, candidates=15)
-        scores = oracle.rrf(vector_leg, text_leg, weights=weights)
+        scores = oracle.rrf(vector_leg, text_leg, k=k, weights=weights)
         found = await find(
             " ".join(words),
             query,
             weights=weights,
+            k=k,
             candidates=15,
             limit=50,
             filters=Filters(document_ids=documents),
@@ -151,3 +130,12 @@ async def test_thresholds_apply_after_the_fusion(put, find) -> None:
     above = await find("copper", at(1), min_rrf_score=floor)
     assert hybrid.contents(above) == [c.content for c in everything.candidates if (c.rrf_score or 0) >= floor]
     assert 0 < len(above.candidates) < 3
+
+
+async def test_ties_in_a_leg_are_ordered_by_chunk_id_so_that_equal_databases_give_equal_scores(put, find) -> None:
+    for word in ("meadow", "castle", "lantern", "violin", "granite", "willow", "harbour", "reef"):
+        await put(f"copper {word}", embedded=[angled(0.8)])
+    for options in ({}, {"strict": ["copper"]}):
+        found = await find("copper", at(1), **options)
+        by_id = sorted(found.candidates, key=lambda one: one.chunk_id)
+        assert [(one.vector_rank, one.text_rank) for one in by_id] == [(n, n) for n in range(1, 9)]

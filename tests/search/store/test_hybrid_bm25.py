@@ -7,7 +7,7 @@ import random
 import hybrid
 import oracle
 import pytest
-from query_vectors import ids, one
+from query_vectors import angled, at, ids, one
 
 from app.database.filter_types import Filters
 from app.search.store import recall
@@ -38,6 +38,20 @@ async def test_a_lexeme_counts_up_to_255_times_a_chunk(put, find, owner, user) -
     assert one(found, "copper " * 400).text_score == pytest.approx(
         expected[one(found, "copper " * 400).chunk_id], rel=1e-3
     )
+
+
+@pytest.mark.parametrize("options", [{}, {"excluded": ["lantern"]}, {"filters": Filters(metadata={})}])
+async def test_a_hit_that_only_the_vector_leg_found_has_its_bm25_score(put, find, owner, user, options) -> None:
+    """Below the last candidate of the text leg, with common words that make no candidates, and without any word."""
+    texts = [f"copper {'zebra ' * (n % 4)}{'river ' * n}".strip() for n in range(12)]
+    await put(*texts, "copper " * 300, "meadow", embedded=[angled(0.3 + n / 20) for n in range(14)])
+    expected = (await oracle.corpus(owner, user)).bm25(["copper", "zebra", "zebra"])
+    found = await find("copper zebra zebra", at(1), candidates=3, limit=20, **options)
+    assert any(one.text_rank is None and one.text_score for one in found.candidates)
+    for candidate in found.candidates:
+        assert candidate.text_score == pytest.approx(expected.get(candidate.chunk_id, 0), rel=1e-5)
+    everything = await find("copper zebra zebra", at(1), candidates=20, limit=20, weights=(1.0, 0.0), **options)
+    assert {one.text_score for one in everything.candidates} == {None}
 
 
 @pytest.fixture

@@ -38,16 +38,6 @@ CASES = [
 """What the random filters of tests/database/filters do not contain, above all keys that could be taken for code."""
 DAY = datetime(2024, 3, 2, tzinfo=UTC)
 OLD, BLUE, NEW = Filters(metadata={"year": 1999}), Filters(metadata={"tags": "blue"}), Filters(created_after=DAY)
-GROUPS = [
-    (Filters(any_of=(OLD, Filters(metadata={"deep": {"inner": [2]}}))), {"old", "new"}),
-    (Filters(any_of=(BLUE, NEW)), {"old", "new", "odd"}),
-    (Filters(any_of=(BLUE, Filters(created_before=DAY))), {"old"}),
-    (Filters(all_of=(NEW, Filters(metadata={"tags": "red"}))), {"new", "odd"}),
-    (Filters(all_of=(OLD, NEW)), set()),
-    (Filters(negated=Filters(metadata={"year": {"gte": 1999}})), {"odd"}),
-    (Filters(negated=Filters(any_of=(BLUE, Filters(metadata={"ok": True})))), {"odd"}),
-    (Filters(metadata={"tags": "red"}, negated=NEW), {"old"}),
-]
 
 
 @pytest.fixture(scope="module")
@@ -74,16 +64,6 @@ async def test_metadata_filters_apply_to_both_legs(request, database, described,
     assert {candidate.title for candidate in found.candidates} == expected
     assert (found.vector_found, found.text_found) == (2 * len(expected), 2 * len(expected))
     assert found.scope_chunks == min(2 * len(expected), 2 if graph else 6)
-
-
-@pytest.mark.parametrize("graph", [False, True], ids=["exact", "graph"])
-@pytest.mark.parametrize(("filters", "expected"), GROUPS, ids=range(len(GROUPS)))
-async def test_groups_of_filters_apply_to_both_legs(request, database, described, filters, expected, graph) -> None:
-    if graph:
-        request.getfixturevalue("by_graph")
-    found = await hybrid.run(database, hybrid.request(described, "copper", at(1), filters=filters))
-    assert {candidate.title for candidate in found.candidates} == expected
-    assert (found.vector_found, found.text_found) == (2 * len(expected), 2 * len(expected))
 
 
 async def test_sessions_run_in_utc(owner, address) -> None:

@@ -233,7 +233,7 @@ async def test_deleting_everything_leaves_only_the_row_of_the_user(put, delete, 
     assert (removed.documents, removed.chunks, removed.vectors, removed.mentions) == (1, 200, 200, 7)
     left = {
         table.name: await owner.fetchval(f"SELECT count(*) FROM {table.fullname} WHERE user_id = $1", user)
-        for table in tables.TENANT_TABLES
+        for table in tables.of_users()
     }
     assert {name: count for name, count in left.items() if count} == {"tenants": 1, "entities": 1, "text_statistics": 1}
     assert await owner.fetchval("SELECT chunks + tokens FROM stepwell.text_statistics WHERE user_id = $1", user) == 0

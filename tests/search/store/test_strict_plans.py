@@ -87,7 +87,8 @@ async def test_only_chunks_with_all_words_are_looked_up_by_their_numbers(
     scans = await _scans(database, gannets, statement.text, binds)
     chunks = [scan for scan in scans if scan.get("Relation Name") == "chunks"]
     assert {scan["Index Name"] for scan in chunks} <= {BY_NUMBER, "pk_chunks"}
-    assert sum(map(_rows, chunks)) == tested + min(tested, 5)
+    needed = tested + min(tested, 5)
+    assert needed <= sum(map(_rows, chunks)) <= needed + tested  # the ids of equal scores are looked up too
     assert "ix_chunks_tsv" not in {scan.get("Index Name") for scan in scans}
 
 

@@ -1,6 +1,34 @@
-"""Tests that send requests to the whole application."""
+"""The application whose users may add sources, each below a folder of its own."""
 
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import harness
+import pytest
 from api_database import address, database, embedder, patient_lookups
+from fastapi import FastAPI
 from wide_template import template
 
+from app.database.transactions import Database
+from app.settings import Settings
+from app.sources.types import SourceRoots
+from benchmarks.fake_embedder import FakeEmbedder
+
 __all__ = ["address", "database", "embedder", "patient_lookups", "template"]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with a subfolder for each user."""
+    return tmp_path_factory.mktemp("root").resolve()
+
+
+@pytest.fixture(scope="module")
+async def app(database: Database, embedder: FakeEmbedder, root: Path) -> AsyncIterator[FastAPI]:
+    """The application with that folder."""
+    services = await harness.services(database, embedder)
+    services = services.with_option(SourceRoots((root,), per_user=True))
+    async with harness.running(Settings(auth="api_key"), services) as running:
+        yield running

@@ -2,58 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import harness
 import httpx2
-import pytest
 import source_folder
 from api_caller import Caller
 from fastapi import FastAPI
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from app.database.transactions import Database
-from app.settings import Settings
-from app.sources.types import SourceRoots
-from benchmarks.fake_embedder import FakeEmbedder
-
 OWN_DATABASE = True
 """A database of its own: workers of other applications may read no folder."""
-
-
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with a subfolder for each user."""
-    return tmp_path_factory.mktemp("root").resolve()
-
-
-@pytest.fixture(scope="module")
-async def app(database: Database, embedder: FakeEmbedder, root: Path) -> AsyncIterator[FastAPI]:
-    """The application with that folder."""
-    services = await harness.services(database, embedder)
-    services = services.with_option(SourceRoots((root,), per_user=True))
-    async with harness.running(Settings(auth="api_key"), services) as running:
-        yield running
-
-
-async def _call(caller: Caller, tool: str, **arguments: Any) -> dict[str, Any]:
-    response = await caller.client.post(f"/api/rag/tools/{tool}", json=arguments)
-    assert response.status_code == 200, response.text
-    result: dict[str, Any] = response.json()
-    return result
 
 
 async def test_an_agent_adds_and_synchronises_a_folder(app: FastAPI, caller: Caller, root: Path) -> None:
     folder = root / caller.user_id / "notes"
     source_folder.write(folder, "a.md", b"Lime.")
     source_folder.write(folder, "bad.pdf", b"%PDF-1.7 damaged")
-    added = await _call(caller, "add_source", path="notes", wait_s=30)
+    added = await caller.call("add_source", path="notes", wait_s=30)
     assert (added["status"], added["added"], added["failed"]) == ("done", 1, 1)
     assert [failure["path"] for failure in added["failures"]] == ["bad.pdf"]
-    (listed,) = (await _call(caller, "list_sources"))["sources"]
+    (listed,) = (await caller.call("list_sources"))["sources"]
     assert (listed["source_id"], listed["path"], listed["documents"]) == (added["source_id"], str(folder), 1)
     source_folder.write(folder, "b.md", b"Sand.")
     headers = {"Authorization": f"Bearer {caller.key}"}
@@ -70,15 +40,15 @@ async def test_an_agent_adds_and_synchronises_a_folder(app: FastAPI, caller: Cal
         refused = await client.call_tool("add_source", {"path": "/etc"})
         assert refused.is_error
         assert "not in one that is allowed" in refused.content[0].text
-    unfinished = await _call(caller, "sync_source", source_id=added["source_id"], wait_s=0)
+    unfinished = await caller.call("sync_source", source_id=added["source_id"], wait_s=0)
     assert unfinished["status"] in ("queued", "running")
 
 
 async def test_an_agent_cannot_reach_the_source_of_another_user(caller: Caller, new_caller: Any, root: Path) -> None:
     source_folder.write(root / caller.user_id, "notes/a.md", b"Lime.")
-    added = await _call(caller, "add_source", path="notes", wait_s=0)
+    added = await caller.call("add_source", path="notes", wait_s=0)
     other = await new_caller("search", "write")
-    assert (await _call(other, "list_sources"))["sources"] == []
+    assert (await other.call("list_sources"))["sources"] == []
     for tool, arguments in (
         ("sync_source", {"source_id": added["source_id"]}),
         ("add_source", {"path": str(root / caller.user_id / "notes")}),

@@ -2,42 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import harness
 import pytest
 import source_folder
 from api_caller import Caller
 from example_app import assert_problem
-from fastapi import FastAPI
-
-from app.database.transactions import Database
-from app.settings import Settings
-from app.sources.types import SourceRoots
-from benchmarks.fake_embedder import FakeEmbedder
 
 OWN_DATABASE = True
 """A database of its own: workers of other applications may read no folder."""
 
 SOURCES, DELETE = "/api/rag/sources", "/api/rag/documents/delete"
-
-
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with a subfolder for each user."""
-    return tmp_path_factory.mktemp("root").resolve()
-
-
-@pytest.fixture(scope="module")
-async def app(database: Database, embedder: FakeEmbedder, root: Path) -> AsyncIterator[FastAPI]:
-    """The application with that folder."""
-    services = await harness.services(database, embedder)
-    services = services.with_option(SourceRoots((root,), per_user=True))
-    async with harness.running(Settings(auth="api_key"), services) as running:
-        yield running
 
 
 def _fill(root: Path, caller: Caller) -> Path:
@@ -48,21 +24,13 @@ def _fill(root: Path, caller: Caller) -> Path:
     return root / caller.user_id / "notes"
 
 
-async def _done(caller: Caller, location: str) -> dict[str, Any]:
-    """The job once it has ended."""
-    async with caller.client.stream("GET", f"{location}/events") as response:
-        lines = [line async for line in response.aiter_lines() if line.startswith("data: ")]
-    last: dict[str, Any] = json.loads(lines[-1].removeprefix("data: "))
-    return last
-
-
 async def test_a_source_is_added_synchronised_watched_and_deleted(caller: Caller, root: Path) -> None:
     folder = _fill(root, caller)
     added = await caller.client.post(SOURCES, json={"path": "notes", "globs": ["*.md", "*.pdf"]})
     assert added.status_code == 201, added.text
     source = added.json()
     assert (source["status"], source["path"], source["watch"]) == ("added", str(folder), False)
-    job = await _done(caller, added.headers["location"])
+    job = await caller.finished(added.headers["location"])
     assert (job["status"], job["source_id"], job["kind"]) == ("done", source["source_id"], "sync_source")
     assert (job["result"]["added"], job["result"]["failed"]) == (3, 1)
     assert [failure["path"] for failure in job["result"]["failures"]] == ["bad.pdf"]
@@ -96,13 +64,13 @@ async def test_a_source_is_added_synchronised_watched_and_deleted(caller: Caller
     source_folder.write(folder, "3.md", b"Lime again.")
     synced = await caller.client.post(f"{path}/sync")
     assert synced.status_code == 202
-    result = (await _done(caller, synced.headers["location"]))["result"]
+    result = (await caller.finished(synced.headers["location"]))["result"]
     assert (result["added"], result["unchanged"], result["failed"]) == (1, 3, 1)
     assert (await caller.client.patch(path, json={"watch": True})).json()["watch"] is True
     again = await caller.client.post(SOURCES, json={"path": str(folder), "globs": ["*.md", "*.pdf"]})
     assert (again.status_code, again.json()["status"]) == (200, "changed")
     assert again.json()["source_id"] == source["source_id"]
-    await _done(caller, again.headers["location"])
+    await caller.finished(again.headers["location"])
     before = (await caller.client.get("/api/rag/stats")).json()
     deleted = (await caller.client.delete(path)).json()
     after = (await caller.client.get("/api/rag/stats")).json()
@@ -117,7 +85,7 @@ async def test_a_source_is_added_synchronised_watched_and_deleted(caller: Caller
 async def test_hits_name_their_source_where_none_of_the_first_candidates_has_one(caller: Caller, root: Path) -> None:
     source_folder.write(root / caller.user_id, "notes/quarry.md", b"# Stonehand Quarry\n\nOpened below the old mill.")
     added = await caller.client.post(SOURCES, json={"path": "notes"})
-    await _done(caller, added.headers["location"])
+    await caller.finished(added.headers["location"])
     for number in range(10):
         await caller.add(f"The mill buys lime from Stonehand Quarry, order {number}.", f"order-{number}.md")
     words = {"mode": "lexical", "explain": True, "ranking": {"candidates": 10, "hierarchy": "off"}}
@@ -155,7 +123,7 @@ async def test_names_of_sources_are_unique_and_by_default_those_of_their_folders
         assert_problem(refused, 422, "invalid_request", "name")
     synced = await caller.client.post("/api/rag/tools/sync_source", json={"source_id": "Project Docs", "wait_s": 0})
     assert synced.json()["source_id"] == unnamed["source_id"]
-    await _done(caller, f"/api/rag/jobs/{synced.json()['job_id']}")
+    await caller.finished(f"/api/rag/jobs/{synced.json()['job_id']}")
     tool, by_id = "/api/rag/tools/search_documents", {"source_ids": [unnamed["source_id"]]}
     found = (await caller.client.post(tool, json={"query": "lime", "sources": ["project DOCS"]})).json()["results"]
     expected = (await caller.search("lime", filters=by_id))["results"]

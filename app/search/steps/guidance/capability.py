@@ -6,5 +6,4 @@ from app.capability import Capability
 
 GUIDANCE = Capability(
     routers=("search.steps.guidance.api:router",),
-    tools=("search.steps.guidance.tools:TOOLS",),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from app.capability import Capability, Command
 
 SYNONYMS = Capability(
+    exports=("synonyms",),
     routers=("search.steps.synonyms.api:router",),
     steps=("search.steps.synonyms.synonyms:STEP",),
     commands={

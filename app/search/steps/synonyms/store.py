@@ -87,15 +87,17 @@ _LEXEMES_OF_TERMS = sql.inline(
     """
     SELECT g.config, CAST(p.place AS integer) AS place, array_agg(t.lexeme ORDER BY t.position, t.lexeme) AS lexemes,
            array_agg(CAST(t.position AS integer) ORDER BY t.position, t.lexeme) AS positions,
-           CAST(phraseto_tsquery(CAST(g.config AS regconfig),
-               {{text_for g.config, p.folded, p.plain}}) AS text) AS query
+           CAST({{within_one_field q.phrase, 'ABCD'}} AS text) AS query
     FROM unnest(:configs) AS g (config)
     CROSS JOIN unnest(:folded, :plain) WITH ORDINALITY AS p (folded, plain, place)
+    CROSS JOIN LATERAL (
+        SELECT phraseto_tsquery(CAST(g.config AS regconfig), {{text_for g.config, p.folded, p.plain}}) AS phrase
+    ) AS q
     CROSS JOIN LATERAL (
         SELECT w.lexeme, unnest(w.positions) AS position
         FROM unnest(to_tsvector(CAST(g.config AS regconfig), {{text_for g.config, p.folded, p.plain}})) AS w
     ) AS t
-    GROUP BY g.config, p.place, p.folded, p.plain
+    GROUP BY g.config, p.place, q.phrase
     """,
     configs="text[]",
     folded="text[]",

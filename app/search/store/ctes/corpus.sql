@@ -1,6 +1,10 @@
 -- Counts the user's chunks, and computes the largest scope that is scanned exactly.
 -- Columns: corpus: chunks, average_length (lexemes a chunk), configs (text-search configurations); costs: most (chunks).
+-- part counted  frequencies are counted among the chunks that the caller sees; with filters
 -- :user_id text  owner of the rows
+-- :seen_configs text[]  text-search configurations of the chunks that the caller sees
+-- :seen_chunks bigint[]  how many chunks have each
+-- :seen_tokens bigint[]  the sum of their lengths
 -- :exact_floor bigint  scopes up to this many chunks are scanned exactly
 -- :exact_factor float8  cost of a row visited in the HNSW graph, in rows of an exact scan
 -- :stored bigint  estimate of the rows in the HNSW graph, those of other users included
@@ -9,8 +13,13 @@ corpus AS MATERIALIZED (
     SELECT CAST(coalesce(sum(s.chunks), 0) AS float8) AS chunks,
            CAST(coalesce(sum(s.tokens), 0) AS float8) / greatest(coalesce(sum(s.chunks), 0), 1) AS average_length,
            coalesce(array_agg(s.config), '{}') AS configs
+-- if counted
+    FROM unnest(:seen_configs, :seen_chunks, :seen_tokens) AS s (config, chunks, tokens)
+-- end
+-- unless counted
     FROM stepwell.text_statistics AS s
     WHERE s.user_id = :user_id AND s.chunks > 0
+-- end
 ),
 costs AS MATERIALIZED (
     SELECT greatest(:exact_floor, CAST(sqrt(:exact_factor * :candidates * greatest(:stored, u.chunks)) AS bigint)) AS most

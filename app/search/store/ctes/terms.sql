@@ -14,7 +14,10 @@
 -- part excluding  words and phrases that no hit may contain
 -- part exclusions  chunks that are excluded from the hits
 -- part hidden  postings of chunks that are not visible
+-- part counted  frequencies are counted among the chunks that the caller sees; with filters
+-- part narrowed  the request has filters besides those of the caller
 -- :user_id text  owner of the rows
+-- :seen_documents uuid[]  the documents that the caller sees
 -- :words_folded text  words scored by BM25, accents folded
 -- :words_plain text  words scored by BM25, accents kept
 -- :added_lexemes text[]  added lexemes
@@ -50,6 +53,27 @@ query_words AS MATERIALIZED (
     GROUP BY a.lexeme
 -- end
 ),
+-- if counted
+counted_chunks AS MATERIALIZED (
+-- if narrowed
+    SELECT e.chunk_no FROM stepwell.embeddings AS e WHERE e.user_id = :user_id AND e.document_id = ANY (:seen_documents)
+-- end
+-- unless narrowed
+    SELECT a.chunk_no FROM filtered_chunks AS a
+-- end
+),
+counted_lexemes AS MATERIALIZED (
+    SELECT p.lexeme, count(*) AS df
+    FROM (
+        SELECT o.lexeme, unnest(o.items) AS item
+        FROM query_words AS w
+        JOIN stepwell.postings AS o ON o.user_id = :user_id AND o.lexeme = w.lexeme
+        OFFSET 0
+    ) AS p
+    WHERE {{posting_chunk p.item}} IN (SELECT c.chunk_no FROM counted_chunks AS c)
+    GROUP BY p.lexeme
+),
+-- end
 terms AS MATERIALIZED (
     SELECT q.*, CAST(:k1_plus_1 * q.times * q.idf AS real) AS weight,
            sum(q.df) OVER rarest_first <= q.candidate_postings
@@ -79,7 +103,12 @@ terms AS MATERIALIZED (
                AS needed
         FROM corpus AS u
         CROSS JOIN query_words AS w
+-- if counted
+        LEFT JOIN counted_lexemes AS l ON l.lexeme = w.lexeme
+-- end
+-- unless counted
         LEFT JOIN stepwell.lexemes AS l ON l.user_id = :user_id AND l.lexeme = w.lexeme
+-- end
 -- if added
         LEFT JOIN unnest(:added_lexemes, :added_idfs) AS y (lexeme, idf) ON y.lexeme COLLATE "C" = w.lexeme
 -- end

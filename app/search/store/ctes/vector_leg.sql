@@ -92,8 +92,11 @@ nearest_exactly AS MATERIALIZED (
 -- end
 ),
 vector_leg AS MATERIALIZED (
-    SELECT n.chunk_no, 1 - n.distance AS score, row_number() OVER (ORDER BY n.distance, n.chunk_no) AS rank
-    FROM (SELECT chunk_no, distance FROM nearest_by_index UNION ALL SELECT chunk_no, distance FROM nearest_exactly) AS n
+    SELECT r.chunk_no, 1 - r.distance AS score, row_number() OVER (ORDER BY r.distance, r.tied_id, r.chunk_no) AS rank
+    FROM (
+        SELECT n.chunk_no, n.distance, {{tied_id n, n.distance}} AS tied_id
+        FROM (SELECT chunk_no, distance FROM nearest_by_index UNION ALL SELECT chunk_no, distance FROM nearest_exactly) AS n
+    ) AS r
 )
 -- end
 -- unless vector

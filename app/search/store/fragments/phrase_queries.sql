@@ -2,7 +2,7 @@
 -- as stop words, has no row. The statement has a CTE `corpus` with a column configs.
 -- $folded  an array of words and phrases, accents folded
 -- $plain  the same with accents kept
-SELECT g.config, q.query
+SELECT g.config, {{within_one_field q.query, 'ABCD'}} AS query
     FROM corpus AS u
     CROSS JOIN LATERAL unnest(u.configs) AS g (config)
     CROSS JOIN LATERAL unnest($folded, $plain) AS p (folded, plain)

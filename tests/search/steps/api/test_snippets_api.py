@@ -66,11 +66,6 @@ async def test_a_later_hop_marks_the_name_by_which_it_was_reached(caller: Caller
     assert matches == ["Ilse", "Brandt"]
 
 
-async def test_offsets_count_code_points(caller: Caller) -> None:
-    await caller.add(f"{'It rained again. ' * 20}Then 🧱 lime arrived. It was late.")
-    assert await snippet_of(caller, "lime") == ("Then 🧱 lime arrived.", ["lime"])
-
-
 async def test_a_hit_that_only_its_vector_found_is_shown_whole_as_the_answer_may_be_anywhere_in_it(
     caller: Caller,
 ) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import random
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -37,30 +35,12 @@ def scores(hits: list[Hit]) -> dict[UUID, float]:
     return {hit.candidate.chunk_id: hit.candidate.score for hit in hits}
 
 
-def test_a_similar_name_scores_between_060_and_095() -> None:
-    assert entity_scores.fuzzy(entity_scores.MIN_SIMILARITY) == pytest.approx(0.6)
-    assert entity_scores.fuzzy(1.0) == pytest.approx(0.95)
-    assert entity_scores.fuzzy(0.875) == pytest.approx(0.6 + 0.35 / 2)
-
-
-def test_a_description_scores_by_its_cosine() -> None:
-    assert entity_scores.description(0.55) == pytest.approx(0.5 + 0.55 - 0.37)
-    assert entity_scores.description(0.37) == 0.5
-    assert entity_scores.description(0.36) == 0.0
-
-
 def test_descriptions_are_capped_at_080_and_ordered_by_their_uncapped_scores() -> None:
     scored = {A: entity_scores.description(0.75), B: entity_scores.description(0.95), C: entity_scores.description(0.2)}
     found = [match(entity_id, score, matched_by="description") for entity_id, score in scored.items()]
     assert [(m.entity_id, m.score) for m in entity_scores.best(found, limit=5)] == [(B, 0.8), (A, 0.8)]
     named = match(D, 0.9, matched_by="fuzzy")
     assert [m.entity_id for m in entity_scores.best([*found, named], limit=5)] == [D, B, A]
-
-
-def test_facts_score_by_coverage_and_less_for_a_single_word() -> None:
-    assert entity_scores.fact(1.0, 3) == pytest.approx(0.55)
-    assert entity_scores.fact(0.8, 5) == pytest.approx(0.44)
-    assert entity_scores.fact(1.0, 1) == pytest.approx(0.55 / 3)
 
 
 def test_an_entity_keeps_its_best_match_and_the_best_are_first() -> None:
@@ -111,11 +91,6 @@ def test_alpha_1_is_the_passages_own_order_and_alpha_0_the_entities(alpha: float
     links = {A: Link(A, C, 1.0, 2.0), B: Link(B, D, 0.6, 9.0)}
     blended = blending.blended([hit(A, 0.2, A), hit(B, 0.9, B), hit(C, 1.0, C)], links, weight=1 - alpha)
     assert [h.candidate.chunk_id for h in blended] == order
-
-
-@pytest.mark.parametrize(("mentions", "factor"), [(0, 1.0), (1, 1.1), (5, 1.5), (40, 1.5)])
-def test_a_mention_boosts_by_a_tenth_and_many_by_half(mentions: int, factor: float) -> None:
-    assert blending.boost_factor([Lift(mentions)]) == pytest.approx(factor)
 
 
 def test_mentions_of_several_entities_add_up_to_the_largest_of_their_limits() -> None:
@@ -182,18 +157,6 @@ def evidence(use: NameUse, **fields: Any) -> Evidence:
     shares = {"share_of_query": 0.3, "share_of_corpus": 0.01, "share_of_candidates": 0.2}
     usual = {"automatic": False, "lead": 0.1, "written_small": 0.0, **shares}
     return Evidence(use, **(usual | fields))
-
-
-def test_aboutness_is_the_logistic_function_of_the_published_coefficients() -> None:
-    asked = evidence(NameUse("full", ("ana", "torres"), "capital"), lead=0.5, share_of_query=0.9)
-    logit = 2.5 + 1.0 + 3.0 * 0.25 + 12.0 * (0.5 - 0.25) - 8.0 * 0.01
-    assert aboutness.probability(asked) == pytest.approx(1 / (1 + math.exp(-logit)))
-    everywhere = replace(asked, share_of_candidates=0.9)
-    assert aboutness.probability(everywhere) == pytest.approx(1 / (1 + math.exp(12.0 * (0.9 - 0.6) - logit)))
-    apart = replace(asked, metadata_lead=-0.7)
-    assert aboutness.probability(apart) == pytest.approx(1 / (1 + math.exp(32.0 * (0.7 - 0.2) * (1 - 0.9) - logit)))
-    near = replace(asked, metadata_lead=-0.2)
-    assert aboutness.probability(near) == aboutness.probability(asked)
 
 
 @pytest.mark.parametrize(

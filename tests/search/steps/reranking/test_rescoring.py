@@ -10,11 +10,6 @@ from app.search.steps.reranking import mmr, rescoring
 from app.search.steps.reranking.rescoring import Rescored
 
 
-def test_a_cosine_is_blended_half_and_half() -> None:
-    assert rescoring.blended(0.8, 0.4, weight=0.5) == pytest.approx(0.5 * 0.4 + 0.5 * 0.8)
-    assert rescoring.blended(0.8, 0.4, weight=0.25) == pytest.approx(0.25 * 0.4 + 0.75 * 0.8)
-
-
 def test_a_negative_cosine_counts_nothing_and_without_one_the_score_stays() -> None:
     assert rescoring.blended(0.8, -0.5, weight=0.5) == pytest.approx(0.4)
     assert rescoring.blended(0.8, None, weight=0.5) == 0.8

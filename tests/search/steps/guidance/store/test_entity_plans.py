@@ -216,7 +216,7 @@ deleted, for a user without statistics too: tests/documents/store/test_write_pla
 
 
 async def test_new_users_become_known_to_the_planner_before_they_have_many_rows(owner: asyncpg.Connection) -> None:
-    found = await owner.fetch(SEVERAL_WAYS, sorted({table.name for table in store_tables.TENANT_TABLES} - RARELY_READ))
+    found = await owner.fetch(SEVERAL_WAYS, sorted({table.name for table in store_tables.of_users()} - RARELY_READ))
     assert {"chunks", "documents", "mentions"} <= {row["relname"] for row in found}
     wanted = {"autovacuum_analyze_scale_factor=0", "autovacuum_analyze_threshold=2000"}
     assert [row["relname"] for row in found if not wanted <= set(row["reloptions"] or ())] == []

@@ -1,0 +1,77 @@
+"""Defines how derived rows are compared with what they are derived from, and rewritten."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from app.database.transactions import Database, Reading, Writing
+from app.services import Services
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """How many derived rows of a user are wrong, by kind; kinds without any are left out."""
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, counts: Mapping[str, int]) -> Self:
+        """The damage of these counts."""
+        return cls({kind: count for kind, count in counts.items() if count})
+
+    def __bool__(self) -> bool:
+        return bool(self.counts)
+
+
+@dataclass(frozen=True, slots=True)
+class UserRows:
+    """The rows of a user; the values of metadata under `keys` are names."""
+
+    user_id: str
+    db: Database
+    keys: Sequence[str]
+
+    def reading(self) -> AbstractAsyncContextManager[Reading]:
+        """Open a transaction that reads them."""
+        return self.db.reading(self.user_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """How one kind of derived rows is compared and rewritten.
+
+    Attributes:
+        kind: Its name in JSON.
+        find: Returns slices of what is wrong.
+        rewrite: Corrects a slice.
+        noun: What is counted.
+        wrong: The end of a sentence that begins with the count.
+        right: What holds where nothing is wrong.
+        is_error: Whether answers are wrong, and not only incomplete.
+        is_counted: Whether it compares counts, which a check of a sample does as well.
+        passes: How often both are done until nothing is found.
+    """
+
+    kind: str
+    find: Callable[[UserRows], AsyncIterator[Sequence[Any]]]
+    rewrite: Callable[[Sequence[Any], str, Services], Awaitable[None]]
+    noun: str
+    wrong: str
+    right: str
+    is_error: bool = True
+    is_counted: bool = False
+    passes: int = 1
+
+
+def under_lock(write: Callable[[Writing, Sequence[Any]], Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    """A `rewrite` that runs a function in one transaction under the user's lock."""
+
+    async def rewrite(wrong: Sequence[Any], user_id: str, services: Services) -> None:
+        async with services.db.writing(user_id) as writing:
+            await writing.lock()
+            await write(writing, wrong)
+
+    return rewrite
