@@ -193,7 +193,7 @@ def _record_search(question: str | None, candidates: Iterable[Candidate], decay:
 
 async def _passing(linked: list[LinkedChunk], state: HopState, db: Reading) -> list[LinkedChunk]:
     """Those that meet the conditions of hop 1, whose words the chunks to which links lead may lack or contain."""
-    conditions = state.first.recalled.request.lexical
+    conditions = state.first.request.lexical
     if conditions is None or not conditions.has_conditions:
         return linked
     new = list(dict.fromkeys(one.chunk_id for one in linked if one.chunk_id not in state.chunks))
