@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app import capability
 from app.access.capability import ACCESS
-from app.agents.capability import AGENTS
+from app.agents.capability import AGENTS, TOOLS
 from app.agents.compat.capability import COMPAT
 from app.agents.mcp.capability import MCP
 from app.capability import Capability, Command
@@ -38,6 +38,7 @@ ALL = (
     SYNONYMS,
     MULTIHOP,
     DOCUMENTS,
+    TOOLS,
     SOURCES,
     FACETS,
     FEEDBACK,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from app.capability import Capability
 
+TOOLS = Capability(tools=("agents.search_tools:TOOLS", "agents.document_tools:TOOLS"))
+
 AGENTS = Capability(
     routers=("agents.api:router",),
     tags={"tools": "Tools for agents: definitions and calls."},
-    tools=("agents.search_tools:TOOLS", "agents.document_tools:TOOLS"),
 )
