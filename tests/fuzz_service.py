@@ -18,6 +18,7 @@ from types import FrameType
 
 import harness
 
+from app import capabilities
 from app.database import transactions
 from app.settings import Settings
 
@@ -84,4 +85,5 @@ async def _serve(dsn: str) -> None:
 
 
 if __name__ == "__main__":
+    capabilities.register()
     asyncio.run(_serve(sys.argv[1]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
+from app import capabilities
 from app.database import transactions
 from app.documents.storing import large_documents
 from app.jobs import workers
@@ -22,6 +23,7 @@ async def _work(dsn: str) -> None:
 
 
 if __name__ == "__main__":
+    capabilities.register()
     source_sync.GROUP = int(sys.argv[2])
     large_documents.CHUNKS = large_documents.EMBEDDED = 20
     large_documents.INDEXED = large_documents.MOST_INDEXED = 10

@@ -22,7 +22,7 @@ MAX_LENGTH = 1_200
 Key = TypeVar("Key")
 
 
-class Listed(Protocol):
+class ListedDocument(Protocol):
     """What the order of a listing of documents depends on."""
 
     @property
@@ -48,7 +48,7 @@ def read(cursor: str) -> tuple[datetime, UUID]:
     return _decode(cursor, _moment)
 
 
-def after_document(document: Listed, order: DocumentOrder) -> str:
+def after_document(document: ListedDocument, order: DocumentOrder) -> str:
     """The cursor after this document, in an order; all but the one of creation are named in it."""
     if order == "newest":
         return make(document.created_at, document.document_id)

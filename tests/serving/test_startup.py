@@ -15,7 +15,7 @@ from app import capability
 HEAVY = ("sqlalchemy", "asyncpg", "onnxruntime", "tokenizers", "fastapi", "numpy", "httpx", "pydantic_settings")
 REPORT = f"""
 import sys
-from app.cli import root
+from app import __main__ as root
 try:
     root.main()
 except SystemExit:

@@ -43,6 +43,12 @@ def test_descriptions_are_capped_at_080_and_ordered_by_their_uncapped_scores() -
     assert [m.entity_id for m in entity_scores.best([*found, named], limit=5)] == [D, B, A]
 
 
+def test_facts_score_by_coverage_and_less_for_a_single_word() -> None:
+    assert entity_scores.fact(1.0, 3) == pytest.approx(0.55)
+    assert entity_scores.fact(0.8, 5) == pytest.approx(0.44)
+    assert entity_scores.fact(1.0, 1) == pytest.approx(0.55 / 3)
+
+
 def test_an_entity_keeps_its_best_match_and_the_best_are_first() -> None:
     found = [match(A, 0.4, matched_by="fact"), match(A, 1.0), match(B, 0.7, matched_by="fuzzy"), match(C, 0.0)]
     assert [(m.entity_id, m.score, m.matched_by) for m in entity_scores.best(found, limit=5)] == [
