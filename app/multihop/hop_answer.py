@@ -46,7 +46,7 @@ class HopAnswer:
         search = replace(self.state.first, query=self.query)
         built = completion.answer_of(search, page)
         return replace(
-            await completion.finish(search, built),
+            await state.finish(search, built),
             search_mode="multihop",
             fallback_reason=built.fallback_reason,
             query_type=built.query_type,

@@ -280,9 +280,19 @@ class SearchRequest(wire.WireModel):
         return self.ranking.min_confidence is not None or self.ranking.min_relevance is not None
 
     @property
+    def is_compact(self) -> bool:
+        """Whether hits have a snippet in place of their text."""
+        return self.detail == "compact"
+
+    @property
+    def is_reranked(self) -> bool:
+        """Whether the best hits are re-ranked."""
+        return self.ranking.rerank != "none"
+
+    @property
     def is_reordered(self) -> bool:
         """Whether the best hits are re-ranked or diversified."""
-        return self.ranking.rerank != "none" or self.ranking.mmr
+        return self.is_reranked or self.ranking.mmr
 
     @property
     def recency(self) -> Recency | None:

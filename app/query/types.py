@@ -166,8 +166,9 @@ _values_of = attrgetter(*_CANDIDATE_FIELDS)
 class Term:
     """A lexeme of the query: df and idf in the user's chunks, and number of occurrences in the query.
 
-    The occurrences of an added term are less than 1. `is_expansion`: it begins with a prefix of the query.
-    `is_alternative`: it was added beside lexemes of the query. The lexemes of a phrase are separated by spaces.
+    `is_expansion`: it begins with a prefix of the query. `is_added`: the query does not contain it, but a word that it
+    was added for; it has less than one occurrence. `is_alternative`: it was added beside lexemes of the query. The
+    lexemes of a phrase are separated by spaces.
     """
 
     lexeme: str
@@ -175,12 +176,8 @@ class Term:
     idf: float
     times: float = 1
     is_expansion: bool = False
+    is_added: bool = False
     is_alternative: bool = False
-
-    @property
-    def is_added(self) -> bool:
-        """Whether the query does not contain it, but a word that it was added for."""
-        return self.times < 1
 
     @property
     def parts(self) -> tuple[str, ...]:

@@ -16,13 +16,6 @@ from app.search.state import Page, SearchState
 from app.text.queries import grammar, literal_matches
 
 
-async def finish(search: SearchState, answer: Answer) -> Answer:
-    """The answer as the steps complete it. Raises DatabaseUnavailable."""
-    for function in state.functions("finish", search.query):
-        answer = await function(search, answer)
-    return answer
-
-
 def answer_of(search: SearchState, page: Page) -> Answer:
     """The answer with the completed hits of a page."""
     query, parsed, result, shown = search.query, search.parsed, search.result, page.hits
@@ -183,8 +176,8 @@ def _query_explained(search: SearchState) -> dict[str, Any]:
         "chunks_in_scope": result.scope_chunks,
         "relevance": _relevance_explained(search.scale),
     }
-    for explain in state.functions("explain", search.query):
-        explained |= explain(search)
+    for step in state.steps("explain"):
+        explained |= step.explain(search) if step.explain else {}
     return explained
 
 

@@ -38,7 +38,7 @@ async def answer(query: SearchRequest, user_id: str, services: Services, turn: R
         search = await state.order(await candidates(query, context, ahead=1))
         page = await pages.of_search(search, wanted)
         page = replace(page, hits=tuple(completion.complete(page.hits, search)))
-        return await completion.finish(search, completion.answer_of(search, page))
+        return await state.finish(search, completion.answer_of(search, page))
 
 
 def check(query: SearchRequest, services: Services) -> None:
@@ -80,14 +80,12 @@ async def _recalled(search: SearchState) -> SearchState:
     query, context = search.query, search.context
     async with context.services.db.searching(context.user_id, candidates=query.ranking.candidates) as db:
         context.version, context.calibration = db.version, db.calibration
-        for expand in state.functions("expand", query):
-            search = await expand(search, db)
+        search = await state.run("expand", search, db)
         with context.timed("recall"):
             search = await search.run(db, search.request)
         if search.request.weights.text > 0 and not search.result.terms:
             search = replace(search, degraded=("no_text_terms",))
-        for recall in state.functions("recall", query):
-            search = await recall(search, db)
+        search = await state.run("recall", search, db)
         await named_sources.read(context, search.result.candidates, db)
     return search
 

@@ -42,7 +42,7 @@ async def _find(query: SimilarRequest, user_id: str, services: Services) -> Answ
         answer = _answer(query, run.result, page, context)
         as_search = SearchRequest.model_construct(vector=run.request.vector, detail=query.detail)
         search = SearchState(as_search, context, ParsedQuery("", ""), run.request, result=run.result)
-        return await completion.finish(search, answer)
+        return await state.finish(search, answer)
 
 
 @retry_read

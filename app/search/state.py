@@ -65,6 +65,16 @@ class SearchState:
     notes: Mapping[type, Any] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
+    def found_nothing(self) -> bool:
+        """Whether no chunk was found although there are some in scope."""
+        return not self.result.candidates and self.result.scope_chunks > 0
+
+    @property
+    def lacks_words(self) -> bool:
+        """Whether chunks were found, and none of them contains one of the words of the query."""
+        return bool(self.result.candidates) and not all([term.df for term in self.result.terms])
+
+    @property
     def weights(self) -> Weights:
         """The weights of the legs that were run, 0 for the others."""
         return recall.effective_weights(self.request)
@@ -112,7 +122,7 @@ class Step:
     """What may be left out of a search, as a function for each phase that it takes part in.
 
     Attributes:
-        uses: Whether a request uses the step; by default every request does.
+        uses: Whether a search uses the functions of a phase, except `explain`; by default every search does.
         expand: Runs before the statement, in its transaction: adds terms, or asks for more candidates.
         recall: Runs after the statement, in its transaction: finds more, or orders what was found.
         order: Orders the hits of one search or of several hops; no transaction is open.
@@ -120,7 +130,7 @@ class Step:
         explain: Returns the entries of the step in the explanation of the answer.
     """
 
-    uses: Callable[[SearchRequest], object] | None = None
+    uses: Callable[[SearchState], object] | None = None
     expand: InTransaction | None = None
     recall: InTransaction | None = None
     order: Callable[[SearchState], Awaitable[SearchState]] | None = None
@@ -128,16 +138,30 @@ class Step:
     explain: Callable[[SearchState], Mapping[str, Any]] | None = None
 
 
-def functions(phase: Phase, query: SearchRequest) -> Iterator[Callable[..., Any]]:
-    """The functions for a phase of the steps that a request uses, in the order of the steps."""
-    for step in capability.declared("steps"):
-        function = getattr(step, phase)
-        if function is not None and (phase == "explain" or step.uses is None or step.uses(query)):
-            yield function
+def steps(phase: Phase) -> Iterator[Step]:
+    """The steps that take part in a phase, in their order."""
+    return (step for step in capability.declared("steps") if getattr(step, phase) is not None)
+
+
+async def run(phase: Literal["expand", "recall"], search: SearchState, db: SearchTransaction) -> SearchState:
+    """The search after a phase in the transaction of its statement."""
+    for step in steps(phase):
+        if step.uses is None or step.uses(search):
+            search = await getattr(step, phase)(search, db)
+    return search
 
 
 async def order(search: SearchState) -> SearchState:
     """The search with its hits in their final order."""
-    for function in functions("order", search.query):
-        search = await function(search)
+    for step in steps("order"):
+        if step.order and (step.uses is None or step.uses(search)):
+            search = await step.order(search)
     return search
+
+
+async def finish(search: SearchState, answer: Answer) -> Answer:
+    """The answer as the steps complete it. Raises DatabaseUnavailable."""
+    for step in steps("finish"):
+        if step.finish and (step.uses is None or step.uses(search)):
+            answer = await step.finish(search, answer)
+    return answer

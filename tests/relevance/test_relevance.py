@@ -20,7 +20,7 @@ PREFIXED = (
     *TERMS,
     *(Term(*term, is_expansion=True) for term in (("config", 4, 3.0), ("confer", 9, 1.0), ("conf", 0, 5.0))),
 )
-CORRECTED = (*TERMS, Term("mortal", 1, 3.0, times=0.5))
+CORRECTED = (*TERMS, Term("mortal", 1, 3.0, times=0.5, is_added=True))
 SEARCH = Assessed("convex", cosine=0.6, coverage=0.5)
 
 

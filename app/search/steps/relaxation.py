@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Literal, NamedTuple, get_args
 
 from app.concurrency import offload
@@ -44,8 +45,6 @@ async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
 
     It asks for the vector of the text where the request has none, and is repeated with it.
     """
-    if search.result.candidates or not search.result.scope_chunks:
-        return search
     await db.use_custom_plans()
     request = search.request
     if request.vector is None:
@@ -116,4 +115,4 @@ def _similar_words(stored: Mapping[str, Sequence[str]]) -> list[str]:
     return [near for word, lexemes in stored.items() for near in spelling.nearest(word, lexemes)]
 
 
-STEP = Step(recall=recall)
+STEP = Step(uses=attrgetter("found_nothing"), recall=recall)

@@ -143,9 +143,9 @@ def prepared(
     `stored` is the number of rows in the HNSW graph; `names` are those of the files of the statement; `compiled` are
     the conditions of a request with groups.
     """
-    filtering = filters.binds(request.filters)
-    statement = sql.statement(names, *needed_parts(request), *filtering, *parts)
-    return statement, {**_binds(request, stored), **filtering, **(compiled.binds if compiled else {})}
+    filtering, needed = filters.binds(request.filters), needed_parts(request)
+    statement = sql.statement(names, *needed, *filtering, *parts)
+    return statement, {**_binds(request, needed, stored), **filtering, **(compiled.binds if compiled else {})}
 
 
 VECTOR_OF_CHUNK = sql.inline(
@@ -206,15 +206,18 @@ def needed_parts(request: HybridRequest) -> tuple[str, ...]:
 
 def effective_weights(request: HybridRequest) -> Weights:
     """The weights of the request's legs, 0 for a leg that is not run."""
-    parts = needed_parts(request)
+    return _weights(request, needed_parts(request))
+
+
+def _weights(request: HybridRequest, parts: tuple[str, ...]) -> Weights:
     return Weights(
         request.weights.vector if "vector" in parts else 0.0, request.weights.text if "text" in parts else 0.0
     )
 
 
-def _binds(request: HybridRequest, stored: int) -> dict[str, Any]:
+def _binds(request: HybridRequest, parts: tuple[str, ...], stored: int) -> dict[str, Any]:
     """The statement's binds without those of filters; binds of parts that are left out are ignored."""
-    parts, weights = needed_parts(request), effective_weights(request)
+    weights = _weights(request, parts)
     return {
         "user_id": request.user_id,
         "exact_floor": EXACT_FLOOR,
@@ -314,7 +317,7 @@ def _terms(rows: Sequence[Any], lexical: LexicalQuery | None, compiled: Compiled
     alternatives = {form for one in lexical.added if one.alternative_to for form in one.forms} if lexical else ()
     for lexeme, df, idf, times in rows:
         is_expansion = lexeme in expansions or (df == 0 and any(one.startswith(lexeme) for one in expansions))
-        yield Term(lexeme, df, idf, times, is_expansion, is_alternative=times < 1 and lexeme in alternatives)
+        yield Term(lexeme, df, idf, times, is_expansion, times < 1, times < 1 and lexeme in alternatives)
 
 
 def _condition_plan(lexical: LexicalQuery | None) -> ConditionPlan:

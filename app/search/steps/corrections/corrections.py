@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 from app.database.transactions import SearchTransaction
@@ -40,7 +41,7 @@ async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
     A search that found nothing is left to the relaxations, which replace words by less similar ones.
     """
     request, lexical = search.request, search.request.lexical
-    if lexical is None or not search.result.candidates or all(term.df for term in search.result.terms):
+    if lexical is None:
         return search
     corrections = await _find(search.parsed, _own(search.result.terms, lexical), db)
     if not corrections:
@@ -116,4 +117,4 @@ def _edits(word: str) -> IndexText:
     return understanding.index_text(text)
 
 
-STEP = Step(recall=recall, explain=explain)
+STEP = Step(uses=attrgetter("lacks_words"), recall=recall, explain=explain)

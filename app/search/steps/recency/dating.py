@@ -70,4 +70,4 @@ class _Weighed:
         return hit.rescored("recency", score, age_days=round(age, 3), decay=decay, factor=factor, place_before=place)
 
 
-STEP = Step(uses=attrgetter("ranking.recency"), order=order, explain=explain)
+STEP = Step(uses=attrgetter("query.ranking.recency"), order=order, explain=explain)

@@ -152,8 +152,8 @@ def _explain_diversity(search: SearchState) -> dict[str, Any]:
     return {"mmr": search.query.ranking.mmr}
 
 
-RERANKING = Step(uses=lambda query: query.ranking.rerank != "none", order=rerank, explain=_explain_reranking)
-DIVERSITY = Step(uses=attrgetter("ranking.mmr"), order=diversify, explain=_explain_diversity)
+RERANKING = Step(uses=attrgetter("query.is_reranked"), order=rerank, explain=_explain_reranking)
+DIVERSITY = Step(uses=attrgetter("query.ranking.mmr"), order=diversify, explain=_explain_diversity)
 
 
 def text_of(candidate: Candidate) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from uuid import UUID
 
 from app.concurrency import offload
@@ -134,4 +135,4 @@ def _sought(passage: HitText, found: SearchState, lexemes: Lexemes) -> snippets.
     )
 
 
-STEP = Step(uses=lambda query: query.detail == "compact", finish=finish)
+STEP = Step(uses=attrgetter("query.is_compact"), finish=finish)
