@@ -207,7 +207,7 @@ async def _results(found: Sequence[Hit], page: PageRequest, is_wanted: Callable[
 def _selected(found: Sequence[Hit], page: PageRequest, is_wanted: Callable[[Hit], bool] | None) -> list[Hit]:
     wanted: Iterable[Hit] = found if is_wanted is None else filter(is_wanted, found)
     if page.collapse:
-        wanted = duplicates.collapsed(wanted)
+        wanted = duplicates.collapse(wanted)
     if page.group_size is not None:
         return grouping.by_document(wanted, size=page.group_size)
     return list(itertools.islice(wanted, page.end + 1))

@@ -64,18 +64,18 @@ async def candidates(
 
     `ahead` is the number of candidates beyond those that the answer needs. Raises DatabaseUnavailable.
     """
-    understood = await understanding.run(query, context, ahead=ahead)
-    search = await _recalled(replace(understood, keep_all=keep_all))
+    understood = await understanding.understand(query, context, ahead=ahead)
+    search = await _recall(replace(understood, keep_all=keep_all))
     if search.wants_vector:  # no transaction is open while the model is called
         vector = await context.embed(understood.parsed.text)
-        search = await _recalled(replace(understood, keep_all=keep_all, spare_vector=vector))
+        search = await _recall(replace(understood, keep_all=keep_all, spare_vector=vector))
     context.degraded += search.degraded
     context.relaxed += search.relaxed
     return replace(search, scale=_scale(search))
 
 
 @retry_read
-async def _recalled(search: SearchState) -> SearchState:
+async def _recall(search: SearchState) -> SearchState:
     """Run the hybrid statement, and the functions of the steps before and after it, in one transaction."""
     query, context = search.query, search.context
     async with context.services.db.searching(context.user_id, candidates=query.ranking.candidates) as db:

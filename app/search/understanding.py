@@ -27,12 +27,12 @@ MIN_POOL, MAX_POOL = 25, 100
 """Hits that are re-ranked or compared for duplicates: four times the limit, within these bounds."""
 
 
-async def run(query: SearchRequest, context: SearchContext, *, ahead: int = 0) -> SearchState:
+async def understand(query: SearchRequest, context: SearchContext, *, ahead: int = 0) -> SearchState:
     """Parse the query, choose the weights of its legs, and embed it if a step needs its vector and it has none.
 
     The request is for `ahead` candidates more than the answer needs.
     """
-    parsed = await _parsed(query, context)
+    parsed = await _parse(query, context)
     if parsed.expression_error:
         context.degraded.append("invalid_expression")
     plan = fusion_plan.choose(query.mode, query.ranking.fusion, _weights(query), parsed.query_type)
@@ -44,7 +44,7 @@ async def run(query: SearchRequest, context: SearchContext, *, ahead: int = 0) -
     return SearchState(query, context, parsed, replace(request, limit=request.limit + ahead))
 
 
-async def _parsed(query: SearchRequest, context: SearchContext) -> ParsedQuery:
+async def _parse(query: SearchRequest, context: SearchContext) -> ParsedQuery:
     """The parsed query. A word that the user's texts contain behind a minus sign only is searched for with the sign."""
     parsed = analysis.parse(query.text)
     if not parsed.signed:

@@ -23,7 +23,7 @@ SMALL_CORPUS = 100
 """Chunks from which the share of the corpus that is linked says anything about an entity."""
 
 
-def weighed(
+def weigh(
     matches: Sequence[EntityMatch],
     result: HybridResult,
     links: EntityLinks,

@@ -103,7 +103,7 @@ async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
     guided = replace(
         search,
         result=found,
-        hits=_ordered(unranked(found), applied),
+        hits=_order(unranked(found), applied),
         effect=_mean_effect(found.candidates, applied),
         surely_linked=applied.surely_linked,
         is_guided=bool(applied.links),
@@ -124,11 +124,11 @@ async def _apply(search: SearchState, db: SearchTransaction) -> AppliedGuidance:
     wide = search.wide(search.request)
     links = await linked_documents.of_candidates(db, wide, applicable, result, cache=cache)
     exponent = fused_scores.EXPONENTS[wide.fusion]
-    weighed = evidence.weighed(applicable, result, links, exponent=exponent, forced=is_forced)
+    weighed = evidence.weigh(applicable, result, links, exponent=exponent, forced=is_forced)
     applied = AppliedGuidance(matches.fallback_reason, wide.fusion, weighed)
     guides = _Guides(matches.guiding(options.threshold), links)
     if matches.fallback_reason is None and guides.matches:
-        applied = await _guided(db, search, applied, guides)
+        applied = await _guide(db, search, applied, guides)
     return _with_mentions(applied, query, links)
 
 
@@ -140,7 +140,7 @@ def _has_literal_match(result: HybridResult, parsed: ParsedQuery) -> bool:
     )
 
 
-async def _guided(
+async def _guide(
     db: SearchTransaction, search: SearchState, applied: AppliedGuidance, guides: _Guides
 ) -> AppliedGuidance:
     """The guidance with the links of the candidates, and with linked documents that are not among them."""
@@ -258,16 +258,16 @@ def _once(counts: Mapping[UUID, int], matches: Mapping[UUID, EntityMatch]) -> Ma
     return {entity_id: counts[entity_id] for entity_id in best.values()}
 
 
-def _ordered(hits: Sequence[Hit], applied: AppliedGuidance) -> list[Hit]:
+def _order(hits: Sequence[Hit], applied: AppliedGuidance) -> list[Hit]:
     """The hits boosted by what they mention, then blended with the scores of their links."""
     if applied.mentions:
         factors = _boost_factors(applied)
         totals = {chunk_id: sum(counts.values()) for chunk_id, counts in applied.mentions.items()}
-        hits = blending.boosted(hits, totals, factors)
+        hits = blending.boost(hits, totals, factors)
     if not applied.links:
         return list(hits)
     return blending.kept(
-        blending.blended(hits, applied.links, weight=applied.weight, fusion=applied.fusion), applied.protected
+        blending.blend(hits, applied.links, weight=applied.weight, fusion=applied.fusion), applied.protected
     )
 
 

@@ -127,7 +127,7 @@ async def scored(db: SearchTransaction, parsed: ParsedQuery, vector: Vector | No
     scored = [_scored(match, query_names, text) for match in found]
     named = {match.key for match in scored if match.matched_by == "name" and match.score}
     usable = [match for match, row in zip(scored, found, strict=True) if row.by != "team" or row.key in named]
-    return await namesakes.told_apart(db, usable, parsed.words, vector)
+    return await namesakes.tell_apart(db, usable, parsed.words, vector)
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,13 +91,13 @@ async def run(passages: Sequence[RerankPassage], request: RerankOptions, context
 
 async def rerank(search: SearchState) -> SearchState:
     """Put the best hits into the order of their new scores."""
-    search = await _reordered(search, _options_of(search, rerank=search.query.ranking.rerank))
+    search = await _reorder(search, _options_of(search, rerank=search.query.ranking.rerank))
     return await _still_stored(search) if search.query.ranking.rerank == "provider" else search
 
 
 async def diversify(search: SearchState) -> SearchState:
     """Put the best hits into the order in which MMR selects them."""
-    return await _reordered(search, _options_of(search, mmr=True))
+    return await _reorder(search, _options_of(search, mmr=True))
 
 
 def _options_of(search: SearchState, *, rerank: Rerank = "none", mmr: bool = False) -> RerankOptions:
@@ -110,7 +110,7 @@ def _options_of(search: SearchState, *, rerank: Rerank = "none", mmr: bool = Fal
     )  # fmt: skip
 
 
-async def _reordered(search: SearchState, options: RerankOptions) -> SearchState:
+async def _reorder(search: SearchState, options: RerankOptions) -> SearchState:
     """The search with its hits in the new order, with their new scores and the details of each step."""
     passages = [
         RerankPassage(hit.candidate.score, hit.candidate.chunk_id, text_of(hit.candidate), hit.candidate.vector_score)
