@@ -258,10 +258,10 @@ def _lexical_binds(lexical: LexicalQuery) -> dict[str, Any]:
 
 def _added_binds(added: Sequence[AddedTerm]) -> dict[str, Any]:
     """The added lexemes and phrases, each once, with the largest of their weights and of their limits of idf."""
-    lexemes: dict[str, _Limits] = {}
-    phrases: dict[AddedPhrase, _Limits] = {}
+    lexemes: dict[str, _FormLimits] = {}
+    phrases: dict[AddedPhrase, _FormLimits] = {}
     for one in added:
-        limits = _Limits(one.weight, one.idf)
+        limits = _FormLimits(one.weight, one.idf)
         lexemes |= {lexeme: limits.largest(lexemes.get(lexeme)) for lexeme in one.lexemes}
         phrases |= {phrase: limits.largest(phrases.get(phrase)) for phrase in one.phrases}
     return {
@@ -277,18 +277,18 @@ def _added_binds(added: Sequence[AddedTerm]) -> dict[str, Any]:
     }
 
 
-class _Limits(NamedTuple):
+class _FormLimits(NamedTuple):
     """The number of occurrences in the query that an added form counts as, and the largest idf that it may have."""
 
     times: float
     idf: float | None
 
-    def largest(self, other: _Limits | None) -> _Limits:
+    def largest(self, other: _FormLimits | None) -> _FormLimits:
         """The larger of both; a form without a limit of its idf has that of the other."""
         if other is None:
             return self
         idfs = [idf for idf in (self.idf, other.idf) if idf is not None]
-        return _Limits(max(self.times, other.times), max(idfs, default=None))
+        return _FormLimits(max(self.times, other.times), max(idfs, default=None))
 
 
 def _result(rows: Sequence[sa.Row[Any]], request: HybridRequest, compiled: Compiled | None) -> HybridResult:
