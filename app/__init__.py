@@ -15,6 +15,7 @@ app/
 ├── multihop/        several hops: links, terms, merge
 ├── search/          a query to its answer: understanding, the hybrid statement, fusion, order, page; steps/
 ├── sources/         folders that are kept in step
+├── recognition/     text in pictures (OCR), in another process with limits; its library is an optional extra
 ├── documents/       storing, reading, changing, deleting; files, pages of the web, large documents
 ├── entities/        people, teams and other names, and their mentions in texts
 ├── facets/          counts of metadata
@@ -29,7 +30,7 @@ app/
 ├── query/           the request of a search, and what its steps hand on
 ├── derived_rows.py  how derived rows are compared with what they are derived from, and rewritten
 ├── services.py      the opened database, models and options that use cases take as one value
-├── parsing/         files to text, in a process with limits; recognition/ is its optional OCR
+├── parsing/         files to text, in a process with limits
 ├── models/          embedders, re-rankers and language models: protocols, local and remote
 ├── requests/        what requests, tools and commands share: strict JSON, field types, filters, cursors
 ├── database/        pools, transactions that know their user, the SQL loader, filters, schema; embedded/

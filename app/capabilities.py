@@ -16,6 +16,7 @@ from app.feedback.capability import FEEDBACK
 from app.jobs.capability import JOBS
 from app.maintenance.capability import MAINTENANCE
 from app.multihop.capability import MULTIHOP
+from app.recognition.capability import RECOGNITION
 from app.search.capability import SEARCH
 from app.search.steps.guidance.capability import GUIDANCE
 from app.search.steps.synonyms.capability import SYNONYMS
@@ -42,6 +43,7 @@ ALL = (
     SOURCES,
     FACETS,
     FEEDBACK,
+    RECOGNITION,
     JOBS,
     ENTITIES,
     GUIDANCE,

@@ -46,6 +46,9 @@ class Capability:
         repairs: Sequences of repairs of derived rows.
         tables: Modules that define tables.
         exports: Names of the parts of an export of a user; `users_<name>.sql` selects one.
+        opens: Context managers of the settings that yield what `Services.opened` finds by its type, or None.
+        recognisers: Functions of a user and the services that return what recognises pictures, or None.
+        reads_pictures: Functions of the settings that tell whether pictures are read.
         deeper: The function that answers a search whose depth is not `fast`.
         upgraded: Functions of the owner's database and the services that do what a new version does to stored
             documents; without services they queue it.
@@ -68,6 +71,9 @@ class Capability:
     repairs: Sequence[Place] = ()
     tables: Sequence[Place] = ()
     exports: Sequence[str] = ()
+    opens: Sequence[Place] = ()
+    recognisers: Sequence[Place] = ()
+    reads_pictures: Sequence[Place] = ()
     deeper: Sequence[Place] = ()
     upgraded: Sequence[Place] = ()
     options: Sequence[Place] = ()

@@ -16,7 +16,6 @@ from app.models import base
 from app.models.base import Embedder, Llm, Reranker
 from app.models.calls import RemoteCalls
 from app.parsing.process import ParseLimits
-from app.parsing.recognition.process import Recogniser
 from app.text.names import tags
 
 __all__ = ["ReadRoute", "Services", "VectorCache"]
@@ -53,8 +52,7 @@ class Services:
 
     `owner` is an embedded database as its owner sees it (all users' rows), for background work that no request asks
     for. `is_local`: the services are those of a command on a database of this machine, whose user owns its files.
-    Without `llm` hops are expanded from stored names, without `reranker` only cosine re-ranking works, and without
-    `recogniser` text in pictures is not read.
+    Without `llm` hops are expanded from stored names, and without `reranker` only cosine re-ranking works.
     `expected_schema` and `target_schema` are the present model and the one to which the vectors can be switched.
     `tools` are the optional tools that agents are offered. `local_token` is what requests present under
     AUTH=local_token; empty otherwise. `pages` fetches pages of the web, for requests those of `fetch_hosts`.
@@ -71,7 +69,6 @@ class Services:
     target_schema: tuple[str, int] | None = None
     llm: Llm | None = None
     reranker: Reranker | None = None
-    recogniser: Recogniser | None = None
     pages: PageFetcher | None = None
     fetch_hosts: AllowedHosts = field(default_factory=AllowedHosts)
     tools: frozenset[str] = frozenset()
@@ -95,6 +92,10 @@ class Services:
     def with_option(self, value: object) -> Services:
         """The services with other options of the type of `value`."""
         return replace(self, options={**self.options, type(value): value})
+
+    def opened(self, kind: type[T]) -> T | None:
+        """What a capability has opened of a type; None if it has not."""
+        return cast("T | None", self.states.get(kind))
 
     def state(self, kind: type[T]) -> T:
         """What a capability keeps in this process, such as a cache: one of a type, made when it is first used."""

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 
 from app.parsing.page_layout import TextRun
-from app.parsing.recognition.types import RecognisedLine
+from app.parsing.picture_lines import RecognisedLine
 
 LEAST_SKEW = math.radians(0.1)
 LONG = 4.0

@@ -14,18 +14,16 @@ from app import capability, errors
 from app.concurrency.budget import Budget
 from app.database import transactions
 from app.database.embedded import postgres
-from app.database.schema import health, migration
+from app.database.schema import health, migration, revisions
 from app.database.standby import Standby
 from app.database.transactions import Database, ServerHooks, TimeLimits
 from app.fetching.fetching import WebFetcher
 from app.fetching.hosts import AllowedHosts
 from app.models.calls import BULK_PATIENCE_S
 from app.parsing.process import ParseLimits
-from app.parsing.recognition import process
-from app.parsing.recognition.process import Recogniser, RecognitionLimits
 from app.runtime import local_token, locations, models
 from app.services import ChunkingOptions, Services, VectorCache
-from app.settings import Settings, usable_cores
+from app.settings import Settings
 from app.text.words import languages
 
 PROVIDER_GRACE_S = 0.25
@@ -34,8 +32,6 @@ START_RETRY_S = 20.0
 """Seconds for which a start retries an unavailable database."""
 OVERLAP_SHARE = 0.15
 """Overlap of neighbouring chunks of a section, as a share of the target size of a chunk."""
-MOST_RECOGNITION_THREADS = 4
-"""Threads beyond which recognising a page hardly gets faster."""
 
 
 @asynccontextmanager
@@ -60,9 +56,7 @@ async def open_services(
         embedder = await stack.enter_async_context(models.open_stored(settings, database, patience_s=patience_s))
         llm = await stack.enter_async_context(models.open_llm(settings))
         reranker = await stack.enter_async_context(models.open_reranker(settings))
-        recogniser = (
-            await stack.enter_async_context(Recogniser(recognition_limits())) if reads_pictures(settings) else None
-        )
+        opened = [await stack.enter_async_context(open_one(settings)) for open_one in capability.declared("opens")]
         model_s = settings.model_timeout_s + PROVIDER_GRACE_S
         services = Services(
             db=database,
@@ -77,7 +71,7 @@ async def open_services(
             reranker=reranker,
             pages=WebFetcher(),
             fetch_hosts=AllowedHosts(settings.fetch_hosts),
-            recogniser=recogniser,
+            states={type(one): one for one in opened if one is not None},
             cache=VectorCache(settings.embedding_cache_size),
             local_token=local_token.load(locations.data_dir(settings)) if settings.auth == "local_token" else "",
             options={type(made): made for make in capability.declared("options") for made in (make(settings),)},
@@ -145,12 +139,16 @@ def _connect(
     hooks: ServerHooks | None = None,
     limits: TimeLimits | None = None,
 ) -> Database:
-    return transactions.connect(dsn, pool_size=pool_size or settings.pool_size, limits=limits, hooks=hooks)
+    prepares = {"on": True, "off": False}.get(settings.prepared_statements)
+    size = pool_size or settings.pool_size
+    return transactions.connect(
+        dsn, pool_size=size, limits=limits, hooks=hooks, prepares=prepares, revision=revisions.head()
+    )
 
 
-async def migrate(settings: Settings, owner_dsn: str) -> str:
+async def migrate(settings: Settings, owner_dsn: str, *, report: migration.Report | None = None) -> str:
     """Upgrades the schema, queues jobs that link texts again, and returns the revision."""
-    revision = await upgrade(settings, owner_dsn)
+    revision = await upgrade(settings, owner_dsn, report=report)
     await finish_upgrade(owner_dsn)
     return revision
 
@@ -164,11 +162,11 @@ async def finish_upgrade(owner_dsn: str) -> None:
         await owner.close()
 
 
-async def upgrade(settings: Settings, owner_dsn: str) -> str:
+async def upgrade(settings: Settings, owner_dsn: str, *, report: migration.Report | None = None) -> str:
     """Upgrades the schema and returns the revision. Raises what `migration.upgrade` raises, and ConnectionLost."""
     model, dimension = models.embedding(settings)
     try:
-        return await migration.upgrade(owner_dsn, model=model, dimension=dimension)
+        return await migration.upgrade(owner_dsn, model=model, dimension=dimension, report=report)
     except OSError as error:
         raise errors.ConnectionLost("The database cannot be reached; try again shortly.") from error
 
@@ -204,13 +202,8 @@ def parse_limits(settings: Settings) -> ParseLimits:
 
 
 def reads_pictures(settings: Settings) -> bool:
-    """Returns whether text in pictures is read: unless it is switched off, if its library is installed."""
-    return settings.ocr == "auto" and process.is_installed()
-
-
-def recognition_limits() -> RecognitionLimits:
-    """Returns the limits of the process that recognises text, which leaves half of the cores to the service."""
-    return RecognitionLimits(threads=max(1, min(MOST_RECOGNITION_THREADS, usable_cores() // 2)))
+    """Returns whether text in pictures is read."""
+    return any(is_wanted(settings) for is_wanted in capability.declared("reads_pictures"))
 
 
 @stamina.retry(on=errors.DatabaseUnavailable, attempts=None, timeout=START_RETRY_S, wait_initial=0.2, wait_max=2.0)

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from app import errors
 from app.concurrency import stage_times
-from app.documents.files import file_reading, picture_lines
+from app.documents.files import file_reading
 from app.documents.files.file_reading import FileReader, NamedFile
 from app.documents.storing import batches, ingest, large_documents
 from app.documents.storing.batches import IngestOutcome
@@ -96,7 +96,7 @@ async def store(
     Raises what `batches.store` raises for all documents; what was yielded is stored.
     """
     reading: dict[str, FileVersion] = {}
-    recognise = picture_lines.recogniser(user_id, services)
+    recognise = file_reading.recogniser(user_id, services)
     async with (
         file_reading.opened(services.parse_limits, recognise=recognise) as reader,
         aclosing(_uploads(source, files, reader, reading)) as uploads,

@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw
 from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
-from app.parsing.recognition import process
+from app.recognition import process
 from benchmarks.attacks import pages, texts
 from benchmarks.attacks.target import DOCUMENTS, Target, timed
 from benchmarks.service import Service

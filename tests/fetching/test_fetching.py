@@ -12,7 +12,8 @@ import web_site
 from web_site import PUBLIC, Site, redirect, response
 
 from app import errors
-from app.fetching import addresses, hosts, network
+from app.fetching import hosts, network
+from app.fetching import network as addresses
 from app.fetching.fetching import MAX_REDIRECTS, FetchLimits
 from app.fetching.hosts import ANY_HOST, AllowedHosts
 from app.fetching.pages import Validators

@@ -22,8 +22,8 @@ from reportlab.pdfgen.canvas import Canvas
 from app.errors import UnreadableFile
 from app.parsing import formats, pictures, recognised_lines, worker
 from app.parsing.files import ExtractedDocument, InputFile
+from app.parsing.picture_lines import Picture, RecognisedLine
 from app.parsing.process import ParseLimits, Parser, ParseShare, Unrecognised
-from app.parsing.recognition.types import Picture, RecognisedLine
 
 LIMITS = ParseLimits(cpu_s=10, wall_s=30.0)
 

@@ -402,19 +402,6 @@ embedding_cache = Table(
     Index(None, "user_id", "used_at", postgresql_include=["hits"]),
 )
 
-recognised_pictures = Table(
-    "recognised_pictures",
-    metadata,
-    *columns.tenant(),
-    # Made of the picture and the recogniser.
-    Column("picture_key", Uuid, nullable=False),
-    # Encrypted with a key that is made of the picture, too.
-    Column("lines", LargeBinary, nullable=False),
-    columns.moment("used_at"),
-    PrimaryKeyConstraint("user_id", "picture_key"),
-    Index(None, "user_id", "used_at"),
-)
-
 audit_log = Table(
     "audit_log",
     metadata,

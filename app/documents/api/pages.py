@@ -13,7 +13,7 @@ from app.concurrency.limiter import Turn
 from app.documents.api import storing, uploads
 from app.documents.api.document_models import DocumentResultList, PageInput, RefusedItem
 from app.documents.api.uploads import Item
-from app.documents.files import file_reading, picture_lines
+from app.documents.files import file_reading
 from app.documents.files.file_reading import NamedFile
 from app.documents.types import IngestResult, Upload
 from app.documents.web import web_pages
@@ -51,7 +51,7 @@ async def _read(
     """The documents of a page, as those of a file that is sent. Raises BadRequest, `rate_limited`."""
     user_id, services = request.state.caller.user_id, request.app.state.services
     share = stack.enter_context(request.app.state.parse_times.share(user_id, services.parse_limits))
-    recognise = picture_lines.recogniser(user_id, services)
+    recognise = file_reading.recogniser(user_id, services)
     reader = await stack.enter_async_context(file_reading.opened(services.parse_limits, share, recognise))
     is_titled = not cleaning.is_blank(page.title or "")
     file = NamedFile(fetched.raw, fetched.name, uri=fetched.uri, text_field=page.text_field, titled=is_titled)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import sqlalchemy as sa
@@ -15,6 +15,10 @@ from app.search.steps.synonyms.types import SynonymGroup
 from app.text.queries.conditions import IndexText
 
 _t = tables.tenants.c
+
+
+SLICE = 500
+"""Terms that are analysed by one statement, whose rows are read without letting others go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +57,13 @@ class AnalysedSynonyms:
     __slots__ = ("by_first", "by_place", "groups", "size", "terms")
 
     def __init__(
-        self, terms: Sequence[str], groups: Sequence[TermGroup], analysed: dict[str, list[AnalysedTerm]]
+        self, terms: Sequence[str], groups: Sequence[TermGroup], analysed: Sequence[tuple[str, AnalysedTerm]]
     ) -> None:
         self.terms, self.groups = terms, groups
-        self.by_place = {(config, term.place): term for config, found in analysed.items() for term in found}
+        self.by_place = {(config, term.place): term for config, term in analysed}
         self.by_first: dict[tuple[str, str], list[AnalysedTerm]] = {}
-        for config, found in analysed.items():
-            for term in found:
-                self.by_first.setdefault((config, term.lexemes[0]), []).append(term)
+        for config, term in analysed:
+            self.by_first.setdefault((config, term.lexemes[0]), []).append(term)
         self.size = 1 + len(terms) + len(self.by_place)
 
 
@@ -132,20 +135,16 @@ async def lexemes_of_query(db: Reading, words: IndexText) -> dict[str, list[Plac
     return found
 
 
-async def lexemes_of_terms(
+async def analyse(
     db: Reading, terms: Sequence[IndexText], configs: Collection[str]
-) -> dict[str, list[AnalysedTerm]]:
-    """Each term that a text-search configuration indexes, by configuration."""
-    binds = {
-        "configs": list(configs),
-        "folded": [term.folded for term in terms],
-        "plain": [term.plain for term in terms],
-    }
-    found: dict[str, list[AnalysedTerm]] = {config: [] for config in configs}
-    for row in await db.execute(_LEXEMES_OF_TERMS, binds):
-        offsets = tuple(_distances(row.positions))
-        found[row.config].append(AnalysedTerm(row.place - 1, tuple(row.lexemes), offsets, row.query))
-    return found
+) -> AsyncIterator[tuple[str, AnalysedTerm]]:
+    """Each term that a text-search configuration indexes, with the configuration."""
+    for first in range(0, len(terms), SLICE):
+        some = terms[first : first + SLICE]
+        binds = {"configs": list(configs), "folded": [one.folded for one in some], "plain": [one.plain for one in some]}
+        for row in await db.execute(_LEXEMES_OF_TERMS, binds):
+            offsets = tuple(_distances(row.positions))
+            yield row.config, AnalysedTerm(first + row.place - 1, tuple(row.lexemes), offsets, row.query)
 
 
 def _distances(positions: Sequence[int]) -> Iterator[int]:

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from app import errors
+from app.concurrency import offload
 from app.database import cached_reads
 from app.database.transactions import Database, Reading, SearchTransaction
 from app.query.types import AddedPhrase, AddedTerm
@@ -73,8 +74,10 @@ async def _analysed(db: Reading, configs: Collection[str]) -> AnalysedSynonyms:
         terms += (*group.terms, *group.expand_to)
         places, middle = range(first, len(terms)), first + len(group.terms)
         groups.append(TermGroup(range(first, middle), range(middle, len(terms)) if group.expand_to else places))
-    indexed = [understanding.index_text(term) for term in terms]
-    return AnalysedSynonyms(terms, groups, await stored.lexemes_of_terms(db, indexed, configs))
+    size = sum(map(len, terms))
+    indexed = await offload.run(size, lambda: [understanding.index_text(term) for term in terms])
+    analysed = [one async for one in stored.analyse(db, indexed, configs)]
+    return await offload.run(size, AnalysedSynonyms, terms, groups, analysed)
 
 
 def _synonyms(known: AnalysedSynonyms, query: Mapping[str, Sequence[PlacedLexeme]]) -> list[AddedTerm]:

@@ -16,14 +16,14 @@ from typing import Any, Self
 from app.concurrency import limited_process
 from app.concurrency.limited_process import LimitedProcess
 from app.concurrency.limiter import Limiter
-from app.parsing.recognition.types import Picture, RecognisedLine
+from app.parsing.picture_lines import Picture, RecognisedLine
 
 LIBRARY = "rapidocr"
 VERSION = "rapidocr-3/PP-OCRv6-small"
 """Names the recogniser and its models; lines that another one recognised are recognised again."""
 MAX_LINES = 16_000_000
 """Bytes of the lines of one picture as JSON."""
-WORKER = limited_process.module("app.parsing.recognition.worker")
+WORKER = limited_process.module("app.recognition.worker")
 """The program that recognises pictures, without its arguments: bytes of memory, and threads."""
 
 

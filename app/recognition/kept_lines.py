@@ -21,11 +21,11 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from app import errors
 from app.concurrency import offload, stage_times
-from app.documents.store import recognised_pictures
+from app.parsing.picture_lines import Picture, RecognisedLine
 from app.parsing.process import Recognise, Unrecognised
-from app.parsing.recognition import process
-from app.parsing.recognition.process import RecognitionFailed
-from app.parsing.recognition.types import Picture, RecognisedLine
+from app.recognition import process
+from app.recognition import store as recognised_pictures
+from app.recognition.process import Recogniser, RecognitionFailed
 from app.services import Services
 
 log = logging.getLogger(__name__)
@@ -37,19 +37,21 @@ FAILED = (
 
 def recogniser(user_id: str, services: Services) -> Recognise | None:
     """What recognises the pictures of a user's files; None without OCR."""
-    return None if services.recogniser is None else partial(_lines, user_id, services)
+    opened = services.opened(Recogniser)
+    return None if opened is None else partial(_lines, user_id, services, opened)
 
 
-async def _lines(user_id: str, services: Services, picture: Picture) -> Sequence[RecognisedLine]:
+async def _lines(
+    user_id: str, services: Services, recogniser: Recogniser, picture: Picture
+) -> Sequence[RecognisedLine]:
     """The lines on a picture. Raises Unrecognised."""
-    assert services.recogniser is not None
     key = await offload.run(len(picture.pixels), PictureKey, picture)
     with stage_times.recognising(picture.page, picture.pages):
         kept = await _kept(user_id, services, key)
         if kept is not None:
             return kept
         try:
-            lines = await services.recogniser.lines(picture, user_id)
+            lines = await recogniser.lines(picture, user_id)
         except RecognitionFailed as error:
             raise Unrecognised(FAILED) from error
         await _keep(user_id, services, key, lines)

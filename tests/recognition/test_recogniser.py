@@ -10,9 +10,9 @@ import psutil
 import pytest
 from rapidfuzz.distance import Levenshtein
 
-from app.parsing.recognition import process
-from app.parsing.recognition.process import Recogniser, RecognitionFailed, RecognitionLimits
-from app.parsing.recognition.types import Picture
+from app.parsing.picture_lines import Picture
+from app.recognition import process
+from app.recognition.process import Recogniser, RecognitionFailed, RecognitionLimits
 from benchmarks.attacks import pages
 
 STAND_IN = Path(__file__).with_name("stand_in.py")
@@ -79,7 +79,7 @@ async def test_users_are_served_in_turn_and_an_idle_process_ends(tmp_path: Path)
         await asyncio.to_thread(child.wait, 10)
 
 
-@pytest.mark.skipif(not process.is_installed(), reason='needs the extra: pip install "stepwell[ocr]"')
+@pytest.mark.skipif(not process.is_installed(), reason='needs the extra: pip install ".[ocr]"')
 async def test_text_is_recognised_with_its_place_also_skewed_and_upside_down() -> None:
     page = pages.clean(1)[0]
     part = page.picture.crop((160, 150, 1500, 330))

@@ -10,8 +10,8 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
-from app.database.schema import tables
 from app.database.transactions import Writing
+from app.recognition import tables
 
 MOST = 5_000
 """Pictures of a user that are kept; those that were not used for the longest time are deleted."""

@@ -19,18 +19,19 @@ from PIL import Image, ImageDraw
 from app.access import users
 from app.concurrency import stage_times
 from app.concurrency.stage_times import StageTimes
-from app.database.schema import tables
 from app.database.transactions import Database
 from app.documents import documents
-from app.documents.files import file_reading, picture_lines
+from app.documents.files import file_reading
 from app.documents.files.file_reading import NamedFile, ParseLimits
-from app.documents.store import recognised_pictures
 from app.documents.storing import ingest
 from app.documents.types import Upload
 from app.errors import UnreadableFile
 from app.jobs import followed_jobs, workers
-from app.parsing.recognition.process import Recogniser, RecognitionFailed
-from app.parsing.recognition.types import Picture, RecognisedLine
+from app.parsing.picture_lines import Picture, RecognisedLine
+from app.recognition import kept_lines as picture_lines
+from app.recognition import store as recognised_pictures
+from app.recognition import tables
+from app.recognition.process import Recogniser, RecognitionFailed
 from app.services import Services
 from app.sources import source_sync, sources
 from app.sources.sources import SourceRequest
@@ -55,7 +56,7 @@ class Lines:
 
 
 def _services(tenant: Tenant, lines: Lines) -> Services:
-    return tenant.services(recogniser=cast("Recogniser", lines))
+    return tenant.services(states={Recogniser: lines})
 
 
 def _scan(pages: int) -> bytes:

@@ -1,0 +1,113 @@
+"""A search with a key that sees few documents is scored as in a knowledge base that has only these."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import Any
+
+import harness
+import pytest
+from api_caller import Caller
+from fastapi import FastAPI
+
+from app.database.transactions import Database
+from app.relevance import relevance
+from benchmarks.fake_embedder import FakeEmbedder
+
+RAG = "/api/rag"
+NAMES = ("Ilse Brandt", "Tomas Vidal", "Mara Quint", "Oskar Lindqvist")
+WORDS = ("copper", "lantern", "harbour", "meadow", "granite", "willow")
+QUERIES = [
+    "copper lantern",
+    "Where did Ilse Brandt see the copper?",
+    "tomas vidal granite",
+    "Mara Quint",
+    "+harbour willow",
+    "coper lantern",
+    "ferry",
+]
+OPTIONS: list[dict[str, Any]] = [
+    {"limit": 40},
+    {"mode": "hybrid", "limit": 40},
+    {"mode": "lexical", "limit": 40},
+    {"mode": "semantic", "limit": 40},
+    {"filters": {"metadata": {"acl": "bob"}}},
+    {"ranking": {"guidance": {"mode": "force"}}},
+]
+RESTRICTIONS: dict[str, tuple[dict[str, Any], Callable[[dict[str, Any]], bool]]] = {
+    "a value": ({"metadata": {"team": "tide"}}, lambda metadata: metadata["team"] == "tide"),
+    "a group": (
+        {"any": [{"metadata": {"team": "reef"}}, {"not": {"metadata": {"acl": "bob"}}}]},
+        lambda metadata: metadata["team"] == "reef" or "bob" not in metadata["acl"],
+    ),
+}
+HIDDEN = [
+    {"content": "The ferry and Ilse Brandt left.", "uri": "ferry", "metadata": {"author": "Ferry"}},
+    {"content": "Copper and a lantern.", "uri": "names", "metadata": {"attendees": ["Mara Quint", "Ilse Brandt"]}},
+]
+"""Documents with words that are asked for, and whose metadata name what visible texts contain."""
+
+
+@pytest.fixture
+async def callers(app: FastAPI, owning: Database) -> AsyncIterator[Callable[..., Awaitable[Caller]]]:
+    """Makes a key of a user."""
+    async with AsyncExitStack() as stack:
+
+        async def caller(user: str, **fields: Any) -> Caller:
+            key = await harness.create_key_as(owning, user, **fields)
+            client = await stack.enter_async_context(harness.client(app, Authorization=f"Bearer {key}"))
+            return Caller(user, key, client)
+
+        yield caller
+
+
+def _documents(rng: random.Random) -> list[dict[str, Any]]:
+    """Texts of which no two have one length, because equal scores are ranked by ids, which differ between users."""
+    found = []
+    for number in range(30):
+        words = " ".join([*rng.sample(WORDS, 3), *["stone"] * number])
+        names = " and ".join(rng.sample(NAMES, 1 + number % 2))
+        metadata = {"team": rng.choice(("tide", "reef", "dune")), "acl": rng.sample(("ana", "bob"), rng.randint(0, 2))}
+        if number % 5 == 0:
+            metadata["author"] = rng.choice(NAMES)
+        found.append({"content": f"{words}. {names} saw it.", "uri": f"note{number}", "metadata": metadata})
+    return found
+
+
+@pytest.mark.parametrize("kind", RESTRICTIONS)
+async def test_a_search_is_scored_as_if_only_the_visible_documents_were_stored(
+    callers: Callable[..., Awaitable[Caller]], embedder: FakeEmbedder, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Scores, relevance, confidence, entities and reasons."""
+    monkeypatch.setattr(relevance, "MODELS", {embedder.model.name: relevance.MODELS["all-MiniLM-L6-v2"]})
+    filters, passes = RESTRICTIONS[kind]
+    full, alone = await callers(harness.new_user()), await callers(harness.new_user())
+    restricted = await callers(full.user_id, filters=filters)
+    documents = _documents(random.Random(kind))
+    hidden = [{**one, "metadata": {"team": "dune", "acl": ["bob"], **one["metadata"]}} for one in HIDDEN]
+    await full.client.post(f"{RAG}/documents", json=[*documents, *hidden])
+    await alone.client.post(f"{RAG}/documents", json=[one for one in documents if passes(one["metadata"])])
+    for query in QUERIES:
+        for options in OPTIONS:
+            body = {"query": query, "explain": True, **options}
+            assert await _scored(restricted, body) == await _scored(alone, body), body
+
+
+async def _scored(caller: Caller, body: dict[str, Any]) -> dict[str, Any]:
+    """What an answer says of the query and of each hit, without ids, which differ between users."""
+    response = await caller.client.post(f"{RAG}/search", json=body)
+    assert response.status_code == 200, response.text
+    answer = response.json()
+    names = ("score", "relevance", "confidence", "rrf_score", "vector_score", "text_score")
+    explained = answer["explain"]
+    matched = [{**one, "entity_id": None} for one in explained["entities"]["pass1"]]
+    said = ("answerable", "hints", "relaxed", "degraded", "excluded", "search_mode")
+    of_query = ("query_type", "confidence", "fallback_reason", "corrections", "relevance", "chunks_in_scope")
+    return {
+        "hits": {hit["uri"]: [hit[name] for name in names] for hit in answer["results"]},
+        "entities": {**explained["entities"], "pass1": sorted(matched, key=lambda one: (one["name"], one["type"]))},
+        **{name: answer.get(name) for name in said},
+        **{name: explained.get(name) for name in of_query},
+    }
