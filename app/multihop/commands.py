@@ -16,7 +16,6 @@ from app.cli.client import Answer, Client
 from app.query import signals
 from app.search.commands import passage_text, requests
 from app.search.commands import search as plain
-from app.search.steps.recency import recency_option
 
 
 @connecting.connected
@@ -31,7 +30,7 @@ def multihop(
     merge: options.Merge = "linked",
     rerank: options.Rerank = "none",
     mmr: options.Mmr = False,
-    recency: recency_option.RecencyText = None,
+    recency: requests.Recency = None,
     collapse: options.Collapse = True,
     hierarchy: Annotated[
         bool, typer.Option("--hierarchy/--no-hierarchy", help="Use the entities that the question names, in hop 1.")

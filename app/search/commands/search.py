@@ -15,7 +15,6 @@ from app.cli import connecting, json_option, options, terminal
 from app.cli.client import Answer, Client
 from app.relevance import answerability
 from app.search.commands import passage_text, requests, score_tree
-from app.search.steps.recency import recency_option
 
 
 @connecting.connected
@@ -32,7 +31,7 @@ def search(
     explain: Annotated[bool, typer.Option("--explain", help="Show how each score was made, as a tree.")] = False,
     rerank: options.Rerank = "none",
     mmr: options.Mmr = False,
-    recency: recency_option.RecencyText = None,
+    recency: requests.Recency = None,
     collapse: options.Collapse = True,
     hierarchy: options.Hierarchy = True,
     hierarchy_alpha: options.HierarchyAlpha = None,

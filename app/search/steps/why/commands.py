@@ -14,7 +14,6 @@ from app import errors, limits
 from app.cli import connecting, json_option, options, terminal
 from app.cli.client import Answer, Body, Client
 from app.search.commands import requests
-from app.search.steps.recency import recency_option
 
 
 @connecting.connected
@@ -26,7 +25,7 @@ def why(
     mode: options.Mode = "auto",
     rerank: options.Rerank = "none",
     mmr: options.Mmr = False,
-    recency: recency_option.RecencyText = None,
+    recency: requests.Recency = None,
     collapse: options.Collapse = True,
     hierarchy: options.Hierarchy = True,
     hierarchy_alpha: options.HierarchyAlpha = None,
