@@ -78,7 +78,7 @@ async def open_services(
         )
         if owner is not None:
             await _finish_upgrade(owner, None if runs_jobs else services)
-            await owner.close_idle()
+            await owner.pool.close_idle()
         yield services
 
 
