@@ -110,7 +110,7 @@ def tags() -> dict[str, str]:
 
 
 def exports() -> list[str]:
-    """The parts of an export of a user, of all capabilities."""
+    """The parts of an export of a user: all that was stored. Chunks, vectors and indexes are derived from it."""
     return [name for one in _registered for name in one.exports]
 
 

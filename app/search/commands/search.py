@@ -27,9 +27,9 @@ def search(
         ),
     ],
     limit: Annotated[int, typer.Option(min=1, max=limits.MAX_HITS, help="Maximum number of hits.")] = 5,
-    mode: options.Legs = options.Mode.auto,
+    mode: options.Mode = "auto",
     explain: Annotated[bool, typer.Option("--explain", help="Show how each score was made, as a tree.")] = False,
-    rerank: options.Reranking = options.Rerank.none,
+    rerank: options.Rerank = "none",
     mmr: options.Mmr = False,
     recency: requests.Recency = None,
     collapse: options.Collapse = True,
@@ -43,7 +43,7 @@ def search(
     With --json the passages are whole. A query that begins with - follows --: stepwell search -- '-cement lime'.
     """
     request = requests.build(
-        query, limit=limit, mode=mode.value, filters=filters, collapse=collapse, recency=recency, rerank=rerank.value,
+        query, limit=limit, mode=mode, filters=filters, collapse=collapse, recency=recency, rerank=rerank,
         mmr=mmr, hierarchy=None if hierarchy else "off", alpha=hierarchy_alpha,
     )  # fmt: skip
     answer = client.post("/search", {**request, "explain": explain, "detail": "full" if as_json else "compact"})

@@ -22,8 +22,8 @@ def why(
     query: Annotated[str, typer.Argument(help="The query of the search.")],
     passage: Annotated[str, typer.Argument(help="URI or path of a document, or the id of a document or chunk.")],
     limit: Annotated[int, typer.Option(min=1, max=limits.MAX_HITS, help="Maximum number of hits.")] = 5,
-    mode: options.Legs = options.Mode.auto,
-    rerank: options.Reranking = options.Rerank.none,
+    mode: options.Mode = "auto",
+    rerank: options.Rerank = "none",
     mmr: options.Mmr = False,
     recency: requests.Recency = None,
     collapse: options.Collapse = True,
@@ -37,7 +37,7 @@ def why(
     A query that begins with - follows --: stepwell why -- '-cement lime' notes/lime.md.
     """
     request = requests.build(
-        query, limit=limit, mode=mode.value, filters=filters, collapse=collapse, recency=recency, rerank=rerank.value,
+        query, limit=limit, mode=mode, filters=filters, collapse=collapse, recency=recency, rerank=rerank,
         mmr=mmr, hierarchy=None if hierarchy else "off", alpha=hierarchy_alpha,
     )  # fmt: skip
     answer = _explain(request, passage, client)
