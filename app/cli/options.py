@@ -106,9 +106,9 @@ def run(work: Coroutine[Any, Any, Result], *, loop: Callable[[], asyncio.Abstrac
         raise interrupted() from None
 
 
-def interrupted() -> typer.Exit:
-    """Says that the command was interrupted; returns what ends it with status 130."""
-    err.print("Interrupted.")
+def interrupted(state: str = "") -> typer.Exit:
+    """Says that the command was interrupted, and what it has done; returns what ends it with status 130."""
+    err.print(f"Interrupted. {state}".rstrip(), soft_wrap=True)
     return typer.Exit(130)
 
 

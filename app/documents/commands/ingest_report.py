@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from app.cli import options
 from app.documents.commands import left_out
-from app.documents.commands.ingesting import CHUNK_BYTES, Files, Summary
+from app.documents.commands.ingesting import Files, Summary
 from app.parsing import formats
 
 MOST_WARNINGS = 50
@@ -35,6 +35,14 @@ def show(summary: Summary) -> None:
         options.err.print(f"[red]failed[/] {escape(path)}: {escape(summary.reason(path, reason))}", soft_wrap=True)
 
 
+def so_far(summary: Summary, files: Files) -> str:
+    """What an interrupted ingest has stored, and how to go on."""
+    return (
+        f"{summary.read:,} of {len(files.listed):,} files are done: {summary.chunks:,} chunks are stored. "
+        "Repeat the command to continue: files that have not changed are not stored again."
+    )
+
+
 def _show_formats(summary: Summary, columns: Sequence[str]) -> None:
     if len(summary.formats) < 2:
         return
@@ -49,7 +57,7 @@ def planned(summary: Summary, files: Files) -> dict[str, object]:
     """What an ingest would read, as --dry-run --json prints it."""
     kept = {name: {"files": count.files, "bytes": count.bytes} for name, count in sorted(summary.formats.items())}
     pages = {"pages": len(files.addresses)} if files.addresses else {}
-    counted = {"dry_run": True, "files": len(files.listed), "estimated_chunks": round(files.text_bytes / CHUNK_BYTES)}
+    counted = {"dry_run": True, "files": len(files.listed), "estimated_chunks": files.chunks}
     read = {**counted, **pages, "formats": kept}
     return {**read, "left_out": summary.left_out.as_json(), "failures": summary.as_json()["failures"]}
 

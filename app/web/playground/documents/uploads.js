@@ -17,9 +17,12 @@ const FORM_BYTES = 4_000;
 const MOST = 100;
 let queue = [];
 let run = null;
+// Whether a file is on its way; what a job stores is safe, and needs the page no longer.
+let isSending = false;
 
 /** Takes files from the inputs and the drop zone. */
 export function acceptFiles() {
+  addEventListener("beforeunload", (event) => (isSending || queue.length) && event.preventDefault());
   taken(byId("files"), (file) => file.name);
   taken(byId("folder"), (file) => file.webkitRelativePath || file.name);
   acceptDrops(byId("drop"), send, () => says("Nothing is stored: drop files into the frame under Documents."));
@@ -72,7 +75,8 @@ async function store(file, name) {
   let documents = [];
   try {
     if (file.size > MAX_BYTES - FORM_BYTES) throw new Problem({ detail: tooLarge(file) });
-    const answer = await upload(file, name, (share) => row.at(share, share < 1 ? "Sending" : "Storing"));
+    isSending = true;
+    const answer = await upload(file, name, (share) => row.at(share, share < 1 ? "Sending" : "Storing")).finally(() => (isSending = false));
     reasons.push(...answer.failed.map((failure) => refusal(failure, name)));
     for (const document of answer.documents) documents.push(document.job_id ? await queued(document, row) : document);
   } catch (error) {
