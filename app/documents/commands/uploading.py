@@ -26,9 +26,11 @@ from app.text import uris
 
 CONCURRENT = 2
 """Batches that are sent at once: as many as a service works on for one user."""
-BATCH_FILES, BATCH_BYTES, BATCH_CHUNKS = 32, 1_000_000, 150.0
+BATCH_FILES, BATCH_BYTES, BATCH_CHUNKS = 32, 1_000_000, 128.0
 """Files of a request, and their bytes and estimated chunks unless it is a single file: some seconds of work."""
-RATE_S = 120.0
+FIRST_CHUNKS = 8.0
+"""Estimated chunks of the first request, which shows the rate early; each following one has up to twice as many."""
+RATE_S = 60.0
 """Seconds whose rate the time left is computed from."""
 PATIENCE_S = 900.0
 """How long a batch is sent again while the service or its model is not available."""
@@ -144,18 +146,20 @@ def _sent(listed: Sequence[ListedFile], sender: _Sender) -> Iterator[_Sent]:
 
 def _batches(listed: Sequence[ListedFile]) -> Iterator[_Batch]:
     batch: _Batch = []
+    most = FIRST_CHUNKS
     for file in listed:
-        if batch and _is_full([*batch, file]):
+        if batch and _exceeds([*batch, file], most):
             yield batch
-            batch = []
+            batch, most = [], min(2 * most, BATCH_CHUNKS)
         batch.append(file)
     if batch:
         yield batch
 
 
-def _is_full(batch: _Batch) -> bool:
-    size, chunks = sum(file.size for file in batch), sum(file.chunks for file in batch)
-    return len(batch) > BATCH_FILES or size > BATCH_BYTES or chunks > BATCH_CHUNKS
+def _exceeds(batch: _Batch, chunks: float) -> bool:
+    """Whether files are too much for a request of this many chunks."""
+    size, expected = sum(file.size for file in batch), sum(file.chunks for file in batch)
+    return len(batch) > BATCH_FILES or size > BATCH_BYTES or expected > chunks
 
 
 @dataclass(slots=True)
