@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zipfile
 import zlib
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -92,8 +92,8 @@ class Estimate:
     """The chunks of all files, corrected for each format by the chunks of its files that have been read."""
 
     def __init__(self, files: Sequence[ListedFile]) -> None:
-        self._expected: Counter[str] = Counter()
-        self._left: Counter[str] = Counter()
+        self._expected: dict[str, float] = defaultdict(float)
+        self._left: dict[str, float] = defaultdict(float)
         for file in files:
             self._left[file.format] += file.chunks
 

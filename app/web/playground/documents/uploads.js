@@ -77,7 +77,7 @@ async function store(file, name) {
     if (file.size > MAX_BYTES - FORM_BYTES) throw new Problem({ detail: tooLarge(file) });
     isSending = true;
     const answer = await upload(file, name, (share) => row.at(share, share < 1 ? "Sending" : "Storing")).finally(() => (isSending = false));
-    reasons.push(...answer.failed.map((failure) => refusal(failure, name)));
+    reasons.push(...answer.failed.map((failure) => about(failure, failure.detail, name)));
     for (const document of answer.documents) documents.push(document.job_id ? await queued(document, row) : document);
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
@@ -88,9 +88,15 @@ async function store(file, name) {
   return !reasons.length;
 }
 
-/** Why a document was refused; a file of an archive is named. */
-function refusal({ uri, detail }, name) {
-  return uri?.startsWith(`${name}/`) ? `${uri.slice(name.length + 1)}: ${detail}` : detail;
+/** A sentence on a document of a file: why it was refused, or a warning. A file of an archive is named. */
+function about({ uri }, text, name) {
+  return uri?.startsWith(`${name}/`) ? `${uri.slice(name.length + 1).split("#")[0]}: ${text}` : text;
+}
+
+/** The warnings on the documents of a file; one that many rows share is said once. */
+function warningsOf(documents, name) {
+  const warned = documents.flatMap((document) => document.warnings.map((warning) => about(document, warning, name)));
+  return [...new Set(warned)].join(" ");
 }
 
 function tooLarge(file) {
@@ -105,7 +111,7 @@ async function queued(document, row) {
     row.at(total ? done / total : null, progressText(job) || job.status);
   });
   if (last.status !== "done") throw new Problem({ detail: `${last.status}${last.error ? `: ${last.error}` : ""}` });
-  return { ...document, warnings: [], ...last.result };
+  return { ...document, ...last.result };
 }
 
 function cleared() {
@@ -144,8 +150,8 @@ class UploadRow {
     const [{ document_id: id, status }] = documents;
     const counted = chunks === 1 ? "1 chunk" : `${chunks.toLocaleString("en")} chunks`;
     const target = documents.length > 1 ? `${documents.length} documents` : el("a", { href: address("document", { id }), "aria-label": `Open ${this.name}` }, "Open");
-    const warnings = documents.flatMap((document) => document.warnings);
-    fill(this.text, `${DONE[status] ?? "Stored"}, ${counted}. `, target, warnings.length ? `. ${warnings.join(" ")}` : "");
+    const warnings = warningsOf(documents, this.name);
+    fill(this.text, `${DONE[status] ?? "Stored"}, ${counted}. `, target, warnings && `. ${warnings}`);
     this.bar.value = 1;
     this.item.dataset.state = "done";
   }
