@@ -46,7 +46,7 @@ def ingest(
     With --url the files are sent to the service, which reads them, with their pictures if it reads those.
     """
     options.check_target(report, option="--report")
-    local = [options.named_path(path) for path in paths if not _is_address(path)]
+    local = [options.read_path(path) for path in paths if not _is_address(path)]
     summary = Summary()
     listed = find(local, summary, pictures=client.local is None or client.local.reads_pictures)
     files = Files(listed, text_field, [path for path in paths if _is_address(path)])
@@ -57,7 +57,7 @@ def ingest(
     try:
         uploading.run(files, summary, client)
     except KeyboardInterrupt:
-        raise options.interrupted(ingest_report.so_far(summary, files)) from None
+        raise options.report_interrupt(ingest_report.so_far(summary, files)) from None
     show = partial(ingest_report.show, summary)
     _finish(summary, summary.as_json(), report, show, as_json=as_json, written=summary.report())
 
