@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,9 @@ def test_an_interrupted_ingest_says_what_is_stored_and_continues_when_it_is_repe
     ingest = ("ingest", str(tmp_path), "--user", (user := harness.new_user()), "--data-dir", str(data_dir))
     environment = {**os.environ, "STEPWELL_DATA_DIR": str(data_dir)}
     command = [sys.executable, "-c", QUICK, *ingest]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+    # A shell starts background jobs with SIGINT ignored, which a child process inherits.
+    heed = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, preexec_fn=heed) as process:
         assert process.stderr
         shown = next(found for line in process.stderr if (found := PROGRESS.search(line)) and int(found[1]) >= 6)
         process.send_signal(signal.SIGINT)
