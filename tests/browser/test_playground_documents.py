@@ -10,6 +10,7 @@ import harness
 import httpx
 import pytest
 from playground_page import Playground
+from playwright.async_api import BrowserContext
 
 from app.database.transactions import Database
 from app.documents.storing import large_documents
@@ -70,7 +71,7 @@ async def test_markup_in_texts_metadata_names_and_files_is_shown_as_text_everywh
     await page.goto(f"{playground.url}/#documents?query=onerror&folder={SCRIPT}")
     await page.locator("#documents-form [name=folder]").fill("")
     await page.locator("#documents-form [name=folder]").press("Enter")
-    await page.locator("[name=key] option", has_text="img").wait_for(state="attached")
+    await page.locator("#documents-key option", has_text="img").wait_for(state="attached")
     await page.locator("#documents").get_by_text(f"Title {SCRIPT}").wait_for()
     await page.get_by_label(f"Select Title {SCRIPT}").wait_for()
     await page.evaluate(CHOOSE, [f"{SCRIPT}.bin", "\0\x01"])
@@ -84,6 +85,21 @@ async def test_markup_in_texts_metadata_names_and_files_is_shown_as_text_everywh
     assert await page.title() == "Entities · Stepwell"
     await client.delete(f"documents/{stored['document_id']}")
     await client.delete(f"entities/{named['entity_id']}")
+
+
+async def test_the_page_works_without_the_features_that_may_be_left_out(context: BrowserContext, url: str) -> None:
+    opened = Playground(await context.new_page(), url)
+    await opened.page.route(
+        "**/features/features.js", lambda route: route.fulfill(body="", content_type="text/javascript")
+    )
+    await opened.open()
+    assert await (await opened.search("lime mortar")).count() == 5
+    for view, shown in (("documents", "#documents .row"), ("jobs", "#jobs li")):
+        await opened.page.goto(f"{url}/#{view}")
+        await opened.page.locator(shown).first.wait_for()
+    assert await opened.texts(".facet, .thumbs, .why-not, [name=source]") == []
+    assert opened.violations() == []
+    await opened.page.close()
 
 
 async def test_the_page_loads_every_file_of_its_folder_and_its_policy_stops_what_it_does_not_hold(

@@ -49,7 +49,9 @@ async def test_every_file_that_the_page_and_its_modules_name_is_served() -> None
     assert len(named) >= 6
     for module in playground.PAGES.rglob("*.js"):
         own = f"playground/assets/{module.relative_to(playground.PAGES)}"
-        named |= {urljoin(own, name) for name in re.findall(r'from "(\.[^"]+)"', module.read_text())}
+        named |= {
+            urljoin(own, name) for name in re.findall(r'(?:from |import |addStyle\()"(\.[^"]+)"', module.read_text())
+        }
     for path in named:
         headers = (await _get(f"/{path}")).headers
         assert (headers["cache-control"], headers["x-content-type-options"]) == ("no-cache", "nosniff"), path
