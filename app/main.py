@@ -20,7 +20,7 @@ from app.http.authentication import auth, schemes, versions
 from app.http.bodies import bodies
 from app.http.contract import success_examples
 from app.http.limits import admission, origins, rate_limits
-from app.http.monitoring import health, loop_lag, metrics, read_metrics, request_ids, traces
+from app.http.monitoring import health, metrics, read_metrics, request_ids, traces
 from app.http.problems import problems
 from app.jobs import background
 from app.services import Services
@@ -113,7 +113,7 @@ def _build_routes(app: FastAPI) -> None:
 async def _background_workers(app: FastAPI, services: Services) -> AsyncIterator[None]:
     """Run the jobs, unless another process does, watch the servers that are read, measure lag, store key uses."""
     workers = [
-        asyncio.create_task(loop_lag.monitor(app.state.metrics.lagged)),
+        asyncio.create_task(metrics.monitor_lag(app.state.metrics.lagged)),
         asyncio.create_task(audit.work(app.state.key_uses, db=services.db)),
         asyncio.create_task(services.db.reads.watch()),
     ]

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretStr, model_validator
 from pydantic_settings import NoDecode
 
-from app.fetching.hosts import is_pattern
+from app.fetching.pages import is_pattern
 from app.models.settings import ProviderSettings
 from app.tools.optional_tools import COMPAT, OPTIONAL_TOOLS
 

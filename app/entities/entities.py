@@ -1,4 +1,4 @@
-"""Adds, changes, removes, lists and finds the entities of a user.
+"""Adds, changes, merges, removes, lists and finds the entities of a user.
 
 An entity's description is embedded first; then the entity is checked and stored in one transaction. Stored texts are
 linked to new names in the background by `mention_refresh`.
@@ -8,21 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 from uuid import UUID, uuid4
 
-from app import errors
+from app import errors, limits
 from app.access.store import audit
 from app.access.store.audit import Event
 from app.concurrency import offload
 from app.database.transactions import Database, Reading, Writing, retry_read
-from app.entities import entity_records, member_names
+from app.entities import entity_records
 from app.entities.linking import gazetteers
 from app.entities.store import entities, name_changes
 from app.entities.store.entities import EntityRecord
 from app.entities.types import Entity, EntityDraft, EntityFilter, LinkedDocument
 from app.models.base import Embedder
 from app.query import model_switch
+from app.services import Services
 from app.text.names import gazetteer
 
 MAX_SIMILAR_NAMES = 200
@@ -67,7 +69,7 @@ async def _add(
             replace(one, entity_id=uuid4()) if given is None and one.entity_id in taken else one
             for given, one in zip(chosen, new, strict=True)
         ]
-        drafts = await member_names.resolved(writing, drafts, _ids_by_key(new))
+        drafts = await entity_records.resolve_members(writing, drafts, _ids_by_key(new))
         await _check_members(writing, drafts, added=[one.entity_id for one in new])
         new = [replace(one, draft=draft) for one, draft in zip(new, drafts, strict=True)]
         await entities.save(writing, new)
@@ -110,19 +112,97 @@ async def _change(
     async with db.reading(user_id) as reading:
         before = entity_records.draft_of(await entities.get(reading, entity_id))
     wanted = replace(before, **changed)
-    is_described_alike = entity_records.description_text(wanted) == entity_records.description_text(before)
-    computed = await entity_records.description_vectors([] if is_described_alike else [wanted], embedder)
+    described = [] if entity_records.is_described_alike(before, wanted) else [wanted]
+    computed = await entity_records.description_vectors(described, embedder)
     async with db.writing(user_id) as writing:
         await writing.lock()
         before = entity_records.draft_of(await _added_by_user(writing, entity_id))
-        (draft,) = await member_names.resolved(writing, [replace(before, **changed)], {})
+        (draft,) = await entity_records.resolve_members(writing, [replace(before, **changed)], {})
         keyed = entity_records.name_keys(draft)
         await _check_members(writing, [draft])
-        keeps = entity_records.description_text(draft) == entity_records.description_text(before)
+        keeps = entity_records.is_described_alike(before, draft)
         await entities.save(writing, [entity_records.record_of(entity_id, draft, keyed, computed, keeps=keeps)])
         renamed = entity_records.changed_names(entity_records.name_keys(before), keyed)
         await name_changes.record(writing, renamed)
         return await entities.get(writing, entity_id)
+
+
+async def merge(entity_id: UUID, others: Sequence[UUID], user_id: str, services: Services, *, actor: str) -> Entity:
+    """Merge others into an entity that the user added, and delete those of them that the user added.
+
+    Entities that were found in documents stay behind the one that has their name now. Raises NotFound, Conflict if
+    `entity_id` was found in documents, BadRequest naming the field, and Unavailable if the model fails.
+    """
+    return await model_switch.run(
+        services.embedder, services.db, lambda: _merge(entity_id, others, user_id, services, actor)
+    )
+
+
+async def _merge(entity_id: UUID, others: Sequence[UUID], user_id: str, services: Services, actor: str) -> Entity:
+    async with services.db.reading(user_id) as reading:
+        before, merged, _gone = await _plan_merge(reading, entity_id, others)
+    changed = [] if entity_records.is_described_alike(before, merged) else [merged]
+    computed = await entity_records.description_vectors(changed, services.embedder)
+    async with services.db.writing(user_id) as writing:
+        await writing.lock()
+        before, merged, gone = await _plan_merge(writing, entity_id, others)
+        keeps = entity_records.is_described_alike(before, merged)
+        names = entity_records.name_keys(merged)
+        await entities.save(writing, [entity_records.record_of(entity_id, merged, names, computed, keeps=keeps)])
+        await entities.replace_member(writing, [one.entity_id for one in gone], by=entity_id)
+        for one in gone:
+            if one.origin == "user":
+                await _delete(writing, one.entity_id, actor)
+        renamed = entity_records.changed_names(entity_records.name_keys(before), names)
+        of_gone = [entity_records.name_keys(entity_records.draft_of(one)) for one in gone]
+        await name_changes.record(writing, {key: name for keyed in (*of_gone, renamed) for key, name in keyed.items()})
+        return await entities.get(writing, entity_id)
+
+
+async def _plan_merge(
+    db: Reading, entity_id: UUID, others: Sequence[UUID]
+) -> tuple[EntityDraft, EntityDraft, list[Entity]]:
+    """The entity as it is and as it will be, and the others. Raises what `merge` raises but Unavailable."""
+    into = entity_records.check_own(await entities.get(db, entity_id))
+    if entity_id in others:
+        raise errors.BadRequest("An entity cannot be merged into itself.", field="entity_ids")
+    gone = await entities.of_ids(db, others)
+    if unknown := [one for one in others if one not in {entity.entity_id for entity in gone}]:
+        raise errors.BadRequest(f"There is no entity {unknown[0]}.", field=f"entity_ids[{others.index(unknown[0])}]")
+    before = entity_records.draft_of(into)
+    return before, _merge_drafts(before, entity_id, gone), gone
+
+
+def _merge_drafts(into: EntityDraft, entity_id: UUID, others: Sequence[Entity]) -> EntityDraft:
+    """What an entity is after it has taken over others: its own type, name, role and description come first."""
+    every = [into, *(entity_records.draft_of(other) for other in others)]
+    named = replace(into, aliases=tuple(chain(into.aliases, *((one.name, *one.aliases) for one in every[1:]))))
+    gone = {entity_id, *(other.entity_id for other in others)}
+    merged = replace(
+        into,
+        aliases=tuple(entity_records.name_keys(named).values())[1:],
+        role=next((one.role for one in every if one.role), None),
+        facts=tuple(dict.fromkeys(chain(*(one.facts for one in every)))),
+        description=next((one.description for one in every if one.description), None),
+        metadata={key: value for one in reversed(every) for key, value in one.metadata.items()},
+        members=tuple(one for one in dict.fromkeys(chain(*(one.members for one in every))) if one not in gone),
+    )
+    _check_number(len(merged.aliases), limits.MAX_ALIASES, "other names")
+    _check_number(len(merged.facts), limits.MAX_FACTS, "facts")
+    return merged
+
+
+def _check_number(number: int, most: int, what: str) -> None:
+    if number > most:
+        message = f"Together they have {number} {what}; an entity has at most {most}: remove some first."
+        raise errors.BadRequest(message, field="entity_ids")
+
+
+async def _delete(writing: Writing, entity_id: UUID, actor: str) -> int:
+    """Delete an entity with an audit event; returns the number of deleted mentions."""
+    mentions = await entities.delete(writing, entity_id)
+    await audit.record(writing, Event(writing.user_id, actor, "entity.deleted", str(entity_id), {"mentions": mentions}))
+    return mentions
 
 
 async def remove(entity_id: UUID, user_id: str, *, db: Database, actor: str = audit.LOCAL) -> int:
@@ -133,12 +213,8 @@ async def remove(entity_id: UUID, user_id: str, *, db: Database, actor: str = au
     async with db.writing(user_id) as writing:
         await writing.lock()
         before = await _added_by_user(writing, entity_id)
-        mention_count = await entities.delete(writing, entity_id)
         await name_changes.record(writing, entity_records.name_keys(entity_records.draft_of(before)))
-        await audit.record(
-            writing, Event(user_id, actor, "entity.deleted", str(entity_id), {"mentions": mention_count})
-        )
-        return mention_count
+        return await _delete(writing, entity_id, actor)
 
 
 @retry_read

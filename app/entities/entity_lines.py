@@ -113,8 +113,7 @@ class _Step:
     def keeps_vector(self) -> bool:
         if self.before is None:
             return False
-        stored = entity_records.draft_of(self.before)
-        return entity_records.description_text(self.draft) == entity_records.description_text(stored)
+        return entity_records.is_described_alike(self.draft, entity_records.draft_of(self.before))
 
 
 @dataclass(slots=True)

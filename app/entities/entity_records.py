@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from app import errors
 from app.concurrency import offload
 from app.database import vectors
+from app.database.transactions import Reading
+from app.entities.store import entities
 from app.entities.store.entities import EntityRecord
 from app.entities.types import Entity, EntityDraft
 from app.kinds import Vector
@@ -71,6 +74,11 @@ def description_text(draft: EntityDraft) -> str | None:
     return ". ".join(filter(None, (draft.role, draft.description, *draft.facts))) or None
 
 
+def is_described_alike(one: EntityDraft, other: EntityDraft) -> bool:
+    """Whether two drafts have the same vector."""
+    return description_text(one) == description_text(other)
+
+
 async def description_vectors(drafts: Iterable[EntityDraft], embedder: Embedder) -> dict[str, str]:
     """The vectors of the descriptions by text, in Postgres's text form. Raises Unavailable, BadEmbedding."""
     texts = list(dict.fromkeys(text for draft in drafts if (text := description_text(draft))))
@@ -118,3 +126,35 @@ def record_of(
 def changed_names(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
     """The names by key that were added or removed, or whose spelling changed."""
     return {key: name for key, name in {**before, **after}.items() if before.get(key) != after.get(key)}
+
+
+async def resolve_members(
+    db: Reading, drafts: Sequence[EntityDraft], added: Mapping[str, Sequence[UUID]]
+) -> list[EntityDraft]:
+    """The drafts with ids for members; `added` are the entities of the request by the keys of their names.
+
+    A name is that of an entity of the request or of the user, else of one that was found in documents. Raises
+    BadRequest for an unknown name, and for one that several of these have.
+    """
+    given = {member for draft in drafts for member in draft.members if isinstance(member, str)}
+    if not given:
+        return list(drafts)
+    keys = {name: gazetteer.key(name) or "" for name in given}
+    stored = await entities.named(db, filter(None, keys.values()))
+    origins = await entities.origins(db, {one for found in stored.values() for one in found})
+    ids: dict[str, list[UUID]] = {}
+    for name, key in keys.items():
+        own = [one for one in stored.get(key, ()) if origins.get(one) == "user"]
+        ids[name] = list(dict.fromkeys((*added.get(key, ()), *own))) or list(stored.get(key, ()))
+    return [_with_members(draft, ids, f"[{index}]." if len(drafts) > 1 else "") for index, draft in enumerate(drafts)]
+
+
+def _with_members(draft: EntityDraft, ids: Mapping[str, Sequence[UUID]], prefix: str) -> EntityDraft:
+    members: dict[UUID, None] = {}
+    for place, member in enumerate(draft.members):
+        found = ids[member] if isinstance(member, str) else [member]
+        if len(found) != 1:
+            problem = "Several entities have this name: give an id." if found else "No entity has this name."
+            raise errors.BadRequest(problem, field=f"{prefix}members[{place}]")
+        members[found[0]] = None
+    return replace(draft, members=tuple(members))

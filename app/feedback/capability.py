@@ -13,5 +13,5 @@ FEEDBACK = Capability(
     },
     tools=("feedback.tools:TOOLS",),
     background=("feedback.feedback:expire_forever",),
-    options=("feedback.settings:options",),
+    options=("feedback.types:options",),
 )

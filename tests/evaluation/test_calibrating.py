@@ -13,7 +13,7 @@ from app import errors
 from app.database.calibrations import LogitScale
 from app.evaluation import calibrating
 from app.evaluation.calibrating import AskedQuestion
-from app.feedback import feedback_sets
+from app.feedback import feedback as feedback_sets
 from app.feedback.types import GivenFeedback
 
 

@@ -70,10 +70,10 @@ def mcp(
 
         options.run(mcp_bridge.run(url, api_key))
     else:
-        from app.agents.mcp import mcp_stdio
+        from app.agents.mcp import mcp_server
 
         settings = _with_roots(options.settings(data_dir), roots)
-        options.run(mcp_stdio.run(settings, options.checked_user(user)))
+        options.run(mcp_server.serve_stdio(settings, options.checked_user(user)))
 
 
 def _needs_key(url: str) -> bool:

@@ -10,9 +10,8 @@ from fastapi import APIRouter, Body, Path, Query, Request, Response
 
 from app import limits
 from app.concurrency import offload
-from app.entities import entities, entity_merge
-from app.entities import entity_lines as lines
-from app.entities.api import entity_lines
+from app.entities import entities, entity_lines
+from app.entities.api import entity_models
 from app.entities.api.entity_models import (
     MAX_ENTITIES,
     EntityChange,
@@ -120,8 +119,8 @@ async def upsert(request: Request, user_id: auth.Writer, use: auth.Use) -> Respo
     """
     bodies.require(request, "application/x-ndjson", "application/jsonl")
     raw = await request.body()
-    read = await offload.run(len(raw), entity_lines.read, raw)
-    outcomes = await lines.run(read.sound, user_id, db=use.db, embedder=use.embedder)
+    read = await offload.run(len(raw), entity_models.read_lines, raw)
+    outcomes = await entity_lines.run(read.sound, user_id, db=use.db, embedder=use.embedder)
     return await replies.json(len(raw), lambda: read.answer(outcomes))
 
 
@@ -216,7 +215,7 @@ async def merge(
     Its type, name, role and description stay; missing ones come from the others. Texts are linked in the background.
     """
     actor = auditing.actor(request)
-    return StoredEntity.of(await entity_merge.run(entity_id, merged.entity_ids, user_id, use, actor=actor))
+    return StoredEntity.of(await entities.merge(entity_id, merged.entity_ids, user_id, use, actor=actor))
 
 
 @router.delete(

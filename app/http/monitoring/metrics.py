@@ -7,6 +7,7 @@ codes; the endpoint stores it in the request's state, and it is counted after th
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import partial
@@ -28,6 +29,7 @@ from app.query.types import Answer
 
 REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 STAGE_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+LAG_INTERVAL_S = 0.05
 LAG_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 RANK_BUCKETS = (0, 1, 2, 3, 5, 10, 20, 50)
 BREAKER_STATES = kinds.values(BreakerState)
@@ -310,3 +312,15 @@ def route_of(scope: Scope) -> str:
     """The template of the route that served the request, such as `/api/rag/documents/{document_id}`."""
     route = scope.get("route")
     return getattr(route, "path", None) or "unmatched"
+
+
+async def monitor_lag(observe: Callable[[float], None], *, interval_s: float = LAG_INTERVAL_S) -> None:
+    """Sleep `interval_s` again and again, and report by how many seconds each sleep was too long.
+
+    A stall that begins during a sleep is reported by up to `interval_s` less than it lasts. Runs until it is cancelled.
+    """
+    loop = asyncio.get_running_loop()
+    while True:
+        due = loop.time() + interval_s
+        await asyncio.sleep(interval_s)
+        observe(max(0.0, loop.time() - due))
