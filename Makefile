@@ -10,7 +10,7 @@ RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$p -c '$(RECENT)' >/dev/null 2>&1 && echo $$p && break; done)
 UV := $(BIN)/python -m uv
-COMPILE := $(UV) pip compile pyproject.toml --group tools --universal --python-version 3.11 --generate-hashes --quiet --no-header
+COMPILE := $(UV) pip compile pyproject.toml --group tools --group weights --universal --python-version 3.11 --generate-hashes --quiet --no-header
 PIP_AUDIT := 2.10.1
 EXTRAS ?=
 LOCK := requirements$(if $(EXTRAS),-$(EXTRAS)).lock
@@ -61,7 +61,7 @@ fuzz: $(VENV)/.dev
 	STEPWELL_FUZZ_CASES=10000 $(BIN)/python -m pytest tests/http/contract/test_fuzz.py -s $(ARGS)
 
 faults: $(VENV)/.dev
-	STEPWELL_FAULTS=full STEPWELL_TEST_KILLS=20 $(BIN)/python -m pytest tests/faults tests/test_durability.py tests/benchmarks/test_soak.py tests/benchmarks/test_attacks.py tests/text/test_linear_time.py tests/agents/test_mcp_cli.py tests/entities/linking tests/search/steps/guidance/test_guidance_gate.py -s $(ARGS)
+	STEPWELL_FAULTS=full STEPWELL_TEST_KILLS=20 $(BIN)/python -m pytest tests/faults tests/test_durability.py tests/benchmarks/test_soak.py tests/benchmarks/test_attacks.py tests/text/test_linear_time.py tests/agents/test_mcp_cli.py tests/entities/linking tests/search/steps/guidance/test_guidance_gate.py tests/access/api/test_restricted_keys.py -s $(ARGS)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -81,6 +81,9 @@ class Settings(ProviderSettings):
     """Address with the owner's role, for `db`, `keys`, `users`, `audit` and backups; unset: DATABASE_URL."""
     pool_size: int = Field(10, ge=1, le=80)
     """Maximum number of connections of each process to Postgres."""
+    prepared_statements: Literal["auto", "on", "off"] = "auto"
+    """Whether a connection keeps prepared statements; auto: unless DATABASE_URL is a pooler's. `on` is faster with one
+    that pools by session."""
 
     # service
     auth: Literal["none", "local_token", "api_key"] = _named("AUTH", "none")

@@ -64,10 +64,18 @@ def two_columns(rows: Sequence[tuple[str, str]], heading: str) -> bytes:
     return target.getvalue()
 
 
-def ruled_table(rows: Sequence[Sequence[str]]) -> bytes:
-    """A PDF with a sentence above and below a table with lines around its cells."""
+def ruled_table(rows: Sequence[Sequence[str]], *, spaced: float = 0.0, rotation: int = 0) -> bytes:
+    """A PDF with a sentence above and below a table with lines around its cells, whose letters may be spaced.
+
+    `rotation` turns the page by 90 degrees; its text is upright on the screen.
+    """
     target = io.BytesIO()
     drawn = canvas.Canvas(target, pagesize=A4)
+    if rotation:
+        drawn.setPageRotation(rotation)
+        drawn.translate(A4[0] if rotation == 90 else 0, 0 if rotation == 90 else A4[1])
+        drawn.rotate(90 if rotation == 90 else -90)
+        drawn.translate(0, -200)
     drawn.drawString(LEFT, TOP, "The table below lists the tides.")
     width, height, top = 100, 20, TOP - 40
     for number in range(len(rows) + 1):
@@ -76,8 +84,55 @@ def ruled_table(rows: Sequence[Sequence[str]]) -> bytes:
         drawn.line(LEFT + width * number, top, LEFT + width * number, top - height * len(rows))
     for y, row in enumerate(rows):
         for x, cell in enumerate(row):
-            drawn.drawString(LEFT + width * x + 5, top - height * (y + 1) + 6, cell)
+            drawn.drawString(LEFT + width * x + 5, top - height * (y + 1) + 6, cell, charSpace=spaced)
     drawn.drawString(LEFT, top - height * len(rows) - 30, "Tides come twice a day.")
+    drawn.save()
+    return target.getvalue()
+
+
+def merged_table(rows: Sequence[tuple[str, str]]) -> bytes:
+    """A PDF with lines around the cells of the right column, and one frame around the lines of the left one."""
+    target = io.BytesIO()
+    drawn = canvas.Canvas(target, pagesize=A4)
+    bottom = TOP - 20 * len(rows)
+    drawn.rect(LEFT, bottom, 200, TOP - bottom)
+    drawn.rect(LEFT + 200, bottom, 100, TOP - bottom)
+    for number, (left, right) in enumerate(rows):
+        y = TOP - 20 * (number + 1)
+        drawn.line(LEFT + 200, y, LEFT + 300, y)
+        drawn.drawString(LEFT + 5, y + 6, left)
+        drawn.drawString(LEFT + 205, y + 6, right)
+    drawn.save()
+    return target.getvalue()
+
+
+def turned_pdf(lines: Sequence[str], *, rotation: int = 0, angle: int = 0, level: Sequence[str] = ()) -> bytes:
+    """A PDF page with this /Rotate, with lines that run at an angle, counter-clockwise, and others that are level."""
+    target = io.BytesIO()
+    drawn = canvas.Canvas(target, pagesize=A4)
+    drawn.setPageRotation(rotation)
+    for number, line in enumerate(level):
+        drawn.drawString(LEFT, TOP - LEADING * number, line)
+    drawn.translate(300, 420)
+    drawn.rotate(angle)
+    for number, line in enumerate(lines):
+        drawn.drawString(-200, -LEADING * number, line)
+    drawn.save()
+    return target.getvalue()
+
+
+def form_pdf(values: Mapping[str, str], *, choice: str, checked: bool, note: str) -> bytes:
+    """A PDF with a form: named text fields, a choice and a box, and with a note."""
+    target = io.BytesIO()
+    drawn = canvas.Canvas(target, pagesize=A4)
+    for number, (name, value) in enumerate(values.items()):
+        y = TOP - 3 * LEADING * number
+        drawn.drawString(LEFT, y + 4, f"{name}:")
+        drawn.acroForm.textfield(name=name, value=value, x=LEFT + 80, y=y, width=200, height=18)
+    drawn.acroForm.choice(name="choice", value=choice, options=[choice, "Other"], x=LEFT, y=400, width=200, height=18)
+    drawn.acroForm.checkbox(name="box", checked=checked, x=LEFT, y=300)
+    drawn.drawString(LEFT + 40, 304, "Agreed")
+    drawn.textAnnotation(note, Rect=[300, 200, 320, 220])
     drawn.save()
     return target.getvalue()
 
@@ -213,6 +268,13 @@ def archive(entries: Mapping[str, bytes | str], *, packed: bool = True) -> bytes
     return target.getvalue()
 
 
+def replace_entry(raw: bytes, name: str, content: str | None) -> bytes:
+    """A ZIP archive in which one entry has another content, or is missing."""
+    with zipfile.ZipFile(io.BytesIO(raw)) as found:
+        entries = {one: content if one == name else found.read(one) for one in found.namelist()}
+    return archive({one: text for one, text in entries.items() if text is not None})
+
+
 def notebook(*cells: Mapping[str, object], metadata: Mapping[str, object] | None = None) -> bytes:
     """A notebook of these cells in the format of Jupyter, version 4."""
     return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": metadata or {}, "cells": cells}).encode()
@@ -290,3 +352,26 @@ def tar(entries: Mapping[str, bytes | str], *, mode: str = "w:gz", links: Mappin
             entry.type, entry.linkname = tarfile.SYMTYPE, to
             made.addfile(entry)
     return target.getvalue()
+
+
+OLD_WORD = zlib.decompress(
+    base64.b85decode(
+        "c-rmU%Sr-a7>Ds!&9bvvbg-zebBoHTMYXqG&?aatIzdnh9=e|vT|ie-mr(nz!RbFXViZA!V8Zi*hi{l+e3?<V-}6)I<^D1AYTv}H;Sby"
+        "3m$RF#gJk<$!}tAQ-B5mbjQ;TU@WX|KSvJwxXJvVv008ub3$I#p=Vzzx>iWjpan<~tS9JNRyDV3V?&N6qV1NJ6<;sQntyik;@xA~6000"
+        "0000000000000000000000006ozqM{b;_GLDp;wsqlYslLBdX1=2HKxYZgqpOEEx=MLt)|p;c+ZU1Sv9BTRYonS#qj!))@9|?idt1`YW"
+        ">s9t?;-N-_(B<Z|?aPi1lQCv^hWc-Tr0oxl1cs#fp~GTClp^nr9`e{rdil=10QW9nDX6=jpdKKN|jbd$IT4arpi_e*P{=_jo=4^s9F_W"
+        "OsM"
+    )
+)
+"""A DOC with one paragraph: `Test OLE file, saved as Word 97-2003 Document.`"""
+OLD_SLIDES = zlib.decompress(
+    base64.b85decode(
+        "c-rmS*G^PX7>40ZQ?VgNMaSN;cg5bYH&pChMCCwD6yxO>&ph=?^b+(&7{3{YNFW}d1|)f&<W2spoykhpE=Tk2YwPz<UrIlUQ5uSYa&s|"
+        "d#A@BpFsCT$YvVw<Tpn6351W}B<_^1uO{sFvU#4lPIZaP9(#$j~%}y<Yk3i8{`)#FpndheksVyx`i&7~qPD|3#v@9)8E7HoeDy>dy(%Q"
+        "5xtxxS~L)w@&rOjze+M2ed?P*8anRcb!X;0dl_N9)rKOIO1)1h=Y9Z5&iv2;A0NGDTgI+aeRGwEzPm(HgP>0-K+E~hK0D_u?3()HAxZl"
+        "s&(R=S<;q`T=}x}P4Thv`vzoSvkosV6;4z3F*+Q9IYZ5%1Ukr>XkRS2Rq>{`J-UoBr_I(^b4FKIGKjR;Rw=b<v;avNLl}@xFMKE0vYsY"
+        "p?C!IEMYF7PS}UAE@kKR}6lOeR}}_0RB#!BN&UuQ7a!?eyx43&fUH5`kfR2006)w&{6yU!;tabzcj)70{{R300000000000000000000"
+        "00000000000000000000000000000mK7In{#do~"
+    )
+)
+"""A PPT with one slide, whose title is `Test`."""

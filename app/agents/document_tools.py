@@ -132,8 +132,7 @@ async def get_document(given: GetDocumentArguments, context: ToolContext) -> Doc
 
 async def add_document(given: AddDocumentArguments, context: ToolContext) -> DocumentStored:
     """Store a document; one with the same uri is replaced."""
-    uri = given.uri and await documents.stored_uri(given.uri, context.user_id, db=context.services.db)
-    upload = Upload(given.content, title=given.title, uri=uri, metadata=given.metadata)
+    upload = Upload(given.content, title=given.title, uri=given.uri, metadata=given.metadata)
     store = partial(ingest.run, upload, context.user_id, context.services, ingest.IN_TOOL)
     stored = await context.admission.upload(store)
     return DocumentStored(

@@ -100,7 +100,10 @@ class Connection:
         try:
             self._pooled = await self._engine.raw_connection()
         except self._engine.dialect.loaded_dbapi.Error as error:
-            raise driver_errors.root(error) from error
+            cause = driver_errors.root(error)
+            if driver_errors.is_of_a_statement(cause):
+                raise errors.SchemaMismatch(f"The server in DATABASE_URL refuses the connection: {cause}.") from error
+            raise cause from error
         self._driver: asyncpg.Connection = self._pooled.driver_connection
 
     async def close(self) -> None:

@@ -7,6 +7,8 @@ lost.
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -26,7 +28,11 @@ from app.database.vector_tables import VectorTables
 
 T = TypeVar("T")
 
+log = logging.getLogger(__name__)
+
 DISPOSE_S = 2.0
+REFUSED_S = 10.0
+"""Seconds after which another connection is tried where the server has refused one."""
 CALIBRATION_LENGTH = 6
 """Numbers of a calibration in the array that `enter_plain` returns, if the user has one."""
 
@@ -48,7 +54,7 @@ class Entered:
     `version`, `has_hidden` (chunks of large documents that readers must not see), `chunks`, `graph_rows` (an estimate
     of the rows in the HNSW graph that contains the user's vectors, those of other users included), `calibration` and
     `synonyms_version` (the version when the synonyms were stored) are those of the user; zeros and None without a user,
-    or if the user has never stored anything.
+    or if the user has never stored anything. `revision` is that of the schema, in a transaction that is to write.
     """
 
     connection: Connection
@@ -59,12 +65,14 @@ class Entered:
     chunks: int = 0
     calibration: RelevanceCalibration | None = None
     synonyms_version: int = 0
+    revision: str | None = None
 
     @classmethod
     def of(cls, connection: Connection, first: Any, tables: VectorTables) -> Entered:
         """What the first row says; in a transaction of a user it begins with the array that `enter_plain` returns."""
+        revision = first["revision"] if "revision" in first else None  # noqa: SIM401 - a record has no get
         if not isinstance(first[0], list):
-            return cls(connection, tables)
+            return cls(connection, tables, revision=revision)
         data, names, has_hidden, graph_rows, chunks, *others = first[0]
         calibration, synonyms_version = None, 0
         if others:
@@ -80,6 +88,7 @@ class Entered:
             int(chunks),
             calibration,
             synonyms_version,
+            revision,
         )
 
 
@@ -136,6 +145,9 @@ class Pool:
         self.is_reachable = True
         self.is_read_only = False
         self._is_closed = False
+        self._granted: int | None = None
+        self._refused_at = 0.0
+        self._given_back = asyncio.Event()
 
     @asynccontextmanager
     async def transaction(self, entry: Entry) -> AsyncIterator[Entered]:
@@ -202,17 +214,50 @@ class Pool:
         try:
             # The pool limits the wait for a free connection; this also limits opening a new one.
             async with bounded.within(self._wait_s() + bounded.REACH_S):
-                await connection.open()
+                await self._open(connection)
         except TimeoutError as error:
             raise failures.Unresponsive(bounded.UNRESPONSIVE) from error
         stack.push_async_callback(self._returned, connection)
         return connection
+
+    async def _open(self, connection: Connection) -> None:
+        """Check a connection out; where the server grants no more of them, wait for one that is given back.
+
+        A refusal shrinks the pool to what it has for REFUSED_S. Raises DatabaseUnavailable.
+        """
+        until = time.monotonic() + self._wait_s()
+        while True:
+            if not self._is_exhausted():
+                try:
+                    return await connection.open()
+                except asyncpg.TooManyConnectionsError:
+                    self._granted, self._refused_at = self._opened(), time.monotonic()
+                    if not self._granted:
+                        raise
+                    log.warning("the server grants %d connections only", self._granted)
+            try:
+                async with asyncio.timeout(until - time.monotonic()):
+                    await self._given_back.wait()
+            except TimeoutError:
+                raise errors.DatabaseUnavailable(driver_errors.BUSY) from None
+
+    def _is_exhausted(self) -> bool:
+        """Whether all connections that the server has granted are in use, and another was refused a moment ago."""
+        if self._granted is None or self.in_use() < self._granted:
+            return False
+        return time.monotonic() - self._refused_at < REFUSED_S
+
+    def _opened(self) -> int:
+        return self.in_use() + int(getattr(self.engine.pool, "checkedin", lambda: 0)())
 
     async def _returned(self, connection: Connection) -> None:
         """Return a connection to the pool, or close it if nothing closes the pool any more."""
         if self._is_closed:
             await connection.invalidate()
         await connection.close()
+        if self._granted is not None:
+            self._given_back.set()
+            self._given_back = asyncio.Event()
 
     @asynccontextmanager
     async def _translated(self, *, read_only: bool) -> AsyncIterator[None]:

@@ -65,11 +65,14 @@ _RESTRICT = (
 )
 _RESTRICTED = {first: sa.text(f"{first.text}, {_RESTRICT}") for first in (_ENTER_SEARCH, _ENTER)}
 _MARKER = "/* restricted */ "
+# It also locks the table of the revision, so that a migration waits for what an earlier version writes.
+_REVISION = "(SELECT a.version_num FROM stepwell.alembic_version AS a) AS revision"
 _ENTER_WRITING = sa.text(
     f"SELECT stepwell.enter_plain{_ENTER_ARGUMENTS}, stepwell.plan_writes(), {_LOCK_TIMEOUT}, {_READ_ONLY}, "
-    f"{vector_tables.WRITES}"
+    f"{_REVISION}, {vector_tables.WRITES}"
 )
 _ENTER_SHARED = sa.text(f"SELECT {_STATEMENT_TIMEOUT}, {_LOCK_TIMEOUT}, {_READ_ONLY}")
+_ENTER_CLAIMING = sa.text(f"SELECT {_STATEMENT_TIMEOUT}, {_LOCK_TIMEOUT}, {_READ_ONLY}, {_REVISION}")
 _UNRESTRICTED = "A Citus cluster has no keys and tokens with filters: send a key without filters."
 _HOLD = sql.inline("SELECT t.version FROM stepwell.tenants AS t WHERE t.user_id = :user_id FOR UPDATE", user_id="text")
 _USE_CUSTOM_PLANS = sa.text("SELECT stepwell.plan_each()")
@@ -330,8 +333,9 @@ class Database:
     in any case. `for_request`, `primary`, `restricted` and `whole` are views that share the connections.
     """
 
-    def __init__(self, pool: Pool, *, limits: TimeLimits | None = None) -> None:
+    def __init__(self, pool: Pool, *, limits: TimeLimits | None = None, revision: str | None = None) -> None:
         self.pool = pool
+        self._revision = revision
         self.reads = ReadRoutes(pool)
         self._limits = limits or TimeLimits()
         self._turns = WriteTurns(pool.size())
@@ -424,7 +428,7 @@ class Database:
         Its statements and the checks of foreign keys use generic plans, except in a small database; see `custom_plans`.
         Never open one inside another of the same user. `checked`: everything that the block changes is checked against
         the caller's restriction, or belongs to the caller's audience. Raises OutsideOfKey for a caller with a
-        restriction unless it is, Busy, DatabaseUnavailable, DeadlineExceeded, DiskFull, ReadOnly.
+        restriction unless it is, Busy, DatabaseUnavailable, DeadlineExceeded, DiskFull, ReadOnly, SchemaMismatch.
         """
         self._check_disk()
         self._check_restriction(checked)
@@ -455,6 +459,7 @@ class Database:
         async with self.pool.transaction(Entry(_ENTER_WRITING, values, bounded.limit_s(timeout_ms))) as entered:
             if self.pool.is_read_only:
                 raise errors.ReadOnly(failures.READ_ONLY)
+            self._check_revision(entered)
             writing = Writing(entered, user_id, self._restriction)
             yield writing
         self._route().note(user_id, writing.written_version)
@@ -470,6 +475,24 @@ class Database:
         entry = Entry(_ENTER_SHARED, {"timeout_ms": timeout_ms, "lock_ms": lock_ms}, bounded.limit_s(timeout_ms))
         async with bounded.within(within_s), self.pool.transaction(entry) as entered:
             yield SharedTransaction(entered)
+
+    @asynccontextmanager
+    async def claiming(self) -> AsyncIterator[SharedTransaction]:
+        """Open a transaction like `shared` for taking on work that will write. Raises SchemaMismatch too."""
+        timeout_ms, lock_ms = self._limits.write_ms, self._limits.lock_ms
+        entry = Entry(_ENTER_CLAIMING, {"timeout_ms": timeout_ms, "lock_ms": lock_ms}, bounded.limit_s(timeout_ms))
+        async with self.pool.transaction(entry) as entered:
+            self._check_revision(entered)
+            yield SharedTransaction(entered)
+
+    def _check_revision(self, entered: Entered) -> None:
+        """Raise SchemaMismatch if another version has migrated the database since this process has begun."""
+        if self._revision is not None and entered.revision != self._revision:
+            raise errors.SchemaMismatch(
+                f"The database is at revision {entered.revision} and this process is of revision {self._revision}: "
+                "nothing is written. Restart it with the version that has upgraded the database.",
+                is_shown=True,
+            )
 
     async def rows(self, statement: sa.TextClause, binds: Mapping[str, Any], *, within_s: float) -> Rows:
         """The rows of one statement on the tables that belong to no user, outside a transaction.
@@ -544,12 +567,16 @@ def connect(
     pool_wait_s: float = 1.0,
     limits: TimeLimits | None = None,
     hooks: ServerHooks | None = None,
+    prepares: bool | None = None,
+    revision: str | None = None,
 ) -> Database:
-    """A Database on `dsn`; no connection is opened yet.
+    """A Database on `dsn`; no connection is opened yet. `prepares` as in `engines.create`.
+
+    Nothing is written in a database that is at another `revision`, if it is given.
 
     The pool is last in, first out, because the most recently used connection has cached plans and warm server caches.
     It resets no connection that is returned: `Connection.close` closes one that is still in a transaction.
     """
     pool = {"pool_size": pool_size, "max_overflow": 0, "pool_timeout": pool_wait_s, "pool_use_lifo": True}
     options = {**pool, "pool_reset_on_return": None, "isolation_level": "AUTOCOMMIT"}
-    return Database(Pool(engines.create(dsn, **options), hooks), limits=limits)
+    return Database(Pool(engines.create(dsn, prepares=prepares, **options), hooks), limits=limits, revision=revision)

@@ -47,13 +47,23 @@ async def change(
         return patched
 
     for _attempt in range(ATTEMPTS):
-        async with services.db.reading(user_id) as reading:
-            source = await documents.source(reading, document_id)
-            await gazetteers.current(reading)
+        source = await _source(document_id, user_id, services)
         result = await _store(source, changed(source), user_id, services)
         if result is not None:
             return result
     raise errors.Conflict("The document is being changed by other requests: read it, then send the change again.")
+
+
+async def _source(document_id: UUID, user_id: str, services: Services) -> DocumentSource:
+    """The stored version. Raises NotFound, and Conflict if the first version is still queued."""
+    try:
+        async with services.db.reading(user_id) as reading:
+            source = await documents.source(reading, document_id)
+            await gazetteers.current(reading)
+            return source
+    except errors.NotFound:
+        await large_documents.check_not_queued(document_id, user_id, services)
+        raise
 
 
 def merged(value: Json, patch: Json) -> dict[str, Any]:
@@ -113,9 +123,14 @@ def _patched(source: DocumentSource, patch: Json, language: str | None) -> Clean
         config = document_drafts.default_config(document.content, document.title, language=named)
         document = dataclasses.replace(document, config=config)
     changed = {name: patch[name] for name in ("uri", "created_at") if name in patch}
-    if document.uri is not None and changed.get("uri") and document.uri in uris.spellings(changed["uri"]):
-        del changed["uri"]
+    if "uri" in changed:
+        changed["uri"] = _new_uri(document.uri, changed["uri"])
     return dataclasses.replace(document, **changed)
+
+
+def _new_uri(stored: str | None, given: str | None) -> str | None:
+    """The URI after a patch: the stored one if another spelling of it is given."""
+    return stored if stored and given and stored in uris.spellings(given) else document_drafts.stored_uri(given)
 
 
 def _check_title(document: CleanDocument, patch: Json) -> None:

@@ -54,16 +54,6 @@ async def with_uri(uri: str, user_id: str, *, db: Database) -> Document:
     return next((one for one in found if one.uri == uri), found[0])
 
 
-async def stored_uri(uri: str, user_id: str, *, db: Database) -> str:
-    """The URI of the document that `uri` means, in any spelling; `uri` itself if none is stored."""
-    if len(uris.spellings(uri)) == 1:
-        return uri
-    try:
-        return (await with_uri(uri, user_id, db=db)).uri or uri
-    except errors.NotFound:
-        return uri
-
-
 @retry_read
 async def chunks(document_id: UUID, user_id: str, *, db: Database, limit: int, offset: int) -> list[Chunk]:
     """A document's chunks in order. Raises NotFound."""

@@ -20,6 +20,7 @@ from app import errors
 from app.database.filter_types import Filters
 from app.documents.types import Upload
 from app.kinds import Json
+from app.text import uris
 
 CORPUS, QUERIES, QRELS, ENTITIES = "corpus.jsonl", "queries.jsonl", "qrels.tsv", "entities.jsonl"
 SPLIT = "qrels/test.tsv"
@@ -126,7 +127,7 @@ def _upload(row: dict[str, Any]) -> Upload | None:
     return Upload(
         text,
         title or None,
-        str(row["_id"]),
+        uris.composed(str(row["_id"])),
         metadata,
         created_at=_instant(row.get("created_at"), CORPUS),
         markdown=False,
@@ -208,7 +209,7 @@ def _judgements(path: Path) -> dict[str, dict[str, int]]:
             if number == 1:
                 continue
             raise errors.BadRequest(f"Line {number} is not query, document, relevance.", field=path.name) from error
-        judged[query][document] = grade
+        judged[query][uris.composed(document)] = grade
     return dict(judged)
 
 

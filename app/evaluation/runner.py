@@ -26,6 +26,7 @@ from app.query.search_request import GuidanceOptions, HopOptions, Ranking, Searc
 from app.query.types import Answer
 from app.search import search
 from app.services import Services
+from app.text import uris
 
 ASSESSED_HITS = 10
 """Hits of each question whose relevance is compared with the judgements."""
@@ -319,11 +320,11 @@ async def _ingest(
     return embedded, refused
 
 
-async def _delete_others(uris: set[str], user_id: str, services: Services) -> None:
+async def _delete_others(kept: set[str], user_id: str, services: Services) -> None:
     after = None
     while page := await documents.page(user_id, db=services.db, limit=1000, after=after):
         for document in page:
-            if document.uri not in uris:
+            if uris.composed(document.uri or "") not in kept:
                 await documents.delete(document.document_id, user_id, db=services.db)
         after = (page[-1].created_at, page[-1].document_id)
 

@@ -184,7 +184,7 @@ async def run_next(
     """
     services = services.whole
     by_name = {kind.name: kind for kind in kinds}
-    async with services.db.shared() as shared:
+    async with services.db.claiming() as shared:
         names = served.names if served else ()
         job = await jobs.claim(shared, kinds=list(by_name), lease_s=LEASE_S, user_id=user_id, served=names)
     if job is None:

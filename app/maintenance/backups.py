@@ -17,10 +17,14 @@ from app.maintenance.store.backups import Access, Archive
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What a restore loaded. `role_created`: the service's role was missing and has no password yet."""
+    """What a restore loaded. `role_created`: the service's role was missing and has no password yet.
+
+    `stems_differ`: the server has another major version than the one that wrote the backup, so its stemmers may differ.
+    """
 
     archive: Archive
     role_created: bool
+    stems_differ: bool
 
 
 async def create(file: Path, *, access: Access, replace: bool = False) -> Archive:
@@ -52,15 +56,15 @@ async def restore(file: Path, *, access: Access, embedding: tuple[str, int], rep
     backups.check_source(file)
     async with _opened(access) as owner:
         target = await backups.target(owner)
-        archive = await backups.describe(file, access.environment, server_major=target.server_major)
+        archive = await backups.describe(file, access.environment)
         _refuse_unusable(archive, embedding)
         _refuse_occupied(target, replace=replace)
         role_created = await backups.create_service_role(owner)
     if not target.migrated:
         # Creates what a backup does not hold: the extension, and what migrations change outside the schema.
         await migration.upgrade(access.dsn, model=embedding[0], dimension=embedding[1])
-    await backups.load(access, file, server_major=target.server_major)
-    return Restored(archive, role_created)
+    await backups.load(access, file)
+    return Restored(archive, role_created, archive.server_major not in (None, target.server_major))
 
 
 def _refuse_unusable(archive: Archive, embedding: tuple[str, int]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from app import errors
 from app.access import keys
 from app.database import driver_errors
 from app.database.read_routes import Lag
@@ -25,6 +26,7 @@ SCARCE_BYTES = 2_000_000_000
 POSTGRES = 15
 PGVECTOR, PGVECTOR_FIXED = (0, 8, 0), (0, 8, 4)
 _UPGRADE = "Run `stepwell db upgrade` as the owner, then try again."
+_LATER = "Try again when the server is less busy, or with --full, whose statements may take an hour."
 _NODES = "Start the node, let nodes log in to each other as this role, then run `stepwell db distribute` as the owner."
 
 
@@ -89,6 +91,8 @@ async def database(db: Database, expected: Expected, *, owner: Database | None =
     for name, check in CHECKS:
         try:
             findings += await check(Examined(db, expected, owner))
+        except (errors.DeadlineExceeded, errors.DatabaseUnavailable) as error:
+            findings.append(Finding(name, "warning", f"Not checked: {error.message}", _LATER))
         except Exception as error:
             findings.append(Finding(name, "error", driver_errors.reason(error), _UPGRADE))
     return findings
@@ -101,7 +105,8 @@ async def _size(db: Database, server: health.ServerFacts) -> Finding:
     except Exception as error:
         return Finding("database", "error", f"The nodes give no answer: {driver_errors.reason(error)}", _NODES)
     size = sum(node.bytes for node in nodes) or server.bytes
-    message = f"reached as {server.role}; its size is {size / 1e6:.0f} MB"
+    way = f"over {server.tls}" if server.tls else "without TLS"
+    message = f"reached as {server.role} {way}; its size is {size / 1e6:.0f} MB"
     if not nodes:
         return Finding("database", "ok", message)
     message += f" on {len(nodes)} nodes, of which {sum(node.holds_shards for node in nodes)} hold users"

@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import posixpath
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import unquote
 
 from app.errors import UnreadableFile
 from app.parsing import archives, html_text
-from app.parsing.files import ExtractedDocument, InputFile
+from app.parsing.files import ExtractedDocument, InputFile, LeftOut
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
+_PICTURES = (".svg", ".jpg", ".jpeg", ".png", ".gif", ".webp")
 _DC = "{http://purl.org/dc/elements/1.1/}"
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
     """The book with its title, author, language and date. Raises UnreadableFile for one with copy protection."""
     with archives.opened(file.raw) as archive:
-        place = _first(archives.xml(archive.read(_CONTAINER)), "rootfile").get("full-path")
-        package = archives.xml(archive.read(place))
-        chapters = list(dict.fromkeys(_chapters(package, posixpath.dirname(place))))  # each is read once
+        package, chapters = _opened(archive)
         _check_encryption(archive, chapters)
-        present = set(archive.namelist())
-        texts = [html_text.chapter(archive.read(name)) for name in chapters if name in present]
-    text = "\n\n".join(text for text in texts if text)
+        pages, left_out = _pages(archive, chapters)
+    texts = []
+    for page in pages:
+        text, beside = html_text.chapter(page)
+        texts.append(text)
+        left_out += beside
+    text = "\n\n".join(filter(None, texts))
     if not text:
         raise UnreadableFile("no_text", "The book contains no text.")
     author = _property(package, "creator")
@@ -36,7 +39,33 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         metadata={"author": author} if author else {},
         language=_property(package, "language") or None,
         created_at=archives.moment(_property(package, "date")),
+        left_out=tuple(left_out),
     )
+
+
+def content(raw: bytes) -> Iterator[tuple[str, str]]:
+    """The text nodes of each chapter that a reader of books shows."""
+    with archives.opened(raw) as archive:
+        _package, chapters = _opened(archive)
+        pages, _left_out = _pages(archive, chapters)
+    for number, page in enumerate(pages, 1):
+        yield f"chapter {number}", html_text.shown(page)
+
+
+def _opened(archive: zipfile.ZipFile) -> tuple[Any, list[str]]:
+    """The description of a book, and the names of its chapters, each once."""
+    place = _first(archives.xml(archive.read(_CONTAINER)), "rootfile").get("full-path")
+    package = archives.xml(archive.read(place))
+    return package, list(dict.fromkeys(_chapters(package, posixpath.dirname(place))))
+
+
+def _pages(archive: zipfile.ZipFile, chapters: Sequence[str]) -> tuple[list[str], list[LeftOut]]:
+    """The HTML of the chapters, and those that are not in the file, or are pictures."""
+    present = set(archive.namelist())
+    missing = [LeftOut("chapters that are not in the file", where=name) for name in chapters if name not in present]
+    pictures = [LeftOut("chapters that are pictures", where=name) for name in chapters if name.endswith(_PICTURES)]
+    pages = [name for name in chapters if name in present and not name.endswith(_PICTURES)]
+    return [html_text.decode(archive.read(name)).text for name in pages], missing + pictures
 
 
 def _chapters(package: Any, folder: str) -> Iterator[str]:

@@ -1,52 +1,138 @@
-"""Reads CSV and TSV: each row below the first is a document."""
+"""Reads CSV and TSV: each row below the names of the columns is a document."""
 
 from __future__ import annotations
 
 import csv
 import io
 import itertools
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
 
-from app.errors import UnreadableFile
+from app.parsing import formats, records, tables
 from app.parsing.files import ExtractedDocument, InputFile
 from app.parsing.records import RecordReader
+from app.parsing.tables import Row
 
 DELIMITERS = ",;\t|"
+SAMPLE = 20_000
+"""Characters from which the delimiter is found, by how regular the rows are that each one gives."""
+MOST_UNCLOSED = 100
+"""Quotes without their end after which quotes have no meaning in a file."""
+_SEPARATOR = re.compile(r'"?sep=(.)"?\r?\n')
+"""The first line by which Excel is told the delimiter."""
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
-    """The rows. Raises UnreadableFile for a file without rows below the first, which names the columns."""
-    csv.field_size_limit(sys.maxsize)
-    text = file.raw.decode()
-    first = text.partition("\n")[0]
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=max(DELIMITERS, key=first.count))
-    header = columns(next(rows, []))
+    """The rows. Raises UnreadableFile for a file without rows below the names of the columns."""
+    rows = _Rows(file.raw.decode(), file.name)
+    table = tables.find(enumerate(rows.read(), 1))
     reader = RecordReader(file.text_field)
-    found = False
-    for document in reader.documents(_records(rows, header, reader.chosen_by_name(header)), shared={}):
-        found = True
-        yield document
-    if not found:
-        raise UnreadableFile("no_text", "The table has no rows below the names of its columns.")
+    found = reader.documents(_records(table.rows, table.names, reader.chosen_by_name(table.names)), shared=table.shared)
+    nothing = "The table has no rows below the names of its columns."
+    yield from records.annotate(found, nothing, table.left_out, rows.warnings)
 
 
-def columns(names: Sequence[str]) -> list[str]:
-    """The names of columns: blank and repeated ones get their number."""
-    found: list[str] = []
-    taken: set[str] = set()
-    for number, name in enumerate(names, 1):
-        stripped = name.strip()
-        found.append(stripped if stripped and stripped not in taken else f"{stripped} {number}".strip())
-        taken.add(found[-1])
-    return found
+def content(raw: bytes) -> Iterator[tuple[str, str]]:
+    """The cells of the rows, apart from the names of the columns, which each document has."""
+    table = tables.find(enumerate(_Rows(raw.decode(), "").read(), 1))
+    yield "the lines above the table", table.above
+    yield "the table", "\n".join(itertools.chain.from_iterable(cells for _, cells in table.rows))
+
+
+@dataclass(frozen=True, slots=True)
+class _Dialect:
+    """The characters between the values of a table, around them, and before those that have no meaning."""
+
+    delimiter: str
+    quote: str = '"'
+    escape: str | None = None
+
+
+@lru_cache(maxsize=1)
+def _detect(sample: str) -> _Dialect:
+    """The dialect that gives the most regular rows; for a table of one column any delimiter."""
+    import clevercsv  # takes a fifth of a second
+
+    try:
+        found = clevercsv.detect.Detector().detect(sample, delimiters=list(DELIMITERS))
+    except clevercsv.Error:
+        found = None
+    if found is None:
+        return _Dialect(max(DELIMITERS, key=sample.partition("\n")[0].count))
+    return _Dialect(found.delimiter or ",", found.quotechar or '"', found.escapechar or None)
+
+
+class _Rows:
+    """Reads the rows of a table. `warnings` is complete after the last one."""
+
+    def __init__(self, text: str, name: str) -> None:
+        separator = _SEPARATOR.match(text)
+        self._first = 2 if separator else 1
+        self._text = text[separator.end() :] if separator else text
+        self._quote = '"'
+        self._escape: str | None = None
+        self._delimiter = separator[1] if separator else self._find_delimiter(name)
+        self._unclosed: list[int] = []
+        self.warnings: list[str] = []
+
+    def _find_delimiter(self, name: str) -> str:
+        if formats.suffix(name) == "tsv" and "\t" in self._text:
+            return "\t"
+        sample = self._text[:SAMPLE]
+        found = _detect(sample[: sample.rfind("\n") + 1] or sample)
+        self._quote, self._escape = found.quote, found.escape
+        return found.delimiter
+
+    def read(self) -> Iterator[list[str]]:
+        """The rows. A row whose quotes are wrong ends with its line."""
+        csv.field_size_limit(sys.maxsize)
+        lines = list(io.StringIO(self._text, newline=""))
+        start = 0
+        while start < len(lines):
+            rows, read = self._reader(itertools.islice(lines, start, None)), 0
+            try:
+                for row in rows:
+                    read = rows.line_num
+                    yield row
+                break
+            except csv.Error:
+                start += read
+                yield from self._wrong(lines, start, is_long=rows.line_num > read + 1)
+                start = len(lines) if len(self._unclosed) >= MOST_UNCLOSED else start + 1
+        if self._unclosed:
+            examples = ", ".join(f"{line:,}" for line in self._unclosed[:5])
+            self.warnings.append(f"Quotes that are not closed were read as text, in lines such as {examples}.")
+
+    def _wrong(self, lines: Sequence[str], start: int, *, is_long: bool) -> Iterator[list[str]]:
+        """The line that begins a row whose quotes are wrong; all lines from there on after too many of them."""
+        if not is_long and lines[start].count(self._quote) % 2 == 0:
+            yield from self._reader(iter([lines[start]]), strict=False)
+            return
+        self._unclosed.append(start + self._first)
+        end = None if len(self._unclosed) >= MOST_UNCLOSED else start + 1
+        yield from self._reader(itertools.islice(lines, start, end), quoting=csv.QUOTE_NONE)
+
+    def _reader(self, lines: Iterator[str], *, strict: bool = True, quoting: Literal[0, 3] = csv.QUOTE_MINIMAL) -> Any:
+        return csv.reader(
+            lines,
+            delimiter=self._delimiter,
+            quotechar=self._quote,
+            escapechar=self._escape,
+            quoting=quoting,
+            skipinitialspace=True,
+            strict=strict,
+        )
 
 
 def _records(
-    rows: Iterator[list[str]], header: Sequence[str], needed: Sequence[str]
+    rows: Iterator[Row], names: Sequence[str], needed: Sequence[str]
 ) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """The rows by column; one that is shorter than the header has blank values for the columns `needed` only."""
-    for number, row in enumerate(rows, 2):
-        names = itertools.chain(header, map(str, itertools.count(len(header) + 1)))
-        record = dict(zip(names, row, strict=False))
+    """The rows by column; one that is shorter than the names has blank values for the columns `needed` only."""
+    for number, row in rows:
+        columns = itertools.chain(names, map(str, itertools.count(len(names) + 1)))
+        record = dict(zip(columns, row, strict=False))
         yield f"row={number}", record | {name: "" for name in needed if name not in record}

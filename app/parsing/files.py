@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from app.kinds import Json
+from app.kinds import Json, LeftOutReason
 from app.parsing.picture_lines import Picture, RecognisedLine
 
 LARGEST_MEMBER = 64_000_000
@@ -32,12 +32,28 @@ class InputFile:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveMember:
-    """A file of an archive: its path there and its content, or the reason for which it is not unpacked."""
+    """A file of an archive: its path there and its content, or why it is not unpacked.
+
+    `left_out` is the reason if it is left out on purpose. The path of a folder ends with a slash.
+    """
 
     path: str
     raw: bytes = b""
     refused: str = ""
-    is_too_large: bool = False
+    left_out: LeftOutReason | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Text that is left out of a document on purpose.
+
+    `reason` completes "Left out as …", such as `lines repeated as headers`. `where` is such as `pages 1–3`. `text` is
+    empty for what is no text, such as a picture.
+    """
+
+    reason: str
+    text: str = ""
+    where: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +61,7 @@ class ExtractedDocument:
     """A document that a parser read from a file: its text as Markdown, not cleaned yet.
 
     `page_starts` has the offset of each page if the file has pages. `fragment` identifies the document within a file
-    of several, such as `row=5`.
+    of several, such as `row=5`. `left_out` is what the parser left out on purpose.
     """
 
     text: str
@@ -57,3 +73,4 @@ class ExtractedDocument:
     fragment: str = ""
     markdown: bool = True
     warnings: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()

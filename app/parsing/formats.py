@@ -50,8 +50,8 @@ class FileFormat:
 
 
 NEEDS_OCR = (
-    'Text in pictures is read by OCR only: install it with `pip install "stepwell[ocr]"` where Stepwell runs, and do '
-    "not set STEPWELL_OCR=off."
+    'Text in pictures is read by OCR only: install it with `pip install ".[ocr]"` in the folder of the source, '
+    "and do not set STEPWELL_OCR=off."
 )
 _CODE = (
     "c cc cpp cs cxx dart ex exs go h hh hpp hs java jl js jsx kt kts lua m mjs ml php pl proto ps1 py pyi r rb rs "
@@ -65,7 +65,12 @@ _MBOX = re.compile(rb"From [^\r\n]{1,500}\d\d:\d\d[^\r\n]{0,100}\r?\n>?[!-9;-~]{
 _PACKED = re.compile(rb".{257}ustar|\x1f\x8b|BZh[1-9]|\xfd7zXZ", re.S)
 _OPENDOCUMENT = "application/vnd.oasis.opendocument."
 TEXT = FileFormat(
-    "text", "plain", ("text",), ("txt", "text"), "the text; UTF-8, UTF-16, or another encoding with a warning"
+    "text",
+    "plain",
+    ("text",),
+    ("txt", "text"),
+    "the text, with lines that are underlined or in capitals as headings; UTF-8, UTF-16, or another encoding with a "
+    "warning",
 )
 MARKDOWN = FileFormat(
     "markdown",
@@ -80,6 +85,20 @@ RST = FileFormat(
     ("reStructuredText",),
     ("rst", "rest"),
     "headings and literal blocks; the field list becomes metadata",
+)
+JSON = FileFormat(
+    "json",
+    "plain",
+    ("JSON",),
+    ("json", "geojson", "topojson", "jsonc", "json5", "har", "webmanifest"),
+    r"the text in its layout; codes such as \u00e9 become characters",
+)
+XML = FileFormat(
+    "xml",
+    "plain",
+    ("XML",),
+    ("xml", "rss", "atom", "opml", "kml", "gpx", "xsd", "xsl", "xslt", "wsdl", "plist", "resx", "xliff", "xlf", "fb2"),
+    "the text with its markup; references such as &#233; become characters",
 )
 ARCHIVE = FileFormat("archive", "binary", ("Office or ZIP",))
 """What the first bytes of Office files, books and ZIP archives show: only their entries distinguish them."""
@@ -106,6 +125,8 @@ FORMATS = (
     TEXT,
     MARKDOWN,
     RST,
+    JSON,
+    XML,
     FileFormat(
         "html",
         "encoded",
@@ -121,7 +142,7 @@ FORMATS = (
         ("PDF",),
         ("pdf",),
         "text in reading order, column by column; headings from the outline, else from larger fonts; tables with lines "
-        "around their cells; pages",
+        "around their cells; values of form fields and notes; pages",
         "pdf",
         signature=_PDF,
         recognised="scans and pictures",
@@ -129,20 +150,20 @@ FORMATS = (
     FileFormat(
         "word",
         "binary",
-        ("DOCX",),
-        ("docx",),
-        "headings, paragraphs, lists, tables, notes; title, author, date",
-        "word",
+        ("DOCX", "DOC"),
+        ("docx", "docm", "dotx", "doc", "dot"),
+        "headings, paragraphs, lists, tables, notes, formulas, charts, headers, footers, comments; title, author, date",
+        "office",
         recognised="pictures",
         entries=frozenset({"word/document.xml"}),
     ),
     FileFormat(
         "slides",
         "binary",
-        ("PPTX",),
-        ("pptx",),
-        "the title, texts, tables and notes of each slide, which is a page; the title of the first",
-        "slides",
+        ("PPTX", "PPT"),
+        ("pptx", "pptm", "ppsx", "ppt", "pps"),
+        "the title, texts, tables, charts and notes of each slide, which is a page; comments; the title of the first",
+        "office",
         recognised="pictures",
         entries=frozenset({"ppt/presentation.xml"}),
     ),
@@ -151,8 +172,9 @@ FORMATS = (
         "binary",
         ("ODT", "ODP"),
         ("odt", "ott", "odp", "otp"),
-        "headings, paragraphs, lists, tables, notes, slides as pages; title, author, language, date",
-        "opendocument",
+        "headings, paragraphs, lists, tables, notes, comments, slides as pages; title, author, language, date",
+        "office",
+        recognised="pictures",
         mimetypes=frozenset(
             f"{_OPENDOCUMENT}{kind}".encode()
             for kind in ("text", "text-template", "presentation", "presentation-template")
@@ -172,7 +194,7 @@ FORMATS = (
         "binary",
         ("XLSX", "XLSB", "XLS", "ODS"),
         ("xlsx", "xlsm", "xlsb", "xls", "ods"),
-        "each row below the names of the columns is a document",
+        "each row below the names of the columns is a document; numbers as shown; merged cells; visible sheets",
         "sheets",
         entries=frozenset({"xl/workbook.xml", "xl/workbook.bin"}),
         mimetypes=frozenset({f"{_OPENDOCUMENT}spreadsheet".encode()}),
@@ -208,8 +230,17 @@ FORMATS = (
         "encoded",
         ("EML",),
         ("eml",),
-        "the text of the message; subject, participants, date, names of attachments",
+        "all texts of the message, forwarded messages and invitations; subject, people, date, names of attachments",
         "mail",
+    ),
+    FileFormat(
+        "mhtml",
+        "encoded",
+        ("MHTML",),
+        ("mhtml", "mht"),
+        "the main text of the saved page, as HTML",
+        "mhtml",
+        signature=re.compile(rb"From: <Saved by "),
     ),
     FileFormat("mbox", "encoded", ("MBOX",), ("mbox",), "each message is a document, as EML", "mbox", signature=_MBOX),
     FileFormat(

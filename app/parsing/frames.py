@@ -36,15 +36,16 @@ class ParseRequest:
 
 
 def from_document(document: ExtractedDocument) -> dict[str, Any]:
-    """A document as a message."""
+    """A document as a message, without what its parser left out, of which its warnings speak."""
     fields = asdict(document)
+    del fields["left_out"]
     fields["created_at"] = document.created_at.isoformat() if document.created_at else None
     return {"document": fields}
 
 
 def from_member(member: ArchiveMember) -> dict[str, Any]:
     """A file of an archive as a message, without its content."""
-    why = {"refused": member.refused, "is_too_large": member.is_too_large}
+    why = {"refused": member.refused, "left_out": member.left_out}
     return {"member": {"path": member.path, "size": len(member.raw), **why}}
 
 

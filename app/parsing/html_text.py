@@ -2,80 +2,262 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
-import markdownify
-from bs4 import BeautifulSoup
-from bs4.dammit import UnicodeDammit
+from bs4 import BeautifulSoup, Tag, XMLParsedAsHTMLWarning
+from lxml import etree
+from lxml import html as lxml_html
+from markdownify import MarkdownConverter
 
-from app.errors import UnreadableFile
-from app.parsing import archives
-from app.parsing.files import ExtractedDocument, InputFile
+from app.errors import BadRequest, UnreadableFile
+from app.parsing import archives, encodings, html_tables
+from app.parsing.encodings import Decoded
+from app.parsing.files import ExtractedDocument, InputFile, LeftOut
 
 MAIN_SHARE = 0.25
-"""Share of a page's text from which an element, or what was recognised as the main text, is taken for all of it."""
+"""Share of a page's text from which an element that marks the main text is taken for all of it."""
+RECOGNISED_SHARE = 0.5
+"""Share of a page's words and of its numbers from which what was recognised as the main text is taken for it."""
+SHORT = 2_000
+"""Characters of a page up to which it is kept whole: its main text is recognised by comparison with other text."""
 MAX_COMPARED = 5_000
 """Elements of a page up to which its main text is compared with that of other methods, which take quadratic time."""
-_NOT_TEXT = ("script", "style", "template", "noscript", "svg", "title", "iframe", "object", "form")
+_NOT_SHOWN = ("script", "style", "template", "title", "iframe", "object")
 # Not `head`: if a page leaves its tags out, the parser may take elements of HTML 5 to be in it.
-_NOT_CONTENT = ("nav", "footer", "aside")
+_ELSEWHERE = {"noscript": "text for browsers without scripts", "svg": "text of drawings"}
+_NOT_MAIN = {"nav": "navigation", "footer": "footers", "aside": "asides"}
+_MAIN = ("main", "article", "blockquote")
+"""Elements whose footers and asides are a part of their text."""
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_NOT_WRITTEN = ("hidden", "submit", "button", "reset", "image", "file", "password", "range", "color")
+"""Types of fields without a value that somebody wrote."""
+_PERMALINK = re.compile(r"\s*[¶#§🔗]\s*")
+_SEPARATOR = re.compile(r"\s*(?:[|»«·•–—]|::|(?<=\s)[-:/](?=\s)|:(?=\s))\s*")
 _AUTHOR = frozenset({"author", "article:author", "dc.creator"})
 _DATE = frozenset({"article:published_time", "date", "dc.date", "datepublished", "dcterms.created"})
+_WORD, _NUMBER = re.compile(r"\w+"), re.compile(r"\d+")
+_BLOCKS = (
+    "address article aside blockquote body br button caption center code dd details dialog dir div dl dt fieldset "
+    "figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html input kbd legend li main menu "
+    "nav ol optgroup option p pre samp search section select summary table tbody td textarea tfoot th thead title tr ul"
+)
+"""Elements whose text is apart from that around them, as that between marks of code is."""
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
     """The main text of a page, with its title, author, language and date."""
-    html = decoded(file.raw)
-    soup = BeautifulSoup(html, "lxml")
-    title, root = " ".join(soup.title.get_text().split()) if soup.title is not None else "", soup.html
+    decoded = decode(file.raw)
+    yield page(decoded.text, notes=decoded.warnings)
+
+
+def page(html: str, *, notes: tuple[str, ...] = ()) -> ExtractedDocument:
+    """The main text of a page, with its title, author, language and date. Raises UnreadableFile if it has no text."""
+    soup = _parsed(html)
+    root = soup.html
     language = root.get("lang") if root is not None else None
     author, date = (_declared(soup, names) for names in (_AUTHOR, _DATE))
-    text = _main_text(soup, html)
+    title = _title(soup)
+    left_out = _prepare(soup)
+    text, beside = _main_text(soup, title)
     if not (text.strip() or title):
         raise UnreadableFile("no_text", "The page contains no text and has no title.")
-    yield ExtractedDocument(
+    return ExtractedDocument(
         text,
         title=title,
         metadata={"author": author} if author else {},
         language=str(language) if language else None,
         created_at=archives.moment(date),
+        left_out=(*left_out, *beside),
+        warnings=notes,
     )
 
 
-def _main_text(soup: BeautifulSoup, html: str) -> str:
-    """The page's `main` or only `article` element, else what is recognised as its main text, else the whole page."""
-    is_large = len(soup.find_all(True, limit=MAX_COMPARED + 1)) > MAX_COMPARED
-    for element in soup.find_all((*_NOT_TEXT, *_NOT_CONTENT)):
+def content(raw: bytes) -> Iterator[tuple[str, str]]:
+    """The text nodes of a page that a browser shows."""
+    yield "", shown(decode(raw).text)
+
+
+def shown(html: str) -> str:
+    """The text nodes of a page or of a fragment that a browser shows, with a line break around blocks."""
+    parser = lxml_html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
+    root = lxml_html.document_fromstring(html.encode("utf-8", "replace") or b"<p>", parser=parser)
+    walk = etree.iterwalk(root, events=("start", "end"))
+    blocks, parts = frozenset(_BLOCKS.split()), []
+    for event, element in walk:
+        is_shown = element.tag not in (*_NOT_SHOWN, *_ELSEWHERE)
+        if event == "start" and not is_shown:
+            walk.skip_subtree()
+        edge = "\n" if element.tag in blocks else ""
+        parts += [edge, (element.text or "") if is_shown else ""] if event == "start" else [edge, element.tail or ""]
+    return "".join(parts)
+
+
+def chapter(html: str) -> tuple[str, list[LeftOut]]:
+    """A page below a title that is known from elsewhere, and what is left out: its headings are one level deeper."""
+    soup = _parsed(html)
+    left_out = _prepare(soup)
+    for element in soup.find_all(_HEADINGS):
+        element.name = f"h{min(6, int(element.name[1]) + 1)}"
+    return _markdown(soup).strip(), left_out
+
+
+def markdown(html: str) -> str:
+    """Trusted structure as Markdown: headings, lists, tables and code, without links, images and escapes."""
+    soup = BeautifulSoup(html, "html.parser")
+    html_tables.fill(soup)
+    return _markdown(soup)
+
+
+def decode(raw: bytes, declared: str | None = None) -> Decoded:
+    """The text of HTML in the encoding that is declared beside it or in it, else in UTF-8 or the most probable one."""
+    try:
+        return encodings.decode(raw, declared)
+    except BadRequest as error:
+        raise UnreadableFile("damaged", "The encoding of the page is unknown: save it in UTF-8.") from error
+
+
+def _parsed(html: str) -> BeautifulSoup:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)  # XHTML is read as browsers do
+        return BeautifulSoup(html, "lxml")
+
+
+def _title(soup: BeautifulSoup) -> str:
+    """The title of a page, without the name of the site behind it if a heading of the first level is the title."""
+    title = _line(soup.title) if soup.title is not None else ""
+    for heading in map(_line, soup.find_all("h1")):
+        rest = title[len(heading) :] if heading and title.casefold().startswith(heading.casefold()) else ""
+        if rest and _SEPARATOR.match(rest):
+            return heading
+    return title
+
+
+def _prepare(soup: BeautifulSoup) -> list[LeftOut]:
+    """Show a page as a browser does: values of fields as text, tables with all cells. Returns what it does not show."""
+    for element in soup.find_all(_NOT_SHOWN):
         element.decompose()
-    if not soup.get_text(strip=True):
-        return _everything(html)
-    whole = markdown(str(soup))
+    left_out = [*_removed(soup, _ELSEWHERE), *_unchosen(soup)]
+    for field in soup.find_all("input"):
+        field.replace_with(f" {_value(field)} ")
+    for form in soup.find_all("form"):  # what recognises the main text takes forms for navigation
+        form.name = "div"
+    for heading in soup.find_all(_HEADINGS):
+        for link in heading.find_all("a"):
+            if _PERMALINK.fullmatch(link.get_text()):
+                link.decompose()
+            else:
+                link.unwrap()
+    html_tables.fill(soup)
+    return left_out
+
+
+def _value(field: Tag) -> str:
+    """What a field shows: its value, or whether it is ticked."""
+    kind = str(field.get("type")).lower()
+    if kind in ("checkbox", "radio"):
+        return "[x]" if field.has_attr("checked") else "[ ]"
+    return "" if kind in _NOT_WRITTEN else str(field.get("value") or "")
+
+
+def _unchosen(soup: BeautifulSoup) -> Iterator[LeftOut]:
+    """Remove the options of lists that are not chosen; the first one is if none is marked."""
+    by_list: defaultdict[int, list[Tag]] = defaultdict(list)
+    for option in soup.find_all("option"):
+        within = (
+            option.parent.parent if option.parent is not None and option.parent.name == "optgroup" else option.parent
+        )
+        by_list[id(within)].append(option)
+    for options in by_list.values():
+        is_marked = any(option.has_attr("selected") for option in options)
+        others = [option for option in options[not is_marked :] if not option.has_attr("selected")]
+        texts = ["".join(option.extract().find_all(string=True, recursive=False)) for option in others]
+        if any(map(str.strip, texts)):
+            yield LeftOut("options that are not chosen", "\n".join(texts))
+
+
+def _removed(soup: BeautifulSoup, reasons: dict[str, str], within: tuple[str, ...] = ()) -> Iterator[LeftOut]:
+    """Remove elements with these names, apart from those within others."""
+    for element in soup.find_all(list(reasons)):
+        if element.decomposed or (within and element.find_parent(within)):
+            continue
+        text = element.get_text("\n")
+        reason = reasons[element.name]
+        element.decompose()
+        if text.strip():
+            yield LeftOut(reason, text)
+
+
+def _main_text(soup: BeautifulSoup, title: str) -> tuple[str, list[LeftOut]]:
+    """The page's `main` or only `article` element, else what is recognised as its main text, else the whole page.
+
+    With what is left out. The heading of the page is kept wherever it is.
+    """
+    left_out = [*_removed(soup, {"nav": _NOT_MAIN["nav"]}), *_removed(soup, _NOT_MAIN, within=_MAIN)]
+    whole = _markdown(soup)
+    if not whole.strip():  # a page that is navigation only
+        return "\n\n".join(left.text.strip() for left in left_out), []
+    main, reason = _marked(soup, whole), "text outside of the element that marks the main text"
+    if main is None:
+        main, reason = _recognised(soup, whole), "text beside what was recognised as the main text"
+    if main is None:
+        return whole, left_out
+    main = _with_heading(main, soup, title)
+    rest = _rest(whole, main)
+    return main, [*left_out, *([LeftOut(reason, rest)] if rest else [])]
+
+
+def _marked(soup: BeautifulSoup, whole: str) -> str | None:
+    """The text of the page's `main` or only `article` element; None without one, or if it is a small part."""
     marked = soup.find_all("main") or soup.find_all("article")
-    if len(marked) == 1 and len(main := markdown(str(marked[0]))) >= MAIN_SHARE * len(whole):
-        return main
+    text = _markdown(marked[0]) if len(marked) == 1 else ""
+    return text if text and len(text) >= MAIN_SHARE * len(whole) else None
+
+
+def _recognised(soup: BeautifulSoup, whole: str) -> str | None:
+    """What is recognised as the main text of a long page; None if it has too few of its words or numbers."""
+    if len(whole) <= SHORT:
+        return None
     import trafilatura  # takes a quarter of a second to import, and many pages mark their main text
 
-    found = trafilatura.extract(
-        html,
+    is_large = len(soup.find_all(True, limit=MAX_COMPARED + 1)) > MAX_COMPARED
+    main = trafilatura.extract(
+        str(soup),
         output_format="markdown",
         include_comments=False,
         include_tables=True,
         favor_recall=True,
         fast=is_large,
     )
-    return found if found and len(found) >= MAIN_SHARE * len(whole) else whole
+    counts = ((len(kind.findall(main or "")), len(kind.findall(whole))) for kind in (_WORD, _NUMBER))
+    return None if any(found < RECOGNISED_SHARE * all_ for found, all_ in counts) else main
 
 
-def _everything(html: str) -> str:
-    """The text of a page that is navigation only."""
-    soup = BeautifulSoup(html, "lxml")
-    for element in soup.find_all(_NOT_TEXT):
-        element.decompose()
-    return markdown(str(soup))
+def _with_heading(main: str, soup: BeautifulSoup, title: str) -> str:
+    """The main text below the page's heading of the first level, which may be above it; not below the site's name."""
+    for heading in map(_line, soup.find_all("h1")):
+        is_site = title.casefold() != heading.casefold() and title.casefold().endswith(heading.casefold())
+        if heading and not is_site:
+            return main if heading in " ".join(main.split()) else f"# {heading}\n\n{main}"
+    return main
 
 
-def _declared(soup: BeautifulSoup, names: frozenset[str]) -> str:
+def _rest(whole: str, main: str) -> str:
+    """The lines of a page whose words are not in its main text, and the words that are missing in other lines."""
+    left = Counter(_WORD.findall(whole)) - Counter(_WORD.findall(main))
+    lines = []
+    for line in whole.split("\n"):
+        words = Counter(_WORD.findall(line))
+        if words and (words & left).total() > words.total() / 2:
+            left -= words
+            lines.append(line)
+    return "\n".join([*lines, " ".join(left.elements())]).strip()
+
+
+def _declared(soup: BeautifulSoup, names: Iterable[str]) -> str:
     """The content of the first `meta` element with one of these names; empty if there is none."""
     for element in soup.find_all("meta"):
         name = element.get("name") or element.get("property") or element.get("itemprop") or ""
@@ -85,20 +267,44 @@ def _declared(soup: BeautifulSoup, names: frozenset[str]) -> str:
     return ""
 
 
-def chapter(raw: bytes) -> str:
-    """The text of a page below a title that is known from elsewhere: its headings are one level deeper."""
-    soup = BeautifulSoup(decoded(raw), "lxml")
-    for element in soup.find_all(_NOT_TEXT):
-        element.decompose()
-    for element in soup.find_all(_HEADINGS):
-        element.name = f"h{min(6, int(element.name[1]) + 1)}"
-    return markdown(str(soup)).strip()
+def _line(element: Tag) -> str:
+    return " ".join(element.get_text().split())
 
 
-def markdown(html: str) -> str:
-    """Trusted structure as Markdown: headings, lists, tables and code, without links, images and escapes."""
-    return markdownify.markdownify(
-        html,
+def _without_marks_in_words(convert: Callable[..., str]) -> Callable[..., str]:
+    """A conversion of emphasis that puts no marks into a word, which would cut it."""
+
+    def converted(self: MarkdownConverter, el: Tag, text: str, parent_tags: set[str]) -> str:
+        before, after = (sibling.get_text() if sibling else "" for sibling in (el.previous_sibling, el.next_sibling))
+        begins, ends = before[-1:].isalnum() and text[:1].isalnum(), text[-1:].isalnum() and after[:1].isalnum()
+        return text if begins or ends or not text.strip() else convert(self, el, text, parent_tags)
+
+    return converted
+
+
+_library: Any = MarkdownConverter
+
+
+class _Converter(MarkdownConverter):
+    """Keeps the text of blocks apart that the library takes for a part of a line, and words whole."""
+
+    convert_header = convert_footer = convert_nav = convert_aside = convert_main = _library.convert_div
+    convert_address = convert_figure = convert_fieldset = convert_form = _library.convert_div
+    convert_legend = convert_summary = convert_details = convert_center = _library.convert_div
+
+    def convert_button(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        """Text of a control, apart from that beside it."""
+        return f" {text} "
+
+    convert_option = convert_optgroup = convert_textarea = convert_button
+
+    convert_b = convert_strong = _without_marks_in_words(_library.convert_b)
+    convert_em = convert_i = _without_marks_in_words(_library.convert_em)
+    convert_del = convert_s = _without_marks_in_words(_library.convert_del)
+
+
+def _markdown(element: Tag) -> str:
+    converted: str = _Converter(
         heading_style="ATX",
         bullets="-",
         strip=["a", "img"],
@@ -106,12 +312,5 @@ def markdown(html: str) -> str:
         escape_underscores=False,
         escape_misc=False,
         table_infer_header=True,
-    )
-
-
-def decoded(raw: bytes) -> str:
-    """The text of an HTML file, in the encoding that it declares, else UTF-8, else Windows-1252."""
-    found = UnicodeDammit(raw, is_html=True, known_definite_encodings=[], user_encodings=["utf-8"]).unicode_markup
-    if found is None:
-        raise UnreadableFile("damaged", "The encoding of the page is unknown: save it in UTF-8.")
-    return found
+    ).convert_soup(element)
+    return converted

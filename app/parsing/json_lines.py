@@ -11,6 +11,22 @@ from app.parsing.files import ExtractedDocument, InputFile
 from app.parsing.records import RecordReader
 
 
+class _Number(float):
+    """A number of JSON that text shows as it is written, such as 1.10."""
+
+    written: str
+
+    def __new__(cls, written: str) -> _Number:
+        number = super().__new__(cls, written)
+        number.written = written
+        return number
+
+    def __repr__(self) -> str:
+        return self.written
+
+    __str__ = __repr__
+
+
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
     """The lines. Raises UnreadableFile naming the first line that is no JSON object."""
     found = False
@@ -21,6 +37,20 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         raise UnreadableFile("no_text", "No line of the file contains text or a title.")
 
 
+def content(raw: bytes) -> Iterator[tuple[str, str]]:
+    """The values of the lines."""
+    for number, line in enumerate(raw.decode().split("\n"), 1):
+        yield f"line {number}", "\n".join(_scalars(json.loads(line, parse_float=str))) if line.strip() else ""
+
+
+def _scalars(value: Any) -> Iterator[str]:
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _scalars(inner)
+    elif value is not None:
+        yield str(value)
+
+
 def _records(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
@@ -29,7 +59,7 @@ def _records(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def _object(line: str, number: int) -> dict[str, Any]:
     try:
-        value = json.loads(line)
+        value = json.loads(line, parse_float=_Number)
     except (ValueError, RecursionError) as error:
         raise UnreadableFile("damaged", f"Line {number} is not valid JSON.") from error
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Reads EML: the text of a message with its subject, participants and date."""
+"""Reads EML: the texts of a message with its subject, participants and date."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import itertools
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from email.message import EmailMessage, MIMEPart
+from email.message import EmailMessage, Message
 from email.policy import EmailPolicy
 from email.utils import getaddresses
 from functools import lru_cache
 from typing import Any
 
 from app.errors import UnreadableFile
-from app.parsing import html_text
+from app.parsing import html_text, mail_parts
 from app.parsing.files import ExtractedDocument, InputFile
 
 _PEOPLE = ("from", "to", "cc")
@@ -37,6 +37,8 @@ class _BoundedHeaders(EmailPolicy):
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         """The name and the value of a header."""
         name, value = super().header_source_parse(sourcelines)
+        if not value.isascii():  # bytes in an encoding that the message does not name
+            value = mail_parts.decode(value.encode("utf-8", "surrogateescape")).text
         lowered = name.lower()
         if lowered.startswith("content-"):
             return name, ";".join(value[:MAX_CONTENT_HEADER].split(";", MAX_PARAMETERS + 1)[: MAX_PARAMETERS + 1])
@@ -81,58 +83,53 @@ def parsed(raw: bytes) -> EmailMessage:
 
 
 def document(message: EmailMessage) -> ExtractedDocument | None:
-    """The plain text of a message if it has one, else its HTML; attachments are named in the metadata.
+    """The texts of a message in their order, those of forwarded messages too; attachments are named in the metadata.
 
     None if it has neither text nor a subject.
     """
-    text, title = _body(message), _header(message, "subject")
-    if not (text.strip() or title):
+    body, title = mail_parts.body(message), mail_parts.header(message, "subject")
+    if not (body.text.strip() or title):
         return None
-    part = message.get_body(("plain", "html"))
     return ExtractedDocument(
-        text,
+        body.text,
         title=title,
-        metadata=_metadata(message),
+        metadata=_metadata(message, body.attachments),
         created_at=_sent(message),
-        markdown=part is not None and part.get_content_type() == "text/html",
+        markdown=body.has_markdown,
+        left_out=tuple(body.left_out),
+        warnings=tuple(dict.fromkeys(body.warnings)),
     )
 
 
-def _body(message: EmailMessage) -> str:
-    part = message.get_body(("plain", "html"))
-    if part is None:
-        return ""
-    try:
-        text = part.get_content()
-    except (LookupError, ValueError):  # it names an encoding that does not exist
-        text = _decoded(part)
-    return html_text.chapter(text.encode()) if part.get_content_type() == "text/html" else text
+def content(raw: bytes) -> Iterator[tuple[str, str]]:
+    """The texts of all parts of a message, and the headers of the messages in it."""
+    yield "", "\n".join(dict.fromkeys(_texts(email.message_from_bytes(raw))))
 
 
-def _decoded(part: MIMEPart) -> str:
-    raw = part.get_payload(decode=True)
-    assert isinstance(raw, bytes)
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        return raw.decode("cp1252", "replace")
+def _texts(message: Message) -> Iterator[str]:
+    for part in message.walk():
+        if part.get_content_disposition() == "attachment" or part.is_multipart():
+            continue
+        raw = part.get_payload(decode=True)
+        if part.get_content_maintype() not in ("text", "multipart") or not isinstance(raw, bytes):
+            continue
+        text = mail_parts.decode(raw, part.get_content_charset()).text
+        if part.get_content_type() == "text/calendar":
+            unfolded = re.sub(r"\r?\n[ \t]", "", text)
+            text = "\n".join(re.findall(r"^(?:SUMMARY|LOCATION)[^:\n]*:([^\\\n]*)$", unfolded, re.M))
+        yield html_text.shown(text) if part.get_content_type().endswith("html") else text
 
 
-def _metadata(message: EmailMessage) -> dict[str, Any]:
+def _metadata(message: EmailMessage, attachments: list[str]) -> dict[str, Any]:
     people = {name: getaddresses([str(value) for value in message.get_all(name, [])]) for name in _PEOPLE}
     names = [name or address for found in people.values() for name, address in found if name or address]
-    attached = [part.get_filename() for part in message.iter_attachments()]
     metadata: dict[str, Any] = {
         name: [address for _name, address in found if address] for name, found in people.items() if found
     }
-    metadata |= {"participants": list(dict.fromkeys(names)), "attachments": [name for name in attached if name]}
+    metadata |= {"participants": list(dict.fromkeys(names)), "attachments": attachments}
     if people["from"]:
         metadata["author"] = people["from"][0][0] or people["from"][0][1]
     return {name: value for name, value in metadata.items() if value}
-
-
-def _header(message: EmailMessage, name: str) -> str:
-    return " ".join(str(message.get(name, "")).split())
 
 
 def _sent(message: EmailMessage) -> datetime | None:

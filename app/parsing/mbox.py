@@ -41,6 +41,12 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     yield replace(held, warnings=(*held.warnings, *warnings))
 
 
+def content(raw: bytes) -> Iterator[tuple[str, str]]:
+    """The texts of the messages."""
+    for number, message in enumerate(_messages(raw), 1):
+        yield from ((f"message {number}", text) for _, text in mail.content(message))
+
+
 def _messages(raw: bytes) -> Iterator[bytes]:
     """The messages; each begins with a line `From address date`, at the beginning or below a blank line."""
     starts = [match for match in _SEPARATOR.finditer(raw) if _is_below_blank(raw, match.start())]

@@ -1,7 +1,7 @@
 """Reads the files in ZIP and TAR archives, and compressed files, one after the other and without writing them to disk.
 
-Links, devices and folders are no files, and neither are hidden files, those of macOS's `__MACOSX` and of
-`node_modules`: they are left out. The whole archive is refused for a name that lies outside of it.
+Links are left out, and so are hidden files, those of macOS's `__MACOSX` and of `node_modules`: each is named, and of a
+folder its path only. The whole archive is refused for a name that lies outside of it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from app.errors import UnreadableFile
 from app.parsing import archives
 from app.parsing.files import LARGEST_MEMBER, ArchiveMember, InputFile
 
-_LEFT_OUT = frozenset({"__MACOSX", "node_modules"})
+_VENDORED, _OF_MACOS = "node_modules", "__MACOSX"
+_HIDDEN = "The file is hidden, or one of a package, and is left out."
+_LINK = "The file is a link, and is left out."
 _UTF8 = 0x800
 _HEADER = 512
 _PACKED: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
@@ -32,13 +34,17 @@ _DAMAGE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSE
 def read(file: InputFile) -> Iterator[ArchiveMember]:
     """The files of an archive, each name once. Raises UnreadableFile; files that were yielded before are complete."""
     seen: set[str] = set()
+    has_files = False
     found = _zipped(file.raw) if file.raw.startswith(b"PK") else _unpacked(file)
     for member in found:
+        if member.path in seen and member.left_out is not None:
+            continue
         if member.path in seen:
             member = ArchiveMember(member.path, refused="An earlier file of the archive has the same name.")
         seen.add(member.path)
+        has_files = has_files or member.left_out in (None, "too_large")
         yield member
-    if not seen:
+    if not has_files:
         raise UnreadableFile("no_text", "The archive contains no files, other than hidden ones.")
 
 
@@ -46,9 +52,20 @@ def _zipped(raw: bytes) -> Iterator[ArchiveMember]:
     """The files of a ZIP archive, whose entries were checked before."""
     with archives.opened(raw) as archive:
         for entry in archive.infolist():
-            is_file = not entry.is_dir() and stat.S_IFMT(entry.external_attr >> 16) in (0, stat.S_IFREG)
-            if is_file and (path := _path(_name(entry))):
-                yield _unzipped(archive, entry, path)
+            kind, path = stat.S_IFMT(entry.external_attr >> 16), _path(_name(entry))
+            if not entry.is_dir() and path:
+                left_out = _left_out(path, is_link=kind not in (0, stat.S_IFREG))
+                yield left_out or _unzipped(archive, entry, path)
+
+
+def _left_out(path: str, *, is_link: bool) -> ArchiveMember | None:
+    """The member for a link or device, or for the first hidden or fetched folder of a path; None for other files."""
+    parts = path.split("/")
+    for number, part in enumerate(parts, 1):
+        if part in (_VENDORED, _OF_MACOS) or part.startswith("."):
+            left_out = "/".join(parts[:number]) + "/" * (number < len(parts))
+            return ArchiveMember(left_out, refused=_HIDDEN, left_out="vendored" if part == _VENDORED else "hidden")
+    return ArchiveMember(path, refused=_LINK, left_out="link") if is_link else None
 
 
 def _unzipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: str) -> ArchiveMember:
@@ -91,8 +108,10 @@ def _tarred(raw: bytes) -> Iterator[ArchiveMember]:
             if number >= archives.MAX_ENTRIES:
                 raise UnreadableFile("parse_limit", f"The archive has more than {archives.MAX_ENTRIES:,} entries.")
             archives.check_name(entry.name)
-            if entry.isreg() and (path := _path(entry.name)):
-                yield _untarred(archive, entry, path)
+            path = _path(entry.name)
+            if path and not entry.isdir():
+                left_out = _left_out(path, is_link=not entry.isreg())
+                yield left_out or _untarred(archive, entry, path)
     if any(source.last[-_HEADER:]):  # the library takes a truncated header for the end, which is a block of zeros
         raise EOFError
 
@@ -126,12 +145,11 @@ class _Limited(io.RawIOBase):
 
 
 def _path(name: str) -> str:
-    """The path of a file within its archive; empty for one that is left out."""
+    """The path of a file within its archive; empty for a name without visible characters."""
     plain = "".join(filter(str.isprintable, unicodedata.normalize("NFC", name).replace("\\", "/")))
-    parts = [part for part in plain.split("/") if part not in ("", ".")]
-    return "" if any(part.startswith(".") or part in _LEFT_OUT for part in parts) else "/".join(parts)
+    return "/".join(part for part in plain.split("/") if part not in ("", "."))
 
 
 def _too_large(path: str) -> ArchiveMember:
     message = f"The file is larger than {LARGEST_MEMBER // 1_000_000} MB."
-    return ArchiveMember(path, refused=message, is_too_large=True)
+    return ArchiveMember(path, refused=message, left_out="too_large")

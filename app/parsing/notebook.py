@@ -12,11 +12,10 @@ from typing import Any
 
 from app.errors import UnreadableFile
 from app.parsing import markup
-from app.parsing.files import ExtractedDocument, InputFile
+from app.parsing.files import ExtractedDocument, InputFile, LeftOut
 
-_EMBEDDED = re.compile(r"!\[([^\[\]]*+)\]\((?:data|attachment):[^()]*+\)")
-_CONTROLS = re.compile(r"\x1b(?:\[[0-9;?]*+[A-Za-z]?|.)")
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+#-]{1,30}")
+_WRITTEN_OVER = re.compile(r"([^\r\n]+)\r(?!\n)")
 _TEXTS = ("text/markdown", "text/plain", "text/latex", "text/html")
 """Forms of an output, of which the first that it has is read."""
 
@@ -26,12 +25,28 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     notebook = _loaded(file.raw)
     metadata = _mapping(notebook.get("metadata"))
     language = _language(metadata)
-    text = "\n\n".join(block for cell in _cells(notebook) for block in _blocks(cell, language))
+    left_out: list[LeftOut] = []
+    text = "\n\n".join(block for cell in _cells(notebook) for block in _blocks(cell, language, left_out))
     if not text:
         raise UnreadableFile("no_text", "The notebook contains no text.")
     authors = [name for author in _list(metadata.get("authors")) if (name := _text(_mapping(author).get("name")))]
     title = _text(metadata.get("title")) or _text(metadata.get("name"))
-    yield ExtractedDocument(text, title=title, metadata={"author": ", ".join(authors)} if authors else {})
+    yield ExtractedDocument(
+        text, title=title, metadata={"author": ", ".join(authors)} if authors else {}, left_out=tuple(left_out)
+    )
+
+
+def content(raw: bytes) -> Iterator[tuple[str, str]]:
+    """The sources of the cells, and all texts of their outputs."""
+    for number, cell in enumerate(_cells(json.loads(raw)), 1):
+        outputs = map(_mapping, _list(cell.get("outputs")))
+        yield f"cell {number}", "\n".join([_text(cell.get("source") or cell.get("input")), *map(_texts, outputs)])
+
+
+def _texts(output: dict[str, Any]) -> str:
+    data = _mapping(output.get("data"))
+    plain = [output.get(name) for name in ("text", "ename", "evalue")]
+    return "\n".join(map(_text, [*plain, *(data.get(name) for name in _TEXTS if name != "text/html")]))
 
 
 def _loaded(raw: bytes) -> dict[str, Any]:
@@ -56,31 +71,36 @@ def _language(metadata: dict[str, Any]) -> str:
     return named if isinstance(named, str) and _LANGUAGE.fullmatch(named) else ""
 
 
-def _blocks(cell: dict[str, Any], language: str) -> Iterator[str]:
+def _blocks(cell: dict[str, Any], language: str, left_out: list[LeftOut]) -> Iterator[str]:
     """The Markdown of a cell and of its outputs."""
     kind, source = cell.get("cell_type"), _text(cell.get("source") or cell.get("input")).strip()
     if kind == "code":
         if source:
             yield markup.code(source, language)
         for output in _list(cell.get("outputs")):
-            if shown := _output(_mapping(output)):
+            if shown := _output(_mapping(output), left_out):
                 yield shown
     elif kind == "heading":
         yield markup.heading(level if isinstance(level := cell.get("level"), int) else 1, source)
     elif source:
-        yield _EMBEDDED.sub(r"\1", source)
+        yield source
 
 
-def _output(output: dict[str, Any]) -> str:
+def _output(output: dict[str, Any], left_out: list[LeftOut]) -> str:
     """What an output shows as text; empty for pictures and widgets."""
     if output.get("output_type") == "stream":
-        return _printed(_text(output.get("text")))
+        text = _text(output.get("text"))
+        left_out += [LeftOut("lines that were written over", over[1]) for over in _WRITTEN_OVER.finditer(text)]
+        return _printed(text)
     if output.get("output_type") in ("error", "pyerr"):
         return _printed(f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}")
     data = _mapping(output.get("data")) or output
     if any(name.startswith("image/") or name in ("png", "jpeg", "svg") for name in data):
+        left_out.append(LeftOut("pictures", "\n".join(_text(data.get(name)) for name in ("text/plain", "text"))))
         return ""  # its text only names the object, such as <Figure size 640x480>
     form = next((name for name in _TEXTS if _text(data.get(name)).strip()), None)
+    others = [_text(data.get(name)) for name in _TEXTS if name not in (form, "text/html")]
+    left_out += [LeftOut("other forms of the same output", other) for other in others if other.strip()]
     if form is None:
         return _printed(_text(data.get("text")))
     text = _text(data[form])
@@ -88,12 +108,12 @@ def _output(output: dict[str, Any]) -> str:
         from app.parsing import html_text  # its libraries take a second to import, and few outputs are HTML only
 
         return html_text.markdown(text).strip()
-    return _EMBEDDED.sub(r"\1", text).strip() if form == "text/markdown" else _printed(text)
+    return text.strip() if form == "text/markdown" else _printed(text)
 
 
 def _printed(text: str) -> str:
-    """Lines as a terminal shows them at last: without colours, and of a progress bar its last state."""
-    lines = (line.rstrip().rpartition("\r")[2] for line in _CONTROLS.sub("", text).split("\n"))
+    """Lines as a terminal shows them at last: of a progress bar its last state. Colours are removed later."""
+    lines = (line.rstrip().rpartition("\r")[2] for line in text.split("\n"))
     shown = "\n".join(lines).strip("\n")
     return markup.code(shown) if shown.strip() else ""
 

@@ -28,7 +28,10 @@ _SENTENCE_ENDS = (".", "!", "?", ":", ";", "。", "”", '"', ")")
 
 @dataclass(frozen=True, slots=True)
 class TextRun:
-    """Text on one line without a wide gap, its box, and whether it is a block of its own, such as a table."""
+    """Text on one line without a wide gap, its box, and whether it is a block of its own, such as a table.
+
+    `parts` are the texts of the runs that were joined to a line.
+    """
 
     text: str
     x0: float
@@ -36,6 +39,7 @@ class TextRun:
     x1: float
     y1: float
     is_block: bool = False
+    parts: tuple[str, ...] = ()
 
     @property
     def size(self) -> float:
@@ -45,12 +49,18 @@ class TextRun:
 
 @dataclass(frozen=True, slots=True)
 class PageLine:
-    """A line of a page, the size of its text, and whether a paragraph begins with it."""
+    """A line of a page, the size of its text, and whether a paragraph begins with it.
+
+    `parts` are its texts between wide gaps. A line that `is_aside` is a note, or runs in
+    another direction than the text.
+    """
 
     text: str
     size: float
     begins: bool = False
     is_block: bool = False
+    parts: tuple[str, ...] = ()
+    is_aside: bool = False
 
 
 def lines(runs: Sequence[TextRun]) -> list[PageLine]:
@@ -60,7 +70,7 @@ def lines(runs: Sequence[TextRun]) -> list[PageLine]:
     found: list[PageLine] = []
     for place, row in enumerate(rows):
         begins = place == 0 or _begins(rows[place - 1], row, leading)
-        found.append(PageLine(row.text, row.size, begins, row.is_block))
+        found.append(PageLine(row.text, row.size, begins, row.is_block, row.parts))
     return found
 
 
@@ -142,7 +152,8 @@ def _same_line(row: Sequence[TextRun], run: TextRun) -> bool:
 def _joined(row: Sequence[TextRun]) -> TextRun:
     across = sorted(row, key=lambda run: run.x0)
     largest = max(across, key=lambda run: len(run.text))
-    joined = replace(largest, text=" ".join(run.text.strip() for run in across).strip())
+    parts = tuple(run.text.strip() for run in across)
+    joined = replace(largest, text=" ".join(parts).strip(), parts=parts)
     return replace(joined, x0=across[0].x0, x1=max(run.x1 for run in across))
 
 

@@ -1,35 +1,43 @@
 """Reads PDF: text in reading order with headings, ruled tables as Markdown, and the offset of each page.
 
-Pages without text are recognised by OCR, and so are the pictures on other pages.
+Values of form fields stand where their fields are; notes are behind the text of their page. Pages without text are
+recognised by OCR, and so are the pictures on other pages.
 """
 
 from __future__ import annotations
 
-import ctypes
-import io
+import functools
+import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Any
 
 import pypdfium2 as pdfium
 from pypdfium2 import raw as pdfium_c
 
 from app.errors import UnreadableFile
-from app.parsing import headings, markup, page_layout, pictures
-from app.parsing.files import ExtractedDocument, InputFile
+from app.parsing import headings, margins, markup, page_layout, pdf_notes, pdf_pictures, pdf_tables, pdf_words, pictures
+from app.parsing.files import ExtractedDocument, InputFile, LeftOut, Recognise
 from app.parsing.headings import OutlineEntry
 from app.parsing.page_layout import PageLine, TextRun
-from app.parsing.pdf_pictures import PagePictures
+from app.parsing.pdf_pictures import PagePictures, PageRuns
+from app.parsing.pdf_words import HYPHEN, LEVEL, Box, Cell, Turn, Word
 
-END_WINDOW = 2_048
-WIDE_GAP = 2.0
-"""Horizontal gap, as a multiple of the size, that ends a run."""
-RULES, CELL_SIZE, MAX_DRAWINGS = 2, 6.0, 2_000
-"""Lines in each direction from which a page may have a table, their least length, and paths that make a drawing."""
-_HYPHEN = "\ufffe"  # PDFium's mark of a hyphen at the end of a line
+MAX_OBJECTS = 5_000
+"""Paths and images of a page that are looked at."""
 _DATE = re.compile(r"D?:?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([+-])(\d\d)'?(\d\d)?)?")
+_OBJECT = re.compile(rb"\d+ \d+ obj\b")
 _NOT_A_TITLE = re.compile(r"(?i)microsoft (?:word|powerpoint)|untitled|\.(?:docx?|pptx?|tex|indd|dvi|pdf)$")
+
+
+@dataclass(frozen=True, slots=True)
+class PageContent:
+    """The text of a page, and the lines beside it."""
+
+    text: PageRuns
+    asides: list[PageLine] = field(default_factory=list)
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
@@ -37,17 +45,19 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
 
     Raises UnreadableFile: `encrypted`, `damaged`, `parse_limit`, or `no_text`, also for pictures without OCR.
     """
-    document = _opened(file.raw)
+    opened = _opened(file.raw)
+    document = opened.document
+    found = [_page(opened, index) for index in range(len(document))]
+    warnings = _losses(file.raw, found)
     pictured = PagePictures(document, file.recognise)
-    runs = pictured.runs([_runs(document, index) for index in range(len(document))])
-    if not any(runs):
+    runs = pictured.runs([page.text for page in found])
+    lines = [page_layout.lines(page) + content.asides for page, content in zip(runs, found, strict=True)]
+    if not any(lines):
+        _opened.cache_clear()
         raise pictures.blank("The PDF contains no text.", file.recognise)
-    ruled = [index for index in range(len(runs)) if _has_rules(document[index])]
-    if ruled:
-        _insert_tables(file.raw, runs, ruled)
-    pages = [page_layout.lines(page) for page in runs]
-    found = headings.find(pages, _outline(document))
-    texts = [_text(page, index, found) for index, page in enumerate(pages)]
+    pages, left_out = margins.remove(lines)
+    titled = headings.find(pages, _outline(document))
+    texts = [_text(page, index, titled) for index, page in enumerate(pages)]
     properties = document.get_metadata_dict()
     title, author = properties.get("Title", "").strip(), properties.get("Author", "").strip()
     yield ExtractedDocument(
@@ -56,112 +66,119 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         metadata={"author": author} if author else {},
         created_at=moment(properties.get("CreationDate", "")),
         page_starts=pictures.page_starts(texts),
-        warnings=tuple(pictured.warnings),
+        warnings=(*warnings, *pictured.warnings),
+        left_out=(*left_out, *_unread(found, file.recognise)),
     )
 
 
-def _opened(raw: bytes) -> pdfium.PdfDocument:
+def content(raw: bytes) -> Iterator[tuple[str, str]]:
+    """The text of each page in the order of its content, with values of form fields and notes."""
+    opened = _opened(raw)
+    for index in range(len(opened.document)):
+        text = opened.texts.get(index)
+        yield f"page {index + 1}", _text_of(opened, index) if text is None else text
+    _opened.cache_clear()
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedFile:
+    """A PDF, and the texts of its pages as PDFium has them, which are kept since loading a page takes long."""
+
+    document: pdfium.PdfDocument
+    texts: dict[int, str] = field(default_factory=dict)
+
+
+@functools.lru_cache(maxsize=1)
+def _opened(raw: bytes) -> OpenedFile:
     try:
         document = pdfium.PdfDocument(raw)
-        pages = len(document)
+        document.init_forms()
     except pdfium.PdfiumError as error:
         if pdfium_c.FPDF_GetLastError() == pdfium_c.FPDF_ERR_PASSWORD or "password" in str(error).lower():
             raise UnreadableFile("encrypted", "The PDF is protected by a password: save it without one.") from error
         raise UnreadableFile("damaged", "The PDF is damaged: save or print it to a new PDF.") from error
-    if not pages or b"%%EOF" not in raw[-END_WINDOW:]:
-        raise UnreadableFile("damaged", "The PDF is incomplete: its end is missing. Transfer it again.")
-    return document
+    return OpenedFile(document)
 
 
-def _runs(document: pdfium.PdfDocument, index: int) -> list[TextRun]:
-    """The runs of a page in the order of its content."""
-    text_page = document[index].get_textpage()
-    found: list[TextRun] = []
-    characters: list[str] = []
-    box = [0.0, 0.0, 0.0, 0.0]
-    rect = pdfium_c.FS_RECTF()
-    pointer = ctypes.byref(rect)
-
-    def finish() -> None:
-        text = _text_of(characters)
-        if text.strip():
-            left, bottom, right, top = box
-            found.append(TextRun(text.strip(), left, bottom, right, top))
-        characters.clear()
-
-    for place in range(text_page.count_chars()):
-        character = chr(pdfium_c.FPDFText_GetUnicode(text_page, place))
-        if character in "\r\n\x00":
-            if character == "\n":
-                finish()
-            continue
-        if character == " " or not pdfium_c.FPDFText_GetLooseCharBox(text_page, place, pointer):
-            characters.append(character)
-            continue
-        here = (rect.left, rect.bottom, rect.right, rect.top)
-        if characters and _is_apart(box, here):
-            finish()
-        if not characters:
-            box = list(here)
-        else:
-            box = [min(box[0], here[0]), min(box[1], here[1]), max(box[2], here[2]), max(box[3], here[3])]
-        characters.append(character)
-    finish()
-    return found
+def _loaded(opened: OpenedFile, index: int) -> tuple[pdfium.PdfPage, pdfium.PdfTextPage] | None:
+    """A page and its text, which is kept; None if it is damaged."""
+    try:
+        page = opened.document[index]
+        text_page = page.get_textpage()
+    except pdfium.PdfiumError:
+        return None
+    text = text_page.get_text_range(errors="replace").replace(HYPHEN, "-\n")
+    values = (run.text for run in pdf_notes.values(page, LEVEL))
+    opened.texts[index] = "\n".join((text, *values, *pdf_notes.notes(page)))
+    return page, text_page
 
 
-def _is_apart(box: Sequence[float], here: Sequence[float]) -> bool:
-    """Whether a character does not continue the run in a box: it is far right, far left, or on another line."""
-    size = max(1.0, here[3] - here[1])
-    middle = (here[1] + here[3]) / 2
-    return here[0] - box[2] > WIDE_GAP * size or here[2] < box[0] or not box[1] <= middle <= box[3]
+def _text_of(opened: OpenedFile, index: int) -> str:
+    """The text of a page that was not loaded before; empty if it is damaged."""
+    _loaded(opened, index)
+    return opened.texts.get(index, "")
 
 
-def _text_of(characters: Sequence[str]) -> str:
-    """The text of characters, of which those beyond the first plane may be two surrogates."""
-    joined = "".join(characters).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return joined.replace(_HYPHEN, "-").replace("\x02", "-")
+def _unread(pages: Sequence[PageContent], recognise: Recognise | None) -> list[LeftOut]:
+    """The pictures on pages with text, if there is no OCR."""
+    numbers = [number for number, page in enumerate(pages, 1) if page.text.runs and page.text.pictures]
+    return [LeftOut("pictures without OCR", where=margins.spans(numbers))] if numbers and recognise is None else []
 
 
-def _has_rules(page: pdfium.PdfPage) -> bool:
-    """Whether lines for a table are drawn in both directions, and not so many that they are a drawing."""
-    across = down = 0
-    for drawings, drawn in enumerate(page.get_objects(filter=[pdfium_c.FPDF_PAGEOBJ_PATH]), 1):
-        if drawings > MAX_DRAWINGS:
-            return False
-        left, bottom, right, top = drawn.get_bounds()
-        across += right - left >= CELL_SIZE
-        down += top - bottom >= CELL_SIZE
-    return min(across, down) >= RULES and page.get_rotation() == 0 and page.get_mediabox()[:2] == (0, 0)
+def _losses(raw: bytes, pages: Sequence[PageContent]) -> list[str]:
+    """Warnings on pages that could not be read. Raises UnreadableFile if there is no other page."""
+    missing = [number for number, page in enumerate(pages, 1) if page.text.is_damaged]
+    if len(missing) == len(pages):
+        raise UnreadableFile("damaged", "The PDF is damaged: save or print it to a new PDF.")
+    warnings = [f"Damaged and not read: {margins.spans(missing)} of {len(pages):,}."] if missing else []
+    last = raw[raw.rfind(b"%%EOF") + 1 :]
+    if b"startxref" not in last and _OBJECT.search(last):
+        warnings.append("The end of the PDF is missing, so that pages may be missing: transfer it again.")
+    return warnings
 
 
-def _insert_tables(raw: bytes, pages: list[list[TextRun]], ruled: Sequence[int]) -> None:
-    """Replace the runs of each ruled table by the table in Markdown."""
-    import pdfplumber  # takes a quarter of a second to import, and most files have no ruled table
-
-    with pdfplumber.open(io.BytesIO(raw)) as document:
-        for index in ruled:
-            page = document.pages[index]
-            pages[index] = _with_tables(pages[index], page.find_tables(), page.height)
-            page.close()
-
-
-def _with_tables(runs: list[TextRun], tables: Iterable[Any], height: float) -> list[TextRun]:
-    for table in tables:
-        rows = [[" ".join((cell or "").split()) for cell in row] for row in table.extract()]
-        filled = sum(bool(cell) for row in rows for cell in row)
-        if len(rows) < 2 or len(rows[0]) < 2 or 2 * filled < len(rows) * len(rows[0]):
-            continue
-        left, top, right, bottom = table.bbox
-        box = (left, height - bottom, right, height - top)
-        runs = [run for run in runs if not _is_inside(run, box)]
-        runs.append(TextRun(markup.table(rows), *box, is_block=True))
-    return runs
+def _page(opened: OpenedFile, index: int) -> PageContent:
+    """What is on a page."""
+    loaded = _loaded(opened, index)
+    if loaded is None:
+        return PageContent(PageRuns(is_damaged=True))
+    page, text_page = loaded
+    paths, images = _objects(page)
+    groups: defaultdict[int, list[Word]] = defaultdict(list)
+    for word in pdf_words.words(text_page):
+        groups[word.angle].append(word)
+    (angle, words), *others = sorted(groups.items(), key=_characters, reverse=True) or [(0, [])]
+    turn = Turn.of(angle)
+    runs = _runs(words, pdf_tables.drawn(paths), turn, list(pdf_notes.values(page, turn)))
+    large = [box for box in pdf_pictures.large(page, images) if not pdf_pictures.has_text(box, runs, turn)]
+    turned = [line for _, group in others for line in page_layout.lines(_runs(group, (), turn, ()))]
+    notes = [PageLine(note, 0.0, begins=True) for note in pdf_notes.notes(page)]
+    asides = [replace(line, size=0.0, is_aside=True) for line in (*turned, *notes)]
+    return PageContent(PageRuns(runs, turn, large[: pdf_pictures.MAX_OF_PAGE]), asides)
 
 
-def _is_inside(run: TextRun, box: tuple[float, float, float, float]) -> bool:
-    x, y = (run.x0 + run.x1) / 2, (run.y0 + run.y1) / 2
-    return box[0] <= x <= box[2] and box[1] <= y <= box[3]
+def _objects(page: pdfium.PdfPage) -> tuple[list[pdfium.PdfObject], list[pdfium.PdfImage]]:
+    """The paths and the images of a page; of a page with many, the first ones."""
+    kinds = [pdfium_c.FPDF_PAGEOBJ_PATH, pdfium_c.FPDF_PAGEOBJ_IMAGE]
+    found = list(itertools.islice(page.get_objects(filter=kinds), MAX_OBJECTS))
+    images = [one for one in found if one.type == pdfium_c.FPDF_PAGEOBJ_IMAGE]
+    return [one for one in found if one.type != pdfium_c.FPDF_PAGEOBJ_IMAGE], images
+
+
+def _characters(group: tuple[int, Sequence[Word]]) -> int:
+    return sum(len(word.text) for word in group[1])
+
+
+def _runs(words: Sequence[Word], drawn: Sequence[Box], turn: Turn, values: Sequence[TextRun]) -> list[TextRun]:
+    """The runs of words of one angle and of values of form fields, with those in tables as tables."""
+    grids = pdf_tables.grids(drawn, turn) if drawn else []
+
+    def cell_of(box: Box) -> Cell | None:
+        found = ((number, grid.cell(box)) for number, grid in enumerate(grids))
+        return next(((number, *cell) for number, cell in found if cell is not None), None)
+
+    runs = pdf_words.runs(words, cell_of if grids else None)
+    return pdf_tables.with_tables([*runs, *((cell_of((run.x0, run.y0, run.x1, run.y1)), run) for run in values)], grids)
 
 
 def _outline(document: pdfium.PdfDocument) -> Iterator[OutlineEntry]:

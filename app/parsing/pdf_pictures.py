@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import pypdfium2 as pdfium
-from pypdfium2 import raw as pdfium_c
 
 from app.errors import UnreadableFile
 from app.parsing import formats, pictures, recognised_lines
 from app.parsing import picture_lines as recognition
 from app.parsing.files import Recognise
 from app.parsing.page_layout import TextRun
+from app.parsing.pdf_words import LEVEL, Box, Turn
 from app.parsing.picture_lines import Picture
 from app.parsing.pictures import MAX_PICTURES, Embedded
 
@@ -23,7 +23,16 @@ LEAST_WIDTH, LEAST_HEIGHT = 72.0, 24.0
 """Size in points of the smallest picture on a page with text that is read."""
 MAX_OF_PAGE = 20
 """Pictures of a page with text that are read."""
-Box = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class PageRuns:
+    """What is on a page: its runs, the turn that makes them level, and the boxes of its pictures without text."""
+
+    runs: list[TextRun] = field(default_factory=list)
+    turn: Turn = LEVEL
+    pictures: Sequence[Box] = ()
+    is_damaged: bool = False
 
 
 @dataclass(slots=True)
@@ -38,32 +47,33 @@ class PagePictures:
     def __post_init__(self) -> None:
         self._texts = Embedded(self.recognise)
 
-    def runs(self, pages: Sequence[list[TextRun]]) -> list[list[TextRun]]:
+    def runs(self, pages: Sequence[PageRuns]) -> list[list[TextRun]]:
         """The runs of each page with those that are read from pictures.
 
         Raises UnreadableFile for more pages without text than are read.
         """
-        blank = [index for index, page in enumerate(pages) if not page]
+        blank = [page for page in pages if not page.runs]
         if self.recognise is None:
-            self._warn_of(blank)
-            return list(pages)
+            self._warn_of([page for page in blank if page.pictures])
+            return [page.runs for page in pages]
         if len(blank) > MAX_PICTURES:
             message = (
                 f"The PDF has {len(blank):,} pages without text, of at most {MAX_PICTURES:,} that are read: split it."
             )
             raise UnreadableFile("parse_limit", message)
-        found = [
-            page + self._pictured(index, page) if page else self._recognised(index, self.recognise)
-            for index, page in enumerate(pages)
-        ]
+        found = [self._page(index, page, self.recognise) for index, page in enumerate(pages)]
         self.warnings += self._texts.warnings
         return found
 
-    def _warn_of(self, blank: Sequence[int]) -> None:
-        count = sum(next(self._images(index), None) is not None for index in blank)
-        if count:
+    def _page(self, index: int, page: PageRuns, recognise: Recognise) -> list[TextRun]:
+        if page.is_damaged:
+            return []
+        return page.runs + self._pictured(index, page) if page.runs else self._recognised(index, recognise)
+
+    def _warn_of(self, blank: Sequence[PageRuns]) -> None:
+        if blank:
             self.warnings.append(
-                f"The text of {count:,} pages is not read, because they are pictures. {formats.NEEDS_OCR}"
+                f"The text of {len(blank):,} pages is not read, because they are pictures. {formats.NEEDS_OCR}"
             )
 
     def _recognised(self, index: int, recognise: Recognise) -> list[TextRun]:
@@ -76,38 +86,35 @@ class PagePictures:
             return []
         return recognised_lines.runs(recognise(self._at(index, picture)), scale, picture.height / scale)
 
-    def _pictured(self, index: int, runs: Sequence[TextRun]) -> list[TextRun]:
-        """The texts of the pictures of a page, each as a block at its place; not of those with text on them."""
+    def _pictured(self, index: int, content: PageRuns) -> list[TextRun]:
+        """The texts of the pictures of a page, each as a block at its place."""
         found = []
-        for box in self._images(index):
-            if any(_is_inside(run, box) for run in runs):
-                continue
-            page = self.document[index]
-            picture = _rendered(page, _scale(box[2] - box[0], box[3] - box[1]), box)
+        for box in content.pictures:
+            picture = _rendered(self.document[index], _scale(box[2] - box[0], box[3] - box[1]), box)
             if picture is not None and (text := self._texts.of(self._at(index, picture))):
-                found.append(TextRun(text, *box, is_block=True))
+                found.append(TextRun(text, *content.turn.box(box), is_block=True))
         return found
 
     def _at(self, index: int, picture: Picture) -> Picture:
         """A picture with its page."""
         return replace(picture, page=index + 1, pages=len(self.document))
 
-    def _images(self, index: int) -> Iterator[Box]:
-        """The boxes of the pictures of a page that are large enough for text, without those on turned pages."""
-        page = self.document[index]
-        width, height = page.get_size()
-        if page.get_rotation() or page.get_mediabox()[:2] != (0, 0):
-            return
-        count = 0
-        for drawn in page.get_objects(filter=[pdfium_c.FPDF_PAGEOBJ_IMAGE]):
-            left, bottom, right, top = drawn.get_bounds()
-            box = (max(0.0, left), max(0.0, bottom), min(width, right), min(height, top))
-            is_large = box[2] - box[0] >= LEAST_WIDTH and box[3] - box[1] >= LEAST_HEIGHT
-            if is_large and pictures.is_large(*drawn.get_px_size()):
-                yield box
-                count += 1
-                if count >= MAX_OF_PAGE:
-                    return
+
+def large(page: pdfium.PdfPage, images: Iterable[pdfium.PdfImage]) -> Iterator[Box]:
+    """The boxes of the images of a page that are large enough for text."""
+    x0, y0, x1, y1 = page.get_bbox()
+    for image in images:
+        left, bottom, right, top = image.get_bounds()
+        box = (max(x0, left), max(y0, bottom), min(x1, right), min(y1, top))
+        is_large = box[2] - box[0] >= LEAST_WIDTH and box[3] - box[1] >= LEAST_HEIGHT
+        if is_large and pictures.is_large(*image.get_px_size()):
+            yield box
+
+
+def has_text(box: Box, runs: Iterable[TextRun], turn: Turn) -> bool:
+    """Whether text is on a picture of a page, which is turned for its runs."""
+    place = turn.box(box)
+    return any(_is_inside(run, place) for run in runs)
 
 
 def _scale(width: float, height: float) -> float:
@@ -117,8 +124,9 @@ def _scale(width: float, height: float) -> float:
 
 def _rendered(page: pdfium.PdfPage, scale: float, box: Box | None = None) -> Picture | None:
     """A page or a box of it in grey levels; None if nothing is drawn there."""
-    width, height = page.get_size()
-    crop = (box[0], box[1], width - box[2], height - box[3]) if box else (0, 0, 0, 0)
+    view = Turn.of(-page.get_rotation())
+    around, inner = view.box(page.get_bbox()), view.box(box or page.get_bbox())
+    crop = (inner[0] - around[0], inner[1] - around[1], around[2] - inner[2], around[3] - inner[3])
     bitmap = page.render(scale=scale, crop=crop, grayscale=True)
     image = bitmap.to_pil().convert("L")
     low, high = image.getextrema()

@@ -16,9 +16,10 @@ from PIL import Image, ImageSequence, UnidentifiedImageError
 from PIL.Image import Transpose
 
 from app.errors import UnreadableFile
-from app.parsing import formats, markup, page_layout, recognised_lines
+from app.parsing import formats, margins, markup, page_layout, recognised_lines
 from app.parsing import picture_lines as recognition
 from app.parsing.files import ExtractedDocument, InputFile, Recognise
+from app.parsing.page_layout import PageLine
 from app.parsing.picture_lines import Picture, RecognisedLine
 
 DECODED = ("PNG", "JPEG", "TIFF", "GIF", "BMP")
@@ -56,10 +57,12 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     recognise = file.recognise
     if recognise is None:
         raise UnreadableFile("unsupported_format", f"The file is a picture. {formats.NEEDS_OCR}")
-    texts = [_page(recognise(picture)) for picture in _frames(file.raw)]
-    if not any(texts):
+    pages, left_out = margins.remove([_lines(recognise(picture)) for picture in _frames(file.raw)])
+    if not any(pages):
         raise blank("The file is a picture.", recognise)
-    yield ExtractedDocument("\n\n".join(texts), page_starts=page_starts(texts) if len(texts) > 1 else ())
+    texts = [_text(page) for page in pages]
+    starts = page_starts(texts) if len(texts) > 1 else ()
+    yield ExtractedDocument("\n\n".join(texts), page_starts=starts, left_out=left_out)
 
 
 def blank(subject: str, recognise: Recognise | None) -> UnreadableFile:
@@ -84,6 +87,13 @@ class Embedded:
         self._texts: dict[bytes, str] = {}
         self.warnings: list[str] = []
 
+    def is_unread(self, raw: bytes) -> bool:
+        """Whether an encoded picture is large enough for text and is not read, because there is no OCR."""
+        try:
+            return self._recognise is None and is_large(*_opened(raw).size)
+        except (UnreadableFile, *_DECODING):
+            return False
+
     def text(self, raw: bytes) -> str:
         """The text on an encoded picture as Markdown; empty without OCR and for a picture that is not read."""
         if self._recognise is None:
@@ -103,7 +113,7 @@ class Embedded:
                 self._warn(f"Only the first {MAX_PICTURES:,} pictures in the file were read.")
                 return ""
             try:
-                self._texts[digest] = _page(self._recognise(picture))
+                self._texts[digest] = _text(_lines(self._recognise(picture)))
             except UnreadableFile:
                 self._texts[digest] = ""
                 self._warn(_UNREAD)
@@ -178,10 +188,12 @@ def _check_size(image: Image.Image) -> None:
         raise UnreadableFile("parse_limit", _TOO_LARGE)
 
 
-def _page(lines: Iterable[RecognisedLine]) -> str:
-    """The Markdown of a picture: its lines in reading order, in paragraphs."""
-    parts = [
-        ("\n\n" if line.begins else "\n") + markup.escaped(line.text)
-        for line in page_layout.lines(recognised_lines.runs(lines))
-    ]
+def _lines(recognised: Iterable[RecognisedLine]) -> list[PageLine]:
+    """The lines of a picture in reading order."""
+    return page_layout.lines(recognised_lines.runs(recognised))
+
+
+def _text(lines: Iterable[PageLine]) -> str:
+    """The Markdown of a picture: its lines in paragraphs."""
+    parts = [("\n\n" if line.begins else "\n") + markup.escaped(line.text) for line in lines]
     return "".join(parts).strip("\n")

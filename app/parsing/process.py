@@ -17,6 +17,7 @@ from typing import Any, Self
 from app.concurrency import limited_process
 from app.concurrency.limited_process import LimitedProcess
 from app.errors import UnreadableFile, UnreadableReason
+from app.kinds import LeftOutReason, values
 from app.parsing import files, frames
 from app.parsing import picture_lines as recognition
 from app.parsing.files import ArchiveMember, ExtractedDocument
@@ -190,11 +191,12 @@ class Parser:
             answer = {"refused": str(error)}
         await self._process.send(answer)
 
-    async def _member(self, *, path: str, size: int, refused: str, is_too_large: bool) -> ArchiveMember:
+    async def _member(self, *, path: str, size: int, refused: str, left_out: str | None) -> ArchiveMember:
         """A file of an archive, whose content follows its message. Raises EOFError, ValueError, TypeError."""
         if not 0 <= size <= files.LARGEST_MEMBER:
             raise ValueError("the file of the archive is too large")
-        return ArchiveMember(str(path), await self._process.read(size), str(refused), bool(is_too_large))
+        reason = next((one for one in values(LeftOutReason) if one == left_out), None)
+        return ArchiveMember(str(path), await self._process.read(size), str(refused), reason)
 
     async def _picture(self, *, width: int, height: int, page: int, pages: int) -> Picture:
         """A picture, whose pixels follow its message. Raises EOFError, ValueError, TypeError."""

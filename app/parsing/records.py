@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote
 
 from app.errors import UnreadableFile
-from app.parsing.files import ExtractedDocument
+from app.parsing.files import ExtractedDocument, LeftOut
 
 TEXT_FIELDS = ("text", "content", "body")
 TITLE_FIELDS = ("title", "name")
@@ -24,6 +24,17 @@ LONGEST_NAME = 120
 """Characters of the longest value that names a record."""
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _LETTER = re.compile(r"[^\W\d_]")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A number that is shown in another form than its digits, such as 12.5% for 0.125."""
+
+    value: float
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +54,7 @@ class RecordReader:
     """Reads records with the same fields, each with a fragment that no other one of the file has.
 
     `text_field` is the field that holds the text. Without one it is `text`, `content` or `body` if there is such a
-    field; else all fields are the text, one to a line.
+    field. If there is none, or it is blank and there is no title, the text is all fields, one to a line.
     """
 
     text_field: str | None
@@ -80,19 +91,21 @@ class RecordReader:
     ) -> ExtractedDocument:
         if self.text_field is not None and self.text_field not in record:
             raise UnreadableFile("unknown_text_field", f"There is no field or column with this name ({place}).")
-        chosen = self._chosen(record)
         title = _named(record, TITLE_FIELDS)
-        if chosen is None:
-            text = "\n".join(f"{name}: {record[name]}" for name in order.of(record) if _shown(record[name]))
-            others = {name: value for name, value in record.items() if name != title and _shown(value)}
-            title = title or (order.name if order.name in record else None)
-        else:
+        chosen = self._chosen(record)
+        if chosen is not None and not _shown(record[chosen]) and not (title and _shown(record[title])):
+            chosen = None
+        others = [name for name in record if name not in (chosen, title)]
+        if chosen is not None:
             text = _shown(record[chosen])
-            others = {n: value for n, value in record.items() if n not in (chosen, title) and _shown(value)}
+        else:
+            text = "\n".join(f"{name}: {record[name]}" for name in order.of(record) if _shown(record[name]))
+            title = title or (order.name if order.name in record else None)
+        known = {name: _plain(record[name]) for name in others if _shown(record[name])}
         return ExtractedDocument(
             text,
             title=_shown(record[title]) if title and title != chosen else "",
-            metadata={**shared, **others},
+            metadata={**shared, **known},
             fragment=self._fragment(place, record),
             markdown=chosen is not None,
         )
@@ -106,6 +119,23 @@ class RecordReader:
         fragment = by_id if value and len(value) <= MAX_ID and by_id not in self.seen else place
         self.seen.add(fragment)
         return fragment
+
+
+def annotate(
+    documents: Iterable[ExtractedDocument], nothing: str, left_out: Sequence[LeftOut], warnings: Sequence[str] = ()
+) -> Iterator[ExtractedDocument]:
+    """The documents of a file; the last one has what is left out of the file and the warnings on it.
+
+    Raises UnreadableFile with the message `nothing` if there are none.
+    """
+    last: ExtractedDocument | None = None
+    for document in documents:
+        if last is not None:
+            yield last
+        last = document
+    if last is None:
+        raise UnreadableFile("no_text", nothing)
+    yield replace(last, left_out=tuple(left_out), warnings=tuple(warnings))
 
 
 def _order(records: Sequence[Mapping[str, Any]]) -> _Order:
@@ -140,6 +170,11 @@ def _named(record: Mapping[str, Any], names: Iterable[str]) -> str | None:
     """The first field that has one of the names in any case."""
     fields = {key.casefold(): key for key in reversed(list(record))}
     return next((fields[name] for name in names if name in fields), None)
+
+
+def _plain(value: object) -> object:
+    """A value as it is filtered."""
+    return value.value if isinstance(value, Cell) else value
 
 
 def _shown(value: object) -> str:

@@ -1,4 +1,4 @@
-"""Reads XLSX, XLSM, XLSB, XLS and ODS: each row of a sheet below its first is a document."""
+"""Reads XLSX, XLSM, XLSB, XLS and ODS: each row of a sheet below the names of the columns is a document."""
 
 from __future__ import annotations
 
@@ -11,13 +11,18 @@ from urllib.parse import quote
 from python_calamine import CalamineSheet, CalamineWorkbook, PasswordError, SheetVisibleEnum
 
 from app.errors import UnreadableFile
-from app.parsing import csv_rows
-from app.parsing.files import ExtractedDocument, InputFile
-from app.parsing.records import RecordReader
+from app.parsing import records, sheet_parts, tables
+from app.parsing.files import ExtractedDocument, InputFile, LeftOut
+from app.parsing.records import Cell, RecordReader
+from app.parsing.sheet_parts import Place, SheetParts
+from app.parsing.tables import Table
+
+_DIGITS = 15
+"""Decimal digits that a spreadsheet computes with; those beyond are noise."""
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
-    """The rows of all visible sheets; the first row with values names the columns.
+    """The rows of all visible sheets.
 
     Raises UnreadableFile, also where the library panics, as it does on some damaged files.
     """
@@ -31,42 +36,95 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         raise UnreadableFile("damaged", "The file is damaged: save it again.") from error
 
 
+def content(raw: bytes) -> Iterator[tuple[str, str]]:
+    """The values of all cells of each visible sheet, apart from the names of columns, which each document has."""
+    workbook = CalamineWorkbook.from_filelike(io.BytesIO(raw))
+    for name in _names(workbook, SheetVisibleEnum.Visible):
+        sheet = workbook.get_sheet_by_name(name)
+        table = _table([list(map(_value, cells)) for cells in sheet.to_python(skip_empty_area=False)], sheet, [])
+        cells = (tables.shown(cell) for _, row in table.rows for cell in row)
+        yield f"sheet {name}", "\n".join((table.above, *cells))
+
+
 def _documents(file: InputFile) -> Iterator[ExtractedDocument]:
     workbook = CalamineWorkbook.from_filelike(io.BytesIO(file.raw))
-    visible = [sheet.name for sheet in workbook.sheets_metadata if sheet.visible == SheetVisibleEnum.Visible]
+    parts, left_out = sheet_parts.read(file.raw)
+    left_out += [LeftOut("hidden sheets", where=name) for name in _names(workbook, SheetVisibleEnum.Hidden)]
+    found = _rows(file, workbook, parts, left_out)
+    yield from records.annotate(found, "The sheets have no rows below the names of their columns.", left_out)
+
+
+def _rows(
+    file: InputFile, workbook: CalamineWorkbook, parts: Mapping[str, SheetParts], left_out: list[LeftOut]
+) -> Iterator[ExtractedDocument]:
+    """The rows of the visible sheets; what is left out of them is added to `left_out`."""
     reader = RecordReader(file.text_field)
-    found = False
+    visible = _names(workbook, SheetVisibleEnum.Visible)
     for name in visible:
-        sheet = workbook.get_sheet_by_name(name)
-        for document in reader.documents(_records(sheet, name), shared={"sheet": name} if len(visible) > 1 else {}):
-            found = True
-            yield document
-    if not found:
-        raise UnreadableFile("no_text", "The sheets have no rows below the names of their columns.")
+        sheet, part = workbook.get_sheet_by_name(name), parts.get(name, SheetParts())
+        table = _table(_cells(sheet, part), sheet, part.merged)
+        left_out += table.left_out
+        shared = {"sheet": name} if len(visible) > 1 else {}
+        found = reader.documents(_records(table, name), shared=shared | table.shared)
+        first = next(found, None)
+        if first is not None:
+            yield first
+            yield from found
+        elif table.names:
+            left_out.append(LeftOut("sheets of one row", " ".join(table.names), name))
 
 
-def _records(sheet: CalamineSheet, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    header: list[str] | None = None
-    for number, cells in enumerate(sheet.to_python(skip_empty_area=False), 1):
-        values = [_value(cell) for cell in cells]
-        if all(value is None for value in values):
-            continue
-        if header is None:
-            header = _header(values)
-        else:
-            yield f"row={number}&sheet={quote(name, safe='')}", dict(zip(header, values, strict=True))
+def _names(workbook: CalamineWorkbook, visible: SheetVisibleEnum) -> list[str]:
+    """The names of the sheets that are visible, or of those that are not."""
+    is_visible = visible == SheetVisibleEnum.Visible
+    sheets = workbook.sheets_metadata
+    return [sheet.name for sheet in sheets if (sheet.visible == SheetVisibleEnum.Visible) == is_visible]
 
 
-def _header(values: Sequence[Any]) -> list[str]:
-    return csv_rows.columns(["" if value is None else str(value) for value in values])
+def _cells(sheet: CalamineSheet, parts: SheetParts) -> list[list[Any]]:
+    return [
+        [_cell(cell, (row, column), parts) for column, cell in enumerate(cells)]
+        for row, cells in enumerate(sheet.to_python(skip_empty_area=False))
+    ]
+
+
+def _table(rows: list[list[Any]], sheet: CalamineSheet, merged: Sequence[tuple[Place, Place]]) -> Table:
+    """The table in the rows of a sheet, in which a merged cell stands in each place that it covers."""
+    spanned = set()
+    for (top, left), (bottom, right) in (*(sheet.merged_cell_ranges or ()), *merged):
+        for row in rows[top : bottom + 1] if left < sheet.total_width else ():
+            row[left : right + 1] = [rows[top][left]] * len(row[left : right + 1])
+        if right > left and right - left + 1 < sheet.total_width:
+            spanned.add(top + 1)
+    return tables.find(enumerate(rows, 1), spanned)
+
+
+def _records(table: Table, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for number, cells in table.rows:
+        if any(tables.shown(cell) for cell in cells):
+            yield f"row={number}&sheet={quote(name, safe='')}", dict(zip(table.names, cells, strict=True))
+
+
+def _cell(cell: object, place: Place, parts: SheetParts) -> Any:
+    if isinstance(cell, str):
+        return cell or None
+    value = _value(cell)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    text = parts.shown(place, value)
+    return Cell(value, text) if text and text != str(value) else value
 
 
 def _value(cell: object) -> Any:
     """A cell as a JSON value; None if it is empty."""
-    if isinstance(cell, float) and cell.is_integer():
-        return int(cell)
-    if isinstance(cell, datetime.date | datetime.time):
+    if isinstance(cell, str):
+        return cell or None
+    if isinstance(cell, float):
+        return int(cell) if cell.is_integer() else float(f"{cell:.{_DIGITS}g}")
+    if isinstance(cell, datetime.time):
+        return cell.isoformat("seconds" if cell.second else "minutes")
+    if isinstance(cell, datetime.date):
         return cell.isoformat()
     if isinstance(cell, datetime.timedelta):
         return str(cell)
-    return None if cell == "" else cell
+    return cell

@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from app.errors import UnreadableFile
-from app.parsing.files import ExtractedDocument, InputFile
+from app.parsing.files import ExtractedDocument, InputFile, LeftOut
 
 PARAGRAPH_S, LONGEST_S = 30.0, 60.0
 """Seconds from which a paragraph ends with its next sentence, and those at which it ends in any case."""
 _TIMES = re.compile(r"\s*(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})(?:[.,](\d{1,3}))?\s*-->\s*[\d:.,]+")
 _SPEAKER = re.compile(r"<v(?:\.[^<>\s]*+)?\s++([^<>]*+)>")
 _TAGS = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")
+_NOTE = re.compile(r"^NOTE\b(.*(?:\n.+)*)", re.M)
 _SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？", '"', "”", "»")
 
 
@@ -36,14 +37,27 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     """The transcript, with the title of a WebVTT header. Raises UnreadableFile if no line has times."""
     lines = file.raw.decode().removeprefix("\ufeff").splitlines()
     is_vtt = bool(lines) and lines[0].startswith("WEBVTT")
-    cues = [_plain(cue) for cue in _cues(lines, is_vtt=is_vtt)]
+    cues = [one for cue in _cues(lines, is_vtt=is_vtt) for one in _plain(cue)]
     if not cues:
         raise UnreadableFile("damaged", "The transcript has no line with times, such as 00:01:05.000 --> 00:01:07.000.")
-    text = "\n\n".join(_paragraphs(_without_repetitions(cues)))
+    repeated: list[str] = []
+    text = "\n\n".join(_paragraphs(_without_repetitions(cues, repeated)))
     if not text:
         raise UnreadableFile("no_text", "The transcript contains no text.")
     title = lines[0].removeprefix("WEBVTT").strip(" \t-") if is_vtt else ""
-    yield ExtractedDocument(text, title=title, markdown=False)
+    left_out = [LeftOut("lines that are shown again as they scroll", "\n".join(repeated))] if repeated else []
+    notes = "\n\n".join(_NOTE.findall("\n".join(lines))) if is_vtt else ""
+    left_out += [LeftOut("notes", notes)] if notes else []
+    yield ExtractedDocument(text, title=title, markdown=False, left_out=tuple(left_out))
+
+
+def content(raw: bytes) -> Iterator[tuple[str, str]]:
+    """The lines that are neither times nor the names of cues nor styles, without tags."""
+    text = "\n".join(raw.decode().removeprefix("\ufeff").splitlines())
+    text = re.sub(
+        r"(?:^.*\n)?^.*-->.*$|\A.*\n(?:.+\n)*(?=\n)|^(?:STYLE|REGION)\n(?:.+\n)*|^NOTE\b", "\n", text, flags=re.M
+    )
+    yield "", html.unescape(_TAGS.sub("", text))
 
 
 def _cues(lines: Sequence[str], *, is_vtt: bool) -> Iterator[Cue]:
@@ -74,21 +88,24 @@ def _without_number(cue: Cue, *, is_vtt: bool) -> Cue:
     return cue
 
 
-def _plain(cue: Cue) -> Cue:
-    """A cue without markup; its speaker is that of its first voice tag."""
-    voice = _SPEAKER.search(" ".join(cue.lines))
-    lines = (" ".join(html.unescape(_TAGS.sub("", line)).split()) for line in cue.lines)
-    return Cue(cue.start_s, [line for line in lines if line], html.unescape(voice[1]).strip() if voice else "")
+def _plain(cue: Cue) -> Iterator[Cue]:
+    """A cue without markup; one for each speaker whom its voice tags name."""
+    first, *voices = _SPEAKER.split("\n".join(cue.lines))
+    for speaker, text in [("", first), *zip(voices[::2], voices[1::2], strict=True)]:
+        lines = [" ".join(html.unescape(_TAGS.sub("", line)).split()) for line in text.split("\n")]
+        if any(lines) or not (voices or speaker):
+            yield Cue(cue.start_s, list(filter(None, lines)), html.unescape(speaker).strip())
 
 
-def _without_repetitions(cues: Sequence[Cue]) -> Iterator[Cue]:
-    """The cues without lines that the one before shows, as those do that scroll."""
+def _without_repetitions(cues: Sequence[Cue], repeated: list[str]) -> Iterator[Cue]:
+    """The cues without the lines at their beginning that end the one before, as those do that scroll."""
     shown: list[str] = []
     for cue in cues:
-        fresh = [line for line in cue.lines if line not in shown[-2:]]
+        count = next((n for n in range(len(cue.lines), 0, -1) if shown[-n:] == cue.lines[:n]), 0)
         shown = cue.lines
-        if fresh:
-            yield Cue(cue.start_s, fresh, cue.speaker)
+        repeated += cue.lines[:count]
+        if len(cue.lines) > count:
+            yield Cue(cue.start_s, cue.lines[count:], cue.speaker)
 
 
 def _paragraphs(cues: Iterator[Cue]) -> Iterator[str]:

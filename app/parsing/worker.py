@@ -14,9 +14,10 @@ from typing import BinaryIO
 
 from app.concurrency import pipes
 from app.errors import UnreadableFile
-from app.parsing import archives, formats, frames, old_office
+from app.parsing import archives, formats, frames, guard, old_office
 from app.parsing.files import ArchiveMember, ExtractedDocument, InputFile
 from app.parsing.formats import FileFormat
+from app.parsing.guard import Content
 from app.parsing.picture_lines import Picture, RecognisedLine
 
 DAMAGED = "The file is damaged, or its content does not have the format that its beginning has."
@@ -75,12 +76,15 @@ def _parts(request: frames.ParseRequest, file: InputFile) -> Iterator[bytes]:
 
 
 def read(file: InputFile, sniffed: FileFormat) -> Iterator[ExtractedDocument | ArchiveMember]:
-    """The documents of a file, or the files of an archive. Raises UnreadableFile, and whatever the libraries raise."""
+    """The documents of a file, with warnings on what is left out and lost of it, or the files of an archive.
+
+    Raises UnreadableFile, and whatever the libraries raise.
+    """
     checks = {formats.ARCHIVE: archives.check, formats.OLD_OFFICE: old_office.check}
     format = checks[sniffed](file) if sniffed in checks else sniffed
     module = importlib.import_module(f"app.parsing.{format.parser}")
-    documents: Iterator[ExtractedDocument | ArchiveMember] = module.read(file)
-    return documents
+    content: Content | None = getattr(module, "content", None)
+    return guard.check(module.read(file), content, file.raw) if content else module.read(file)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from app import capability, errors
 from app.concurrency.budget import Budget
 from app.database import transactions
 from app.database.embedded import postgres
-from app.database.schema import health, migration
+from app.database.schema import health, migration, revisions
 from app.database.standby import Standby
 from app.database.transactions import Database, ServerHooks, TimeLimits
 from app.fetching.fetching import WebFetcher
@@ -139,12 +139,16 @@ def _connect(
     hooks: ServerHooks | None = None,
     limits: TimeLimits | None = None,
 ) -> Database:
-    return transactions.connect(dsn, pool_size=pool_size or settings.pool_size, limits=limits, hooks=hooks)
+    prepares = {"on": True, "off": False}.get(settings.prepared_statements)
+    size = pool_size or settings.pool_size
+    return transactions.connect(
+        dsn, pool_size=size, limits=limits, hooks=hooks, prepares=prepares, revision=revisions.head()
+    )
 
 
-async def migrate(settings: Settings, owner_dsn: str) -> str:
+async def migrate(settings: Settings, owner_dsn: str, *, report: migration.Report | None = None) -> str:
     """Upgrades the schema, queues jobs that link texts again, and returns the revision."""
-    revision = await upgrade(settings, owner_dsn)
+    revision = await upgrade(settings, owner_dsn, report=report)
     await finish_upgrade(owner_dsn)
     return revision
 
@@ -158,11 +162,11 @@ async def finish_upgrade(owner_dsn: str) -> None:
         await owner.close()
 
 
-async def upgrade(settings: Settings, owner_dsn: str) -> str:
+async def upgrade(settings: Settings, owner_dsn: str, *, report: migration.Report | None = None) -> str:
     """Upgrades the schema and returns the revision. Raises what `migration.upgrade` raises, and ConnectionLost."""
     model, dimension = models.embedding(settings)
     try:
-        return await migration.upgrade(owner_dsn, model=model, dimension=dimension)
+        return await migration.upgrade(owner_dsn, model=model, dimension=dimension, report=report)
     except OSError as error:
         raise errors.ConnectionLost("The database cannot be reached; try again shortly.") from error
 

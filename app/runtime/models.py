@@ -15,7 +15,7 @@ from app.database.transactions import Database
 from app.models.base import Embedder, EmbeddingModel, Llm, Reranker
 from app.models.caching import CachingEmbedder
 from app.models.calls import BULK_PATIENCE_S, CallTimes
-from app.models.local import minilm, model_folder
+from app.models.local import minilm, minilm_files, model_folder
 from app.models.local.model_folder import Overrides
 from app.models.local.onnx_embedder import OnnxEmbedder
 from app.models.local.onnx_reranker import OnnxReranker, UnloadedReranker
@@ -100,8 +100,9 @@ async def open_embedder(settings: Settings, *, patience_s: float = BULK_PATIENCE
 async def _embedder(settings: Settings, patience_s: float) -> OnnxEmbedder | HttpEmbedder | GeminiEmbedder:
     threads = settings.model_threads
     if settings.embedder == "minilm":
-        cache = locations.computed_weights(settings)
-        return await minilm.load(threads=threads, cache=cache)
+        downloads = locations.data_dir(settings) / "models"
+        folder = await asyncio.to_thread(minilm_files.find, downloads, settings.model_hub)
+        return await minilm.load(threads=threads, folder=folder, cache=locations.computed_weights(settings))
     if settings.embedder == "onnx":
         folder = _folder(settings.embedder_model)
         return await asyncio.to_thread(model_folder.load_embedder, folder, _overrides(settings), threads=threads)

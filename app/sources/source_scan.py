@@ -28,6 +28,7 @@ from app.documents.files.left_out import LeftOut
 from app.kinds import LeftOutReason
 from app.sources import source_roots
 from app.sources.types import FileFailure, KnownFile, SourceDraft
+from app.text import uris
 
 NOTHING_KNOWN: Mapping[str, KnownFile] = MappingProxyType({})
 RECENT_NS = 2_000_000_000
@@ -45,12 +46,16 @@ class FoundFile:
 
 @dataclass(slots=True)
 class Scan:
-    """The files of a folder by path, what could not be listed, and what is left out."""
+    """The files of a folder by path, what could not be listed, and what is left out.
+
+    `composed` are the paths in NFC of which a file was found, but for those in ASCII.
+    """
 
     files: dict[str, FoundFile] = field(default_factory=dict)
     failures: list[FileFailure] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     left_out: LeftOut = field(default_factory=LeftOut)
+    composed: set[str] = field(default_factory=set)
 
     def may_have(self, path: str) -> bool:
         """Whether a file that was not found may exist in a folder that could not be read."""
@@ -169,7 +174,11 @@ def _add(found: Scan, file: Path, path: str, taken: Mapping[str, str], *, is_rea
         found.failures.append(FileFailure(path[: limits.MAX_URI], "The path of the file is too long."))
     elif (other := taken.get(str(file))) is not None:
         found.failures.append(FileFailure(path, other))
+    elif (composed := uris.composed(path)) in found.composed:
+        found.failures.append(FileFailure(path, "Another file has this name with other Unicode characters."))
     else:
+        if not path.isascii():
+            found.composed.add(composed)
         found.files[path] = FoundFile(path, state.st_size, state.st_mtime_ns)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
@@ -33,6 +33,7 @@ from app.sources.source_files import FileVersion
 from app.sources.source_scan import Plan
 from app.sources.store import recorded_files, sources
 from app.sources.types import KnownFile, Source, SourceRoots
+from app.text import uris
 
 T = TypeVar("T")
 COUNTED = ("added", "replaced", "renamed", "removed", "unchanged", "failed")
@@ -138,7 +139,16 @@ async def _plan(syncing: _Syncing) -> Plan:
     scan = partial(source_scan.scan, draft, taken=await _taken(syncing), known=syncing.known, pictures=pictures)
     found = await cancellable.run(0, scan)
     source_roots.check(syncing.folder, user_id, services.option(SourceRoots), confined=draft.confined)
-    return await cancellable.run(0, partial(source_scan.compare, draft, found, syncing.known, syncing.job_id))
+    known = {**await _unrecorded(syncing, besides=found.files), **syncing.known}
+    return await cancellable.run(0, partial(source_scan.compare, draft, found, known, syncing.job_id))
+
+
+async def _unrecorded(syncing: _Syncing, *, besides: Container[str]) -> dict[str, KnownFile]:
+    """Files that are gone and were stored by a job that ended before it recorded them."""
+    async with syncing.run.db.reading(syncing.run.user_id) as reading:
+        paths = await recorded_files.unrecorded_paths(reading, syncing.source_id)
+    job_id = syncing.job_id
+    return {path: KnownFile(path, None, None, None, 0, None, job_id, 1) for path in paths if path not in besides}
 
 
 async def _taken(syncing: _Syncing) -> dict[str, str]:
@@ -168,16 +178,17 @@ async def _write_move(
 ) -> None:
     """Move the documents; one whose new uri another document has keeps its uri, and is deleted as a stale one."""
     found = await sources.uris_of(writing, syncing.source_id, paths=list(new_paths))
-    uris: dict[bytes, tuple[UUID, str]] = {}
+    new_uris: dict[bytes, tuple[UUID, str]] = {}
     for document_id, path, uri in found:
-        old, new = ((syncing.folder / one).as_uri() for one in (path, new_paths[path]))
-        if uri is not None and uri.startswith(old):
-            new_uri = new + uri.removeprefix(old)
-            uris[document_drafts.uri_identity(new_uri)] = document_id, new_uri
-    taken = await documents.find_many(writing, identities=list(uris))
+        old, new = (uris.composed((syncing.folder / one).as_uri()) for one in (path, new_paths[path]))
+        composed = uri and uris.composed(uri)
+        if composed is not None and composed.startswith(old):
+            new_uri = new + composed.removeprefix(old)
+            new_uris[document_drafts.uri_identity(new_uri)] = document_id, new_uri
+    taken = await documents.find_many(writing, identities=list(new_uris))
     await pending_versions.supersede(writing, document_ids=[document_id for document_id, _path, _uri in found])
     await sources.link(writing, syncing.source_id, {document_id: new_paths[path] for document_id, path, _uri in found})
-    await sources.move(writing, {identity: uris[identity] for identity in uris.keys() - taken.keys()})
+    await sources.move(writing, {identity: new_uris[identity] for identity in new_uris.keys() - taken.keys()})
     await recorded_files.forget(writing, syncing.source_id, list(new_paths))
     await recorded_files.record(writing, syncing.source_id, moved)
 

@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from app import errors
+from app.text import uris
 
 _NONE = "No folder may be added as a source: set STEPWELL_SOURCE_ROOTS to the folders that are allowed."
 
@@ -35,7 +36,7 @@ class SourceDraft:
     @property
     def folder_name(self) -> str:
         """The name of the folder; that of the root of a file system is its path."""
-        return Path(self.path).name or self.path
+        return uris.composed(Path(self.path).name or self.path)
 
     @property
     def shown_name(self) -> str:

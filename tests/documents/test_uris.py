@@ -32,3 +32,19 @@ def test_a_row_keeps_its_fragment_and_other_uris_stay() -> None:
 def test_two_files_have_no_spelling_in_common_whose_names_differ_by_an_escape() -> None:
     one, other = (set(uris.spellings(Path(path).as_uri())) for path in ("/x/a b.md", "/x/a%20b.md"))
     assert not one & other
+
+
+@pytest.mark.parametrize(
+    "path", ["notes/Café.md", "/x/Café ü.md#row=5", "file:///x/Caf%C3%A9.csv#row=5", "https://x/é"]
+)
+def test_a_uri_is_stored_composed_and_found_by_both_forms(path: str) -> None:
+    decomposed = uris.decomposed(path)
+    assert decomposed != path == uris.composed(decomposed) == uris.composed(path)
+    for one, other in ((path, decomposed), (decomposed, path)):
+        assert uris.spellings(one)[0] == one
+        assert other in uris.spellings(one)
+
+
+@pytest.mark.parametrize("uri", ["https://x/e%CC%81", "file:///x/a%20b.md", "file:///x/a b.md", "file:///x/%FF.md"])
+def test_a_uri_without_another_form_stays_as_it_is(uri: str) -> None:
+    assert uris.composed(uri) == uris.decomposed(uri) == uri

@@ -13,6 +13,7 @@ import pytest
 from app import errors
 from app.database import transactions
 from app.database.embedded import postgres
+from app.database.embedded.embedded_programs import PACKAGE
 from app.database.filter_types import Filters
 from app.database.filters import filters
 from app.database.schema import migration, revisions, tables
@@ -200,15 +201,48 @@ async def test_a_password_reaches_the_programs_through_the_environment_only(addr
     assert not any("hunter2" in argument for command, _env in commands for argument in command)
 
 
-def test_a_server_newer_than_every_program_is_named_with_what_to_install(tmp_path):
-    with pytest.raises(errors.BackupFailed, match="Install the Postgres 99"):
-        storage._programs(99, {"PATH": str(tmp_path)})
-    program = tmp_path / "pg_dump"
-    program.write_text("#!/bin/sh\necho 'pg_dump (PostgreSQL) 98.1'\n")
-    program.chmod(0o700)
-    with pytest.raises(errors.BackupFailed, match="are 98"):
-        storage._programs(99, {"PATH": str(tmp_path)})
-    assert storage._programs(98, {"PATH": str(tmp_path)}) == tmp_path
+@pytest.fixture
+def programs_of(tmp_path, monkeypatch):
+    """A function that makes a folder of programs of a major version the only one on the PATH; its environment."""
+    monkeypatch.setattr(storage, "DEBIAN", tmp_path / "none")
+
+    def make(major: int) -> dict[str, str]:
+        folder = tmp_path / str(major)
+        folder.mkdir()
+        for name in ("pg_dump", "pg_restore", "psql"):
+            (folder / name).write_text(f"#!/bin/sh\necho '{name} (PostgreSQL) {major}.1'\n")
+            (folder / name).chmod(0o700)
+        return {"PATH": str(folder)}
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("address", "server", "chosen"),
+    [
+        ("postgresql:///d?host=/run", 18, "wheel"),
+        ("postgresql://h/d", 15, "path"),
+        ("postgresql://h/d", 18, "wheel"),
+        ("postgresql://h/d?sslmode=require", 16, "path"),
+    ],
+)
+def test_programs_with_tls_are_taken_for_a_server_over_tcp_unless_they_are_too_old(
+    programs_of, address, server, chosen
+):
+    environment = programs_of(17 if chosen == "path" else 16)
+    found = storage._program("pg_dump", Access(address, environment), major=server)
+    assert ("wheel" if PACKAGE in str(found) else "path") == chosen
+
+
+def test_a_server_newer_than_every_program_is_named_with_what_to_install(programs_of):
+    environment = programs_of(98)
+    with pytest.raises(
+        errors.BackupFailed, match=r"pg_dump 99 or newer is needed, .* is 98: install the client programs"
+    ):
+        storage._program("pg_dump", Access("postgresql://h/d", environment), major=99)
+    with pytest.raises(errors.BackupFailed, match="pg_dump 99 or newer with TLS is needed"):
+        storage._program("pg_dump", Access("postgresql://h/d?sslmode=require", environment), major=99)
+    assert storage._newest(environment).parent.name == "98"
 
 
 async def test_documents_of_a_restored_database_can_be_changed(tenant, address, new_database, tmp_path):

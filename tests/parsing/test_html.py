@@ -76,3 +76,104 @@ def test_nothing_is_loaded_and_entities_are_not_expanded(read: Read) -> None:
     (document,) = read(f"{bomb}<html><body><p>Lime &b; &f; mortar.</p></body></html>".encode(), "a.html")
     assert "root:" not in document.text
     assert "aaaaaaaaaaaaaaaaaaaa" not in document.text
+
+
+HOURS = "The harbour office opens at nine and closes at five on every working day of the week, except on holidays. "
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"<form id=f method=post><input type=hidden value=x><h1>Berths</h1><p>{HOURS * 3}</p></form>",
+        f"<form><main><h1>Berths</h1><p>{HOURS}</p></main></form>",
+        f"<h1>Berths</h1><p>{HOURS}</p>",
+        f"<header><h1>Berths</h1></header><main><p>{HOURS * 40}</p></main>",
+        f"<div><h1><a>Berths</a></h1></div><div>{f'<p>{HOURS * 4}</p>' * 9}</div><div>Cookies</div>",
+    ],
+    ids=["form", "main in a form", "short", "heading above the main text", "heading in a link"],
+)
+@pytest.mark.parametrize("title", ["", "<title>Port of Lindau</title>"])
+def test_forms_and_short_pages_keep_their_text_and_the_heading_of_the_page(read: Read, body: str, title: str) -> None:
+    (document,) = read(f"<html><head>{title}</head><body>{body}</body></html>".encode(), "a.html")
+    assert document.text.strip().startswith("# Berths")
+    assert HOURS.strip() in document.text
+
+
+def test_values_of_fields_are_text_and_options_that_are_not_chosen_are_named(read: Read) -> None:
+    page = """<html><body><form><label>Ship</label><input name=a value="Ferry 52"><input type=hidden value=x>
+    <input type=submit value=Send><input type=checkbox checked>Insured
+    <select><option>Bregenz<option selected>Lindau</select><textarea>At noon</textarea>
+    <button>Book</button><button>Cancel</button></form></body></html>"""
+    (document,) = read(page.encode(), "a.html")
+    assert document.text.split() == ["Ship", "Ferry", "52", "[x]", "Insured", "Lindau", "At", "noon", "Book", "Cancel"]
+    assert document.warnings == ("Left out as options that are not chosen: 1 line.",)
+
+
+def test_words_are_neither_joined_nor_cut(read: Read) -> None:
+    page = "<html><details><summary>Fees</summary>Per day</details><p><b>L</b>ime<em> </em>kiln <b>dry</b></p></html>"
+    (document,) = read(page.encode(), "a.html")
+    assert document.text.split() == ["Fees", "Per", "day", "Lime", "kiln", "**dry**"]
+
+
+@pytest.mark.parametrize(
+    ("title", "heading", "expected"),
+    [
+        ("Lime mortar – Masons Ltd", "Lime mortar", "Lime mortar"),
+        ("Lime mortar | Masons", "lime  mortar", "lime mortar"),
+        ("Lime mortar", "Lime", "Lime mortar"),
+        ("Lime mortar - Masons", "Masons", "Lime mortar - Masons"),
+    ],
+)
+def test_a_title_is_without_the_name_of_the_site_if_the_heading_is(
+    read: Read, title: str, heading: str, expected: str
+) -> None:
+    page = f"<html><title>{title}</title><body><h1>{heading}</h1><p>{HOURS}</p></body></html>"
+    assert read(page.encode(), "a.html")[0].title == expected
+
+
+def test_cells_over_several_rows_and_columns_are_in_each_of_them(read: Read) -> None:
+    page = """<html><table><caption>Fees</caption><tr><th>Ship<th colspan=2>Fee<tr><td rowspan=2>Ferry<td>52<td>EUR
+    <tr><td>63<td>EUR<tr><td colspan=3>Winter<tr><td>Barge<td rowspan=9>41<td rowspan=99999>EUR</table></html>"""
+    (document,) = read(page.encode(), "a.html")
+    assert [line.strip() for line in document.text.split("\n") if line.strip()] == [
+        "Fees",
+        "| Ship | Fee | Fee |",
+        "| --- | --- | --- |",
+        "| Ferry | 52 | EUR |",
+        "| Ferry | 63 | EUR |",
+        "| Winter |  |  |",
+        "| Barge | 41 | EUR |",
+    ]
+
+
+def test_spans_without_end_are_bounded(read: Read) -> None:
+    rows = "<tr><td colspan=99999 rowspan=99999>x" * 300
+    assert len(read(f"<html><table>{rows}</table></html>".encode(), "a.html")[0].text) < 1_000_000
+
+
+def test_a_saved_page_has_the_text_of_the_page_and_of_its_frames(read: Read) -> None:
+    raw = f"""From: <Saved by Blink>
+Subject: =?utf-8?Q?Caf=C3=A9?=
+Content-Type: multipart/related; type="text/html"; boundary="b"
+
+--b
+Content-Type: text/html
+Content-Transfer-Encoding: quoted-printable
+
+<html><body><form><p>{HOURS}</p><p>caf=C3=A9</p></form><iframe src=3D"cid:1"></iframe></body></html>
+--b
+Content-Type: text/css
+
+p {{ color: red }}
+--b
+Content-Type: text/html; charset=iso-8859-2
+Content-Transfer-Encoding: 8bit
+Content-Location: cid:1
+
+<p>\xa3</p>
+--b--
+""".replace("\n", "\r\n").encode("latin-1")
+    for name in ("page.mht", "saved"):
+        (document,) = read(raw, name)
+        assert document.title == "Café"
+        assert document.text.split() == [*HOURS.split(), "café", "Ł"]

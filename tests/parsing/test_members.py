@@ -22,6 +22,7 @@ NOTES = {
     "notes/lime.md": "Lime.",
     "./b\\clay.txt": "Clay.",
     ".git/config": "x",
+    ".git/HEAD": "x",
     "notes/.hidden": "x",
     "__MACOSX/lime.md": "x",
     "node_modules/a.js": "x",
@@ -30,15 +31,23 @@ NOTES = {
 FOUND = [("notes/lime.md", b"Lime."), ("b/clay.txt", b"Clay."), ("first.pdf", b"%PDF-1.4")]
 
 
+HIDDEN = {".git/": "hidden", "notes/.hidden": "hidden", "__MACOSX/": "hidden", "node_modules/": "vendored"}
+
+
 def _contents(found: list[ArchiveMember]) -> list[tuple[str, bytes]]:
-    return [(member.path, member.raw) for member in found]
+    return [(member.path, member.raw) for member in found if not member.left_out]
+
+
+def _left_out(found: list[ArchiveMember]) -> dict[str, str]:
+    return {member.path: member.left_out for member in found if member.left_out}
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
 def test_the_files_of_a_tar_archive_are_read(read: Read, mode: str) -> None:
     assert _contents(read(made_files.tar({"a.pdf": b"%PDF-"}, mode=mode), "a.tar")) == [("a.pdf", b"%PDF-")]
     raw = made_files.tar(NOTES, mode=mode, links={"notes/link.md": "/etc/passwd"})
-    assert _contents(read(raw, "a.unknown")) == FOUND
+    found = read(raw, "a.unknown")
+    assert (_contents(found), _left_out(found)) == (FOUND, {**HIDDEN, "notes/link.md": "link"})
 
 
 def test_the_files_of_a_zip_archive_are_read(read: Read) -> None:
@@ -48,7 +57,8 @@ def test_the_files_of_a_zip_archive_are_read(read: Read) -> None:
         link = zipfile.ZipInfo("link.md")
         link.external_attr = (stat.S_IFLNK | 0o777) << 16
         made.writestr(link, "/etc/passwd")
-    assert _contents(read(raw.getvalue(), "a.zip")) == FOUND
+    found = read(raw.getvalue(), "a.zip")
+    assert (_contents(found), _left_out(found)) == (FOUND, {**HIDDEN, "link.md": "link"})
     assert _contents(read(raw.getvalue(), "")) == FOUND
 
 
@@ -85,7 +95,7 @@ def test_a_sparse_and_a_large_file_are_not_unpacked(read: Read) -> None:
     raw = made_files.archive({"a.txt": b"a" * 64_000_001, "noise": bytes(range(256)) * 3_000}, packed=False)
     members = list(read(raw, "a.zip"))
     assert ["64 MB" in member.refused for member in members] == [True, False]
-    assert [member.is_too_large for member in members] == [True, False]
+    assert [member.left_out for member in members] == ["too_large", None]
 
 
 @pytest.mark.parametrize(

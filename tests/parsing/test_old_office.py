@@ -1,4 +1,4 @@
-"""Of the files of Office before 2007, spreadsheets are read; the others are refused with what to do instead."""
+"""Files of Office before 2007 are read; others in their format are refused with what to do instead."""
 
 from __future__ import annotations
 
@@ -17,14 +17,19 @@ def test_the_rows_of_an_old_spreadsheet_are_documents(read: Read) -> None:
     assert second.text == "port: Cuxhaven\nhigh: 4"
 
 
+def test_old_documents_and_presentations_are_read(read: Read) -> None:
+    (document,) = read(made_files.OLD_WORD, "a.doc")
+    assert document.text == "Test OLE file, saved as Word 97-2003 Document."
+    (presentation,) = read(made_files.OLD_SLIDES, "a.ppt")
+    assert presentation.text == "## Test"
+
+
 @pytest.mark.parametrize(
     ("streams", "code", "message"),
     [
-        (["1Table", "WordDocument", "Data"], "unsupported_format", "save it as DOCX"),
-        (["PowerPoint Document"], "unsupported_format", "save it as PPTX"),
         (["__properties_version1.0"], "unsupported_format", "save it as EML"),
         (["EncryptionInfo", "EncryptedPackage"], "encrypted", "save it without"),
-        (["Other"], "unsupported_format", "send text"),
+        (["Other"], "damaged", "send text"),
     ],
 )
 def test_other_old_files_are_refused_with_the_remedy(read: Read, streams: list[str], code: str, message: str) -> None:

@@ -10,16 +10,19 @@ from lxml import etree
 from reading import Read, refusal
 
 TEXT = """<office:text><text:tracked-changes><text:p>Deleted.</text:p></text:tracked-changes>
-<text:table-of-content><text:p>Lime 1</text:p></text:table-of-content><text:h text:outline-level="2">Lime</text:h>
-<text:p>Lime<text:s text:c="999999999"/>dries<text:line-break/>slowly<office:annotation><text:p>Why?</text:p>
-</office:annotation><text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>In caves.</text:p>
-</text:note-body></text:note>.</text:p><text:list><text:list-item><text:p>pipes</text:p><text:list><text:list-item>
+<text:h text:outline-level="2">Lime</text:h><text:p>Lime<text:s text:c="9"/>dries<text:line-break/>slowly
+<office:annotation><text:p>Why?</text:p></office:annotation><text:note text:note-class="footnote">
+<text:note-citation>1</text:note-citation><text:note-body><text:p>In caves.</text:p></text:note-body></text:note>.
+</text:p><text:p><draw:frame><draw:text-box><text:p>boxed</text:p></draw:text-box></draw:frame></text:p>
+<text:list><text:list-item><text:p>pipes</text:p><text:list><text:list-item>
 <text:p><text:span>clay</text:span> ones</text:p></text:list-item></text:list></text:list-item></text:list>
 <table:table><table:table-header-rows><table:table-row><table:table-cell><text:p>port</text:p></table:table-cell>
-<table:table-cell table:number-columns-repeated="999999999"><text:p>high</text:p></table:table-cell></table:table-row>
-</table:table-header-rows><table:table-row table:number-rows-repeated="999999999"><table:table-cell>
-<text:p>Lindau</text:p><text:p>east</text:p></table:table-cell><table:table-cell><text:p>3.5</text:p></table:table-cell></table:table-row>
-</table:table></office:text>"""
+<table:table-cell><text:p>high</text:p></table:table-cell><table:table-cell><text:p>low</text:p></table:table-cell>
+</table:table-row></table:table-header-rows><table:table-row>
+<table:table-cell table:number-rows-spanned="2"><text:p>Lindau</text:p><text:p>east</text:p></table:table-cell>
+<table:table-cell><text:p>3.5</text:p></table:table-cell><table:table-cell><text:p>1</text:p></table:table-cell>
+</table:table-row><table:table-row><table:covered-table-cell/><table:table-cell><text:p>3.25</text:p></table:table-cell>
+<table:table-cell/></table:table-row></table:table></office:text>"""
 SLIDES = """<office:presentation><draw:page><draw:frame><draw:text-box><text:p>Twice a day</text:p></draw:text-box>
 </draw:frame><draw:frame presentation:class="title"><draw:text-box><text:p>Tides</text:p></draw:text-box></draw:frame>
 <presentation:notes><draw:frame><draw:text-box><text:p>Ask.</text:p></draw:text-box></draw:frame></presentation:notes>
@@ -27,12 +30,14 @@ SLIDES = """<office:presentation><draw:page><draw:frame><draw:text-box><text:p>T
 </office:presentation>"""
 
 
-def test_a_text_has_headings_paragraphs_lists_tables_and_notes(read: Read) -> None:
+def test_a_text_has_headings_paragraphs_lists_tables_notes_and_comments(read: Read) -> None:
     (document,) = read(made_files.opendocument(TEXT), "a.odt")
     assert document.text == (
-        "## Lime\n\nLime dries\nslowly (In caves.).\n\n- pipes\n\n  - clay ones\n\n"
-        "| port | high |\n| --- | --- |\n| Lindau east | 3.5 |"
+        "## Lime\n\nLime dries\nslowly (In caves.).\n\nboxed\n\n- pipes\n  - clay ones\n\n"
+        "| port | high | low |\n| --- | --- | --- |\n| Lindau east | 3.5 | 1 |\n| Lindau east | 3.25 |  |\n\n"
+        "Comment: Why?"
     )
+    assert document.warnings == ("Left out as deleted text of tracked changes: 1 line.",)
     assert (document.title, document.metadata, document.language) == ("Mortar", {"author": "Ana Veit"}, "de")
     assert document.created_at == datetime(2021, 5, 6, 7, 8, 9, tzinfo=UTC)
     assert document.page_starts == ()
@@ -55,6 +60,14 @@ def test_each_slide_is_a_page_with_its_title_first(read: Read) -> None:
 )
 def test_a_document_that_cannot_be_read_is_refused(read: Read, raw: bytes, code: str) -> None:
     assert refusal(read, raw, "a.odt") == code
+
+
+def test_cells_that_are_repeated_more_often_than_any_table_has_are_refused(read: Read) -> None:
+    cell = '<table:table-cell table:number-columns-repeated="999999999"><text:p>high</text:p></table:table-cell>'
+    raw = made_files.opendocument(
+        f"<office:text><table:table><table:table-row>{cell}</table:table-row></table:table></office:text>"
+    )
+    assert refusal(read, raw, "a.odt") == "parse_limit"
 
 
 def test_elements_within_each_other_are_not_followed(read: Read) -> None:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import time
 from datetime import UTC, datetime
 from email.policy import EmailPolicy
 
 import made_files
+import pptx
 import pytest
+from pptx.chart.data import CategoryChartData
+from pptx.enum.chart import XL_CHART_TYPE
+from pptx.oxml import parse_xml
+from pptx.oxml.ns import nsdecls
+from pptx.util import Inches
 from reading import Read, refusal
 
 from app.parsing import mail
@@ -26,9 +33,42 @@ def test_each_slide_is_a_page_with_its_title_texts_tables_and_notes(read: Read) 
     )
     (document,) = read(raw, "a.pptx")
     first, second = document.text[: document.page_starts[1]].strip(), document.text[document.page_starts[1] :]
-    assert first == "## Tides\n\nHigh water\n- twice a day\n\nAsk the harbour office."
+    assert first == "## Tides\n\n- High water\n  - twice a day\n\nAsk the harbour office."
     assert document.title == "Tides"
-    assert second == "## Ports\n\nAll ports\n\n| port | high |\n| --- | --- |\n| Lindau | 3.5 |"
+    assert second == "## Ports\n\n- All ports\n\n| port | high |\n| --- | --- |\n| Lindau | 3.5 |"
+
+
+def test_a_chart_stands_on_its_slide_with_its_title_series_categories_and_values(read: Read) -> None:
+    deck = pptx.Presentation()
+    for title, values in (("Tides", (2.5, 4.4)), ("Ports", (7, 8))):
+        data = CategoryChartData()
+        data.categories = ["Lindau", "Husum"]
+        data.add_series("High", values)
+        slide = deck.slides.add_slide(deck.slide_layouts[5])
+        slide.shapes.title.text = title
+        place = (Inches(1), Inches(1), Inches(3), Inches(3))
+        chart = slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, *place, data).chart
+        chart.chart_title.text_frame.text = f"{title} of 2026"
+    saved = io.BytesIO()
+    deck.save(saved)
+    (document,) = read(saved.getvalue(), "a.pptx")
+    first, second = document.text[: document.page_starts[1]].strip(), document.text[document.page_starts[1] :]
+    assert first == "## Tides\n\nTides of 2026\n\nHigh: Lindau 2.5, Husum 4.4"
+    assert second == "## Ports\n\nPorts of 2026\n\nHigh: Lindau 7, Husum 8"
+
+
+def test_the_number_of_a_slide_is_left_out_and_named(read: Read) -> None:
+    deck = pptx.Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[5])
+    slide.shapes.title.text = "Tides"
+    number = slide.shapes.add_textbox(0, 0, 9, 9)
+    number.text_frame.text = "Page 17"
+    number.element.nvSpPr.nvPr.append(parse_xml(f'<p:ph {nsdecls("p")} type="sldNum"/>'))
+    saved = io.BytesIO()
+    deck.save(saved)
+    (document,) = read(saved.getvalue(), "a.pptx")
+    assert document.text == "## Tides"
+    assert document.warnings == ("Left out as footers, dates and numbers of slides: 1 line.",)
 
 
 def test_a_book_has_its_chapters_in_order_under_its_title(read: Read) -> None:
@@ -42,6 +82,17 @@ def test_a_book_has_its_chapters_in_order_under_its_title(read: Read) -> None:
 def test_a_chapter_that_is_named_again_is_read_once(read: Read) -> None:
     raw = made_files.book(CHAPTERS, title="Mortar", author="Ana Veit", named=3_000)
     assert read(raw, "a.epub")[0].text == "## Lime\n\nLime dries slowly.\n\n## Clay\n\n- pipes"
+
+
+def test_a_chapter_that_is_missing_or_a_picture_is_named(read: Read) -> None:
+    raw = made_files.book(
+        {**CHAPTERS, "gone.xhtml": "<p>Gone</p>", "cover.svg": "<svg/>"}, title="Mortar", author="Ana"
+    )
+    raw = made_files.replace_entry(raw, "OEBPS/gone.xhtml", None)
+    assert read(raw, "a.epub")[0].warnings == (
+        "Left out as chapters that are not in the file: OEBPS/gone.xhtml.",
+        "Left out as chapters that are pictures: OEBPS/cover.svg.",
+    )
 
 
 def test_a_protected_book_is_refused(read: Read) -> None:
@@ -151,3 +202,71 @@ def test_a_list_of_addresses_is_cut_at_its_punctuation_behind_a_whole_address() 
         _name, kept = mail.parsed(b"").policy.header_source_parse([f"From: {marks}\n"])
         assert sum(not character.isalnum() for character in kept) <= mail.MAX_MARKS + 1
     assert kept.endswith("a@b.c")
+
+
+def _message(kind: str, *parts: str) -> bytes:
+    inner = "".join(f"--b\n{part}\n" for part in parts)
+    return f"Subject: Lime\nMIME-Version: 1.0\nContent-Type: multipart/{kind}; boundary=b\n\n{inner}--b--\n".encode()
+
+
+HTML = "Content-Type: text/html; charset=utf-8\n\n"
+PLAIN = "Content-Type: text/plain; charset=utf-8\n\n"
+PICTURE = "Content-Type: image/png; name=pier.png\nContent-Disposition: inline; filename=pier.png\n\nx"
+FORMS = "Content-Type: multipart/alternative; boundary=c\n\n--c\n{}\n--c\n{}\n--c--\n"
+FORWARDED = "Content-Type: message/rfc822\n\nFrom: Bo <bo@example.org>\nSubject: Fees\n\nPay 52 EUR.\n"
+CALENDAR = """Content-Type: text/calendar; charset=utf-8; method=REQUEST
+
+BEGIN:VCALENDAR
+BEGIN:VEVENT
+SUMMARY:Lime burning
+DTSTART;TZID=Europe/Berlin:20260301T100000
+LOCATION:Pier 5
+ATTENDEE;CN=Bo Lund:mailto:bo@example.org
+END:VEVENT
+END:VCALENDAR
+"""
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (_message("mixed", f"{HTML}<p># Lime <b>dry</b></p>", f"{PLAIN}# List"), "# Lime **dry**\n\n\\# List"),
+        (_message("mixed", f"{PLAIN}One.", PICTURE, f"{PLAIN}Two."), "One.\n\nTwo."),
+        (_message("mixed", f"{PLAIN}FYI", FORWARDED), "FYI\n\nFrom: Bo <bo@example.org>\nSubject: Fees\n\nPay 52 EUR."),
+        (_message("alternative", f"{PLAIN}Lime dries.", f"{HTML}<p>Lime dries.</p>"), "Lime dries."),
+        (_message("alternative", f"{PLAIN}See the HTML.", f"{HTML}<p>Lime dries in days</p>"), "Lime dries in days"),
+        (_message("alternative", f"{PLAIN}Lime dries soon.", f"{HTML}<p>Lime dries soon: 7</p>"), "Lime dries soon: 7"),
+        (
+            _message("mixed", FORMS.format(f"{PLAIN}Come.", CALENDAR), CALENDAR),
+            "Come.\n\nLime burning\nBegins: 2026-03-01 10:00 Europe/Berlin\n"
+            "Attendees: Bo Lund <bo@example.org>\nPlace: Pier 5",
+        ),
+        (b"Subject: Lime\nContent-Type: multipart/mixed; boundary=c\n\nNo boundary.", "No boundary."),
+        ("Subject: Lime\n\nMörtel 52".encode(), "Mörtel 52"),
+        ("Subject: Lime\n\nŽluťoučký kůň úpěl u řeky.".encode("cp1250"), "Žluťoučký kůň úpěl u řeky."),
+        ('Subject: Lime\nContent-Type: text/html\n\n<meta charset="latin2"><p>Łódź'.encode("iso-8859-2"), "Łódź"),
+        (b"Subject: Lime\nContent-Type: text/plain; charset=us-ascii\n\nS\xf8ren", "Søren"),
+    ],
+    ids=["HTML and plain", "picture", "forwarded", "two forms", "stub", "number", "invitation", "no boundary", "UTF-8",
+         "code page", "encoding in HTML", "wrong encoding"],
+)  # fmt: skip
+def test_a_message_has_all_its_texts_in_their_order(read: Read, raw: bytes, text: str) -> None:
+    (document,) = read(raw, "a.eml")
+    assert (document.text, document.title) == (text, "Lime")
+
+
+def test_what_is_left_out_of_a_message_is_named(read: Read) -> None:
+    attached = "Content-Type: text/plain\nContent-Disposition: attachment; filename=a.txt\n\nNote"
+    forms = FORMS.format(f"{PLAIN}Lime", f"{HTML}<p>Lime</p>")
+    (document,) = read(_message("mixed", forms, PICTURE, attached), "a.eml")
+    assert document.metadata == {"attachments": ["pier.png", "a.txt"]}
+    assert document.warnings == (
+        "Left out as other forms of the same text: 1 line.",
+        "Left out as pictures: pier.png.",
+        "Left out as attachments: a.txt.",
+    )
+
+
+def test_a_subject_in_an_encoding_that_is_not_declared_is_read(read: Read) -> None:
+    assert read("Subject: Größe der Fähre\n\nx".encode(), "a.eml")[0].title == "Größe der Fähre"
+    assert read("Subject: Größe der Fähre\n\nx".encode("cp1252"), "a.eml")[0].title == "Größe der Fähre"

@@ -12,6 +12,7 @@ from reading import Read, refusal
 from app.parsing import pdf
 
 PROSE = ["The wind blows from the west in the morning and calms at night."] * 8
+WHOLE = made_files.pdf([PROSE])
 
 
 def test_each_page_begins_at_its_offset(read: Read) -> None:
@@ -60,6 +61,41 @@ def test_a_ruled_table_becomes_a_markdown_table_between_its_sentences(read: Read
     )
 
 
+@pytest.mark.parametrize("rotation", [90, 270])
+def test_a_table_on_a_page_that_is_turned_is_read_upright(read: Read, rotation: int) -> None:
+    (document,) = read(made_files.ruled_table([["Port", "High"], ["Lindau", "3.5 m"]], rotation=rotation))
+    assert "The table below lists the tides.\n\n| Port | High |\n| --- | --- |\n| Lindau | 3.5 m |" in document.text
+
+
+def test_cells_of_spaced_letters_are_read_as_words(read: Read) -> None:
+    (document,) = read(made_files.ruled_table([["Ship", "From"], ["Ferry", "03/25/2016"]], spaced=3.5))
+    assert "| Ferry | 03/25/2016 |" in document.text
+
+
+def test_a_frame_around_lines_beside_a_column_of_numbers_is_no_table(read: Read) -> None:
+    rows = [["Fee", "12"], ["Duty", "13"], ["Sum", "25"]]
+    (document,) = read(made_files.merged_table(rows))
+    assert document.text.endswith("Fee 12\nDuty 13\nSum 25")
+
+
+@pytest.mark.parametrize(("rotation", "angle"), [(90, 0), (90, 90), (180, 180), (270, -90), (0, 90), (0, -90), (0, 45)])
+def test_lines_are_read_in_the_direction_in_which_they_run(read: Read, rotation: int, angle: int) -> None:
+    lines = ["Barge 41 EUR north pier", "Ferry 52 EUR south pier"]
+    (document,) = read(made_files.turned_pdf(lines, rotation=rotation, angle=angle))
+    assert document.text == "\n".join(lines)
+
+
+def test_text_in_another_direction_is_behind_the_text_of_its_page(read: Read) -> None:
+    (document,) = read(made_files.turned_pdf(["Received 1912"], angle=90, level=["Tides of the bay", "and of the sea"]))
+    assert document.text == "Tides of the bay\nand of the sea\n\nReceived 1912"
+
+
+def test_values_of_a_form_stand_at_their_fields_and_notes_behind_the_page(read: Read) -> None:
+    raw = made_files.form_pdf({"Name": "Anna Lind", "Berth": "41"}, choice="Ferry", checked=True, note="Ask again")
+    (document,) = read(raw)
+    assert document.text == "Name: Anna Lind\n\nBerth: 41\n\nFerry\n\n[x] Agreed\n\nNote: Ask again"
+
+
 def test_lines_that_look_like_markdown_are_escaped(read: Read) -> None:
     (document,) = read(made_files.pdf([["First line", "-----", "last line"]]))
     assert document.text == "First line\n\\-----\nlast line"
@@ -68,7 +104,7 @@ def test_lines_that_look_like_markdown_are_escaped(read: Read) -> None:
 @pytest.mark.parametrize(
     ("raw", "code"),
     [
-        (made_files.pdf([PROSE])[:-400], "damaged"),
+        (made_files.pdf([PROSE])[:600], "damaged"),
         (b"%PDF-1.7\n" + b"garbage " * 500 + b"%%EOF", "damaged"),
         (b"%PDF-1.7", "damaged"),
         (made_files.pdf([PROSE], password="secret"), "encrypted"),
@@ -78,6 +114,29 @@ def test_lines_that_look_like_markdown_are_escaped(read: Read) -> None:
 )
 def test_a_pdf_that_cannot_be_read_is_refused_with_its_reason(read: Read, raw: bytes, code: str) -> None:
     assert refusal(read, raw) == code
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [WHOLE + b"\0" * 4_096, WHOLE + b"<html>" * 1_000, WHOLE.replace(b"%%EOF", b"")],
+    ids=["padded", "followed by a page", "without its mark of the end"],
+)
+def test_a_pdf_is_read_whatever_is_at_its_end(read: Read, raw: bytes) -> None:
+    (document,) = read(raw)
+    assert (document.text, document.warnings) == ("\n".join(PROSE), ())
+
+
+def test_pages_that_are_damaged_are_named(read: Read) -> None:
+    raw = made_files.pdf_of_streams(b"BT /F1 12 Tf 60 700 Td (Fee 12) Tj ET", filters="/Crypt", pages=3)
+    (document,) = read(raw.replace(b"7 0 obj\n<< /Type", b"7 0 obj\n[[ /Type"))
+    assert document.text.startswith("Fee 12\n\nFee 12")
+    assert document.warnings == ("Damaged and not read: page 3 of 3.",)
+
+
+def test_a_pdf_that_ends_within_its_last_change_is_read_with_a_warning(read: Read) -> None:
+    (document,) = read(WHOLE + b"9 0 obj\n<< /Type /Page" + b" " * 5_000)
+    assert document.text == "\n".join(PROSE)
+    assert document.warnings == ("The end of the PDF is missing, so that pages may be missing: transfer it again.",)
 
 
 @pytest.mark.parametrize(

@@ -112,3 +112,9 @@ def test_rows_of_all_sheets_are_documents_with_typed_values(read: Read) -> None:
     assert documents[0].metadata == {"sheet": "Tides", "port": "Lindau", "high": 3.5, "day": "2024-03-01"}
     assert documents[1].metadata == {"sheet": "Tides", "port": "Bregenz", "high": 4}
     assert documents[2].text == "Lime mortar."
+
+
+def test_numbers_of_json_lines_are_text_as_they_are_written_and_numbers_in_metadata(read: Read) -> None:
+    (first, second) = read(b'{"a": 1.10, "b": [-40, 2.50]}\n{"text": "x", "a": 1.10, "c": 1e3}', "a.jsonl")
+    assert first.text == "a: 1.10\nb: [-40, 2.50]"
+    assert second.metadata == {"a": 1.1, "c": 1000.0}

@@ -23,6 +23,7 @@ are late.</v>
 
 01:31.000 --> 01:35.000
 <v Bo Lund>I <00:01:32.000>called them.</v>
+<v Ana Veit>When?</v>
 
 1:02:03.000 --> 1:02:05.000
 Goodbye.
@@ -49,13 +50,15 @@ def test_a_transcript_has_times_and_speakers(read: Read) -> None:
     assert document.title == "Harbour meeting"
     assert document.text == (
         "[00:00:59] Ana Veit: The lime & the clay are late. Nothing dries.\n\n"
-        "[00:01:31] Bo Lund: I called them.\n\n[01:02:03] Goodbye."
+        "[00:01:31] Bo Lund: I called them.\nAna Veit: When?\n\n[01:02:03] Goodbye."
     )
+    assert document.warnings == ("Left out as notes: 1 line.",)
 
 
 def test_subtitles_have_no_numbers_and_no_line_twice(read: Read) -> None:
     (document,) = read(SRT.replace("\n", "\r\n").encode(), "a.srt")
     assert document.text == "[00:00:01] High water at noon, and 42 meters."
+    assert document.warnings == ("Left out as lines that are shown again as they scroll: 1 line.",)
 
 
 def test_a_paragraph_without_the_end_of_a_sentence_has_at_most_a_minute(read: Read) -> None:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import io
+
+import docx
 import made_files
+import pytest
+from docx.oxml import parse_xml
+from PIL import Image
 from reading import Read, refusal
 
 
@@ -33,3 +39,92 @@ def test_the_title_of_a_document_is_its_first_heading(read: Read) -> None:
 
 def test_a_document_without_text_is_refused(read: Read) -> None:
     assert refusal(read, made_files.word(), "a.docx") == "no_text"
+
+
+W = (
+    'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" '
+    'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math" '
+    'xmlns:wp="http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing" '
+    'xmlns:wps="http://schemas.microsoft.com/office/word/2010/wordprocessingShape" '
+    'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
+)
+SHAPE = "http://schemas.microsoft.com/office/word/2010/wordprocessingShape"
+
+
+def saved(document: docx.document.Document) -> bytes:
+    target = io.BytesIO()
+    document.save(target)
+    return target.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("xml", "text"),
+    [
+        ('<w:fldSimple w:instr="MERGEFIELD Name"><w:r><w:t>Ana</w:t></w:r></w:fldSimple>', "Ana"),
+        (
+            '<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText>SEQ</w:instrText></w:r>'
+            '<w:r><w:fldChar w:fldCharType="separate"/></w:r><w:r><w:t>7</w:t></w:r>'
+            '<w:r><w:fldChar w:fldCharType="end"/></w:r>',
+            "7",
+        ),
+        ("<m:oMath><m:r><m:t>x=12</m:t></m:r></m:oMath>", "$x=12$"),
+        (
+            f'<w:r><w:drawing><wp:inline><a:graphic><a:graphicData uri="{SHAPE}"><wps:wsp><wps:txbx>'
+            "<w:txbxContent><w:p><w:r><w:t>boxed</w:t></w:r></w:p></w:txbxContent></wps:txbx></wps:wsp>"
+            "</a:graphicData></a:graphic></wp:inline></w:drawing></w:r>",
+            "boxed",
+        ),
+        ('<w:ins w:id="1" w:author="a"><w:r><w:t>added</w:t></w:r></w:ins>', "added"),
+    ],
+    ids=["simple field", "field", "formula", "text box", "insertion"],
+)
+def test_fields_formulas_text_boxes_and_insertions_are_text(read: Read, xml: str, text: str) -> None:
+    document = docx.Document()
+    document.add_paragraph()._p.addnext(parse_xml(f"<w:p {W}>{xml}</w:p>"))
+    (found,) = read(saved(document), "a.docx")
+    assert (found.text, found.warnings) == (text, ())
+
+
+def test_a_merged_cell_is_repeated_so_that_no_row_is_shifted(read: Read) -> None:
+    document = docx.Document()
+    table = document.add_table(rows=3, cols=3)
+    for number, value in enumerate(("Tides", "", "", "Lindau", "am", "3.5", "", "pm", "3.25")):
+        table.cell(*divmod(number, 3)).text = value
+    table.cell(0, 0).merge(table.cell(0, 2))
+    table.cell(1, 0).merge(table.cell(2, 0))
+    (found,) = read(saved(document), "a.docx")
+    assert found.text.split("\n") == [
+        "| Tides |  |  |",
+        "| --- | --- | --- |",
+        "| Lindau | am | 3.5 |",
+        "| Lindau | pm | 3.25 |",
+    ]
+
+
+def test_headers_footers_and_comments_follow_the_text_once_each(read: Read) -> None:
+    document = docx.Document()
+    run = document.add_paragraph().add_run("Lime dries slowly.")
+    document.add_comment(run, text="How slowly?", author="Bo")
+    for section in (document.sections[0], document.add_section()):
+        section.header.is_linked_to_previous = False
+        section.header.paragraphs[0].text = "Contract 4711"
+        section.footer.paragraphs[0].text = "Stepwell yard"
+    (found,) = read(saved(document), "a.docx")
+    assert found.text.split("\n\n") == ["Lime dries slowly.", "Comment: How slowly?", "Contract 4711", "Stepwell yard"]
+    assert found.warnings == ()
+
+
+def test_deleted_text_and_large_pictures_without_ocr_are_named(read: Read) -> None:
+    document = docx.Document()
+    deleted = '<w:del w:id="1" w:author="a"><w:r><w:delText>not this</w:delText></w:r></w:del>'
+    document.add_paragraph("Lime.")._p.append(parse_xml(deleted.replace(" w:id", f" {W} w:id", 1)))
+    for side in (200, 20):
+        picture = io.BytesIO()
+        Image.new("L", (side, side)).save(picture, "PNG")
+        document.add_picture(picture)
+    (found,) = read(saved(document), "a.docx")
+    assert found.text == "Lime."
+    assert found.warnings == (
+        "Left out as deleted text of tracked changes: 1 line.",
+        "Left out as pictures, whose text is read by OCR only: 1.",
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from app import errors
 from app.database.transactions import Database
 from app.derived_rows import Damage
 from app.documents import documents
+from app.documents.types import SourcePath
 from app.jobs import followed_jobs
 from app.jobs.store import jobs
 from app.maintenance import repair
@@ -171,6 +173,20 @@ async def test_rows_that_a_file_has_lost_and_documents_that_were_deleted_are_put
     await _assert_as_fresh(tenant, folder)
 
 
+async def test_documents_that_a_killed_job_had_stored_and_not_recorded_go_with_their_file(
+    tenant: Tenant, folder: Path
+) -> None:
+    source_folder.write(folder, "kept.md", b"Mortar.")
+    added = await source_folder.add(tenant, folder)
+    for name in ("gone.md", "kept.md"):
+        path = SourcePath(added.source.source_id, name)
+        await tenant.add("Lime.", (folder / name).as_uri(), source=path)
+    await source_folder.work(tenant)
+    assert list(await source_folder.ids(tenant)) == [(folder / "kept.md").as_uri()]
+    counts = source_folder.counts(await followed_jobs.get(added.job_id, tenant.user_id, db=tenant.db))
+    assert counts == {"added": 1, "removed": 1}
+
+
 async def test_only_files_that_match_and_are_not_ignored_belong_to_a_source(tenant: Tenant, folder: Path) -> None:
     for path in ("a.md", "b.txt", "deep/c.md", "deep/d.txt", "draft/e.md", ".hidden/f.md", "node_modules/g.md"):
         source_folder.write(folder, path, f"Lime in {path}.".encode())
@@ -226,6 +242,23 @@ async def test_documents_that_were_ingested_before_belong_to_the_source_that_is_
     assert removed.deleted.documents == 1
     with pytest.raises(errors.NotFound):
         await sources.get(added.source.source_id, tenant.user_id, db=tenant.db)
+
+
+async def test_a_file_is_one_document_in_both_unicode_forms_of_its_path(tenant: Tenant, folder: Path) -> None:
+    composed, decomposed = (unicodedata.normalize(form, "Café/é.txt") for form in ("NFC", "NFD"))
+    before = await tenant.add("Lime.", (folder / composed).as_uri())
+    source_folder.write(folder, decomposed, b"Lime dries.")
+    added = await source_folder.add(tenant, folder / Path(decomposed).parent)
+    await source_folder.work(tenant)
+    assert await source_folder.ids(tenant) == {(folder / composed).as_uri(): before.document_id}
+    path = folder / composed
+    assert await sources.find([str(path.parent)], tenant.user_id, db=tenant.db) == [added.source.source_id]
+    (folder / decomposed).rename(folder / Path(decomposed).parent / path.name)
+    assert source_folder.counts(await source_folder.synced(tenant, added)) == {"renamed": 1}
+    assert await source_folder.ids(tenant) == {path.as_uri(): before.document_id}
+    source_folder.write(folder, decomposed, b"Other.")
+    state = await source_folder.synced(tenant, added)
+    assert (state.result["failed"], len(await source_folder.ids(tenant))) == (1, 1)
 
 
 async def test_a_cancelled_job_stops_and_the_next_one_does_the_rest(

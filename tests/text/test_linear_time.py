@@ -22,7 +22,7 @@ from lxml import etree
 
 from app.errors import UnreadableFile
 from app.multihop import terms
-from app.parsing import csv_rows, formats, html_text, mbox, notebook, opendocument, rtf, transcript
+from app.parsing import csv_rows, encodings, formats, html_text, mbox, notebook, office, rtf, tables, transcript
 from app.parsing.files import InputFile
 from app.search.steps.corrections import spelling
 from app.search.steps.snippets import sentences as snippets
@@ -169,7 +169,7 @@ def reading(parser: ModuleType, before: str = "", after: str = "") -> Callable[[
 
 def read_opendocument(text: str) -> object:
     try:
-        return list(opendocument.read(InputFile(made_files.opendocument(f"<office:text>{text}</office:text>"), "a")))
+        return list(office.read(InputFile(made_files.opendocument(f"<office:text>{text}</office:text>"), "a")))
     except (UnreadableFile, etree.XMLSyntaxError):
         return None
 
@@ -178,7 +178,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "cleaning": cleaning.clean,
     "pages": lambda text: pages.clean(text, range(0, len(text), 300)),
     "reStructuredText": restructured.to_markdown,
-    "bytes in another script": lambda text: cleaning.decode(text.encode("latin-1", "replace") + b"\xe9" * len(text)),
+    "bytes in another script": lambda text: encodings.decode(text.encode("latin-1", "replace") + b"\xe9" * len(text)),
     "HTML": read_html,
     "CSV": read_csv,
     "RTF": reading(rtf, "{\\rtf1 ", "}"),
@@ -186,7 +186,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "notebook": reading(notebook, '{"nbformat": 4, "cells": [{"cell_type": "markdown", "source": "', '"}]}'),
     "mailbox": reading(mbox, "From a 12:30 b\n"),
     "OpenDocument": read_opendocument,
-    "columns": lambda text: csv_rows.columns([str(number) for number in range(len(text))]),
+    "columns": lambda text: tables.columns([str(number) for number in range(len(text))]),
     "format of a file": lambda text: formats.sniff(text.encode("utf-8", "replace"), "a"),
     "structure": structure.blocks,
     "title": structure.title,

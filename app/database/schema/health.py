@@ -11,7 +11,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from app import errors
-from app.database import engines, sql, transactions
+from app.database import addresses, sql, transactions
 from app.database.schema import catalogue, distribution, tables
 
 KEPT_FREE_BYTES = 200_000_000
@@ -20,7 +20,10 @@ KEPT_FREE_BYTES = 200_000_000
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """A server, the role that is connected and its database; `vector` is pgvector's version, None without it."""
+    """A server, the role that is connected and its database; `vector` is pgvector's version, None without it.
+
+    `tls` is the version of TLS of the server's connection, None without it.
+    """
 
     version_num: int
     version: str
@@ -32,6 +35,7 @@ class ServerFacts:
     migrated: bool
     may_use: bool
     bytes: int
+    tls: str | None = None
 
 
 async def server(database: transactions.Database) -> ServerFacts:
@@ -110,9 +114,7 @@ def is_full(folder: Path) -> bool:
 
 def address(dsn: str) -> str:
     """Host and port of a database address, or the directory of its Unix socket; never the user or the password."""
-    url = sa.make_url(engines.asyncpg_url(dsn))
-    host = url.host or str(url.query.get("host") or "localhost")
-    return host if host.startswith("/") else f"{host}:{url.port or 5432}"
+    return addresses.read(dsn).server
 
 
 @contextmanager

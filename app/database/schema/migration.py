@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from alembic import command
@@ -12,16 +14,32 @@ from alembic.config import Config
 from sqlalchemy.engine import Connection
 
 from app import errors
-from app.database import engines, failures, sql, transactions
+from app.database import driver_errors, engines, failures, sql, transactions
 from app.database.schema import catalogue, distribution, health, reembedding, revisions, roles, tables, vector_ddl
 
 log = logging.getLogger(__name__)
 _Returned = TypeVar("_Returned")
+WRITES_END_S = 60
+"""Seconds within which writes that have begun must end; new ones wait meanwhile."""
 _LOCK = 7_236_411_902
 
 
-async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head") -> str:
+@dataclass(frozen=True, slots=True)
+class AppliedRevision:
+    """A revision that a database was brought to, what it does, and the seconds that it took."""
+
+    revision: str
+    summary: str
+    seconds: float
+
+
+Report = Callable[[AppliedRevision], None]
+
+
+async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head", report: Report | None = None) -> str:
     """Bring the database at `dsn` (its owner's address) to `revision`; returns the revision reached.
+
+    `report` is called after each revision; all are one transaction.
 
     Concurrent calls wait for one another on an advisory lock. Raises SchemaMismatch where pgvector is missing,
     SchemaMismatch where a newer version has upgraded the database, or an earlier one has to, BadRequest for a
@@ -30,6 +48,8 @@ async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head
 
     def run(connection: Connection) -> str:
         def migrate(config: Config) -> None:
+            if report is not None:
+                config.attributes["on_version_apply"] = _timed(report)
             command.upgrade(config, revision)
 
         return upgrade_by(connection, migrate, model=model, dimension=dimension)
@@ -37,12 +57,46 @@ async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head
     return await on_connection(dsn, run)
 
 
+async def rehearse(dsn: str, *, model: str, dimension: int, report: Report) -> str:
+    """Do what `upgrade` does and roll it back; returns the revision that it would reach. It locks the same tables."""
+
+    def run(connection: Connection) -> str:
+        def migrate(config: Config) -> None:
+            config.attributes["on_version_apply"] = _timed(report)
+            command.upgrade(config, "head")
+
+        raise _Rehearsed(upgrade_by(connection, migrate, model=model, dimension=dimension))
+
+    try:
+        return await on_connection(dsn, run)
+    except _Rehearsed as done:
+        return str(done)
+
+
+class _Rehearsed(Exception):
+    """Ends a rehearsal, so that its transaction is rolled back; the message is the revision reached."""
+
+
+def _timed(report: Report) -> Callable[..., None]:
+    """What Alembic calls after each revision."""
+    began = time.monotonic()
+
+    def applied(*, step: Any, **_: Any) -> None:
+        nonlocal began
+        now = time.monotonic()
+        report(AppliedRevision(step.up_revision_id, step.up_revision.doc, now - began))
+        began = now
+
+    return applied
+
+
 async def on_connection(dsn: str, run: Callable[[Connection], _Returned]) -> _Returned:
     """Run a function on a connection to `dsn`, in one transaction; returns what it returns."""
     engine = engines.create(dsn, pool_size=1, max_overflow=0)
     try:
-        async with engine.begin() as connection:
-            return await connection.run_sync(run)
+        with driver_errors.explaining():
+            async with engine.begin() as connection:
+                return await connection.run_sync(run)
     finally:
         await engine.dispose()
 
@@ -58,6 +112,10 @@ def upgrade_by(connection: Connection, migrate: Callable[[Config], None], *, mod
     found = revisions.read(connection)
     if found is not None and not revisions.is_known(found):
         raise errors.SchemaMismatch(f"{': '.join(revisions.mismatch(found))}.", is_shown=True)
+    if found not in (None, revisions.head()):
+        # Writes of running processes begin by reading it: those that have begun end first, the others see the new one.
+        connection.execute(sa.text(f"SET LOCAL lock_timeout = '{WRITES_END_S}s'"))
+        connection.execute(sa.text("LOCK TABLE stepwell.alembic_version IN ACCESS EXCLUSIVE MODE"))
     migrate(configuration(connection, model=model, dimension=dimension))
     reached = revisions.read(connection) or ""
     roles.restrict(connection)
@@ -78,12 +136,13 @@ async def distribute(dsn: str, *, shards: int | None = None) -> tuple[distributi
     """
     engine = engines.create(dsn, pool_size=1, max_overflow=0)
     try:
-        async with engine.begin() as connection:
-            await connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-            await connection.run_sync(revisions.check_on)
-            found = await connection.run_sync(distribution.distribute, shards=shards)
-        async with engine.begin() as connection:
-            return found, await connection.run_sync(distribution.mark_leakproof)
+        with driver_errors.explaining():
+            async with engine.begin() as connection:
+                await connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+                await connection.run_sync(revisions.check_on)
+                found = await connection.run_sync(distribution.distribute, shards=shards)
+            async with engine.begin() as connection:
+                return found, await connection.run_sync(distribution.mark_leakproof)
     finally:
         await engine.dispose()
 
@@ -102,7 +161,7 @@ def _prepare(connection: Connection) -> None:
         raise errors.ReadOnly(failures.READ_ONLY)
     roles.check_creation(connection)
     connection.execute(sa.text(f"CREATE SCHEMA IF NOT EXISTS {tables.SCHEMA}"))
-    if connection.scalar(sa.text("SELECT 1 FROM pg_extension WHERE extname = 'vector'")):
+    if _has_vectors(connection):
         return
     try:
         with connection.begin_nested():
@@ -111,6 +170,25 @@ def _prepare(connection: Connection) -> None:
         raise errors.SchemaMismatch(
             "pgvector is missing and this role may not install it: run CREATE EXTENSION vector as a superuser first."
         ) from error
+
+
+_VECTORS = sql.inline(
+    """
+    SELECT n.nspname AS schema, to_regtype('vector') IS NOT NULL AS found, quote_ident(current_database()) AS database
+    FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'vector'
+    """
+)
+
+
+def _has_vectors(connection: Connection) -> bool:
+    """Whether pgvector is installed. Raises SchemaMismatch, with the remedy, if its schema is not searched."""
+    row = connection.execute(_VECTORS).one_or_none()
+    if row is not None and not row.found:
+        raise errors.SchemaMismatch(
+            f"pgvector is in the schema {row.schema}, which is not on the search path: run ALTER DATABASE "
+            f'{row.database} SET search_path = "$user", public, {row.schema}.'
+        )
+    return row is not None
 
 
 async def check(

@@ -12,10 +12,10 @@ import os
 from base64 import b64encode
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, make_url
+from sqlalchemy.engine import Connection
 
 from app import errors
-from app.database import driver_errors, engines, sql, transactions
+from app.database import addresses, driver_errors, sql, transactions
 from app.database.embedded.postgres import RESTRICTED_ROLE, SERVICE_ROLE
 
 log = logging.getLogger(__name__)
@@ -110,9 +110,9 @@ async def set_password(owner_dsn: str, *, service_dsn: str) -> None:
     Only the SCRAM verifier is sent to the server, so its logs cannot contain the password. Raises BadRequest if
     `service_dsn` has another role or no password of visible ASCII characters, and DatabaseUnavailable.
     """
-    service_url = make_url(engines.asyncpg_url(service_dsn))
-    password = str(service_url.password or "")
-    if service_url.username != SERVICE_ROLE:
+    service = addresses.read(service_dsn)
+    password = service.password or ""
+    if service.user != SERVICE_ROLE:
         raise errors.BadRequest(f"The address must be that of the role {SERVICE_ROLE}.", field="DATABASE_URL")
     if not (password.isascii() and password.isprintable() and password):
         raise errors.BadRequest(

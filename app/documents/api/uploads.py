@@ -29,7 +29,7 @@ from app.documents.types import Upload
 from app.http.bodies import spooling
 from app.requests import strict_json
 from app.services import Services
-from app.text import field_paths
+from app.text import field_paths, uris
 from app.text.words import cleaning
 
 MAX_FILES = 100
@@ -111,8 +111,8 @@ async def _received(request: Request, stack: AsyncExitStack) -> FormData:
 
 
 async def _documents(files: Sequence[UploadFile], form: _Form) -> AsyncIterator[Item]:
-    uris: Sequence[str | None] = form.fields.uri or [None] * len(files)
-    for index, (file, uri) in enumerate(zip(files, uris, strict=True)):
+    named: Sequence[str | None] = form.fields.uri or [None] * len(files)
+    for index, (file, uri) in enumerate(zip(files, named, strict=True)):
         for item in await _items(file, uri, form):
             yield index, item
 
@@ -128,7 +128,7 @@ def _files(form: FormData) -> list[UploadFile]:
 def _fields(form: FormData, files: int) -> DocumentForm:
     """The form's text fields. Raises BadRequest, RequestValidationError."""
     values: dict[str, object] = {}
-    uris: list[object] = []
+    named: list[object] = []
     for name, value in form.multi_items():
         if name == "files":
             continue
@@ -138,15 +138,15 @@ def _fields(form: FormData, files: int) -> DocumentForm:
         if name in values or not isinstance(value, str):
             raise errors.BadRequest("Send this form field once, as text.", field=field)
         if name == "uri":
-            uris.append(value)
+            named.append(value)
         else:
             values[name] = value
     if "title" in values and files > 1:
         raise errors.BadRequest("Send this form field with one file only.", field="title")
-    if uris:
-        if len(uris) != files:
+    if named:
+        if len(named) != files:
             raise errors.BadRequest("Send this form field once for each file.", field="uri")
-        values["uri"] = uris
+        values["uri"] = named
     return _validated(values)
 
 
@@ -175,13 +175,13 @@ async def _items(file: UploadFile, uri: str | None, form: _Form) -> list[Upload 
     try:
         path = relative_path(file.filename or "")
         uri = uri or path
-        if uri in form.seen:
+        if uri is not None and uris.composed(uri) in form.seen:
             raise errors.BadRequest(
                 "An earlier file of this form has this name: send relative paths as file names, or the field `uri`.",
                 code="duplicate_uri",
             )
         if uri is not None:
-            form.seen.add(uri)
+            form.seen.add(uris.composed(uri))
         return applied(await _uploads(file, path or "", uri, form), form.fields)
     except errors.BadRequest as error:
         return [RefusedItem(error, uri)]

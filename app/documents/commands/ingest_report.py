@@ -14,9 +14,12 @@ from app.documents.commands import left_out
 from app.documents.commands.ingesting import CHUNK_BYTES, Files, Summary
 from app.parsing import formats
 
+MOST_WARNINGS = 50
+"""Warnings that are printed."""
+
 
 def show(summary: Summary) -> None:
-    """Prints the counts, a table by format, what is left out, and each failure with its reason."""
+    """Prints the counts, a table by format, what is left out, warnings, and each failure with its reason."""
     counts, failed = summary.counts, len(summary.failures)
     options.out.print(
         f"{counts['added']} added, {counts['replaced']} replaced, {counts['unchanged']} unchanged, "
@@ -24,6 +27,10 @@ def show(summary: Summary) -> None:
     )
     _show_formats(summary, ("files", "documents", "chunks", "failed"))
     left_out.show(summary.left_out.as_json())
+    for path, warning in summary.warnings[:MOST_WARNINGS]:
+        options.err.print(f"[yellow]warning[/] {escape(path)}: {escape(warning)}", soft_wrap=True)
+    if (more := len(summary.warnings) - MOST_WARNINGS) > 0:
+        options.err.print(f"{more:,} more warnings are in the report of --report.", soft_wrap=True)
     for path, reason in summary.failures:
         options.err.print(f"[red]failed[/] {escape(path)}: {escape(summary.reason(path, reason))}", soft_wrap=True)
 

@@ -19,14 +19,14 @@ from app.concurrency import cancellable, offload
 from app.documents.types import Upload
 from app.errors import UnreadableFile
 from app.kinds import Json, LeftOutReason
-from app.parsing import formats, process
+from app.parsing import encodings, formats, process
+from app.parsing.encodings import Decoded
 from app.parsing.files import ArchiveMember, ExtractedDocument
 from app.parsing.formats import FileFormat
 from app.parsing.process import ParseLimits, Parser, ParseShare, Recognise
 from app.services import Services
-from app.text.structure import plain_json, restructured
+from app.text.structure import escapes, plain_headings, plain_json, restructured
 from app.text.words import cleaning, languages
-from app.text.words.cleaning import Decoded
 
 T = TypeVar("T")
 __all__ = ["FileReader", "NamedFile", "ParseLimits", "ParseShare", "Recognise", "UnreadMember", "opened"]
@@ -37,6 +37,7 @@ HEAD = formats.HEAD
 FORMAT_OF_SUFFIX = {suffix: format.name for format in formats.FORMATS for suffix in format.suffixes}
 """The names of the formats that are read, by the suffixes of their files."""
 PICTURE = formats.PICTURE.name
+_ESCAPES = {formats.JSON.name: escapes.decode_json, formats.XML.name: escapes.decode_xml}
 
 
 def is_binary(name: str) -> bool:
@@ -60,7 +61,7 @@ def is_readable(head: bytes, name: str, *, pictures: bool) -> bool:
         return pictures
     if format == formats.ARCHIVE:
         return formats.is_document_archive(head)
-    return format.content == "binary" or cleaning.is_text(head)
+    return format.content == "binary" or encodings.is_text(head)
 
 
 def format_name(head: bytes, name: str) -> str:
@@ -197,7 +198,7 @@ class _ArchiveMembers:
         file = self._named(member)
         try:
             if member.refused:
-                raise UnreadableFile("damaged", member.refused)
+                raise UnreadableFile("damaged" if member.left_out is None else "unsupported_format", member.refused)
             async with aclosing(_found(file, self.parser)) as found:
                 async for one in found:
                     if isinstance(one, ArchiveMember):
@@ -211,8 +212,8 @@ class _ArchiveMembers:
 
     def _left_out(self, member: ArchiveMember, name: str, error: UnreadableFile) -> LeftOutReason | None:
         """Why a file is left out, by the rule for files of folders; None if it has failed."""
-        if member.is_too_large:
-            return "too_large"
+        if member.left_out is not None:
+            return member.left_out
         readable = is_readable(member.raw[:HEAD], name, pictures=self.pictures)
         if error.code == "unsupported_format" and not readable:
             return "binary"
@@ -258,7 +259,7 @@ async def _decoded(file: NamedFile) -> Decoded:
     """The text of a file. Raises UnreadableFile."""
     size = len(file.raw)
     try:
-        decoded = await _run(size, partial(cleaning.decode, file.raw))
+        decoded = await _run(size, partial(encodings.decode, file.raw))
     except errors.BadRequest as error:
         raise formats.unsupported() from error
     blank = partial(cleaning.is_blank, decoded.text)
@@ -272,6 +273,8 @@ def _text_upload(decoded: Decoded, file: NamedFile, format: FileFormat) -> Uploa
     text, fields = decoded.text, dict[str, str]()
     if format == formats.RST:
         text, fields = restructured.to_markdown(cleaning.clean(text).text)
+    elif decode := _ESCAPES.get(format.name):
+        text = decode(text)
     metadata, problems = _metadata(fields, file)
     return Upload(
         text,
@@ -280,7 +283,8 @@ def _text_upload(decoded: Decoded, file: NamedFile, format: FileFormat) -> Uploa
         markdown=format in (formats.MARKDOWN, formats.RST),
         frontmatter=format == formats.MARKDOWN,
         metadata=metadata,
-        default_title=file.name,
+        default_title=(plain_headings.title(cleaning.clean(text[:HEAD]).text) if format == formats.TEXT else "")
+        or file.name,
         warnings=(*decoded.warnings, *problems),
     )
 

@@ -198,8 +198,7 @@ async def check_change(db: Writing, source: DocumentSource, draft: DocumentDraft
     """
     document_id = source.document.document_id
     await key_bounds.check_seen(db, [document_id])
-    if await pending_versions.of(db, identities=[draft.identity], document_ids=[document_id]):
-        raise errors.Conflict("A new version of this document is being stored: wait for its job, or cancel it.")
+    pending_versions.check_none(await pending_versions.of(db, identities=[draft.identity], document_ids=[document_id]))
     other = await find(db, identity=draft.identity)
     if other and other.document_id != document_id:
         raise errors.Conflict("Another document already has this uri or this content.", field="uri")

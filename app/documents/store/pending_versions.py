@@ -8,6 +8,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
+from app import errors
 from app.database import sql
 from app.database.filter_types import Filters
 from app.database.filters import filters as conditions
@@ -44,6 +45,12 @@ async def of(
     found = [PendingVersion(*row) for row in await db.execute(query)]
     are_open = await jobs.open_among(db, [version.job_id for version in found])
     return [version for version in found if version.job_id in are_open]
+
+
+def check_none(pending: Sequence[PendingVersion]) -> None:
+    """Raises Conflict if there is a version that a job is to store."""
+    if pending:
+        raise errors.Conflict("A new version of this document is being stored: wait for its job, or cancel it.")
 
 
 async def supersede(db: Writing, *, identities: Sequence[bytes] = (), document_ids: Sequence[UUID] = ()) -> list[UUID]:

@@ -18,6 +18,7 @@ from app.kinds import Json
 from app.models.base import EmbeddingModel
 from app.parsing import formats
 from app.services import ChunkingOptions
+from app.text import uris
 from app.text.passages import chunking, tokens
 from app.text.passages.passage import Passage
 from app.text.structure import markdown, pages, plain_json, structure
@@ -72,12 +73,14 @@ def resolved(upload: Upload, *, language: str | None = None) -> CleanDocument:
     interruption.point()
     parsed = _parsed(upload, cleaned.text)
     metadata, problems = plain_json.joined(parsed.metadata, upload.metadata)
+    if problems:  # a frontmatter that is not kept as metadata stays in the text
+        parsed = dataclasses.replace(parsed, body=cleaned.text)
     title = clean_title(upload.title or parsed.title or upload.default_title)
     config, notes = _named_config(upload, parsed)
     return CleanDocument(
         content="" if cleaning.is_blank(parsed.body) else parsed.body,
         title=title,
-        uri=_uri(upload.uri),
+        uri=stored_uri(upload.uri),
         metadata=metadata,
         config=config or default_config(parsed.body, title, language=language),
         created_at=upload.created_at or parsed.created_at,
@@ -248,10 +251,12 @@ def _named_config(upload: Upload, parsed: markdown.ParsedMarkdown) -> tuple[str 
     return (config, ()) if config else (languages.UNSTEMMED, unknown)
 
 
-def _uri(uri: str | None) -> str | None:
-    if uri is not None and len(uri) > limits.MAX_URI:
+def stored_uri(uri: str | None) -> str | None:
+    """The URI of an upload as it is stored. Raises BadRequest if it is too long."""
+    composed = uri and uris.composed(uri)
+    if composed is not None and len(composed) > limits.MAX_URI:
         raise errors.BadRequest(f"A uri has at most {limits.MAX_URI} characters.", field="uri")
-    return uri
+    return composed
 
 
 def _digest(*parts: Any) -> bytes:

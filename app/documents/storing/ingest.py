@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
 
+from app import errors
 from app.concurrency import cancellable, retries, stage_times
 from app.documents.store import documents
 from app.documents.store.document_puts import PutDocument
 from app.documents.store.documents import StoredVersion
 from app.documents.storing import document_drafts, document_writes, large_documents
 from app.documents.storing.chunk_vectors import ChunkVectors, DraftVectors
-from app.documents.types import DocumentDraft, IngestResult, Upload
+from app.documents.types import Document, DocumentDraft, IngestResult, Upload
 from app.entities.linking import gazetteers
 from app.models.base import EmbeddingModel
 from app.query import model_switch
@@ -84,9 +85,7 @@ async def replace(document_id: UUID, upload: Upload, user_id: str, services: Ser
 
 
 async def _replace(document_id: UUID, upload: Upload, user_id: str, services: Services) -> IngestResult:
-    async with services.db.reading(user_id) as reading:
-        document = await documents.get(reading, document_id)
-        await gazetteers.current(reading)
+    document = await _stored(document_id, user_id, services)
     if document.uri is not None and (upload.uri is None or document.uri in uris.spellings(upload.uri)):
         upload = dataclasses.replace(upload, uri=document.uri)
     draft = await _draft_in_thread(upload, services)
@@ -98,6 +97,18 @@ async def _replace(document_id: UUID, upload: Upload, user_id: str, services: Se
         status = await document_writes.replace(writing, document_id, draft, found, services.chunking_options)
     embedded = 0 if status == "unchanged" else vectors.count(draft)
     return IngestResult.of(draft, document_id, status, chunk_count=len(draft.chunks), embedded=embedded)
+
+
+async def _stored(document_id: UUID, user_id: str, services: Services) -> Document:
+    """The document to replace. Raises NotFound, and Conflict if its first version is still queued."""
+    try:
+        async with services.db.reading(user_id) as reading:
+            document = await documents.get(reading, document_id)
+            await gazetteers.current(reading)
+            return document
+    except errors.NotFound:
+        await large_documents.check_not_queued(document_id, user_id, services)
+        raise
 
 
 def make_draft(upload: Upload, model: EmbeddingModel, options: ChunkingOptions) -> DocumentDraft:
@@ -153,7 +164,8 @@ def named_as(draft: DocumentDraft, known: Container[bytes]) -> DocumentDraft | N
 
 
 def _other_identities(draft: DocumentDraft) -> dict[bytes, str]:
-    """The other spellings of the URI of a file, by identity; none for a file of a source, which knows its own."""
-    if draft.uri is None or draft.source is not None:
+    """The other spellings of the URI, by identity; for a file of a source only the same encoding in NFD."""
+    if draft.uri is None:
         return {}
-    return {document_drafts.uri_identity(one): one for one in uris.spellings(draft.uri)[1:]}
+    others = uris.spellings(draft.uri) if draft.source is None else [draft.uri, uris.decomposed(draft.uri)]
+    return {document_drafts.uri_identity(one): one for one in others[1:]}

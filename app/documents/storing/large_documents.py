@@ -10,6 +10,7 @@ import asyncio
 import dataclasses
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -152,6 +153,18 @@ async def being_stored(versions: Sequence[StoredVersion], user_id: str, services
     async with services.db.whole.reading(user_id) as reading:
         pending = await pending_versions.of(reading, document_ids=[version.document_id for version in versions])
     return frozenset(version.document_id for version in pending)
+
+
+async def check_not_queued(document_id: UUID, user_id: str, services: Services) -> None:
+    """Raises Conflict if a job is to store the first version of a document, which the caller will see."""
+    async with services.db.whole.reading(user_id) as reading:
+        if not await pending_versions.of(reading, document_ids=[document_id]):
+            return
+    async with services.db.writing(user_id, checked=True) as writing:
+        pending = await pending_versions.of(writing, document_ids=[document_id])
+        with suppress(errors.OutsideOfKey):
+            await key_bounds.check_replaced(writing, [], [version.job_id for version in pending])
+            pending_versions.check_none(pending)
 
 
 async def settle(queued: IngestResult, user_id: str, services: Services) -> IngestResult:

@@ -46,15 +46,27 @@ def restore(
     """Load the backup FILE in one transaction and bring it to this version's schema; stop the service first."""
     settings = options.settings(data_dir)
     restored, revision = options.run(_restore(settings, file, replace=replace))
+    rebuilt = _rebuild(settings) if restored.stems_differ else 0
     needs_password = restored.role_created and settings.database_url is not None
     if as_json:
         done = {"file": str(file), **_as_json(restored.archive), "now_at": revision}
-        terminal.write_json({**done, "service_needs_password": needs_password})
+        terminal.write_json({**done, "service_needs_password": needs_password, "users_repaired": rebuilt})
         return
     shown = f"Restored {file}: {_shown(restored.archive)}; now at revision {revision}."
     options.out.print(shown, soft_wrap=True, markup=False)
+    if restored.stems_differ:
+        major = restored.archive.server_major
+        options.out.print(f"Postgres {major} wrote it and has other stems: rows of {rebuilt} users were rebuilt.")
     if needs_password:
         options.out.print("stepwell_service has no password yet: run `stepwell db upgrade --set-service-password`.")
+
+
+def _rebuild(settings: Settings) -> int:
+    """Repairs all users; returns how many had rows that differed."""
+    from app.maintenance.commands import repair  # which imports the models
+
+    damage, _waiting = options.run(repair.compare(settings, [], dry_run=False))
+    return sum(map(bool, damage.values()))
 
 
 async def _backup(settings: Settings, file: Path, *, replace: bool) -> Archive:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import pydantic
 import typer
@@ -180,7 +180,7 @@ def _shown(name: str, value: Any) -> Any:
 
 
 def _address(secret: str | SecretStr) -> str:
-    """Returns scheme, user, host and path of an address; everything else is masked."""
+    """Returns scheme, user, host, path and sslmode of an address; everything else is masked."""
     secret = secret.get_secret_value() if isinstance(secret, SecretStr) else secret
     try:
         parts = urlsplit(secret)
@@ -189,7 +189,8 @@ def _address(secret: str | SecretStr) -> str:
         return "***"
     if not parts.scheme or not parts.netloc:
         return "***"
-    return f"{parts.scheme}://{parts.username or ''}{':***' if parts.password else ''}@{host}{parts.path}"
+    mode = "".join(f"?sslmode={value}" for name, value in parse_qsl(parts.query) if name == "sslmode")
+    return f"{parts.scheme}://{parts.username or ''}{':***' if parts.password else ''}@{host}{parts.path}{mode}"
 
 
 def _print(findings: list[Finding], changed: dict[str, Any]) -> None:

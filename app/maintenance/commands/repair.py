@@ -32,7 +32,7 @@ def repair(
 ) -> None:
     """Compare all derived rows with the stored texts and rebuild those that differ; the service may run."""
     chosen = [options.checked_user(one) for one in user or ()]
-    found, waiting = options.run(_repair(options.settings(data_dir), chosen, dry_run=dry_run))
+    found, waiting = options.run(compare(options.settings(data_dir), chosen, dry_run=dry_run))
     if as_json:
         kinds = [one.kind for one in pipeline.every()]
         terminal.write_json(
@@ -49,8 +49,11 @@ def repair(
         options.out.print(f"Mentions of {waiting} users were not compared: jobs are linking their texts. Try again.")
 
 
-async def _repair(settings: Settings, chosen: list[str], *, dry_run: bool) -> tuple[dict[str, Damage], int]:
-    """The damage by user, and of how many users the mentions could not be compared."""
+async def compare(settings: Settings, chosen: list[str], *, dry_run: bool) -> tuple[dict[str, Damage], int]:
+    """The damage by user, of all unless some are chosen, and of how many the mentions could not be compared.
+
+    It is repaired unless `dry_run`.
+    """
     keys = settings.entity_keys
     async with owner_at_revision(settings) as owner:
         users = chosen or await pipeline.users(db=owner)

@@ -37,6 +37,24 @@ async def failures(
     return [FileFailure(path, reason) for path, reason in await db.execute(failed)]
 
 
+_UNRECORDED = sql.inline(
+    """
+    SELECT DISTINCT d.source_path
+    FROM stepwell.documents AS d
+    WHERE d.user_id = :user_id AND d.source_id = :source_id AND NOT EXISTS (
+        SELECT FROM stepwell.source_files AS f
+        WHERE f.user_id = :user_id AND f.source_id = :source_id AND f.path = d.source_path COLLATE "C")
+    """,
+    user_id="text",
+    source_id="uuid",
+)
+
+
+async def unrecorded_paths(db: Reading, source_id: UUID) -> list[str]:
+    """The paths of files of which documents are stored, but which a job that ended in between has not recorded."""
+    return list(await db.scalars(_UNRECORDED, {"user_id": db.user_id, "source_id": source_id}))
+
+
 _RECORDED = ("path", "size", "mtime_ns", "content_hash", "documents", "error", "job_id")
 _RECORD_FILES = sql.inline(
     """

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 
@@ -15,7 +15,15 @@ from app.text.structure import plain_json, structure
 
 MAX_FRONTMATTER_BYTES = 65_536
 MAX_ALIASES = 16  # few enough that even nested merge keys cannot multiply
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_NUMBER = "tag:stepwell,2026:number"
+_RESOLVERS = (
+    ("tag:yaml.org,2002:null", re.compile(r"(?:~|null|Null|NULL|)$"), ["~", "n", "N", ""]),
+    ("tag:yaml.org,2002:bool", re.compile(r"(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")),
+    ("tag:yaml.org,2002:int", re.compile(r"(?:0|-?[1-9][0-9]{0,17})$"), list("-0123456789")),
+    (_NUMBER, re.compile(r"-?(?:0|[1-9][0-9]{0,14})\.[0-9]{1,16}$"), list("-0123456789")),
+    ("tag:yaml.org,2002:merge", re.compile(r"<<$"), ["<"]),
+)
+"""What is no string: the scalars of YAML 1.2's core schema that JSON writes in the same form."""
 _OPENING = re.compile(r"-{3}[ \t]*\n")
 _CLOSING = re.compile(r"^(?:-{3}|\.{3})[ \t]*$\n?", re.MULTILINE)
 _YAML_FAILURES = (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError, LookupError, AttributeError)
@@ -33,6 +41,26 @@ class ParsedMarkdown:
     warnings: tuple[str, ...] = ()
 
 
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Keeps all scalars as they are written: no sexagesimal times, octal numbers, dates, `yes` and `NO`."""
+
+    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
+
+
+for _tag, _pattern, _first in _RESOLVERS:
+    _Loader.add_implicit_resolver(_tag, _pattern, _first)
+
+
+def _number(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> float | str:
+    """A decimal number, as a string if JSON would write it in another form, such as 1.10."""
+    written = loader.construct_scalar(node)
+    number = float(written)
+    return number if repr(number) == written and written != "-0.0" else written
+
+
+_Loader.add_constructor(_NUMBER, _number)
+
+
 class _RefusedError(ValueError):
     """The frontmatter cannot be used; the message gives the reason without quoting it."""
 
@@ -41,9 +69,9 @@ def parse(text: str) -> ParsedMarkdown:
     """Splits YAML frontmatter from the body and reads title, language and date from it.
 
     The title is the frontmatter's `title`, else the first level-one heading. `created_at` (from `created_at` or
-    `date`) is in UTC; a time without a zone is taken as UTC. Frontmatter over 64 KB, nested deeper than 32, with
-    more than 10,000 values, with aliases that multiply or with tags beyond plain YAML is skipped with a warning.
-    Never raises: the body is always returned.
+    `date`) is in UTC; a time without a zone is taken as UTC. Frontmatter that is no plain YAML, over 64 KB, nested
+    deeper than 32, with more than 10,000 values or with aliases that multiply stays in the text, with a warning.
+    Never raises.
     """
     block, body, warnings = _split(text)
     if block is None:
@@ -51,9 +79,7 @@ def parse(text: str) -> ParsedMarkdown:
     try:
         metadata = _load(block)
     except _RefusedError as refusal:
-        return ParsedMarkdown(body, structure.title(body), warnings=(str(refusal),))
-    if metadata is None:
-        return ParsedMarkdown(text, structure.title(text), warnings=("frontmatter is not a mapping: kept as text",))
+        return ParsedMarkdown(text, structure.title(body), warnings=(f"frontmatter {refusal}: kept as text",))
     created_at, warnings = _created_at(metadata)
     return ParsedMarkdown(
         body=body,
@@ -76,25 +102,25 @@ def _split(text: str) -> tuple[str | None, str, tuple[str, ...]]:
     return text[opening.end() : closing.start()], text[closing.end() :].lstrip("\n"), ()
 
 
-def _load(block: str) -> dict[str, Any] | None:
-    """Returns the frontmatter as plain JSON, or None if it is not a mapping."""
+def _load(block: str) -> dict[str, Any]:
+    """Returns the frontmatter as plain JSON. Raises _RefusedError."""
     if len(block) > MAX_FRONTMATTER_BYTES or len(block.encode("utf-8", "replace")) > MAX_FRONTMATTER_BYTES:
-        raise _RefusedError("frontmatter is over 64 KB: left out")
+        raise _RefusedError("is over 64 KB")
     try:
         _check_events(block)
         loaded = yaml.load(block, Loader=_Loader)
     except _RefusedError:
         raise
     except _YAML_FAILURES as failure:
-        raise _RefusedError("frontmatter is not plain YAML: left out") from failure
+        raise _RefusedError("is not plain YAML") from failure
     if loaded is None:
         return {}
     if not isinstance(loaded, dict):
-        return None
+        raise _RefusedError("is not a mapping")
     try:
         return plain_json.mapping(loaded)
     except plain_json.TooLargeError as error:
-        raise _RefusedError(f"frontmatter {error}: left out") from error
+        raise _RefusedError(str(error)) from error
 
 
 def _check_events(block: str) -> None:
@@ -104,9 +130,9 @@ def _check_events(block: str) -> None:
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         aliases += isinstance(event, yaml.AliasEvent)
         if depth > plain_json.MAX_DEPTH:
-            raise _RefusedError("frontmatter is nested deeper than 32: left out")
+            raise _RefusedError("is nested deeper than 32")
         if aliases > MAX_ALIASES:
-            raise _RefusedError("frontmatter has more than 16 aliases: left out")
+            raise _RefusedError("has more than 16 aliases")
 
 
 def _created_at(metadata: Mapping[str, Any]) -> tuple[datetime | None, tuple[str, ...]]:
@@ -114,7 +140,7 @@ def _created_at(metadata: Mapping[str, Any]) -> tuple[datetime | None, tuple[str
     if raw is None:
         return None, ()
     try:
-        moment = datetime.fromisoformat(str(raw).strip())
+        moment = datetime.fromisoformat(re.sub(r"\s+(?=[Z+-])", "", str(raw).strip()))
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC), ()
     except (ValueError, OverflowError):
         return None, ("frontmatter's date is not an ISO 8601 date: ignored",)

@@ -15,6 +15,7 @@ MAX_DEPTH = 32
 MAX_KEYS = 1_000
 MAX_VALUES = 10_000
 MAX_INTEGER = 2**63
+LONGEST_INTEGER = 10**1_000
 _WRITTEN_OUT = 10**16
 _STORED_DIFFERENTLY = re.compile(r"e\+1|-0\.0")
 """Occurs wherever JSON has a float that `_number` changes."""
@@ -124,12 +125,17 @@ def _scalar(value: object) -> object:
     if isinstance(value, float):
         return value if math.isfinite(value) else ...
     if isinstance(value, int) and not isinstance(value, bool):
-        return value if abs(value) < MAX_INTEGER else hex(value)
+        return value if abs(value) < MAX_INTEGER else _digits(value)
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace").replace("\x00", "")
     if isinstance(value, str):
         return re.sub("[\x00\ud800-\udfff]", "", value)
     return value if value is None or isinstance(value, bool) else str(value)
+
+
+def _digits(value: int) -> str:
+    """A number beyond 64 bits as text; in hexadecimal form where decimal digits would take long."""
+    return str(value) if abs(value) < LONGEST_INTEGER else hex(value)
 
 
 def _number(value: float) -> int | float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.concurrency import interruption
+from app.text.structure import plain_headings
 
 Kind = Literal["heading", "fence", "table", "list", "paragraph"]
 MAX_HEADING = 300  # code points; a longer "heading" is text
@@ -43,14 +44,25 @@ def title(text: str) -> str | None:
 def blocks(text: str, *, markdown: bool = True) -> list[Block]:
     """Returns the blocks of a text in order; blank lines between them belong to none.
 
-    Plain text has paragraphs only. A heading is ATX or one underlined line; an unclosed fence extends to the end.
+    Plain text has headings (see `plain_headings`) and paragraphs only. In Markdown, a heading is ATX or one underlined
+    line; an unclosed fence extends to the end.
     """
-    return list(_Scanner(text).run() if markdown else _paragraphs(text))
+    return list(_Scanner(text).run() if markdown else _plain(text))
 
 
-def _paragraphs(text: str) -> Iterator[Block]:
+def _plain(text: str) -> Iterator[Block]:
+    """The headings of a plain text and the paragraphs between them."""
+    place = 0
+    for heading in plain_headings.find(text):
+        yield from _paragraphs(text, place, heading.start)
+        yield Block("heading", heading.start, heading.end, heading.level, heading.title)
+        place = heading.end
+    yield from _paragraphs(text, place, len(text))
+
+
+def _paragraphs(text: str, begin: int, finish: int) -> Iterator[Block]:
     start = end = -1
-    for line in _LINE.finditer(text):
+    for line in _LINE.finditer(text, begin, finish):
         if not line[0].strip():
             continue
         if start >= 0 and line.start() != end + 1:
@@ -130,14 +142,14 @@ class _Scanner:
 
     def _setext(self, line: str) -> tuple[int, str]:
         words = self._text[self._start : self._end]
-        return (1 if "=" in line else 2), _plain(words) or words.strip()
+        return (1 if "=" in line else 2), _words_of(words) or words.strip()
 
 
 def _atx(line: str) -> tuple[int, str] | None:
     if "#" not in line[:4] or len(line) > MAX_HEADING:
         return None
     match = _ATX.match(line)
-    words = _plain(re.sub(r"(?:^|[ \t])#+$", "", (match[2] or "").strip())) if match else ""
+    words = _words_of(re.sub(r"(?:^|[ \t])#+$", "", (match[2] or "").strip())) if match else ""
     return (len(match[1]), words) if match and words else None
 
 
@@ -147,6 +159,6 @@ def _kind(line: str) -> Kind:
     return "list" if _ITEM.match(line) else "paragraph"
 
 
-def _plain(inline: str) -> str:
+def _words_of(inline: str) -> str:
     """Returns the words of a heading without links, emphasis and code marks."""
     return " ".join(_EMPHASIS.sub("", _LINK.sub(r"\1", inline)).split())

@@ -1,21 +1,22 @@
-"""Decodes bytes, repairs text that was decoded wrongly before, and removes invisible characters and artefacts."""
+"""Repairs text that was decoded wrongly before, and removes invisible characters and artefacts."""
 
 from __future__ import annotations
 
-import codecs
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from app.concurrency import interruption
-from app.errors import BadRequest
-from app.text.words import characters
+from app.text.words import characters, hyphens
+from app.text.words.hyphens import Words
 
-VERSION = 2
+VERSION = 3
 """Version of the rules of cleaning and cutting; a reindex applies them to documents with another one.
 
 2: mojibake is repaired, chunks are measured by the tokens of the embedding model.
+3: compounds keep their hyphens at line ends, plain text is cut at its headings, colours of terminals and files in links
+are removed.
 """
 MAX_MARKS = 30  # length of a run of combining marks, as in Unicode's stream-safe text format (UAX #15)
 PIECE = 100_000
@@ -27,24 +28,12 @@ LAYERS, ROUNDS = 8, 4
 then still changes is no mojibake, and stays as it is."""
 MOJIBAKE = 8
 """Code points beside others than ASCII in which mojibake is looked for; ftfy's longest pattern has seven."""
-_SAMPLE = 65_536
-_BOMS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-FOREIGN = 0.4
-"""Share of letters beyond ASCII from which a text without a Unicode encoding is in another script than Latin."""
-_OTHER_SCRIPTS = (
-    *("cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "cp874"),
-    *("cp932", "euc_jp", "gb18030", "big5", "cp949"),
-)
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
 _LINE_BREAK = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _VISIBLE = re.compile(f"[^{characters.BLANK}]")
 _CONTROL = re.compile(f"[{characters.CONTROL}]+")
+_OVERSTRIKE = re.compile("[^\\n\b]\b")
+"""A character that a terminal or printer writes over, as manual pages do for bold and underlined text."""
 _SURROGATE = re.compile(f"[{characters.SURROGATE}]+")
 _INVISIBLE = re.compile(f"[{characters.INVISIBLE}]+")
 _STRAY_JOINER = re.compile(
@@ -59,24 +48,31 @@ _TRAILING_SPACE = re.compile(r"(?<![^\S\n])[^\S\n]++$", re.MULTILINE)
 _NOT_ASCII = re.compile(r"[^\x00-\x7f](?:[\x00-\x7f]{0,16}[^\x00-\x7f])*+")
 _BOUNDARY = re.compile(r"\n(?!\n)|[A-Za-z](?=[A-Za-z])")
 _BLANK_LINES = re.compile(r"(?<!\n)\n{4,}+")
+_TERMINAL = re.compile(
+    r"\x1b\[[0-?]{0,64}+[ -/]{0,4}+[@-~]|\x1b[\]PX^_][^\x07\x1b\n]{0,4096}+(?:\x07|\x1b\\)"
+    r"|\x1b[()*+=>][0-9A-B]?"
+)
+"""Control sequences and strings of terminals (ECMA-48), such as colours and titles."""
+_FILE_IN_LINK = re.compile(
+    r"<?(?<![A-Za-z])data:(?P<type>[\w.+-]{1,40}/[\w.+-]{1,80})?+(?P<base64>;[\w=.;+-]{1,200}+)?,[^\s\"'<>()\[\]\\]*+"
+    r"(?:\s{1,2}[A-Za-z0-9+/]{60,}+)*+(?:\s{1,2}[A-Za-z0-9+/]{1,76}={1,2})?>?"
+)
+SHORT_LINK = 200
+"""Characters up to which a file in a link that is no picture is kept: it may be what a text is about."""
+_IMAGE_WITHOUT_LINK = re.compile(r"!\[([^\[\]\n]{0,1000}+)\]\(\s?(?:\"[^\"\n]{0,1000}+\")?\)")
 _REMOVED = (
     (_SURROGATE, "broken surrogates removed"),
     (_CONTROL, "control characters removed"),
     (_INVISIBLE, "invisible characters removed"),
 )
 _STRAY_NOTE, _MARKS_NOTE = "stray joiners removed", "long runs of combining marks shortened"
+_TERMINAL_NOTE, _LINK_NOTE = "control sequences of terminals removed", "files in links (data: URIs) removed"
 _REPAIR_NOTE = "characters that had been decoded in a wrong encoding repaired"
-_NOTES = (*(note for _pattern, note in _REMOVED), _STRAY_NOTE, _MARKS_NOTE, _REPAIR_NOTE)
+_NOTES = (_TERMINAL_NOTE, _LINK_NOTE, *(note for _pattern, note in _REMOVED), _STRAY_NOTE, _MARKS_NOTE, _REPAIR_NOTE)
 _FENCE = re.compile(r" {0,3}(?:```|~~~)")
+_HYPHENS = ("-", "\u2010")
+_INDENTED_PROSE = re.compile(r"[ \t]+(?:[^\W\d_][^\s=<>{}]*+[ \t]++){4}")
 _NOT_PROSE = re.compile(r"(?: {4}|\t| {0,3}(?:[-*+>|#]|\d{1,9}[.)]\s|```|~~~))")
-
-
-@dataclass(frozen=True, slots=True)
-class Decoded:
-    """A decoded text, and warnings on guesses."""
-
-    text: str
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,142 +88,70 @@ def is_blank(text: str) -> bool:
     return not any(_VISIBLE.search(text, start, start + PIECE) for start in range(0, len(text), PIECE))
 
 
-def is_text(head: bytes) -> bool:
-    """Returns whether the first bytes of a file are those of a text that `decode` reads."""
-    lead = next((place for place in range(1, min(4, len(head)) + 1) if head[-place] & 0xC0 != 0x80), 0)
-    if lead and head[-lead] >= 0xC0:  # the bytes may end inside a character
-        head = head[:-lead]
-    try:
-        decode(head)
-    except BadRequest:
-        return False
-    return True
-
-
-def decode(raw: bytes) -> Decoded:
-    """Decodes bytes by their BOM, else as UTF-16 if zero bytes indicate it, else as UTF-8.
-
-    Other bytes are decoded as Windows-1252, or as an encoding of another script if most letters are not ASCII.
-
-    Raises BadRequest (field `content`) if the bytes are not text.
-    """
-    for bom, encoding in _BOMS:
-        if raw.startswith(bom):
-            return _by_bom(raw[len(bom) :], encoding)
-    wide = _wide_encoding(raw[:_SAMPLE])
-    if wide:
-        return _replacing(raw, wide, f"read as {wide.upper()} without a byte order mark")
-    try:
-        text = raw.decode("utf-8")
-    except UnicodeDecodeError:
-        return _by_code_page(raw)
-    if _control_share(text[:_SAMPLE]) > 0.34:
-        raise _binary()
-    return Decoded(text)
-
-
-def _by_bom(body: bytes, encoding: str) -> Decoded:
-    if encoding == "utf-8":
-        return _replacing(body, encoding, None)
-    return _replacing(body, encoding, f"read as {encoding.upper()}")
-
-
-def _replacing(raw: bytes, encoding: str, note: str | None) -> Decoded:
-    notes = (note,) if note else ()
-    try:
-        return Decoded(raw.decode(encoding), notes)
-    except UnicodeDecodeError:
-        return Decoded(raw.decode(encoding, "replace"), (*notes, "undecodable bytes were replaced"))
-
-
-def _wide_encoding(sample: bytes) -> str | None:
-    """Returns UTF-16 with its byte order if zero bytes (the high bytes of ASCII) occur on one side only."""
-    half = len(sample) // 2
-    if half < 2 or len(sample) % 2:
-        return None
-    even, odd = sample[0::2].count(0), sample[1::2].count(0)
-    if odd >= 0.25 * half and even <= 0.02 * half:
-        return "utf-16-le"
-    if even >= 0.25 * half and odd <= 0.02 * half:
-        return "utf-16-be"
-    return None
-
-
-def _by_code_page(raw: bytes) -> Decoded:
-    text = raw.decode("latin-1")
-    if _control_share(re.sub("[\x80-\x9f]+", "", text[:_SAMPLE])) > 0.05:
-        raise _binary()
-    if _foreign_share(text[:_SAMPLE]) > FOREIGN and (encoding := _guessed(raw[:_SAMPLE])):
-        return Decoded(raw.decode(encoding, "replace"), (f"not UTF-8: read as {encoding}",))
-    try:
-        return Decoded(raw.decode("cp1252"), ("not UTF-8: read as Windows-1252",))
-    except UnicodeDecodeError:
-        return Decoded(text, ("not UTF-8: read as Latin-1",))
-
-
-def _foreign_share(sample: str) -> float:
-    """Returns the share of letters beyond ASCII; it is low in the languages that are written in Windows-1252."""
-    foreign = len(re.findall("[\x80-\xff]", sample))
-    return foreign / max(1, foreign + len(re.findall("[A-Za-z]", sample)))
-
-
-def _guessed(sample: bytes) -> str | None:
-    """Returns the most probable encoding of a text in another script, None if no encoding fits."""
-    from charset_normalizer import from_bytes  # takes a tenth of a second to import and first use, and is rarely needed
-
-    found = from_bytes(sample, cp_isolation=list(_OTHER_SCRIPTS)).best()
-    return found.encoding if found is not None else None
-
-
-def _control_share(sample: str) -> float:
-    return len(re.findall("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]", sample)) / max(1, len(sample))
-
-
-def _binary() -> BadRequest:
-    return BadRequest(
-        "content is binary, not text: send plain text, Markdown or HTML, or upload PDF and DOCX files as such.",
-        field="content",
-    )
-
-
-def clean(text: str) -> Cleaned:
+def clean(text: str, *, words: Words | None = None) -> Cleaned:
     """Removes invisible characters and artefacts of scanners and editors, and repairs mojibake; idempotent.
 
-    A wrong decoding of a line ("cafÃ©" for "café") is undone. Line ends become LF;
+    A wrong decoding of a line ("cafÃ©" for "café") is undone. Control sequences of terminals and files in links
+    (`data:`) are removed. Line ends become LF;
     NUL, controls, surrogates, BOM, bidi, zero-width and tag characters are removed (joiners remain inside emoji and
     in scripts that need them); ligatures are expanded; the text is NFC, and runs of combining marks are cut to 30;
-    words hyphenated at a line end are joined in prose; spaces at line ends are removed; at most two blank lines
-    remain in a row. Takes linear time.
+    words divided at a line end are joined in prose, by `words` of the whole document if the text is a part of it;
+    spaces at line ends are removed; at most two blank lines remain in a row. Takes linear time.
     """
-    if text.isascii() and text.isprintable():  # a line without anything to remove inside
+    if text.isascii() and text.isprintable() and "data:" not in text:  # a line without anything to remove inside
         return Cleaned(text.rstrip())
     noted: list[str] = []
-    while (cleaned := _repaired_and_cleaned(text, noted)) is None and (once := _once(text, noted)) != text:
+    words = words or Words(text)
+    while (cleaned := _repaired_and_cleaned(text, noted, words)) is None and (
+        once := _once(text, noted, words)
+    ) != text:
         text = once
     found = text if cleaned is None else cleaned
     return Cleaned(found, tuple(note for note in _NOTES if note in noted))
 
 
-def _repaired_and_cleaned(text: str, noted: list[str]) -> str | None:
+def _repaired_and_cleaned(text: str, noted: list[str], words: Words) -> str | None:
     """Returns the text that neither repairing nor cleaning changes any more, None if there is none after ROUNDS."""
     before = _with_line_feeds(text)
     notes: list[str] = []
-    cleaned = _once(_repaired(before, notes), notes)
+    cleaned = _once(_repaired(before, notes), notes, words)
     for _ in range(ROUNDS):
         # What was removed may have separated characters that are to be repaired.
         if cleaned == before or (repaired := _repaired(cleaned, notes)) == cleaned:
             noted += notes
             return cleaned
-        before, cleaned = cleaned, _once(repaired, notes)
+        before, cleaned = cleaned, _once(repaired, notes, words)
     return None
 
 
-def _once(text: str, noted: list[str]) -> str:
-    text = _with_line_feeds(text)
+def _once(text: str, noted: list[str], words: Words) -> str:
+    text = _without_files_in_links(_without_control_sequences(_with_line_feeds(text), noted), noted)
+    if "\b" in text:
+        text = "".join(_OVERSTRIKE.sub("", piece) for piece in _pieces(text, _between_lines))
     cleaned = "".join([_cleaned(piece, noted) for piece in _pieces(text, _between_lines)])
-    cleaned = _without_line_end_hyphens(cleaned)
+    cleaned = _without_line_end_hyphens(cleaned, words)
     shortened = (_BLANK_LINES.sub("\n\n\n", piece) for piece in _pieces(cleaned, _between_lines))
     return "".join(shortened).strip("\n")
+
+
+def _without_control_sequences(text: str, noted: list[str]) -> str:
+    return _without(_TERMINAL, text, _TERMINAL_NOTE, noted) if "\x1b" in text else text
+
+
+def _without_files_in_links(text: str, noted: list[str]) -> str:
+    """Returns the text without pictures and other files that are written in it, such as in exported Markdown."""
+    if "data:" not in text:
+        return text
+    kept = _FILE_IN_LINK.sub(lambda link: "" if _is_file(link) else link[0], text)
+    if kept == text:
+        return text
+    noted.append(_LINK_NOTE)
+    return _IMAGE_WITHOUT_LINK.sub(r"\1", kept)
+
+
+def _is_file(link: re.Match[str]) -> bool:
+    is_picture = (link["type"] or "").startswith("image/")
+    return is_picture or (link["base64"] is not None and len(link[0]) > SHORT_LINK)
 
 
 def _with_line_feeds(text: str) -> str:
@@ -329,19 +253,27 @@ def capped_marks(text: str) -> str:
     return _MARKS.sub(r"\1", text) if _HIGH_RUN.search(text) else text
 
 
-def _without_line_end_hyphens(text: str) -> str:
-    """Joins words hyphenated at a line end, outside code, lists, tables, quotes and headings."""
-    if "-\n" not in text:
+def _without_line_end_hyphens(text: str, words: Words) -> str:
+    """Joins words that are divided at the end of a line, outside code, lists, tables, quotes and headings."""
+    if "-\n" not in text and "\u2010\n" not in text:
         return text
     kept: list[str] = []
-    fenced = prose = joinable = False
+    above, fenced, prose = "", False, False
     for line in text.split("\n"):
-        if joinable and line[:1].islower():
-            kept[-1] = kept[-1][:-1]
-            kept.append(line)
+        below = _continuation(above, line)
+        joined = hyphens.join(above, below, words) if below else None
+        if joined is not None:
+            kept += [kept.pop()[: len(joined) - len(above) or None], below]
         else:
             kept.append("\n" + line)
             fenced ^= _FENCE.match(line) is not None
-            prose = not fenced and _NOT_PROSE.match(line) is None
-        joinable = prose and line[-1:] == "-" and line[-2:-1].islower()
+            prose = not fenced and (_NOT_PROSE.match(line) is None or _INDENTED_PROSE.match(line) is not None)
+        above = line if prose and line.endswith(_HYPHENS) and line[-2:-1].islower() else ""
     return "".join(kept)[1:]
+
+
+def _continuation(above: str, line: str) -> str:
+    """Returns a line without its indent if it may continue the line above, which has the same indent; else nothing."""
+    bare = line.lstrip(" \t")
+    is_next = above and bare[:1].islower() and line[: -len(bare)] == above[: -len(above.lstrip(" \t"))]
+    return bare if is_next else ""

@@ -1,14 +1,24 @@
-"""A file name in a form becomes a relative path without what could mislead, and nothing is opened by it."""
+"""A file name in a form becomes a relative path without what could mislead, and nothing is opened by it.
+
+Every URI is stored in NFC and found in NFD too.
+"""
 
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
+import sqlalchemy as sa
 from api_caller import Caller
 
 from app import errors
+from app.database.transactions import Database
 from app.documents.api import uploads
+from app.documents.storing import document_drafts
+from app.text import uris
 
-DOCUMENTS = "/api/rag/documents"
+RAG = "/api/rag"
+DOCUMENTS = f"{RAG}/documents"
 
 
 @pytest.mark.parametrize(
@@ -53,3 +63,48 @@ async def test_an_odd_file_name_is_only_a_label(caller: Caller, sent: str) -> No
     stored = (await caller.client.get(f"{DOCUMENTS}/{response.json()['documents'][0]['document_id']}")).json()
     assert stored["uri"] == uploads.relative_path(sent)
     assert not set("\x00\u202e") & set(stored["title"] + stored["metadata"]["filename"])
+
+
+async def test_a_uri_means_the_same_document_in_both_unicode_forms_wherever_it_is_given(caller: Caller) -> None:
+    api, composed = caller.client, "Café/é.md"
+    for given in (composed, unicodedata.normalize("NFD", composed)):
+        sent = await api.post(DOCUMENTS, files=[("files", ("x.md", "Lime dries."))], data={"uri": given})
+        stored = sent.json()["documents"][0]
+        same = [
+            await caller.add("Lime dries.", given),
+            (await api.post(f"{RAG}/tools/add_document", json={"content": "Lime dries.", "uri": given})).json(),
+            (await api.put(f"{DOCUMENTS}/{stored['document_id']}", json={"content": "Lime!", "uri": given})).json(),
+            (await api.patch(f"{DOCUMENTS}/{stored['document_id']}", json={"uri": given, "content": "Lime."})).json(),
+            *(await api.get(DOCUMENTS, params={"uri": given})).json()["documents"],
+            (await api.post(f"{RAG}/search/why", json={"query": "lime", "uri": given})).json(),
+        ]
+        for filters in ({"uri_prefix": given}, {"folder": given.partition("/")[0]}, {"any": [{"uri_prefix": given}]}):
+            same += (await caller.search("lime", filters=filters))["results"]
+        found = {(one["document_id"], one.get("uri", composed)) for one in same}
+        assert (found, len(same)) == ({(stored["document_id"], composed)}, 9)
+    renamed = await api.patch(f"{DOCUMENTS}/{stored['document_id']}", json={"uri": unicodedata.normalize("NFD", "ü")})
+    assert renamed.json()["uri"] == "ü"
+    for delete in (
+        lambda given: api.delete(DOCUMENTS, params={"uri": given}),
+        lambda given: api.post(f"{DOCUMENTS}/delete", json={"filters": {"uri_prefix": given}}),
+    ):
+        for given in (composed, unicodedata.normalize("NFD", composed)):
+            await caller.add("Lime.", composed)
+            assert (await delete(given)).json()["documents_deleted"] == 1
+
+
+@pytest.mark.parametrize("uri", ["Café.md", "file:///x/Caf%C3%A9.md"])
+async def test_a_document_of_an_early_version_with_a_decomposed_uri_is_replaced(
+    caller: Caller, owning: Database, uri: str
+) -> None:
+    stored = await caller.add("Lime.", uri)
+    old = uris.decomposed(uri)
+    async with owning.shared() as shared:
+        change = sa.text("UPDATE stepwell.documents SET uri = :uri, identity = :identity WHERE document_id = :id")
+        identity = document_drafts.uri_identity(old)
+        await shared.execute(change, {"uri": old, "identity": identity, "id": stored["document_id"]})
+    listed = await caller.client.post(DOCUMENTS, json=[{"content": "Mortar.", "uri": each} for each in (uri, old)])
+    for one in [*listed.json()["documents"], await caller.add("Stone.", uri), await caller.add("Stone.", old)]:
+        assert one["document_id"] == stored["document_id"]
+    assert (await caller.search("stone", filters={"uri_prefix": uri}))["results"]
+    assert (await caller.client.delete(DOCUMENTS, params={"uri": uri})).json()["documents_deleted"] == 1

@@ -48,6 +48,16 @@ async def test_a_healthy_database_has_no_error_and_is_described(database, embedd
     assert findings["embedding"].message.endswith(" dimensions of 16 bits")
 
 
+async def test_a_check_that_takes_too_long_is_no_defect(address, expected, owner):
+    hurried = transactions.connect(address.service_dsn, pool_size=1, limits=transactions.TimeLimits(read_ms=50))
+    async with owner.transaction():
+        await owner.execute("LOCK TABLE stepwell.chunks IN ACCESS EXCLUSIVE MODE")
+        findings = await doctor.database(hurried, dataclasses.replace(expected, users=("someone",)))
+    await hurried.close()
+    late = [finding for finding in findings if "within the time limit" in finding.message]
+    assert {(finding.level, finding.fix) for finding in late} == {("warning", doctor._LATER)}
+
+
 async def test_documents_cut_with_other_options_are_a_warning_that_names_reindex(database, embedder, expected, user):
     await harness.Tenant(database, embedder, user_id=user).add("Lime mortar sets slowly.")
     other = dataclasses.replace(expected, users=(user,), chunking_options=ChunkingOptions(target=200))

@@ -16,23 +16,23 @@ import pytest_asyncio
 
 from app.errors import ProviderError
 from app.maintenance import model_checks
-from app.models.local import minilm, minilm_int8
+from app.models.local import minilm, minilm_files, minilm_int8
 from app.runtime import locations, models
 from app.settings import Settings
 
 HERE = Path(__file__).parent
 TEXTS = json.loads((HERE / "canonical_minilm.json").read_text(encoding="utf-8"))["texts"]
-PACKAGE = minilm._package_folder()
+PACKAGE = minilm_files.packaged()
 
 
 @pytest.fixture(scope="module")
 def tensors():
-    return dict(minilm_int8.tensors(PACKAGE / minilm.WEIGHTS))
+    return dict(minilm_int8.tensors(PACKAGE / minilm_files.WEIGHTS))
 
 
 @pytest.fixture(scope="module")
 def content():
-    return minilm_int8.content(PACKAGE / minilm.WEIGHTS)
+    return minilm_int8.content(PACKAGE / minilm_files.WEIGHTS)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -94,7 +94,7 @@ async def test_a_vector_does_not_depend_on_the_other_texts(model):
 async def test_weights_that_are_kept_are_used_without_the_published_ones(unpublished, content, tmp_path, expected):
     minilm_int8.keep(content, tmp_path)
     assert await vector_of(folder=unpublished, cache=tmp_path) == expected
-    with pytest.raises(ProviderError, match="reinstall"):
+    with pytest.raises(ProviderError, match="renew the files"):
         await minilm.load(folder=unpublished, precision="int8", cache=tmp_path / "other")
 
 

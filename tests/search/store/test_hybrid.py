@@ -107,6 +107,8 @@ async def test_all_results_equal_those_computed_in_python(request, put, find, ow
         assert found.vector_plan == ("hnsw" if graph else "exact")
         assert ids(found) == oracle.ordered(scores, vector_leg, text_leg)
         assert {c.chunk_id: c.rrf_score for c in found.candidates} == pytest.approx(scores, rel=1e-9)
+        texts = {c.chunk_id: c.text_score for c in found.candidates if c.text_rank}
+        assert texts == pytest.approx(text_leg.scores, rel=1e-6)
 
 
 async def test_a_leg_of_weight_zero_is_not_run(put, find) -> None:

@@ -1,0 +1,204 @@
+"""Decodes bytes of text in the encoding that they are written in."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+
+from app.errors import BadRequest
+
+_SAMPLE = 65_536
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_DECLARED = re.compile(rb"(?:encoding|charset|coding)[ \t]*[:=][ \t]*[\"']?([A-Za-z][\w.:-]{1,40})", re.I)
+"""What XML, HTML, translation files and the cookies of editors say about their encoding."""
+_HEAD = 2_048
+"""Bytes at the beginning of a text in which its encoding is declared."""
+_WINDOWS = "cp1252"
+_LATIN = (_WINDOWS, "cp1250", "iso8859-2", "cp1254", "cp1257", "iso8859-16", "iso8859-13")
+_OTHER_SCRIPTS = (
+    *("cp1251", "koi8-r", "cp1253", "cp1255", "cp1256", "cp874"),
+    *("cp932", "euc-jp", "gb18030", "big5", "cp949"),
+)
+FOREIGN = 0.4
+"""Share of letters beyond ASCII from which a text without a Unicode encoding may be in another script than Latin."""
+_TWO_SCRIPTS = re.compile("[A-Za-z][\u0370-\u0e7f]|[\u0370-\u0e7f][A-Za-z]")
+TWO_SCRIPTS = 0.1
+"""Share of letters beside those of another script in one word from which a guess is wrong."""
+_SUPERSETS = {
+    "ascii": "utf-8",
+    "iso8859-1": _WINDOWS,
+    "iso8859-9": "cp1254",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+}
+"""Encodings that are declared and what is written in their place, as browsers read them (WHATWG's Encoding)."""
+_NOT_DECLARED = re.compile(r"utf-?_?(?:16|32|7)|.*escape|idna|punycode|undefined", re.I)
+"""Encodings of another width than the declaration, and those that are no encodings of files."""
+MIXED = 0.1
+"""Share of the characters beyond ASCII that are not in UTF-8 up to which a text is in UTF-8."""
+_NAMES = {_WINDOWS: "Windows-1252", "cp1250": "Windows-1250", "cp1254": "Windows-1254", "cp1257": "Windows-1257"}
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A decoded text, and warnings on guesses."""
+
+    text: str
+    warnings: tuple[str, ...] = ()
+
+
+def is_text(head: bytes) -> bool:
+    """Whether the first bytes of a file are those of a text that `decode` reads."""
+    lead = next((place for place in range(1, min(4, len(head)) + 1) if head[-place] & 0xC0 != 0x80), 0)
+    if lead and head[-lead] >= 0xC0:  # the bytes may end inside a character
+        head = head[:-lead]
+    try:
+        decode(head)
+    except BadRequest:
+        return False
+    return True
+
+
+def decode(raw: bytes, declared: str | None = None) -> Decoded:
+    """Decode bytes in the encoding that is declared beside them if they fit, else by their BOM, else as UTF-8.
+
+    Zero bytes on one side indicate UTF-16. Other bytes are decoded in the encoding that the text itself declares, else
+    in the most probable one, with a warning.
+
+    Raises BadRequest (field `content`) if the bytes are not text.
+    """
+    for bom, encoding in _BOMS:
+        if raw.startswith(bom):
+            return _replacing(raw[len(bom) :], encoding, None if encoding == "utf-8" else f"read as {encoding.upper()}")
+    if declared and (found := _decoded(raw, _named(declared))) is not None:
+        return Decoded(found)
+    wide = _wide_encoding(raw[:_SAMPLE])
+    if wide:
+        return _replacing(raw, wide, f"read as {wide.upper()} without a byte order mark")
+    text = _decoded(raw, "utf-8")
+    if text is None:
+        return _by_code_page(raw)
+    if _control_share(text[:_SAMPLE]) > 0.34:
+        raise _binary()
+    return Decoded(text)
+
+
+def guess(raw: bytes) -> str:
+    """The most probable encoding of a text that is not in UTF-8; Windows-1252 if nothing else is more probable."""
+    first = next((place.start() for place in re.finditer(rb"[\x80-\xff]", raw)), 0)
+    sample = raw[max(0, first - _HEAD) : first + _SAMPLE]
+    if _foreign_share(sample) > FOREIGN:
+        encoding = _detected(sample, (*_LATIN, *_OTHER_SCRIPTS))
+        words = _decoded(sample, encoding) or ""
+        if len(_TWO_SCRIPTS.findall(words)) <= TWO_SCRIPTS * len(words):
+            return encoding
+    encoding = _detected(sample, _LATIN)
+    same = _decoded(sample, encoding) == _decoded(sample, _WINDOWS)
+    return _WINDOWS if same else encoding
+
+
+def _detected(sample: bytes, candidates: tuple[str, ...]) -> str:
+    import chardet  # loads models of all languages, and is rarely needed
+
+    found = chardet.detect(
+        sample, include_encodings=candidates, no_match_encoding=_WINDOWS, compat_names=False, prefer_superset=False
+    )
+    return found["encoding"] or _WINDOWS
+
+
+def _replacing(raw: bytes, encoding: str, note: str | None) -> Decoded:
+    notes = (note,) if note else ()
+    try:
+        return Decoded(raw.decode(encoding), notes)
+    except UnicodeDecodeError:
+        return Decoded(raw.decode(encoding, "replace"), (*notes, "undecodable bytes were replaced"))
+
+
+def _wide_encoding(sample: bytes) -> str | None:
+    """UTF-16 with its byte order if zero bytes (the high bytes of ASCII) occur on one side only."""
+    half = len(sample) // 2
+    if half < 2 or len(sample) % 2:
+        return None
+    even, odd = sample[0::2].count(0), sample[1::2].count(0)
+    if odd >= 0.25 * half and even <= 0.02 * half:
+        return "utf-16-le"
+    if even >= 0.25 * half and odd <= 0.02 * half:
+        return "utf-16-be"
+    return None
+
+
+def _by_code_page(raw: bytes) -> Decoded:
+    text = raw.decode("latin-1")
+    if _control_share(re.sub("[\x80-\x9f]+", "", text[:_SAMPLE])) > 0.05:
+        raise _binary()
+    declared = _DECLARED.search(raw[:_HEAD])
+    if declared and (found := _decoded(raw, _named(declared[1].decode()))) is not None:
+        return Decoded(found)
+    if (mixed := _mostly_utf8(raw)) is not None:
+        return Decoded(mixed, ("not wholly UTF-8: other bytes read as Windows-1252",))
+    encoding = guess(raw)
+    guessed = _decoded(raw, encoding)
+    if guessed is None:
+        return Decoded(text, ("not UTF-8: read as Latin-1",))
+    return Decoded(guessed, (f"not UTF-8: read as {_NAMES.get(encoding, encoding)}",))
+
+
+def _mostly_utf8(raw: bytes) -> str | None:
+    """A text in UTF-8 of which some bytes are in Windows-1252, as in logs of several programs; None if it is not."""
+    others = 0
+
+    def as_windows(error: UnicodeError) -> tuple[str, int]:
+        nonlocal others
+        assert isinstance(error, UnicodeDecodeError)
+        others += 1
+        return error.object[error.start : error.end].decode(_WINDOWS, "replace"), error.end
+
+    codecs.register_error("stepwell", as_windows)
+    text = raw.decode("utf-8", "stepwell")
+    letters = len(re.findall("[^\x00-\x7f]", text))
+    return text if others <= MIXED * letters else None
+
+
+def _named(declared: str) -> str:
+    """The encoding that a declaration stands for; empty if there is none with its name."""
+    try:
+        name = codecs.lookup(declared).name
+    except (LookupError, ValueError):
+        return ""
+    return "" if _NOT_DECLARED.fullmatch(name) else _SUPERSETS.get(name, name)
+
+
+def _decoded(raw: bytes, encoding: str) -> str | None:
+    """The text of bytes in an encoding; None if they do not fit, or if it is no encoding of text."""
+    if not encoding:
+        return None
+    try:
+        return raw.decode(encoding)
+    except (LookupError, ValueError):
+        return None
+
+
+def _foreign_share(sample: bytes) -> float:
+    """The share of letters beyond ASCII; it is low in languages that are written in Latin letters."""
+    foreign = len(re.findall(rb"[\x80-\xff]", sample))
+    return foreign / max(1, foreign + len(re.findall(b"[A-Za-z]", sample)))
+
+
+def _control_share(sample: str) -> float:
+    return len(re.findall("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]", sample)) / max(1, len(sample))
+
+
+def _binary() -> BadRequest:
+    return BadRequest(
+        "content is binary, not text: send plain text, Markdown or HTML, or upload PDF and DOCX files as such.",
+        field="content",
+    )

@@ -1,0 +1,160 @@
+"""Compares the words and numbers of a file with those of its documents, so that no reader loses text silently.
+
+A parser has a function `content` beside `read`: all text of a file, found in another way than by `read`, part by part.
+What `read` leaves out on purpose is in `left_out` of its documents. Everything else has to be in their texts, titles
+and metadata, as often as in the file. The order does not matter.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from app.parsing.files import ExtractedDocument, LeftOut
+
+Content = Callable[[bytes], Iterable[tuple[str, str]]]
+"""Returns the parts of a file: where each is, such as `page 3` or `sheet Prices`, and its text."""
+LOST = "Not in the stored text"
+"""The beginning of a warning on text that is lost without a reason."""
+RECORDS = 2_000
+"""Texts of records that are counted together."""
+MOST_PLACES, MOST_EXAMPLES = 5, 3
+UNKNOWN = "The text that was read could not be compared with the content of the file."
+_EACH = "\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # scripts without spaces, of which each character counts
+_TOKEN = re.compile(rf"(?:(?<!\w)[-\u2212])?\d++(?:[.,:/]\d++)*+|[{_EACH}]|[^\W\d_{_EACH}]++")
+_SOFT_HYPHEN = "\u00ad"
+_LINE_END = re.compile(r"[-\u2010][^\S\n]*\n\s*")
+_DIVIDED = re.compile(r"(?:[^\W\d_]++-){0,8}[^\W\d_]++[-\u2010][^\S\n]*+\n\s*+[^\W\d_]++(?:-[^\W\d_]++){0,8}+")
+
+
+def check(documents: Iterable[ExtractedDocument], content: Content, raw: bytes) -> Iterator[ExtractedDocument]:
+    """The documents of a file; the last one has the warnings on what is left out and on what is lost."""
+    guard = Guard()
+    last: ExtractedDocument | None = None
+    for document in documents:
+        if last is not None:
+            yield last
+        guard.add(document)
+        last = document
+    if last is not None:
+        yield replace(last, warnings=(*last.warnings, *guard.warnings(content, raw)))
+
+
+class Guard:
+    """Counts the words and numbers of the documents of one file."""
+
+    def __init__(self) -> None:
+        self._stored: Counter[str] = Counter()
+        self._pages: list[Counter[str]] = []
+        self._left_out: list[LeftOut] = []
+        self._records: list[str] = []
+
+    def add(self, document: ExtractedDocument) -> None:
+        """Count a document. A value of its metadata that is in its text too counts once."""
+        self._left_out += document.left_out
+        if document.fragment and not document.markdown:
+            self._add_record(document)
+            return
+        text = document.text
+        bounds = [*document.page_starts, len(text)] if document.page_starts else [0, len(text)]
+        pages = [Counter(_tokens(text[start:end])) for start, end in itertools.pairwise(bounds)]
+        counted = _sum(pages)
+        known = Counter(_tokens(f"{document.metadata}")) - counted
+        for found in (counted, known, _tokens(document.title)):
+            self._stored.update(found)
+        self._pages += pages
+
+    def _add_record(self, document: ExtractedDocument) -> None:
+        """Count a record, whose fields are lines of its text; many at once, because each one takes long by itself."""
+        lines = frozenset(document.text.split("\n"))
+        fields = document.metadata.items()
+        self._records.append(document.text)
+        self._records += (f"{name} {value}" for name, value in fields if f"{name}: {value}" not in lines)
+        if len(self._records) >= RECORDS:
+            self._count_records()
+
+    def _count_records(self) -> None:
+        self._stored.update(_tokens("\n".join(self._records)))
+        self._records.clear()
+
+    def warnings(self, content: Content, raw: bytes) -> tuple[str, ...]:
+        """A sentence for each reason to leave text out, and one for each part of the file that has lost text."""
+        self._count_records()
+        try:
+            losses = self._losses(list(content(raw)))
+        except Exception:  # whatever a library raises
+            losses = [UNKNOWN]
+        return (*reasons(self._left_out), *losses)
+
+    def _losses(self, parts: Sequence[tuple[str, str]]) -> list[str]:
+        stored = self._stored + Counter(_tokens(" ".join(left.text for left in self._left_out)))
+        counts = [Counter(_tokens(text)) for _, text in parts]
+        expected = _sum(counts)
+        missing, surplus = expected - stored, stored - expected
+        if missing:
+            for _, text in parts:
+                _explain_joined(text, missing, surplus)
+        return [_loss(parts[number][0], lost) for number, lost in self._by_part(counts, +missing).items()]
+
+    def _by_part(self, counts: Sequence[Counter[str]], missing: Counter[str]) -> dict[int, Counter[str]]:
+        """What is missing by the part where it should be: a page without it, else the last part with it."""
+        last_first = reversed(list(enumerate(counts)))
+        pages = self._pages if len(self._pages) == len(counts) else ()
+        without = ((number, counts[number] - page) for number, page in enumerate(pages))
+        found: defaultdict[int, Counter[str]] = defaultdict(Counter)
+        for number, count in itertools.chain(without, last_first):
+            lost = count & missing
+            missing = missing - lost
+            found[number] += lost
+        return {number: found[number] for number in sorted(found) if found[number]}
+
+
+def reasons(left_out: Iterable[LeftOut]) -> tuple[str, ...]:
+    """One sentence for each reason to leave text out, with how much and where."""
+    by_reason: defaultdict[str, list[LeftOut]] = defaultdict(list)
+    for one in left_out:
+        by_reason[one.reason].append(one)
+    return tuple(_reason(reason, found) for reason, found in by_reason.items())
+
+
+def _reason(reason: str, found: Sequence[LeftOut]) -> str:
+    lines = sum(bool(line.strip()) for one in found for line in one.text.split("\n"))
+    amount = f"{lines:,} line{'s' * (lines > 1)}" if lines else ""
+    places = list(dict.fromkeys(one.where for one in found if one.where))
+    more = f"and {len(places) - MOST_PLACES:,} more" if len(places) > MOST_PLACES else ""
+    return f"Left out as {reason}: {', '.join(filter(None, [amount, *places[:MOST_PLACES], more])) or len(found)}."
+
+
+def _loss(where: str, lost: Counter[str]) -> str:
+    count = lost.total()
+    examples = ", ".join(f"“{word}”" for word in itertools.islice(lost, MOST_EXAMPLES))
+    what = "1 word or number" if count == 1 else f"{count:,} words and numbers"
+    place = f" of {where}" if where else ""
+    return f"{LOST}: {what}{place}, such as {examples}."
+
+
+def _sum(counts: Iterable[Counter[str]]) -> Counter[str]:
+    total = Counter[str]()
+    for count in counts:
+        total.update(count)
+    return total
+
+
+def _tokens(text: str) -> list[str]:
+    """The words and numbers of a text in one form."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text.replace(_SOFT_HYPHEN, ""))
+    return _TOKEN.findall(text.casefold())
+
+
+def _explain_joined(text: str, missing: Counter[str], surplus: Counter[str]) -> None:
+    """Take out of `missing` the parts of words that were joined over a hyphen at the end of a line."""
+    for divided in _DIVIDED.finditer(text):
+        parts, joined = Counter(_tokens(divided[0])), Counter(_tokens(_LINE_END.sub("", divided[0])))
+        if (parts - joined) <= missing and (joined - parts) <= surplus:
+            missing -= parts - joined
+            surplus -= joined - parts

@@ -1,0 +1,192 @@
+"""Reads the parts of a message: texts in their order, forwarded messages, invitations, and what is left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from email.message import EmailMessage, Message
+from typing import Any
+
+from app.errors import BadRequest
+from app.parsing import encodings, html_text, invitations, markup
+from app.parsing.encodings import Decoded
+from app.parsing.files import LeftOut
+
+COVERED = 0.8
+"""Share of the words of another form of a text that a form has to have to be taken for the whole."""
+MAX_DEPTH = 50
+"""Parts within parts that are read."""
+_CALENDARS = ("text/calendar", "application/ics")
+_FORWARDED = ("from", "to", "cc", "date", "subject")
+_WORD = re.compile(r"(?:https?://|www\.)\S+|(\d[\d.,:]*\d|\w+)")
+
+
+@dataclass(slots=True)
+class Body:
+    """The texts of a message, with whether each is Markdown, and what is not a part of its text."""
+
+    parts: list[tuple[str, bool]] = field(default_factory=list)
+    attachments: list[str] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def has_markdown(self) -> bool:
+        """Whether one of the texts is Markdown; the others are then escaped."""
+        return any(is_markdown for _, is_markdown in self.parts)
+
+    @property
+    def text(self) -> str:
+        """All texts in their order."""
+        if not self.has_markdown:
+            return "\n\n".join(text for text, _ in self.parts)
+        return "\n\n".join(text if is_markdown else _escaped(text) for text, is_markdown in self.parts)
+
+    def add(self, text: str, *, is_markdown: bool = False) -> None:
+        """Add a text unless it is blank."""
+        if text.strip():
+            self.parts.append((text.strip("\r\n"), is_markdown))
+
+    def add_beside(self, other: Body) -> None:
+        """Add what is not a part of the text of another body."""
+        self.attachments += other.attachments
+        self.left_out += other.left_out
+        self.warnings += other.warnings
+
+
+def body(message: EmailMessage) -> Body:
+    """The body of a message."""
+    found = Body()
+    _read(message, found, 0)
+    return found
+
+
+def header(message: Message, name: str) -> str:
+    """A header on one line; empty if there is none."""
+    return " ".join(str(message.get(name, "")).split())
+
+
+def decode(raw: bytes, declared: str | None = None) -> Decoded:
+    """The text of a part, in the encoding that it declares if it fits."""
+    try:
+        return encodings.decode(raw, declared)
+    except BadRequest:
+        return Decoded(raw.decode("latin-1"))
+
+
+def _read(part: Message, found: Body, depth: int) -> None:
+    kind, is_whole = part.get_content_type(), depth == 0
+    if depth > MAX_DEPTH:
+        found.left_out.append(LeftOut("parts within too many others"))
+    elif kind == "message/rfc822" and part.is_multipart():
+        _read_forwarded(part, found, depth)
+    elif kind in _CALENDARS and not part.is_multipart():
+        _read_invitation(part, found)
+    elif part.get_content_disposition() == "attachment" and not is_whole:
+        _leave(part, found)
+    elif kind == "multipart/alternative" and part.is_multipart():
+        _read_alternatives(part, found, depth)
+    elif kind == "message/delivery-status":
+        found.add("\n\n".join(_headers(one, list(one)) for one in _inner(part)))
+    elif part.is_multipart():
+        for one in _inner(part):
+            _read(one, found, depth + 1)
+    elif part.get_content_maintype() in ("text", "multipart"):  # of the latter, one without its boundary
+        _read_text(part, kind, found)
+    else:
+        _leave(part, found)
+
+
+def _read_text(part: Message, kind: str, found: Body) -> None:
+    decoded = _decoded(part)
+    found.warnings += decoded.warnings
+    if kind.endswith("html"):
+        text, left_out = html_text.chapter(decoded.text)
+        found.left_out += left_out
+        found.add(text, is_markdown=True)
+    else:
+        found.add(decoded.text)
+
+
+def _read_invitation(part: Message, found: Body) -> None:
+    """An invitation, which a message may have as a part and as an attachment."""
+    if name := part.get_filename():
+        found.attachments.append(name)
+    calendar = _decoded(part).text
+    try:
+        text = invitations.text(calendar)
+    except ValueError:
+        text = calendar
+    if (text, False) not in found.parts:
+        found.add(text)
+
+
+def _read_forwarded(part: Message, found: Body, depth: int) -> None:
+    """A message in another one, below its headers."""
+    for message in _inner(part):
+        found.add(_headers(message, [name for name in _FORWARDED if name in message]))
+        _read(message, found, depth + 1)
+
+
+def _read_alternatives(part: Message, found: Body, depth: int) -> None:
+    """The first form of a text, which is plain text, unless another one has much that it does not have."""
+    forms, invitation = [], Body()
+    for one in _inner(part):
+        form = invitation if one.get_content_type() in _CALENDARS else Body()
+        _read(one, form, depth + 1)
+        if form.parts and form is not invitation:
+            forms.append(form)
+        found.add_beside(form)
+    chosen = forms[0] if forms else Body()
+    for form in forms[1:]:
+        if not _covers(chosen, form):
+            chosen = max(chosen, form, key=lambda one: len(_words(one)))
+    found.parts += chosen.parts + invitation.parts
+    found.left_out += [LeftOut("other forms of the same text", form.text) for form in forms if form is not chosen]
+
+
+def _covers(form: Body, other: Body) -> bool:
+    """Whether a form of a text has the numbers and nearly all words of another one."""
+    known, words = _words(form), _words(other)
+    missing = words - known
+    return len(missing) <= (1 - COVERED) * len(words) and not any(word[0].isdecimal() for word in missing)
+
+
+def _words(form: Body) -> set[str]:
+    return {word.casefold() for text, _ in form.parts for word in _WORD.findall(text) if word}
+
+
+def _leave(part: Message, found: Body) -> None:
+    """Leave a part out, and name it."""
+    name = part.get_filename()
+    if name:
+        found.attachments.append(name)
+    kind = part.get_content_maintype()
+    reason = "pictures" if kind == "image" else "attachments" if name else "parts that are no text"
+    found.left_out.append(LeftOut(reason, where=name or part.get_content_type()))
+
+
+def _escaped(text: str) -> str:
+    return "\n".join(map(markup.escaped, text.splitlines()))
+
+
+def _headers(message: Message, names: Sequence[str]) -> str:
+    return "\n".join(f"{name.title()}: {header(message, name)}" for name in names)
+
+
+def _inner(part: Message) -> list[Any]:
+    payload = part.get_payload()
+    return payload if isinstance(payload, list) else []
+
+
+def _decoded(part: Message) -> Decoded:
+    raw = part.get_payload(decode=True)
+    return decode(raw if isinstance(raw, bytes) else b"", _charset(part))
+
+
+def _charset(part: Message) -> str | None:
+    try:
+        return part.get_content_charset()
+    except (LookupError, ValueError):
+        return None

@@ -1,0 +1,174 @@
+"""Leaves out what a document repeats at the top and bottom of its pages: headers, footers and page numbers.
+
+A header is the same line on neighbouring pages. It stays where it first occurs. Lines that differ in their numbers are
+text. A number is a page number if it counts the pages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from app.parsing.files import LeftOut
+from app.parsing.page_layout import PageLine
+
+MARGIN_LINES = 2
+"""Lines at the top and at the bottom of a page among which headers, footers and page numbers are searched."""
+MIN_PAGES = 3
+"""Pages on which a line is repeated, or pages that are counted, at least."""
+MIN_NUMBERED = 5
+"""Pages that are counted at least if the number stands beside other text in its line."""
+NEIGHBOURHOOD = 2
+"""Distance in pages up to which equal lines belong together: headers of left and right pages differ."""
+MAX_LINE = 200
+LEAST_YEAR = 1_000
+"""Number from which a page number is believed only in a document of half as many pages: 1912 may be a year."""
+HEADERS, NUMBERS = "lines repeated at the top or bottom of pages", "page numbers"
+_COUNT = r"(\d{1,5}|[ivxlc]{1,8})(?:\W*(?:of|von|de|di|sur|av|af|z|/)\W*\d{1,5})?"
+_SIGNS = r"[-–—|·•.()\[\]\s]*"
+_BARE = re.compile(rf"(?i){_SIGNS}{_COUNT}{_SIGNS}")
+_LABELLED = re.compile(
+    rf"(?i)(.*?)(?:^|[\W_])(?:page|seite|página|pagina|strona|sida|side|pag|pg|p|s)\b\.?\s*{_COUNT}{_SIGNS}"
+)
+_VALUE = re.compile(r":\s*\D?[-+−]?\d")
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
+
+Place = tuple[int, int]
+"""The index of a page, and the index of a line on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """A line with a number that may count the pages: the rest of the line, and the number."""
+
+    rest: str
+    number: str
+    value: int
+    least: int = MIN_PAGES
+
+
+def remove(pages: Sequence[Sequence[PageLine]]) -> tuple[list[list[PageLine]], tuple[LeftOut, ...]]:
+    """The pages without page numbers and without lines that an earlier page has, and what is left out."""
+    lines = {place: pages[place[0]][place[1]].text for place in _margins(pages)}
+    counted = _counted(pages, list(lines), len(pages))
+    texts = {place: counted[place].rest if place in counted else text for place, text in lines.items()}
+    repeated = dict.fromkeys(_repeated(texts))
+    kept = [
+        [
+            _without(line, texts.get((page, at), line.text))
+            for at, line in enumerate(found)
+            if (page, at) not in repeated
+        ]
+        for page, found in enumerate(pages)
+    ]
+    left_out = (
+        _left_out(HEADERS, {place: texts[place] for place in sorted(repeated)}),
+        _left_out(NUMBERS, {place: counted[place].number for place in sorted(counted)}),
+    )
+    return [[line for line in page if line.text] for page in kept], tuple(filter(None, left_out))
+
+
+def _without(line: PageLine, text: str) -> PageLine:
+    return line if line.text == text else replace(line, text=text)
+
+
+def _margins(pages: Sequence[Sequence[PageLine]]) -> Iterator[Place]:
+    """The outermost lines of the pages, as far as they may be headers or footers."""
+    for page, lines in enumerate(pages):
+        inside = [index for index, line in enumerate(lines) if not line.is_aside]
+        for index in dict.fromkeys(inside[:MARGIN_LINES] + inside[-MARGIN_LINES:]):
+            if not lines[index].is_block and len(lines[index].text) <= MAX_LINE:
+                yield page, index
+
+
+def _counted(pages: Sequence[Sequence[PageLine]], places: Sequence[Place], count: int) -> dict[Place, _Counted]:
+    """The lines with a page number: numbers at the same end of neighbouring pages that are as far ahead of them."""
+    groups: defaultdict[tuple[int, bool, int], list[Place]] = defaultdict(list)
+    found: dict[Place, _Counted] = {}
+    for page, index in places:
+        number = _number(pages[page][index])
+        if number is not None and (number.value < LEAST_YEAR or number.value <= 2 * count):
+            found[page, index] = number
+            groups[number.value - page, 2 * index < len(pages[page]), number.least].append((page, index))
+    runs = (run for (_, _, least), group in groups.items() for run in _runs(group) if _pages_of(run) >= least)
+    return {place: found[place] for run in runs for place in run}
+
+
+def _number(line: PageLine) -> _Counted | None:
+    """The number of a line that may be a page number; None if it has none."""
+    if match := _BARE.fullmatch(line.text):
+        return _of("", line.text, match[1])
+    if match := _LABELLED.fullmatch(line.text):
+        return _of(match[1].rstrip(" \t|·•-–—,"), line.text[match.end(1) :], match[2])
+    for number, rest in ((line.parts[:1], line.parts[1:]), (line.parts[-1:], line.parts[:-1])):
+        if rest and (match := _BARE.fullmatch(number[0])):
+            return _of(" ".join(rest), number[0], match[1], MIN_NUMBERED)
+    return None
+
+
+def _of(rest: str, number: str, digits: str, least: int = MIN_PAGES) -> _Counted | None:
+    value = int(digits) if digits.isdecimal() else _roman(digits.casefold())
+    return _Counted(rest, number, value, least) if value else None
+
+
+def _roman(digits: str) -> int:
+    """The value of a number in Roman digits; 0 if it is none."""
+    values = [_ROMAN[digit] for digit in digits]
+    value = sum(-one if one < after else one for one, after in zip(values, [*values[1:], 0], strict=True))
+    return value if _to_roman(value) == digits else 0
+
+
+def _to_roman(value: int) -> str:
+    text = ""
+    for size, digits in ((100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv")):
+        text += digits * (value // size)
+        value %= size
+    return text + "i" * value
+
+
+def _repeated(texts: Mapping[Place, str]) -> Iterator[Place]:
+    """The lines that are on at least MIN_PAGES neighbouring pages, but for the first of them."""
+    places: defaultdict[str, list[Place]] = defaultdict(list)
+    for place, text in texts.items():
+        if _WORD.search(text) and not _VALUE.search(text):
+            places[" ".join(text.casefold().split())].append(place)
+    for found in places.values():
+        for run in _runs(found):
+            if _pages_of(run) >= MIN_PAGES:
+                yield from run[1:]
+
+
+def _runs(places: Sequence[Place]) -> list[list[Place]]:
+    """Places in groups of neighbouring pages."""
+    runs: list[list[Place]] = []
+    for place in sorted(places):
+        if runs and place[0] - runs[-1][-1][0] <= NEIGHBOURHOOD:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    return runs
+
+
+def _pages_of(places: Iterable[Place]) -> int:
+    return len({page for page, _ in places})
+
+
+def _left_out(reason: str, texts: Mapping[Place, str]) -> LeftOut | None:
+    if not texts:
+        return None
+    return LeftOut(reason, "\n".join(texts.values()), spans(page + 1 for page, _ in texts))
+
+
+def spans(numbers: Iterable[int]) -> str:
+    """Numbers of pages in ascending order as text, such as `pages 1–3, 7`."""
+    ranges: list[tuple[int, int]] = []
+    for number in numbers:
+        if ranges and number - ranges[-1][-1] <= 1:
+            ranges[-1] = (ranges[-1][0], number)
+        else:
+            ranges.append((number, number))
+    texts = [f"{first}" if first == last else f"{first}–{last}" for first, last in ranges]
+    return f"page {texts[0]}" if texts == [f"{ranges[0][0]}"] else f"pages {', '.join(texts)}"

@@ -1,0 +1,45 @@
+"""Reads MHTML, pages that a browser saved with all their files: the main text of the page and of its frames."""
+
+from __future__ import annotations
+
+import email
+from collections.abc import Iterator
+from dataclasses import replace
+from email.message import Message
+
+from app.errors import UnreadableFile
+from app.parsing import html_text, mail, mail_parts
+from app.parsing.files import ExtractedDocument, InputFile
+
+
+def read(file: InputFile) -> Iterator[ExtractedDocument]:
+    """The page with its title, author, language and date, and the texts of its frames below it."""
+    pages = [html_text.page(html) for html in _pages(file.raw) if html_text.shown(html).strip()]
+    if not pages:
+        raise UnreadableFile("no_text", "The file contains no page with text.")
+    first, *frames = pages
+    subject = mail_parts.header(mail.parsed(file.raw), "subject")
+    yield replace(
+        first,
+        text="\n\n".join([first.text, *(frame.text for frame in frames)]),
+        title=first.title or subject,
+        left_out=tuple(left for one in pages for left in one.left_out),
+    )
+
+
+def content(raw: bytes) -> Iterator[tuple[str, str]]:
+    """The text nodes of the page and of its frames."""
+    for html in _pages(raw):
+        yield "", html_text.shown(html)
+
+
+def _pages(raw: bytes) -> Iterator[str]:
+    """The HTML of the page, which is the first, and of its frames."""
+    for part in email.message_from_bytes(raw).walk():
+        if part.get_content_type() in ("text/html", "application/xhtml+xml") and not part.is_multipart():
+            yield _html(part)
+
+
+def _html(part: Message) -> str:
+    payload = part.get_payload(decode=True)
+    return mail_parts.decode(payload if isinstance(payload, bytes) else b"", part.get_content_charset()).text

@@ -1,0 +1,205 @@
+"""Finds tables on a page of a PDF: grids of lines and rectangles that are drawn around their cells."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pypdfium2 as pdfium
+from pypdfium2 import raw as pdfium_c
+
+from app.parsing import markup, page_layout
+from app.parsing.page_layout import TextRun
+from app.parsing.pdf_words import Box, Cell, Turn
+
+NEAR = 3.0
+"""Distance in points up to which the ends of lines meet."""
+LEAST_LINE = 6.0
+"""Length in points of the shortest line of a table."""
+LEAST_ROWS = 3
+"""Rows over which a cell goes that is a frame around lines of its own if it has as many lines."""
+MAX_PATHS, MAX_LINES = 2_000, 600
+"""Paths and lines of each direction on a page from which they are a drawing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of one direction: its height or x, and where it begins and ends in the other direction."""
+
+    at: float
+    begin: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table: the x of its columns, the y of its rows from below, and the first of the cells that are one."""
+
+    xs: Sequence[float]
+    ys: Sequence[float]
+    first: Mapping[tuple[int, int], tuple[int, int]]
+
+    @property
+    def box(self) -> Box:
+        """The box around the table."""
+        return self.xs[0], self.ys[0], self.xs[-1], self.ys[-1]
+
+    @property
+    def area(self) -> float:
+        """The area of the table."""
+        left, bottom, right, top = self.box
+        return (right - left) * (top - bottom)
+
+    def cell(self, box: Box) -> tuple[int, int] | None:
+        """The row from above and the column of the cell that the middle of a box is in; None outside of the table."""
+        column = bisect_right(self.xs, (box[0] + box[2]) / 2) - 1
+        above = bisect_right(self.ys, (box[1] + box[3]) / 2) - 1
+        if not (0 <= column < len(self.xs) - 1 and 0 <= above < len(self.ys) - 1):
+            return None
+        return self.first[len(self.ys) - 2 - above, column]
+
+    def height(self, cell: tuple[int, int]) -> int:
+        """The number of rows over which a cell goes."""
+        return len({row for (row, _), first in self.first.items() if first == cell})
+
+
+def drawn(paths: Sequence[pdfium.PdfObject]) -> list[Box]:
+    """The level and upright lines among the paths of a page, as thin boxes; none of a drawing."""
+    return [box for path in paths for box in _lines_of(path)] if len(paths) <= MAX_PATHS else []
+
+
+def _lines_of(path: pdfium.PdfObject) -> Iterator[Box]:
+    """The lines of a path; one that is a thin rectangle is a line itself."""
+    left, bottom, right, top = path.get_bounds()
+    if path.container is None and min(right - left, top - bottom) <= NEAR:
+        yield left, bottom, right, top
+        return
+    points = list(_points(path))
+    for (x0, y0), (x1, y1) in itertools.pairwise(points):
+        if min(abs(x0 - x1), abs(y0 - y1)) <= 1:
+            yield min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)
+
+
+def _points(path: pdfium.PdfObject) -> Iterator[tuple[float, float]]:
+    """The points between which a path has lines, on the page; a rectangle ends where it begins."""
+    matrix, container = path.get_matrix(), path.container
+    while container is not None:
+        matrix, container = matrix.multiply(container.get_matrix()), container.container
+    first = None
+    x, y = ctypes.c_float(), ctypes.c_float()
+    for number in range(min(MAX_LINES, pdfium_c.FPDFPath_CountSegments(path))):
+        segment = pdfium_c.FPDFPath_GetPathSegment(path, number)
+        pdfium_c.FPDFPathSegment_GetPoint(segment, x, y)
+        point = matrix.on_point(x.value, y.value)
+        if pdfium_c.FPDFPathSegment_GetType(segment) == pdfium_c.FPDF_SEGMENT_MOVETO:
+            first = point
+        yield point
+        if first is not None and pdfium_c.FPDFPathSegment_GetClose(segment):
+            yield first
+
+
+def grids(boxes: Iterable[Box], turn: Turn) -> list[Grid]:
+    """The tables among the lines of a page that is turned, the smallest first, which may be inside others."""
+    turned = [turn.box(box) for box in boxes]
+    level = _joined(Line((y0 + y1) / 2, x0, x1) for x0, y0, x1, y1 in turned if y1 - y0 <= NEAR)
+    upright = _joined(Line((x0 + x1) / 2, y0, y1) for x0, y0, x1, y1 in turned if x1 - x0 <= NEAR)
+    if not 2 <= min(len(level), len(upright)) <= max(len(level), len(upright)) <= MAX_LINES:
+        return []
+    found = [_grid(*lines) for lines in _connected(level, upright) if min(map(len, lines)) >= 2]
+    return sorted((grid for grid in found if min(len(grid.xs), len(grid.ys)) > 2), key=lambda grid: grid.area)
+
+
+def _joined(lines: Iterable[Line]) -> list[Line]:
+    """Lines of one direction without those that are part of another, and with those joined that meet."""
+    rows: list[list[Line]] = []
+    for line in sorted(lines, key=lambda line: line.at):
+        if rows and line.at - rows[-1][-1].at <= NEAR:
+            rows[-1].append(line)
+        else:
+            rows.append([line])
+    return [line for row in rows for line in _spans(row) if line.end - line.begin >= LEAST_LINE]
+
+
+def _spans(row: Sequence[Line]) -> list[Line]:
+    at = sum(line.at for line in row) / len(row)
+    spans: list[Line] = []
+    for line in sorted(row, key=lambda line: line.begin):
+        if spans and line.begin - spans[-1].end <= NEAR:
+            spans[-1] = Line(at, spans[-1].begin, max(spans[-1].end, line.end))
+        else:
+            spans.append(Line(at, line.begin, line.end))
+    return spans
+
+
+def _connected(level: Sequence[Line], upright: Sequence[Line]) -> Iterator[tuple[list[Line], list[Line]]]:
+    """The lines of each table: those that cross or touch each other."""
+    left = set(range(len(upright)))
+    rest = set(range(len(level)))
+    while rest:
+        rows, columns = {rest.pop()}, set[int]()
+        new = set(rows)
+        while new:
+            found = {at for at in left if any(_cross(level[row], upright[at]) for row in new)}
+            left -= found
+            columns |= found
+            new = {row for row in rest if any(_cross(level[row], upright[at]) for at in found)}
+            rest -= new
+            rows |= new
+        yield [level[row] for row in rows], [upright[at] for at in columns]
+
+
+def _cross(level: Line, upright: Line) -> bool:
+    is_beside = level.begin - NEAR <= upright.at <= level.end + NEAR
+    return is_beside and upright.begin - NEAR <= level.at <= upright.end + NEAR
+
+
+def _grid(level: Sequence[Line], upright: Sequence[Line]) -> Grid:
+    """The grid of lines; cells without a line between them are one."""
+    ys, xs = sorted({line.at for line in level}), sorted({line.at for line in upright})
+    rows, columns = len(ys) - 1, len(xs) - 1
+    first: dict[tuple[int, int], tuple[int, int]] = {}
+    for row in range(rows):
+        bottom, top = ys[rows - 1 - row], ys[rows - row]
+        for column in range(columns):
+            cell = (row, column)
+            if column and not _covers(upright, xs[column], (bottom + top) / 2):
+                cell = first[row, column - 1]
+            elif row and not _covers(level, top, (xs[column] + xs[column + 1]) / 2):
+                cell = first[row - 1, column]
+            first[row, column] = cell
+    return Grid(xs, ys, first)
+
+
+def _covers(lines: Iterable[Line], at: float, place: float) -> bool:
+    return any(line.at == at and line.begin <= place <= line.end for line in lines)
+
+
+def with_tables(runs: Iterable[tuple[Cell | None, TextRun]], grids: Sequence[Grid]) -> list[TextRun]:
+    """The runs of a page, with those in a table replaced by the table in Markdown."""
+    cells: defaultdict[int, defaultdict[tuple[int, int], list[TextRun]]] = defaultdict(lambda: defaultdict(list))
+    found: list[TextRun] = []
+    for cell, run in runs:
+        if cell is None:
+            found.append(run)
+        else:
+            cells[cell[0]][cell[1:]].append(run)
+    for number, texts in cells.items():
+        found += _table(grids[number], texts)
+    return found
+
+
+def _table(grid: Grid, texts: Mapping[tuple[int, int], list[TextRun]]) -> list[TextRun]:
+    """A table as one run; its runs as they are if it is a frame around text, or mostly blank."""
+    rows, columns = (sorted(set(one)) for one in zip(*texts, strict=True))
+    cells = {(row, column) for row, column in grid.first.values() if row in rows and column in columns}
+    lines = {cell: page_layout.lines(found) for cell, found in texts.items()}
+    is_frame = any(LEAST_ROWS <= grid.height(cell) <= len(found) for cell, found in lines.items())
+    if is_frame or len(rows) < 2 or len(columns) < 2 or 2 * len(texts) < len(cells):
+        return [run for cell in texts.values() for run in cell]
+    words = {cell: " ".join(line.text for line in found) for cell, found in lines.items()}
+    table = [[words.get((row, column), "") for column in columns] for row in rows]
+    return [TextRun(markup.table(table), *grid.box, is_block=True)]

@@ -1,0 +1,165 @@
+"""Reads the words of a page of a PDF with their boxes, and turns those that do not run from left to right.
+
+Coordinates are those of PDF: points, with y upwards.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pypdfium2 as pdfium
+from pypdfium2 import raw as pdfium_c
+
+from app.parsing.page_layout import TextRun
+
+WIDE_GAP = 2.0
+"""Horizontal gap, as a multiple of the size, that ends a run."""
+SKEW = 5
+"""Degrees up to which text counts as level, as that of a scan is."""
+HYPHEN, HYPHENS = "\ufffe", "\ufffe\x02"
+"""PDFium's mark of a hyphen at the end of a line in a text, and as a character."""
+_BLANK = frozenset(" \t\r\n\x00\xa0")
+_RIGHT_TO_LEFT = frozenset({"R", "AL"})
+Box = tuple[float, float, float, float]
+Cell = tuple[int, int, int]
+"""A cell of a table: the number of the table on the page, of the row and of the column."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word and its box, turned so that its line is level.
+
+    `angle` is that of its line on the page, in degrees and clockwise. `is_first`: it begins a line.
+    """
+
+    text: str
+    box: Box
+    angle: int = 0
+    is_first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Turns a page so that the lines which run at an angle are level."""
+
+    x: float
+    y: float
+
+    @classmethod
+    def of(cls, angle: int) -> Turn:
+        """The turn for an angle in degrees, clockwise."""
+        return cls(math.cos(math.radians(angle)), -math.sin(math.radians(angle)))
+
+    def box(self, box: Box) -> Box:
+        """A box on the turned page."""
+        (x0, y0), (x1, y1) = self.point(*box[:2]), self.point(*box[2:])
+        return min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)
+
+    def point(self, x: float, y: float) -> tuple[float, float]:
+        """A point on the turned page."""
+        return x * self.x + y * self.y, y * self.x - x * self.y
+
+
+LEVEL = Turn.of(0)
+
+
+def words(page: pdfium.PdfTextPage) -> Iterator[Word]:
+    """The words in the order of the page's content."""
+    return _Characters(page).words()
+
+
+class _Characters:
+    """Reads the characters of a page from PDFium, which separates words and lines."""
+
+    def __init__(self, page: pdfium.PdfTextPage) -> None:
+        self._page = page
+        self._rect = pdfium_c.FS_RECTF()
+        self._pointer = ctypes.byref(self._rect)
+
+    def words(self) -> Iterator[Word]:
+        text: list[str] = []
+        is_first = True
+        count = self._page.count_chars()
+        for place in range(count):
+            character = chr(pdfium_c.FPDFText_GetUnicode(self._page, place))
+            is_blank = character in _BLANK
+            if not is_blank:
+                text.append(character)
+            if text and (is_blank or character in HYPHENS):
+                yield self._word(text, place - is_blank, is_first)
+                text, is_first = [], character in HYPHENS
+            is_first = is_first or character == "\n"
+        if text:
+            yield self._word(text, count - 1, is_first)
+
+    def _word(self, text: Sequence[str], end: int, is_first: bool) -> Word:
+        begin = end - len(text) + 1
+        angle = _level(pdfium_c.FPDFText_GetCharAngle(self._page, begin))
+        boxes = [self._box(place, angle) for place in {begin, end}]
+        left, bottom, right, top = zip(*boxes, strict=True)
+        return Word(_text_of(text), (min(left), min(bottom), max(right), max(top)), angle, is_first)
+
+    def _box(self, place: int, angle: int) -> Box:
+        """The box of a character on the page turned by an angle."""
+        if angle % 90:
+            return self._slanted(place, angle)
+        pdfium_c.FPDFText_GetLooseCharBox(self._page, place, self._pointer)
+        box = self._rect.left, self._rect.bottom, self._rect.right, self._rect.top
+        return Turn.of(angle).box(box) if angle else box
+
+    def _slanted(self, place: int, angle: int) -> Box:
+        """The box of a character in a slanted line, by its origin and font size."""
+        x, y = ctypes.c_double(), ctypes.c_double()
+        pdfium_c.FPDFText_GetCharOrigin(self._page, place, x, y)
+        left, base = Turn.of(angle).point(x.value, y.value)
+        size = pdfium_c.FPDFText_GetFontSize(self._page, place)
+        return left, base - size / 4, left + size / 2, base + size
+
+
+def _level(radians: float) -> int:
+    """An angle in degrees; one that is nearly a quarter turn is that."""
+    degrees = round(math.degrees(radians)) % 360
+    quarter = round(degrees / 90) * 90
+    return quarter % 360 if abs(degrees - quarter) <= SKEW else degrees
+
+
+def _text_of(characters: Sequence[str]) -> str:
+    """The text of characters, of which those beyond the first plane may be two surrogates."""
+    joined = "".join(characters).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return joined.replace(HYPHEN, "-").replace("\x02", "-")
+
+
+def runs(words: Iterable[Word], cell_of: Callable[[Box], Cell | None] | None) -> Iterator[tuple[Cell | None, TextRun]]:
+    """The words of one angle joined to runs, none of which crosses the border of a cell."""
+    text, box, cell = "", (0.0, 0.0, 0.0, 0.0), None
+    for word in words:
+        within = cell_of(word.box) if cell_of else None
+        if text and (word.is_first or within != cell or _is_apart(box, word)):
+            yield cell, TextRun(text, *box)
+            text = ""
+        if text:
+            text += f" {word.text}"
+            box = _around(box, word.box)
+        else:
+            text, box, cell = word.text, word.box, within
+    if text:
+        yield cell, TextRun(text, *box)
+
+
+def _around(box: Box, other: Box) -> Box:
+    return min(box[0], other[0]), min(box[1], other[1]), max(box[2], other[2]), max(box[3], other[3])
+
+
+def _is_apart(box: Box, word: Word) -> bool:
+    """Whether a word does not continue the run in a box: it is far away, on the wrong side, or on another line."""
+    left, bottom, right, top = word.box
+    size = max(1.0, top - bottom)
+    if not box[1] <= (bottom + top) / 2 <= box[3]:
+        return True
+    if unicodedata.bidirectional(word.text[0]) in _RIGHT_TO_LEFT:
+        return box[0] - right > WIDE_GAP * size or left > box[2]
+    return left - box[2] > WIDE_GAP * size or right < box[0]

@@ -1,0 +1,138 @@
+"""Finds the names of the columns of a table, which may stand below titles and comments and on two rows."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.parsing.files import LeftOut
+
+SAMPLE = 50
+"""Rows that show where the names are."""
+_BELOW = 20
+"""Rows below a name of a group among which one has a number."""
+LONGEST_TITLE = 200
+"""Characters of the lines above the names up to which they are metadata of each row."""
+_NUMBER = re.compile(r"[-+(]?[^\w\s]?\s?\d[\d.,:/%\s-]*\)?\s?[^\w\s]?")
+Row = tuple[int, Sequence[Any]]
+"""The number of a row in its file, and its cells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The names of the columns, the rows below them, and the lines above them."""
+
+    names: list[str]
+    rows: Iterator[Row]
+    above: str = ""
+    first: int = 1
+
+    @property
+    def shared(self) -> dict[str, str]:
+        """The lines above the names as metadata of each row; empty for long ones."""
+        return {"table": self.above} if 0 < len(self.above) <= LONGEST_TITLE else {}
+
+    @property
+    def left_out(self) -> list[LeftOut]:
+        """The lines above the names that are too long for metadata."""
+        if len(self.above) <= LONGEST_TITLE:
+            return []
+        return [LeftOut("lines above the names of columns", self.above, f"rows 1–{self.first - 1}")]
+
+
+def find(rows: Iterable[Row], spanned: Collection[int] = ()) -> Table:
+    """The table in rows; `spanned` has the numbers of rows with a cell over several columns, but not over all."""
+    numbered = iter(rows)
+    sample = [row for row in itertools.islice(numbered, SAMPLE) if _filled(row[1])]
+    if not sample:
+        return Table([], iter(()))
+    place = _place(sample, spanned)
+    number, cells = sample[place]
+    names, below = list(map(shown, cells)), place + 1
+    if _is_group(sample, place, spanned):
+        names, below = _join(names, list(map(shown, sample[below][1]))), below + 1
+    lines = [" ".join(dict.fromkeys(_filled(cells).values())) for _, cells in sample[:place]]
+    return Table(columns(names), itertools.chain(sample[below:], numbered), "\n".join(lines), number)
+
+
+def columns(names: Sequence[str]) -> list[str]:
+    """The names of columns: blank and repeated ones get their number."""
+    found: list[str] = []
+    taken: set[str] = set()
+    for number, name in enumerate(names, 1):
+        stripped = " ".join(name.split())
+        found.append(stripped if stripped and stripped not in taken else f"{stripped} {number}".strip())
+        taken.add(found[-1])
+    return found
+
+
+def shown(cell: object) -> str:
+    """A cell as text; empty for none."""
+    return "" if cell is None else str(cell).strip()
+
+
+def _filled(cells: Sequence[Any]) -> dict[int, str]:
+    """The texts of the cells that are not blank, by their column."""
+    return {column: text for column, cell in enumerate(cells) if (text := shown(cell))}
+
+
+def _place(sample: Sequence[Row], spanned: Collection[int]) -> int:
+    """The place of the first row that is neither a comment nor a title; the first row if there is none."""
+    found = [_filled(cells) for _, cells in sample]
+    counts = Counter(map(len, found))
+    width = max(counts, key=lambda count: (counts[count], count))
+    for place, row in enumerate(found):
+        if _is_comment(row, width):
+            continue
+        if _is_group(sample, place, spanned) or not _is_title(row, found[place + 1 :], width):
+            return place if place + 1 < len(found) else 0
+    return 0
+
+
+def _is_comment(row: dict[int, str], width: int) -> bool:
+    first = row.get(0, "")
+    return first.startswith("# ") or (first.startswith("#") and len(row) < width)
+
+
+def _is_title(row: dict[int, str], below: Sequence[dict[int, str]], width: int) -> bool:
+    """Whether a row says something about the table: it is one cell, or at most half as wide as the names below it."""
+    following = next((one for one in below if len(one) > len(set(row.values()))), None)
+    if 0 not in row or following is None:
+        return False
+    if width == 2:
+        return len(row) == 1 and not any(map(_is_number, following.values()))
+    is_one_cell = len(set(row.values())) == 1 and max(row) - min(row) + 1 == len(row)
+    return is_one_cell or (2 * len(row) <= width and not any(map(_is_number, following.values())))
+
+
+def _is_group(sample: Sequence[Row], place: int, spanned: Collection[int]) -> bool:
+    """Whether a row has the names of groups of columns: names stand below it, and numbers below those."""
+    if place + 2 >= len(sample):
+        return False
+    row, names = _filled(sample[place][1]), _filled(sample[place + 1][1])
+    if any(map(_is_number, names.values())) or not any(
+        _is_number(text) for _, cells in sample[place + 2 : place + _BELOW] for text in _filled(cells).values()
+    ):
+        return False
+    if sample[place][0] in spanned:
+        return True
+    first = min(names)
+    repeats = len(set(names.values())) < len(names)
+    return not names.keys() <= row.keys() and (0 not in row or first > 0 or row[0] == names[0] or repeats)
+
+
+def _join(groups: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The names of columns below the names of their groups, which stand above the first column of each only."""
+    found, group = [], ""
+    for above, name in itertools.zip_longest(groups, names, fillvalue=""):
+        group = above or (group if name else "")
+        found.append(" ".join(dict.fromkeys(filter(None, (group, name)))))
+    return found
+
+
+def _is_number(text: str) -> bool:
+    return _NUMBER.fullmatch(text) is not None

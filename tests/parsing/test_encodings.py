@@ -1,0 +1,101 @@
+"""Bytes are read in the encoding that they were written in."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.errors import BadRequest
+from app.parsing import encodings
+from app.text.words import cleaning
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        ("grüße".encode(), "grüße"),
+        (b"\xef\xbb\xbfhead", "head"),
+        ("grüße €".encode("utf-16"), "grüße €"),
+        ("plain words".encode("utf-16-le"), "plain words"),
+        ("plain words".encode("utf-16-be"), "plain words"),
+        ("wide".encode("utf-32"), "wide"),
+        ("caf\xe9 \x93quoted\x94".encode("latin-1"), "café “quoted”"),
+        (b"caf\xe9 \x81", "caf\xe9 \x81"),
+        (b"a\x00b, the rest of a sentence", "a\x00b, the rest of a sentence"),
+        (b"", ""),
+        (
+            "<?xml version='1.0' encoding='iso-8859-7'?><a>λ</a>".encode("iso-8859-7"),
+            "<?xml version='1.0' encoding='iso-8859-7'?><a>λ</a>",
+        ),
+    ],
+)
+def test_bytes_are_read_in_the_encoding_they_were_written_in(raw, text):
+    assert encodings.decode(raw).text == text
+
+
+def test_a_guessed_encoding_is_reported_and_utf8_is_not():
+    assert encodings.decode("grüße".encode()).warnings == ()
+    assert encodings.decode("grüße".encode("cp1252")).warnings == ("not UTF-8: read as Windows-1252",)
+    assert encodings.decode(b"\xff\xfea\x00b").warnings == ("read as UTF-16-LE", "undecodable bytes were replaced")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"\x89PNG\r\n\x1a\n" + bytes(64),
+        b"PK\x03\x04" + bytes(30),
+        bytes(range(256)) * 4,
+        bytes(100),
+    ],
+)
+def test_binary_content_is_refused_with_the_field_named(raw):
+    with pytest.raises(BadRequest) as refusal:
+        encodings.decode(raw)
+    assert refusal.value.field == "content"
+
+
+@pytest.mark.parametrize("text", ["grüße €uro", "日本語のテキスト", "Ωmega 😀 end", "plain"])
+def test_the_beginning_of_a_text_is_text_wherever_it_is_cut(text):
+    raw = text.encode()
+    assert all(encodings.is_text(raw[:end]) for end in range(len(raw) + 1))
+    assert not encodings.is_text(bytes(100))
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_either_text_or_a_bad_request(raw):
+    try:
+        decoded = encodings.decode(raw)
+    except BadRequest:
+        return
+    cleaning.clean(decoded.text).text.encode("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp1251", "Известковый раствор сохнет медленно, потому что зимой холодно. "),
+        ("koi8_r", "Известковый раствор сохнет медленно, потому что зимой холодно. "),
+        ("cp1253", "Ο ασβέστης στεγνώνει αργά τον χειμώνα, γιατί κάνει κρύο. "),
+        ("shift_jis", "石灰モルタルは冬にゆっくり乾きます。壁を塗る前に水で濡らします。"),
+        ("gb18030", "石灰砂浆在冬天干得很慢,抹墙之前先用水打湿。"),
+        ("cp949", "석회 모르타르는 겨울에 천천히 마릅니다. "),
+        ("cp1250", "Příliš žluťoučký kůň úpěl ďábelské ódy. Voda v přístavu stoupá každé ráno a večer. "),
+        ("cp1250", "A kikötőben a víz minden reggel és este emelkedik, és a hajók az őrtoronynál állnak. "),
+        ("iso8859-2", "Łódź stoi przy nabrzeżu, a opłata za postój wynosi pięć złotych dziennie. "),
+        ("cp1254", "Liman sözleşmesi gereğince gemiler rıhtıma yanaşmadan önce ücret öder. "),
+        ("cp1252", "Os navios chegam à noite e não pagam até à manhã seguinte. "),
+        ("cp1252", "Der Mörtel trocknet über Nacht – größere Flächen später. "),
+    ],
+)
+def test_a_text_in_an_older_encoding_of_its_script_is_read_with_a_warning(encoding: str, text: str) -> None:
+    decoded = encodings.decode((text * 5).encode(encoding))
+    assert decoded.text == text * 5
+    assert decoded.warnings
+
+
+def test_a_text_in_utf_8_with_some_other_bytes_loses_no_letter() -> None:
+    raw = "Größe der Fähre und der Flöße, überall größer. ".encode() * 5 + "Gebühr".encode("cp1252")
+    decoded = encodings.decode(raw)
+    assert decoded.text.endswith("größer. Gebühr")
+    assert decoded.warnings == ("not wholly UTF-8: other bytes read as Windows-1252",)
