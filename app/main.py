@@ -16,17 +16,16 @@ from app import __version__, capabilities, capability, runtime, telemetry
 from app import settings as config
 from app.access import audit
 from app.concurrency.limiter import Limiter
-from app.http.authentication import auth, schemes, versions
+from app.http.authentication import auth
 from app.http.bodies import bodies
-from app.http.contract import success_examples
+from app.http.contract import document
 from app.http.limits import admission, origins, rate_limits
-from app.http.monitoring import health, metrics, read_metrics, request_ids, traces
+from app.http.monitoring import health, metrics, request_ids, service_metrics, traces
 from app.http.problems import problems
 from app.jobs import background
 from app.services import Services
 from app.settings import Settings
-from app.web import docs_page as docs
-from app.web import playground_page as playground
+from app.web import pages
 
 MAX_WAITING_SEARCHES = 512
 """Searches that wait in all processes; others get 503."""
@@ -89,10 +88,10 @@ def create_app(
     bodies.install(app)
     for router in (*capability.declared("routers"), health.router):
         app.include_router(router)
-    for installed in (docs, playground, traces, schemes, problems, success_examples):
+    for installed in (pages, traces, problems, document):
         installed.install(app)
     metrics.install(app, access=chosen.metrics, totals=totals)
-    for installed in (read_metrics, versions, request_ids):
+    for installed in (service_metrics, request_ids):
         installed.install(app)
     admission.install(app, _searches(chosen), processes=chosen.workers)
     rate_limits.install(app, per_user=chosen.rate_limit_user, per_key=chosen.rate_limit_key)

@@ -8,6 +8,7 @@ FEEDBACK = Capability(
     tables=("feedback.tables:TABLES",),
     exports=("feedback",),
     routers=("feedback.api:router",),
+    installs=("feedback.api:install",),
     commands={
         "feedback": Command("feedback.commands:app", "Judge hits, and list and export what was said of them."),
     },

@@ -18,7 +18,7 @@ from app.documents.types import SelectionDeletion
 from app.http.authentication import auditing, auth
 from app.http.bodies import bodies
 from app.http.contract.responses import NoneIfEmpty, Response
-from app.http.problems import problem_examples, problems
+from app.http.problems import problems
 from app.kinds import SourceStatus
 from app.requests import cursors, wire
 from app.services import Services
@@ -171,7 +171,7 @@ SourceKey = Annotated[
         max_length=limits.MAX_SOURCE_NAME,
         openapi_examples={
             "added": {"summary": "The source that the example of `POST /api/rag/sources` adds", "value": "notes"},
-            "unknown": {"summary": "Id that does not exist", "value": problem_examples.UNKNOWN_SOURCE},
+            "unknown": {"summary": "Id that does not exist", "value": "0d6c3a94-7a0e-4c3f-9d5b-6f1f0c8a2e71"},
         },
     ),
 ]

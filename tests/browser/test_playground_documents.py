@@ -14,7 +14,7 @@ from playwright.async_api import BrowserContext
 
 from app.database.transactions import Database
 from app.documents.storing import large_documents
-from app.web import playground_page as served
+from app.web import pages
 
 SCRIPT = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 CHOOSE = """([name, content]) => {
@@ -107,10 +107,10 @@ async def test_the_page_loads_every_file_of_its_folder_and_its_policy_stops_what
 ) -> None:
     opened = await open_page("/playground")
     async with httpx.AsyncClient(base_url=url) as client:
-        assert (await client.get("/playground")).headers["content-security-policy"] == served.POLICY
+        assert (await client.get("/playground")).headers["content-security-policy"] == pages.POLICY
     loaded = {path.rpartition("/")[2] for path in opened.requested if "/playground/assets/" in path}
     made = {"signals.js", "levels.js", "folder_names.js", "upload_rules.js", "job_kinds.js"}
-    assert loaded == made | {path.name for path in served.PAGES.rglob("*.*")} - {"index.html"}
+    assert loaded == made | {path.name for path in pages.PLAYGROUND.rglob("*.*")} - {"index.html"}
     attacks = (
         "document.body.innerHTML = '<b>owned</b>'",
         "const b = document.querySelector('button'); b.setAttribute('onclick', 'document.title = 1'); b.click()",

@@ -1,4 +1,4 @@
-"""Gives every request an id and logs one line when its response is complete.
+"""Gives every request an id, adds the headers that its state holds, and logs one line when its response is complete.
 
 Every response carries X-Request-ID: the client's own if it is 1 to 64 letters, digits, `.`, `_` or `-`, else a new one.
 An endpoint that sets `request.state.timings = {"embed": 3.1, "sql": 4.5}` (milliseconds) gets a Server-Timing header
@@ -19,6 +19,8 @@ from fastapi import FastAPI
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bound_contextvars
+
+from app.http.authentication import versions
 
 _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _NOT_IN_A_TOKEN = re.compile(r"[^A-Za-z0-9_-]+")
@@ -50,10 +52,7 @@ class RequestIds:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers["X-Request-ID"] = request_id
-                if timings := state.get("timings"):
-                    headers["Server-Timing"] = server_timing(timings)
+                MutableHeaders(scope=message).update(_headers(state))
             await send(message)
 
         with bound_contextvars(request_id=request_id):
@@ -61,6 +60,17 @@ class RequestIds:
                 await self.app(scope, receive, send_with_id)
             finally:
                 _log(scope, status, (time.perf_counter() - began) * 1000)
+
+
+def _headers(state: Mapping[str, Any]) -> dict[str, str]:
+    """The headers of a response: id, times, the version of the user's data, and those of `response_headers`."""
+    headers = {"X-Request-ID": state["request_id"], **state.get("response_headers", {})}
+    if timings := state.get("timings"):
+        headers["Server-Timing"] = server_timing(timings)
+    route = state.get("read_route")
+    if route is not None and route.version is not None:
+        headers[versions.HEADER] = str(route.version)
+    return headers
 
 
 def server_timing(timings: Mapping[str, float]) -> str:
