@@ -27,8 +27,7 @@ from starlette.types import Message, Receive
 from app import errors
 from app.concurrency import offload
 from app.http.authentication import auth, idempotency, schemes
-from app.http.bodies import spooling
-from app.http.contract import query_strings
+from app.http.bodies import query_strings, spooling
 from app.requests import strict_json
 
 __all__ = ["ModelField", "ReceivedRequest"]

@@ -15,8 +15,8 @@ from fastapi import FastAPI
 
 from app import errors
 from app.http.authentication import schemes
+from app.http.bodies import query_strings
 from app.http.bodies.bodies import UnsupportedMediaType
-from app.http.contract import query_strings
 from app.http.problems import problems
 from app.requests import validation_errors
 from app.requests.validation_errors import FieldError
