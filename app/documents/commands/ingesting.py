@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from app.documents.files.left_out import LeftOut
+from app.documents.files.left_out import LeftOutCounts
 
 CHUNK_BYTES = 600
 """Bytes of text per chunk, until documents of an ingest show it."""
@@ -66,7 +66,7 @@ class Summary:
     failures: list[tuple[str, str]] = field(default_factory=list)
     warnings: list[tuple[str, str]] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
-    left_out: LeftOut = field(default_factory=LeftOut)
+    left_out: LeftOutCounts = field(default_factory=LeftOutCounts)
     formats: dict[str, FormatCount] = field(default_factory=dict)
     seconds: float = 0.0
     stages: Mapping[str, float] = field(default_factory=dict)
