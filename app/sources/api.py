@@ -23,7 +23,8 @@ from app.kinds import SourceStatus
 from app.requests import cursors, wire
 from app.services import Services
 from app.sources import sources
-from app.sources.sources import EVERYTHING, AddedSource, SourceRequest
+from app.sources.sources import AddedSource
+from app.sources.types import EVERYTHING, SourceDraft
 
 
 class SourceInput(wire.WireModel):
@@ -49,9 +50,9 @@ class SourceInput(wire.WireModel):
     )
     watch: wire.Flag = Field(False, description="true: synchronise soon after each change of a file in the folder.")
 
-    def shape(self) -> SourceRequest:
+    def shape(self, *, confined: bool) -> SourceDraft:
         """The request as a core type."""
-        return SourceRequest(self.path, tuple(self.globs), self.text_field, self.watch, self.name)
+        return SourceDraft(self.path, tuple(self.globs), self.text_field, self.watch, confined, self.name)
 
 
 class SourceChange(wire.WireModel):
@@ -203,7 +204,7 @@ async def add(
     The folder must be below one of `STEPWELL_SOURCE_ROOTS`, else the response is 403. A folder that is a source with
     the same patterns gets the other options of the request.
     """
-    added = await sources.add(source.shape(), user_id, use, confined=not use.is_local)
+    added = await sources.add(source.shape(confined=not use.is_local), user_id, use)
     response.headers["Location"] = f"/api/rag/jobs/{added.job_id}"
     if added.status != "added":
         response.status_code = 200
