@@ -22,26 +22,10 @@ from sqlalchemy.sql.selectable import TypedReturnsRows
 from app import errors
 from app.concurrency.limiter import Limiter
 from app.database import bounded, driver_errors, engines, failures, sql, vector_tables
-from app.database.calibrations import RelevanceCalibration
 from app.database.connections import Rows
-from app.database.pools import DISPOSE_S, Entered, Entry, Pool, ServerHooks, Version
+from app.database.filter_types import Restriction
+from app.database.pools import Entered, Entry, Pool, ServerHooks
 from app.database.read_routes import ReadRoute, ReadRoutes
-from app.database.restrictions import Restriction
-from app.database.vector_tables import VectorTables
-
-__all__ = [
-    "DISPOSE_S",
-    "Database",
-    "Listed",
-    "Reading",
-    "SearchTransaction",
-    "ServerHooks",
-    "SharedTransaction",
-    "TimeLimits",
-    "Transaction",
-    "Version",
-    "Writing",
-]
 
 log = logging.getLogger(__name__)
 
@@ -165,18 +149,32 @@ class Listed:
 class Reading(Transaction):
     """A transaction that sees the rows of one user.
 
-    `version`, `has_hidden`, `graph_rows`, `calibration`, `synonyms_version` and `vector_tables` are those of its
-    snapshot; see `pools.Entered`. `restriction` is what its caller sees; None if that is everything of the user.
-    `listed` is set by `store.documents.visible_documents`, if the caller sees few documents.
+    `version`, `has_hidden`, `graph_rows`, `calibration`, `synonyms_version` and `vector_tables` are what its first
+    statement has read; see `pools.Entered`. `restriction` is what its caller sees; None if that is everything of the
+    user. `listed` is set by `store.documents.visible_documents`, if the caller sees few documents.
     """
 
-    __slots__ = ("_entered", "listed", "restriction", "user_id")
+    __slots__ = (
+        "_entered",
+        "calibration",
+        "graph_rows",
+        "has_hidden",
+        "listed",
+        "restriction",
+        "synonyms_version",
+        "user_id",
+        "vector_tables",
+        "version",
+    )
 
     def __init__(self, entered: Entered, user_id: str, restriction: Restriction | None = None) -> None:
         super().__init__(entered)
         self._entered = entered
         self.user_id = user_id
         self.restriction = restriction
+        self.version, self.has_hidden, self.graph_rows = entered.version, entered.has_hidden, entered.graph_rows
+        self.calibration, self.synonyms_version = entered.calibration, entered.synonyms_version
+        self.vector_tables = entered.vector_tables
         self.listed: Listed | None = None
         if restriction is not None:
             # Postgres plans a prepared statement again whenever the role has changed since.
@@ -196,36 +194,6 @@ class Reading(Transaction):
     def shows_entities(self) -> bool:
         """Whether the caller sees descriptions and facts of entities."""
         return self.restriction is None or self.restriction.shows_entities
-
-    @property
-    def version(self) -> Version:
-        """The user's version; zeros if the user has never stored anything."""
-        return self._entered.version
-
-    @property
-    def has_hidden(self) -> bool:
-        """Whether the user has chunks that readers must not see."""
-        return self._entered.has_hidden
-
-    @property
-    def graph_rows(self) -> int:
-        """An estimate of the rows in the HNSW graph that contains the user's vectors, those of other users included."""
-        return self._entered.graph_rows
-
-    @property
-    def calibration(self) -> RelevanceCalibration | None:
-        """The user's calibration of relevance; None for the defaults."""
-        return self._entered.calibration
-
-    @property
-    def synonyms_version(self) -> int:
-        """The user's version when the synonyms were stored; 0 for a user without synonyms."""
-        return self._entered.synonyms_version
-
-    @property
-    def vector_tables(self) -> VectorTables:
-        """The tables of vectors that the transaction has locked."""
-        return self._entered.vector_tables
 
     @property
     def database_key(self) -> Hashable:
@@ -327,7 +295,7 @@ ReadingKind = TypeVar("ReadingKind", bound=Reading)
 
 
 class Database:
-    """Transactions on one database; `reads` routes those that only read.
+    """Transactions on one database; `reads` routes transactions that only read.
 
     Writes use at most half of the connections, and the writes of one user use one, because they are serialised by locks
     in any case. `for_request`, `primary`, `restricted` and `whole` are views that share the connections.
@@ -523,10 +491,6 @@ class Database:
     async def close(self) -> None:
         """Close all connections, as `Pool.close` does. No further transaction is opened."""
         await self.pool.close()
-
-    async def close_idle(self) -> None:
-        """Close the connections that are not in use within DISPOSE_S seconds; new ones can be opened."""
-        await self.pool.close_idle()
 
     def in_use(self) -> int:
         """The number of connections that are checked out."""

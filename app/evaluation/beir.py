@@ -71,7 +71,7 @@ def load(folder: Path) -> EvaluationSet:
     return EvaluationSet(documents, questions, len(uploads) - len(documents), entities)
 
 
-def judged_questions(folder: Path) -> list[JudgedQuestion]:
+def read_judged_questions(folder: Path) -> list[JudgedQuestion]:
     """Reads the questions of a set that have judgements, also those without a relevant document.
 
     Raises BadRequest with the file and line that cannot be read.
@@ -81,7 +81,7 @@ def judged_questions(folder: Path) -> list[JudgedQuestion]:
     return [_question(row, grades) for row, grades in ids if grades]
 
 
-def questions(folder: Path) -> list[JudgedQuestion]:
+def read_questions(folder: Path) -> list[JudgedQuestion]:
     """Reads the questions of a folder without judgements. Raises BadRequest as `load` does."""
     return [_question(row, {}) for row in _rows(folder / QUERIES, "_id", "text")]
 

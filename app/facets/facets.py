@@ -103,6 +103,5 @@ REPAIRS = (
         "counts of metadata",
         "counts of keys or values of metadata are wrong",
         "facets match the documents",
-        is_counted=True,
     ),
 )

@@ -63,7 +63,7 @@ def listed(
     user: options.User = options.LOCAL, as_json: options.AsJson = False, data_dir: options.DataDir = None
 ) -> None:
     """List judgements of hits, newest first."""
-    found = options.run(_listed(options.checked_user(user), options.settings(data_dir)))
+    found = options.run(_listed(options.check_user(user), options.settings(data_dir)))
     if as_json:
         terminal.write_json([_row(one) for one in found])
         return
@@ -85,7 +85,7 @@ def export(
 ) -> None:
     """Write judged queries with all documents as a set that `eval` and `calibrate` read (BEIR layout)."""
     _make(folder)
-    questions, documents = options.run(_export(options.checked_user(user), folder, options.settings(data_dir)))
+    questions, documents = options.run(_export(options.check_user(user), folder, options.settings(data_dir)))
     if as_json:
         terminal.write_json({"questions": questions, "documents": documents})
     else:
@@ -102,10 +102,10 @@ async def _listed(user_id: str, settings: Settings) -> list[GivenFeedback]:
 
 async def _export(user_id: str, folder: Path, settings: Settings) -> tuple[int, int]:
     from app import runtime
-    from app.feedback import feedback as feedback_sets
+    from app.feedback import feedback as pipeline
 
     async with runtime.open_services(settings, pool_size=2) as services:
-        return await feedback_sets.export(user_id, folder, services)
+        return await pipeline.export(user_id, folder, services)
 
 
 def _make(folder: Path) -> None:

@@ -40,7 +40,7 @@ def demo(
 
 
 def with_sample_folder(settings: Settings) -> Settings:
-    """Returns the settings with the folder of the sample notes among those that sources may be added from."""
+    """Returns the settings with the folder of the sample notes as a folder for sources."""
     return settings.model_copy(update={"source_roots": (*settings.source_roots, str(samples.NOTES.parent))})
 
 

@@ -53,5 +53,5 @@ def test_an_invalid_date_time_is_rejected_by_name(tmp_path: Path, given: str) ->
 def test_a_question_that_cannot_be_read_is_named(tmp_path: Path, line: str, said: str) -> None:
     (tmp_path / beir.QUERIES).write_text(line, encoding="utf-8")
     with pytest.raises(errors.BadRequest, match=said) as refused:
-        beir.questions(tmp_path)
+        beir.read_questions(tmp_path)
     assert refused.value.field == beir.QUERIES

@@ -110,7 +110,7 @@ async def test_a_document_that_changes_during_the_run_keeps_its_change(
             await documents.delete(stored.document_id, tenant.user_id, db=tenant.db)
         return recut
 
-    monkeypatch.setattr(reindex, "_compared", interrupted)
+    monkeypatch.setattr(reindex, "_cut_again", interrupted)
     assert await _reindex(tenant) == Reindexed(compared=1, embedded=(await _reindex_embedded(tenant)))
     assert await _chunks(tenant) == ({"long": [("Replaced.", ())]} if change == "replaced" else {})
 

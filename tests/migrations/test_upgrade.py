@@ -41,7 +41,7 @@ def _schema(address: Any) -> str:
     url = make_url(address.owner_dsn)
     dumped = subprocess.run(
         [
-            str(embedded_programs.installed() / "pg_dump"),
+            str(embedded_programs.find_installed() / "pg_dump"),
             "--schema-only",
             f"--host={url.query['host']}",
             f"--username={url.username}",

@@ -11,7 +11,7 @@ import test_matrix
 from app import errors
 from app.database import transactions
 from app.database.schema import migration
-from app.maintenance import backups
+from app.maintenance.commands import backup
 from app.maintenance.store import backups as storage
 from app.maintenance.store.backups import Access
 from app.settings import environment
@@ -47,8 +47,8 @@ async def test_a_backup_over_tls_is_restored_over_tls(debian, tmp_path):
         test_matrix.on_debian(debian, "direct", name="restored") as target,
     ):
         await filled(source.owner_dsn)
-        await backups.create(tmp_path / "a.dump", access=Access(source.owner_dsn, environment()))
-        done = await backups.restore(
+        await backup.create(tmp_path / "a.dump", access=Access(source.owner_dsn, environment()))
+        done = await backup.load(
             tmp_path / "a.dump", access=Access(target.owner_dsn, environment()), embedding=EMBEDDING
         )
         assert (done.archive.server_major, done.stems_differ) == (test_matrix.MAJOR, False)
@@ -62,8 +62,8 @@ async def test_a_restore_that_psql_refuses_ends_with_its_message(debian, tmp_pat
         test_matrix.on_debian(debian, "direct", schema="extensions") as target,
     ):
         await filled(source.owner_dsn)
-        await backups.create(tmp_path / "a.dump", access=Access(source.owner_dsn, environment()))
-        restoring = backups.restore(
+        await backup.create(tmp_path / "a.dump", access=Access(source.owner_dsn, environment()))
+        restoring = backup.load(
             tmp_path / "a.dump", access=Access(target.owner_dsn, environment()), embedding=EMBEDDING
         )
         with pytest.raises(errors.BackupFailed, match="Run ALTER EXTENSION vector SET SCHEMA public"):
@@ -74,9 +74,9 @@ async def test_a_restore_that_psql_refuses_ends_with_its_message(debian, tmp_pat
 async def test_a_backup_of_another_major_says_that_stems_differ(debian, new_database, tmp_path):
     source = await new_database()
     await filled(source.owner_dsn)
-    await backups.create(tmp_path / "a.dump", access=Access(source.owner_dsn, environment()))
+    await backup.create(tmp_path / "a.dump", access=Access(source.owner_dsn, environment()))
     async with test_matrix.on_debian(debian, "direct") as target:
-        done = await backups.restore(
+        done = await backup.load(
             tmp_path / "a.dump", access=Access(target.owner_dsn, environment()), embedding=EMBEDDING
         )
         assert (done.archive.server_major, done.stems_differ) == (18, True)

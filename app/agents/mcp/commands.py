@@ -6,21 +6,11 @@ so that the command starts at once.
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from app.cli import options
-
-
-class Program(StrEnum):
-    """Programs whose MCP configuration can be printed."""
-
-    claude_desktop = "claude-desktop"
-    claude_code = "claude-code"
-    cursor = "cursor"
-    vscode = "vscode"
 
 
 def mcp(
@@ -35,7 +25,8 @@ def mcp(
         typer.Option(help="With --url: the API key or local token.", envvar="STEPWELL_API_KEY", show_envvar=True),
     ] = None,
     print_config: Annotated[
-        Program | None, typer.Option(help="Print the configuration of this program and exit.")
+        Literal["claude-desktop", "claude-code", "cursor", "vscode"] | None,
+        typer.Option(help="Print the configuration of this program and exit."),
     ] = None,
     user: options.User = options.LOCAL,
     data_dir: options.DataDir = None,
@@ -47,7 +38,7 @@ def mcp(
         external = options.settings(data_dir).database_url is not None
         keyed = url is not None and (bool(api_key) or _needs_key(url))
         launch = mcp_config.Launch(url, user, data_dir, external, keyed)
-        typer.echo(mcp_config.text(print_config.value, launch))
+        typer.echo(mcp_config.text(print_config, launch))
     elif url is not None:
         from app.agents.mcp import mcp_bridge
 
@@ -55,7 +46,7 @@ def mcp(
     else:
         from app.agents.mcp import mcp_server
 
-        options.run(mcp_server.serve_stdio(options.settings(data_dir), options.checked_user(user)))
+        options.run(mcp_server.serve_stdio(options.settings(data_dir), options.check_user(user)))
 
 
 def _needs_key(url: str) -> bool:

@@ -25,7 +25,7 @@ from pydantic import ValidationError
 from app import __version__, errors, runtime
 from app.agents import formats, registry
 from app.documents import documents
-from app.jobs import background
+from app.jobs import kinds
 from app.requests import cursors, strict_json, validation_errors
 from app.services import Services
 from app.settings import Settings
@@ -84,7 +84,7 @@ async def serve_stdio(settings: Settings, user_id: str) -> None:
 
 async def _run_jobs(services: Services) -> None:
     """Run background jobs, such as those of sources, while the client is connected."""
-    await background.run_forever(services, done=lambda _kind, _count: None)
+    await kinds.run_forever(services, done=lambda _kind, _count: None)
 
 
 def definitions(scopes: Collection[str], *, optional: Collection[str] = ()) -> list[types.Tool]:

@@ -37,6 +37,12 @@ class ServerFacts:
     bytes: int
     tls: str | None = None
 
+    @property
+    def unbound(self) -> list[str]:
+        """Why row-level security does not bind the role, as ends of a sentence; empty if it does."""
+        found = {"is a superuser": self.superuser, "has BYPASSRLS": self.bypasses, "owns the tables": self.owns}
+        return [reason for reason, is_so in found.items() if is_so]
+
 
 async def server(database: transactions.Database) -> ServerFacts:
     """The server behind the pool."""
@@ -63,13 +69,6 @@ async def not_leakproof(database: transactions.Database) -> list[str]:
         return list(await connection.scalars(_NOT_LEAKPROOF))
 
 
-async def revision(database: transactions.Database) -> str | None:
-    """The revision that the database is at."""
-    async with database.shared() as connection:
-        found = await connection.scalar(sa.text("SELECT version_num FROM stepwell.alembic_version"))
-        return None if found is None else str(found)
-
-
 async def embedding(database: transactions.Database) -> tuple[str, int] | None:
     """Name and dimension of the model whose vectors are stored."""
     identity = tables.embedding_identity.c
@@ -87,17 +86,13 @@ async def bits_of_vectors(database: transactions.Database) -> int:
 
 
 async def differences(database: transactions.Database, *, dimension: int) -> list[str]:
-    """What of the schema differs from that of this version, as a sentence each."""
-    async with database.shared() as connection:
-        return await connection.run_sync(find_differences, dimension)
+    """What of the schema differs from that of this version, as a sentence each.
 
-
-def find_differences(connection: sa.Connection, dimension: int) -> list[str]:
-    """Missing and additional columns and indexes, invalid indexes, and tables that are not distributed as others are.
-
-    Each is a sentence.
+    Missing and additional columns and indexes, invalid indexes, and tables that are not distributed as others are.
     """
-    return [*catalogue.differences(connection, dimension), *distribution.differences(connection)]
+    async with database.shared() as connection:
+        found = await connection.run_sync(catalogue.differences, dimension)
+        return [*found, *await connection.run_sync(distribution.differences)]
 
 
 def free_bytes(folder: Path) -> int:

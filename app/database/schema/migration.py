@@ -134,17 +134,13 @@ async def distribute(dsn: str, *, shards: int | None = None) -> tuple[distributi
 
     Returns the distribution, and what could not be marked as leakproof on a node. Raises SchemaMismatch, BadRequest.
     """
-    engine = engines.create(dsn, pool_size=1, max_overflow=0)
-    try:
-        with driver_errors.explaining():
-            async with engine.begin() as connection:
-                await connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-                await connection.run_sync(revisions.check_on)
-                found = await connection.run_sync(distribution.distribute, shards=shards)
-            async with engine.begin() as connection:
-                return found, await connection.run_sync(distribution.mark_leakproof)
-    finally:
-        await engine.dispose()
+
+    def run(connection: Connection) -> distribution.Distribution:
+        connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+        revisions.check_on(connection)
+        return distribution.distribute(connection, shards=shards)
+
+    return await on_connection(dsn, run), await on_connection(dsn, distribution.mark_leakproof)
 
 
 def configuration(connection: Connection, *, model: str, dimension: int) -> Config:
@@ -194,15 +190,16 @@ def _has_vectors(connection: Connection) -> bool:
 async def check(
     database: transactions.Database, *, model: str, dimension: int, target: tuple[str, int] | None = None
 ) -> None:
-    """Refuse a database that this version would misread. Its vectors may be those of the model or of the target.
+    """Refuse a database that this version would misread. Its vectors may come from the model or from the target.
 
     Raises SchemaMismatch naming the first difference: revision, columns, index kinds, embedding model or dimension.
     """
     configured = [(model, dimension)] if target is None else [(model, dimension), target]
-    async with database.shared() as connection:
-        await connection.run_sync(revisions.check_on)
-        found = await connection.run_sync(_compare_embedding, configured)
-        problems = await connection.run_sync(health.find_differences, found)
+    await revisions.check(database)
+    stored = await health.embedding(database) or configured[0]
+    if stored not in configured:
+        raise errors.SchemaMismatch(reembedding.refusal(stored, configured))
+    problems = await health.differences(database, dimension=stored[1])
     if problems:
         raise errors.SchemaMismatch(f"The database differs from this version: {'; '.join(problems[:5])}.")
 
@@ -225,41 +222,17 @@ async def picture(database: transactions.Database) -> str:
         return await connection.run_sync(catalogue.picture)
 
 
-_ROLE = sql.inline(
-    """
-    SELECT r.rolsuper AS superuser, r.rolbypassrls AS bypasses,
-           pg_has_role(current_user, c.relowner, 'USAGE') AS owns
-    FROM pg_roles AS r
-    CROSS JOIN pg_class AS c
-    WHERE r.rolname = current_user AND c.oid = CAST('stepwell.chunks' AS regclass)
-    """,
-)
-
-
 async def check_role(database: transactions.Database, *, strict: bool) -> None:
     """Check that row-level security applies to the role that the service connects as.
 
     Raises SchemaMismatch where it does not and `strict` (many users); else logs a warning.
     """
-    async with database.shared() as connection:
-        role = (await connection.execute(_ROLE)).one()
-    reasons = [name for name, found in zip(role._fields, role, strict=True) if found]
+    reasons = (await health.server(database)).unbound
     if not reasons:
         return
-    what = {"superuser": "is a superuser", "bypasses": "has BYPASSRLS", "owns": "owns the tables"}[reasons[0]]
-    message = f"The role in DATABASE_URL {what}, so row-level security does not bind it: connect as stepwell_service."
+    message = (
+        f"The role in DATABASE_URL {reasons[0]}, so row-level security does not bind it: connect as stepwell_service."
+    )
     if strict:
         raise errors.SchemaMismatch(message)
     log.warning(message)
-
-
-def _compare_embedding(connection: Connection, configured: list[tuple[str, int]]) -> int:
-    """The dimension of the stored vectors. Raises SchemaMismatch if they are of none of the models."""
-    row = connection.execute(
-        sa.select(tables.embedding_identity.c.model, tables.embedding_identity.c.dimension)
-    ).one_or_none()
-    if row is None:
-        return configured[0][1]
-    if (row.model, row.dimension) not in configured:
-        raise errors.SchemaMismatch(reembedding.refusal((row.model, row.dimension), configured))
-    return int(row.dimension)

@@ -39,7 +39,7 @@ metadata = columns.metadata
 
 
 def complete() -> MetaData:
-    """All tables: also those that capabilities define in folders of their own."""
+    """All tables, also the ones that capabilities define in their own folders."""
     capability.declared("tables")
     return metadata
 

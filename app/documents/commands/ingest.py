@@ -50,7 +50,7 @@ def ingest(
     With --url the files are sent to the service, which reads them, with their pictures if it reads those.
     """
     options.check_target(report, option="--report")
-    local = [options.named_path(path) for path in paths if not _is_address(path)]
+    local = [options.read_path(path) for path in paths if not _is_address(path)]
     summary = Summary()
     listed = find(local, summary, pictures=client.local is None or client.local.reads_pictures)
     files = Files(listed, text_field, [path for path in paths if _is_address(path)])

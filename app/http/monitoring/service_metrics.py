@@ -54,7 +54,7 @@ def _measure(services: Services) -> dict[str, float]:
         "stepwell_db_read_only": float(services.db.pool.is_read_only),
     }
     for kind in ("queries", "passages"):
-        found[f"stepwell_embedding_{kind}_in_flight"] = float(getattr(services.embedder, f"{kind}_in_flight", 0))
+        found[f"stepwell_embedding_{kind}_in_flight"] = float(getattr(services.embedder, "in_flight", {}).get(kind, 0))
     if (report := services.db.reads.standby) is not None:
         found["stepwell_standby_ready"] = float(report.state == "ready")
         if report.lag is not None:

@@ -12,7 +12,7 @@ from app.cli import options, ownership, terminal
 from app.database.schema import migration, roles
 from app.database.schema.distribution import Distribution
 from app.runtime import models
-from app.settings import Settings
+from app.settings import Settings, plain
 
 app = typer.Typer(help="The database: upgrade, distribute, check, schema.", no_args_is_help=True)
 
@@ -94,7 +94,7 @@ async def _upgrade(settings: Settings, *, set_service_password: bool) -> str:
     async with ownership.open_dsn(settings) as dsn:
         revision = await runtime.migrate(settings, dsn, report=_print_step)
         if set_service_password:
-            service_dsn = settings.database_url.get_secret_value() if settings.database_url else dsn
+            service_dsn = plain(settings.database_url) or dsn
             await roles.set_password(dsn, service_dsn=service_dsn)
         return revision
 

@@ -31,7 +31,7 @@ def repair(
     data_dir: options.DataDir = None,
 ) -> None:
     """Compare all derived rows with the stored texts and rebuild those that differ; the service may run."""
-    chosen = [options.checked_user(one) for one in user or ()]
+    chosen = [options.check_user(one) for one in user or ()]
     found, waiting = options.run(compare(options.settings(data_dir), chosen, dry_run=dry_run))
     if as_json:
         kinds = [one.kind for one in pipeline.every()]
@@ -41,7 +41,7 @@ def repair(
         return
     for one, damage in found.items():
         if damage:
-            options.out.print(f"{one}: {_shown(damage)}", markup=False, soft_wrap=True)
+            options.out.print(f"{one}: {_describe(damage)}", markup=False, soft_wrap=True)
     wrong = sum(bool(damage) for damage in found.values())
     done = "would be rebuilt" if dry_run else "were rebuilt"
     options.out.print(f"{len(found)} users compared; rows of {wrong} {done}." if wrong else _clean(len(found)))
@@ -80,7 +80,7 @@ async def owner_at_revision(settings: Settings) -> AsyncIterator[Database]:
             await owner.close()
 
 
-def _shown(damage: Damage) -> str:
+def _describe(damage: Damage) -> str:
     return ", ".join(f"{damage.counts[one.kind]} {one.noun}" for one in pipeline.every() if one.kind in damage.counts)
 
 

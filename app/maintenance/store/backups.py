@@ -276,7 +276,7 @@ def _installed(environment: Mapping[str, str]) -> list[_Programs]:
     folders = {folder for folder in (*on_path, *DEBIAN.glob("*/bin")) if (folder / "pg_dump").is_file()}
     found = [_Programs(_major(folder / "pg_dump"), True, folder) for folder in folders]
     with suppress(errors.EmbeddedServerError):
-        found.append(_Programs(int(embedded_programs.MAJOR), False, embedded_programs.installed()))
+        found.append(_Programs(int(embedded_programs.MAJOR), False, embedded_programs.find_installed()))
     return sorted(found, key=lambda one: (one.major, one.has_tls), reverse=True)
 
 

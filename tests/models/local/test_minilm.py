@@ -91,7 +91,7 @@ AWKWARD = (
 @given(st.lists(st.sampled_from(AWKWARD), max_size=40).map("".join))
 def test_tokens_of_words_that_are_remembered_are_those_of_the_whole_text(model, text):
     offsets = model._documents.token_offsets
-    (whole,) = offsets._tokenized([text])
+    (whole,) = offsets._tokenize([text])
     assert offsets._by_word
     assert offsets.starts(text) == whole
 
@@ -106,7 +106,7 @@ def test_a_long_text_of_words_that_occur_once_takes_little_memory(model, monkeyp
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert starts == offsets._tokenized([text])[0]
+    assert starts == offsets._tokenize([text])[0]
     assert peak < 3 * starts.itemsize * len(starts) + 2**20
 
 
