@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from app.agents import formats, registry
 from app.concurrency.limiter import Released
-from app.http.authentication import auditing, auth, versions
+from app.http.authentication import auth, versions
 from app.http.bodies import bodies
 from app.http.limits import admission, disconnects
 from app.http.problems import problems
@@ -79,7 +79,7 @@ def context(request: Request, user_id: str) -> ToolContext:
     return ToolContext(
         versions.services(request, only_reads=False),
         user_id,
-        auditing.actor(request),
+        auth.actor(request),
         RequestAdmission(request, user_id),
         versions.services(request, only_reads=True),
         request.state.caller.scopes,

@@ -6,21 +6,21 @@ linked to new names in the background by `mention_refresh`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from app import errors, limits
 from app.access.store import audit
 from app.access.store.audit import Event
-from app.concurrency import offload
 from app.database.transactions import Database, Reading, Writing, retry_read
-from app.entities import entity_records
+from app.entities import entity_lines, entity_records
+from app.entities.entity_lines import Line
 from app.entities.linking import gazetteers
 from app.entities.store import entities, name_changes
-from app.entities.store.entities import EntityRecord
 from app.entities.types import Entity, EntityDraft, EntityFilter, LinkedDocument
 from app.models.base import Embedder
 from app.query import model_switch
@@ -29,7 +29,6 @@ from app.text.names import gazetteer
 
 MAX_SIMILAR_NAMES = 200
 """Names of similar spelling that a search by name looks up."""
-_NAMESAKE = "To store a namesake, give it an `entity_id` of your own, such as a random UUID."
 
 
 async def add(
@@ -52,51 +51,34 @@ async def add(
 async def _add(
     drafts: Sequence[EntityDraft], user_id: str, db: Database, embedder: Embedder, ids: Sequence[UUID | None]
 ) -> list[Entity]:
-    chosen = list(ids) or [None] * len(drafts)
-    size = entity_records.work_size(drafts)
-    keyed_names = await offload.run(size, _keyed_names, drafts)
+    chosen = zip(drafts, ids or itertools.repeat(None), strict=False)
+    lines = [Line.of(number, draft, entity_id) for number, (draft, entity_id) in enumerate(chosen)]
+    keyed = await entity_lines.key_names(lines)
+    _raise_first(keyed.refused, lines)
     computed = await entity_records.description_vectors(drafts, embedder)
-    named = zip(chosen, drafts, keyed_names, strict=True)
-    new_ids = [given or entity_records.new_id(user_id, draft.type, next(iter(keys))) for given, draft, keys in named]
-    new = await offload.run(size, _records, new_ids, drafts, keyed_names, computed)
     async with db.writing(user_id) as writing:
         await writing.lock()
-        await _check_ids(writing, chosen, keyed_names)
-        await _check_unique(writing, drafts, keyed_names, chosen)
-        # An entity that was renamed keeps the id of its first name.
-        taken = {*await entities.existing(writing, new_ids), *filter(None, chosen)}
-        new = [
-            replace(one, entity_id=uuid4()) if given is None and one.entity_id in taken else one
-            for given, one in zip(chosen, new, strict=True)
-        ]
-        drafts = await entity_records.resolve_members(writing, drafts, _ids_by_key(new))
-        await _check_members(writing, drafts, added=[one.entity_id for one in new])
-        new = [replace(one, draft=draft) for one, draft in zip(new, drafts, strict=True)]
-        await entities.save(writing, new)
-        await name_changes.record(writing, {key: name for names in keyed_names for key, name in names.items()})
-        return await entities.of_ids(writing, [one.entity_id for one in new])
+        planned = await entity_lines.plan(writing, lines, keyed)
+        for step in [step for step in planned.steps.values() if step.before is not None]:
+            planned.refuse(step.line.number, _exists(step.line))
+        _raise_first(planned.refused, lines)
+        await entity_lines.write(writing, planned, computed)
+        return await entities.of_ids(writing, [planned.steps[line.number].entity_id for line in lines])
 
 
-def _keyed_names(drafts: Sequence[EntityDraft]) -> list[dict[str, str]]:
-    return [entity_records.name_keys(draft, at=_field_prefix(index, drafts)) for index, draft in enumerate(drafts)]
+def _exists(line: Line) -> errors.Conflict:
+    if line.entity_id is not None:
+        return errors.Conflict("An entity has this id: change that one, or choose another id.", field="entity_id")
+    return errors.Conflict(f"An entity has this type and name. {entity_lines.NAMESAKES}", field="name")
 
 
-def _ids_by_key(records: Sequence[EntityRecord]) -> dict[str, list[UUID]]:
-    """The ids of entities by the keys of their names."""
-    found: dict[str, list[UUID]] = {}
-    for record in records:
-        for key in record.names:
-            found.setdefault(key, []).append(record.entity_id)
-    return found
-
-
-def _records(
-    ids: Sequence[UUID],
-    drafts: Sequence[EntityDraft],
-    keyed_names: Sequence[Mapping[str, str]],
-    computed: Mapping[str, str],
-) -> list[EntityRecord]:
-    return [entity_records.record_of(*one, computed, keeps=False) for one in zip(ids, drafts, keyed_names, strict=True)]
+def _raise_first(refused: Mapping[int, errors.StepwellError], lines: Sequence[Line]) -> None:
+    """Raises the error of the first line that is refused; of several lines its field says which."""
+    for number in sorted(refused):
+        error = refused[number]
+        if len(lines) > 1:
+            error.field = f"[{number}].{error.field}"
+        raise error
 
 
 async def change(
@@ -117,13 +99,10 @@ async def _change(
     async with db.writing(user_id) as writing:
         await writing.lock()
         before = entity_records.draft_of(await _added_by_user(writing, entity_id))
-        (draft,) = await entity_records.resolve_members(writing, [replace(before, **changed)], {})
-        keyed = entity_records.name_keys(draft)
-        await _check_members(writing, [draft])
-        keeps = entity_records.is_described_alike(before, draft)
-        await entities.save(writing, [entity_records.record_of(entity_id, draft, keyed, computed, keeps=keeps)])
-        renamed = entity_records.changed_names(entity_records.name_keys(before), keyed)
-        await name_changes.record(writing, renamed)
+        lines = [Line.of(0, replace(before, **changed), entity_id)]
+        planned = await entity_lines.plan(writing, lines, await entity_lines.key_names(lines))
+        _raise_first(planned.refused, lines)
+        await entity_lines.write(writing, planned, computed)
         return await entities.get(writing, entity_id)
 
 
@@ -271,58 +250,5 @@ async def documents(
         return await entities.documents(reading, entity_id, limit=limit, after=after)
 
 
-def _field_prefix(index: int, several: Sequence[object]) -> str:
-    return f"[{index}]." if len(several) > 1 else ""
-
-
 async def _added_by_user(db: Reading, entity_id: UUID) -> Entity:
     return entity_records.check_own(await entities.get(db, entity_id))
-
-
-async def _check_ids(db: Writing, chosen: Sequence[UUID | None], keyed_names: Sequence[Mapping[str, str]]) -> None:
-    """Raises Conflict if a chosen id is that of another entity, of the user or found in documents."""
-    origins = await entities.origins(db, filter(None, chosen))
-    for index, (entity_id, names) in enumerate(zip(chosen, keyed_names, strict=True)):
-        if entity_id is None:
-            continue
-        at = _field_prefix(index, chosen)
-        entity_records.check_id(entity_id, names, at=at)
-        if entity_id in chosen[:index]:
-            raise errors.Conflict("Another entity of this request has this id.", field=f"{at}entity_id")
-        if origins.get(entity_id) == "user":
-            raise errors.Conflict(
-                "An entity has this id: change that one, or choose another id.", field=f"{at}entity_id"
-            )
-        if entity_id in origins:
-            raise errors.Conflict(entity_records.EXTRACTED_ID, field=f"{at}entity_id")
-
-
-async def _check_unique(
-    db: Writing,
-    drafts: Sequence[EntityDraft],
-    keyed_names: Sequence[Mapping[str, str]],
-    chosen: Sequence[UUID | None],
-) -> None:
-    """Raises Conflict if an entity has the type and name of a draft without an id, or two such drafts share them."""
-    given = enumerate(zip(chosen, drafts, keyed_names, strict=True))
-    pairs = {index: (draft.type, next(iter(keys))) for index, (chosen_id, draft, keys) in given if chosen_id is None}
-    taken = await entities.own(db, pairs.values())
-    seen: set[tuple[str, str]] = set()
-    for index, pair in pairs.items():
-        field = f"{_field_prefix(index, drafts)}name"
-        if pair in seen:
-            raise errors.Conflict(f"Another entity of this request has this type and name. {_NAMESAKE}", field=field)
-        seen.add(pair)
-        if pair in taken:
-            raise errors.Conflict(f"An entity has this type and name. {_NAMESAKE}", field=field)
-
-
-async def _check_members(db: Writing, drafts: Sequence[EntityDraft], *, added: Iterable[UUID] = ()) -> None:
-    """Raises BadRequest if a member does not exist and is not `added` by the same request."""
-    existing = await entities.existing(db, {member for draft in drafts for member in draft.member_ids})
-    existing.update(added)
-    for index, draft in enumerate(drafts):
-        for number, member in enumerate(draft.member_ids):
-            if member not in existing:
-                field = f"{_field_prefix(index, drafts)}members[{number}]"
-                raise errors.BadRequest(f"There is no entity {member}.", field=field)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from app import errors
 from app.concurrency import offload
 from app.database import vectors
-from app.database.transactions import Reading
-from app.entities.store import entities
 from app.entities.store.entities import EntityRecord
 from app.entities.types import Entity, EntityDraft
 from app.kinds import Vector
@@ -29,14 +26,14 @@ def work_size(drafts: Iterable[EntityDraft]) -> int:
     return sum(200 * (1 + len(draft.aliases)) + sum(map(len, draft.facts)) for draft in drafts)
 
 
-def name_keys(draft: EntityDraft, *, at: str = "") -> dict[str, str]:
-    """A draft's name and aliases by key, the name first. Raises BadRequest naming the field, with the prefix `at`."""
+def name_keys(draft: EntityDraft) -> dict[str, str]:
+    """A draft's name and aliases by key, the name first. Raises BadRequest naming the field."""
     found: dict[str, str] = {}
     for index, name in enumerate((draft.name, *draft.aliases)):
         key = gazetteer.key(name)
         if key is None:
             field = f"aliases[{index - 1}]" if index else "name"
-            raise errors.BadRequest("Must contain a letter or a digit and not be too long.", field=f"{at}{field}")
+            raise errors.BadRequest("Must contain a letter or a digit and not be too long.", field=field)
         found.setdefault(key, name)
     return found
 
@@ -46,10 +43,10 @@ def new_id(user_id: str, type: str, name_key: str) -> UUID:
     return uuid5(NAMESPACE_URL, f"urn:stepwell:entity:{type}:{name_key}:{user_id}")
 
 
-def check_id(entity_id: UUID, name_keys: Iterable[str], *, at: str = "") -> None:
-    """Raises Conflict, with the prefix `at`, for an id that entities extracted from documents have by these names."""
+def check_id(entity_id: UUID, name_keys: Iterable[str]) -> None:
+    """Raises Conflict for an id that entities extracted from documents have by these names."""
     if entity_id in {names.Name(key, key).entity_id for key in name_keys}:
-        raise errors.Conflict(EXTRACTED_ID, field=f"{at}entity_id")
+        raise errors.Conflict(EXTRACTED_ID, field="entity_id")
 
 
 def check_own(entity: Entity) -> Entity:
@@ -126,35 +123,3 @@ def record_of(
 def changed_names(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
     """The names by key that were added or removed, or whose spelling changed."""
     return {key: name for key, name in {**before, **after}.items() if before.get(key) != after.get(key)}
-
-
-async def resolve_members(
-    db: Reading, drafts: Sequence[EntityDraft], added: Mapping[str, Sequence[UUID]]
-) -> list[EntityDraft]:
-    """The drafts with ids for members; `added` are the entities of the request by the keys of their names.
-
-    A name is that of an entity of the request or of the user, else of one that was found in documents. Raises
-    BadRequest for an unknown name, and for one that several of these have.
-    """
-    given = {member for draft in drafts for member in draft.members if isinstance(member, str)}
-    if not given:
-        return list(drafts)
-    keys = {name: gazetteer.key(name) or "" for name in given}
-    stored = await entities.named(db, filter(None, keys.values()))
-    origins = await entities.origins(db, {one for found in stored.values() for one in found})
-    ids: dict[str, list[UUID]] = {}
-    for name, key in keys.items():
-        own = [one for one in stored.get(key, ()) if origins.get(one) == "user"]
-        ids[name] = list(dict.fromkeys((*added.get(key, ()), *own))) or list(stored.get(key, ()))
-    return [_with_members(draft, ids, f"[{index}]." if len(drafts) > 1 else "") for index, draft in enumerate(drafts)]
-
-
-def _with_members(draft: EntityDraft, ids: Mapping[str, Sequence[UUID]], prefix: str) -> EntityDraft:
-    members: dict[UUID, None] = {}
-    for place, member in enumerate(draft.members):
-        found = ids[member] if isinstance(member, str) else [member]
-        if len(found) != 1:
-            problem = "Several entities have this name: give an id." if found else "No entity has this name."
-            raise errors.BadRequest(problem, field=f"{prefix}members[{place}]")
-        members[found[0]] = None
-    return replace(draft, members=tuple(members))

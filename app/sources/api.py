@@ -15,7 +15,7 @@ from app.documents.api.document_models import DocumentDeletion
 from app.documents.api.selection_models import RowNumbers
 from app.documents.files import left_out
 from app.documents.types import SelectionDeletion
-from app.http.authentication import auditing, auth
+from app.http.authentication import auth
 from app.http.bodies import bodies
 from app.http.contract.responses import NoneIfEmpty, Response
 from app.http.problems import problems
@@ -280,7 +280,7 @@ async def sync(source_id: SourceKey, response: HttpResponse, user_id: auth.Write
 async def delete(source_id: SourceKey, request: Request, user_id: auth.Writer, use: auth.Use) -> SourceDeletion:
     """Delete a source with its documents, and return what the tables still have of them. The files stay."""
     found = await _id(source_id, user_id, use)
-    removed = await sources.delete(found, user_id, use, actor=auditing.actor(request))
+    removed = await sources.delete(found, user_id, use, actor=auth.actor(request))
     return SourceDeletion.done(removed)
 
 

@@ -32,7 +32,7 @@ from app.documents.api.document_models import (
 from app.documents.api.uploads import Item
 from app.documents.storing import ingest
 from app.documents.types import Chunk, Upload
-from app.http.authentication import auditing, auth
+from app.http.authentication import auth
 from app.http.bodies import bodies, filter_parameter, replies
 from app.http.limits import disconnects
 from app.http.problems import problems
@@ -239,7 +239,7 @@ async def delete_by_uri(
     use: auth.Use,
 ) -> DocumentDeletion:
     """Delete the document with this URI as `DELETE /documents/{document_id}` does."""
-    deleted = await documents.delete_by_uri(uri, user_id, db=use.db, actor=auditing.actor(request))
+    deleted = await documents.delete_by_uri(uri, user_id, db=use.db, actor=auth.actor(request))
     return DocumentDeletion.of(deleted)
 
 
@@ -256,7 +256,7 @@ async def delete(
 
     A job that is storing a version of it is cancelled; if no other is stored, the numbers are zeros.
     """
-    deleted = await documents.delete(document_id, user_id, db=use.db, actor=auditing.actor(request))
+    deleted = await documents.delete(document_id, user_id, db=use.db, actor=auth.actor(request))
     return DocumentDeletion.of(deleted)
 
 

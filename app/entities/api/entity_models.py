@@ -61,7 +61,6 @@ Facts = Annotated[list[FactText], *wire.at_most(limits.MAX_FACTS)]
 _TYPE = "Lower-case word, such as person, project, team, vendor, product or place."
 _NAME = f"Name of 1 to {limits.MAX_ENTITY_NAME} characters, compared without case, accents and punctuation."
 _NEW_ID = "UUID of your choice, for a namesake of an entity of this type; by default it follows from type and name."
-_LINE_ID = "Entity to replace, or UUID of your choice for a new one; by default the entity of this type and name."
 _ALIASES = "Other names used in texts; several entities may share one."
 _FACTS = "Sentences about the entity; two-pass search matches their words."
 _DESCRIPTION = "Description in one or more sentences; embedded, so that queries match it by meaning."
@@ -69,8 +68,10 @@ _MEMBERS = "Ids or names of the entities it contains, such as the people of a te
 MemberNames = Annotated[list[Annotated[str, Field(max_length=4 * limits.MAX_ENTITY_NAME)]], *wire.at_most(wire.MAX_IDS)]
 
 
-class EntityFields(wire.WireModel):
-    """The fields that all requests with an entity share."""
+class EntityInput(wire.WireModel):
+    """An entity to store: a person, project, team, vendor, product or place that documents mention."""
+
+    body_may_be_list = True
 
     type: TypeName = Field(description=_TYPE)
     name: NameText = Field(description=_NAME)
@@ -79,13 +80,6 @@ class EntityFields(wire.WireModel):
     facts: Facts = Field(default_factory=list, description=_FACTS)
     description: DescriptionText | None = Field(None, description=_DESCRIPTION)
     metadata: wire.Metadata = Field(default_factory=dict, description="JSON object for other properties.")
-
-
-class EntityInput(EntityFields):
-    """An entity to store: a person, project, team, vendor, product or place that documents mention."""
-
-    body_may_be_list = True
-
     entity_id: UUID | None = Field(None, description=_NEW_ID)
     members: MemberNames = Field(
         default_factory=list, description=f"{_MEMBERS} Names may be those of other entities of the request."
@@ -124,21 +118,6 @@ class EntityMerge(wire.WireModel):
     entity_ids: Annotated[list[UUID], *wire.at_most(limits.MAX_MERGED, at_least=1)] = Field(
         description="Entities whose names, facts, members and teams it takes over; those of origin `user` are deleted."
     )
-
-
-class EntityLine(EntityFields):
-    """One line of a bulk upsert."""
-
-    entity_id: UUID | None = Field(None, description=_LINE_ID)
-    members: MemberNames = Field(
-        default_factory=list,
-        description="Ids or names of the entities it contains; names may be those of other lines.",
-    )
-
-    def shape(self, number: int) -> Line:
-        """The line as a core type."""
-        draft = EntityDraft(**{**_fields(self, EntityDraft), "members": ()})
-        return Line(number, draft, self.entity_id, tuple(map(_member, self.members)))
 
 
 def _member(id_or_name: str) -> UUID | str:
@@ -267,7 +246,8 @@ def read_lines(raw: bytes) -> Lines:
     refused: list[UpsertLineResult] = []
     for number, line in _lines(raw):
         try:
-            sound.append(EntityLine.model_validate(strict_json.parse(line)).shape(number))
+            entity = EntityInput.model_validate(strict_json.parse(line))
+            sound.append(Line.of(number, entity.shape(), entity.entity_id))
         except RequestValidationError as error:
             refused.append(_refused(number, validation_errors.read(error.errors())))
         except ValidationError as error:

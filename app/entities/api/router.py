@@ -26,7 +26,7 @@ from app.entities.api.entity_models import (
     UpsertResult,
 )
 from app.entities.types import Entity, EntityFilter
-from app.http.authentication import auditing, auth
+from app.http.authentication import auth
 from app.http.bodies import bodies, replies
 from app.http.problems import problems
 from app.kinds import EntityOrigin
@@ -214,7 +214,7 @@ async def merge(
 
     Its type, name, role and description stay; missing ones come from the others. Texts are linked in the background.
     """
-    actor = auditing.actor(request)
+    actor = auth.actor(request)
     return StoredEntity.of(await entities.merge(entity_id, merged.entity_ids, user_id, use, actor=actor))
 
 
@@ -228,7 +228,7 @@ async def delete(
     entity_id: Annotated[UUID, _ADDED], request: Request, user_id: auth.Writer, use: auth.Use
 ) -> EntityDeletion:
     """Delete an entity of origin `user` with its links; extracted entities cannot be deleted."""
-    gone = await entities.remove(entity_id, user_id, db=use.db, actor=auditing.actor(request))
+    gone = await entities.remove(entity_id, user_id, db=use.db, actor=auth.actor(request))
     return EntityDeletion(entities_deleted=1, mentions_deleted=gone)
 
 
