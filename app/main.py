@@ -20,7 +20,7 @@ from app.http.authentication import auth
 from app.http.bodies import bodies
 from app.http.contract import document
 from app.http.limits import admission, origins, rate_limits
-from app.http.monitoring import health, metrics, request_ids, service_metrics, traces
+from app.http.monitoring import health, metrics, request_ids, service_metrics
 from app.http.problems import problems
 from app.jobs import kinds
 from app.services import Services
@@ -78,7 +78,8 @@ def create_app(
         redirect_slashes=False,
         responses=problems.EVERY_REQUEST,
         lifespan=lifespan,
-        telemetry=traces.configuration(export=chosen.exports_traces),
+        # Exceptions are not copied into OpenTelemetry's logs: their messages may quote a user.
+        telemetry={"logs": False, "auto_configure": chosen.exports_traces},
         generate_unique_id_function=_operation_id,
     )
     app.state.settings = chosen
@@ -88,7 +89,7 @@ def create_app(
     bodies.install(app)
     for router in (*capability.declared("routers"), health.router):
         app.include_router(router)
-    for installed in (pages, traces, problems, document):
+    for installed in (pages, problems, document):
         installed.install(app)
     metrics.install(app, access=chosen.metrics, totals=totals)
     for installed in (service_metrics, request_ids):

@@ -3,6 +3,9 @@
 Every response carries X-Request-ID: the client's own if it is 1 to 64 letters, digits, `.`, `_` or `-`, else a new one.
 An endpoint that sets `request.state.timings = {"embed": 3.1, "sql": 4.5}` (milliseconds) gets a Server-Timing header
 and these times in the log line, which also summarises `request.state.answer` and `request.state.stored`.
+
+Where an OpenTelemetry provider exists, FastAPI records a span for each request. It gets the id and the times too. Its
+query string, which may name a user's documents, is replaced.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI
+from opentelemetry import trace
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bound_contextvars
@@ -47,12 +51,21 @@ class RequestIds:
         state["request_id"] = request_id
         began = time.perf_counter()
         status = 0
+        span = trace.get_current_span()
+        if span.is_recording():
+            span.set_attribute("stepwell.request_id", request_id)
+            if scope.get("query_string"):
+                span.set_attribute("url.query", "REDACTED")
 
         async def send_with_id(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
                 MutableHeaders(scope=message).update(_headers(state))
+                if span.is_recording():  # it ends with the last byte of the response
+                    span.set_attributes(
+                        {f"stepwell.{name}_ms": ms for name, ms in (state.get("timings") or {}).items()}
+                    )
             await send(message)
 
         with bound_contextvars(request_id=request_id):
