@@ -223,9 +223,7 @@ async def page(
     """The user's sources, newest first."""
     after = cursors.read(cursor) if cursor else None
     found = await sources.page(user_id, db=use.db, limit=limit + 1, after=after)
-    shown = found[:limit]
-    last = shown[-1] if len(found) > limit else None
-    more = cursors.make(last.created_at, last.source_id) if last else None
+    shown, more = cursors.cut(found, limit, lambda one: cursors.make(one.created_at, one.source_id))
     return SourcePage(sources=[CountedSource.of(source) for source in shown], next_cursor=more)
 
 

@@ -131,8 +131,7 @@ class _Handlers:
         context = self._readable(request)
         cursor = page.cursor if page else None
         rows = await _protocol_errors(context.admission.read(partial(_page, cursor, context)))
-        shown = rows[:RESOURCES_PER_PAGE]
-        more = cursors.make(shown[-1].created_at, shown[-1].document_id) if len(rows) > len(shown) else None
+        shown, more = cursors.cut(rows, RESOURCES_PER_PAGE, lambda one: cursors.make(one.created_at, one.document_id))
         resources = [
             types.Resource(
                 uri=f"{SCHEME}{document.document_id}",

@@ -140,8 +140,7 @@ async def page(
     after = cursors.read_document(cursor, sort) if cursor else None
     only = DocumentFilter(uri, tuple((query or "").split()), filters, sort)
     rows = await documents.page(user_id, db=use.db, limit=limit + 1, after=after, only=only)
-    shown = rows[:limit]
-    more = cursors.after_document(shown[-1], sort) if len(rows) > limit else None
+    shown, more = cursors.cut(rows, limit, lambda one: cursors.after_document(one, sort))
     return DocumentPage(documents=[StoredDocument.of(document) for document in shown], next_cursor=more)
 
 

@@ -153,8 +153,7 @@ async def page(
         return await replies.json(_size(rows), lambda: _page(rows, None))
     after = cursors.read_name(cursor) if cursor else None
     rows = await entities.page(user_id, db=use.db, limit=limit + 1, after=after, only=EntityFilter(type, origin))
-    shown = rows[:limit]
-    more = cursors.make_name(shown[-1].name, shown[-1].entity_id) if len(rows) > limit else None
+    shown, more = cursors.cut(rows, limit, lambda one: cursors.make(one.name, one.entity_id))
     return await replies.json(_size(shown), lambda: _page(shown, more))
 
 
@@ -248,6 +247,5 @@ async def documents(
     """The documents linked to an entity with the kinds of links, strongest first."""
     after = cursors.read_strength(cursor) if cursor else None
     rows = await entities.documents(entity_id, user_id, db=use.db, limit=limit + 1, after=after)
-    shown = rows[:limit]
-    more = cursors.make_strength(shown[-1].strength, shown[-1].document_id) if len(rows) > limit else None
+    shown, more = cursors.cut(rows, limit, lambda one: cursors.make(one.strength, one.document_id))
     return EntityDocumentPage(documents=[EntityDocument.of(linked) for linked in shown], next_cursor=more)

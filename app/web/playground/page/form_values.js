@@ -7,9 +7,7 @@ export function changedValues(form) {
   const values = {};
   for (const control of form.elements) {
     if (!control.name) continue;
-    if (control.type === "radio") {
-      if (control.checked && !control.defaultChecked) values[control.name] = control.value;
-    } else if (control.type === "checkbox") {
+    if (control.type === "checkbox") {
       if (control.checked !== control.defaultChecked) values[control.name] = control.checked ? "on" : "off";
     } else if (control.value.trim() !== usual(control)) {
       values[control.name] = control.value.trim();
@@ -24,8 +22,7 @@ export function setValues(form, parameters) {
   for (const control of form.elements) {
     const value = control.name ? parameters.get(control.name) : null;
     if (value === null) continue;
-    if (control.type === "radio") control.checked ||= control.value === value;
-    else if (control.type === "checkbox") control.checked = value === "on";
+    if (control.type === "checkbox") control.checked = value === "on";
     else if (control.tagName !== "SELECT" || [...control.options].some((option) => option.value === value)) control.value = value;
   }
 }
