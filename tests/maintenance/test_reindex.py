@@ -100,10 +100,10 @@ async def test_a_document_that_changes_during_the_run_keeps_its_change(
 ) -> None:
     stored = await tenant.add(LONG, "long")
     tenant.chunking_options = SMALL
-    compared = reindex._compared
+    cut_again = reindex._cut_again
 
     async def interrupted(*args, **options):
-        recut = await compared(*args, **options)
+        recut = await cut_again(*args, **options)
         if change == "replaced":
             await tenant.add("Replaced.", "long")
         else:

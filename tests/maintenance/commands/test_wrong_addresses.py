@@ -59,7 +59,7 @@ COMMANDS = (
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A start tries an address once."""
-    monkeypatch.setattr(runtime, "_checked", runtime._checked.__wrapped__)
+    monkeypatch.setattr(runtime, "START_RETRY_S", 0.01)
     monkeypatch.delenv("STEPWELL_MIGRATION_URL", raising=False)
 
 
