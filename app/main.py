@@ -16,17 +16,16 @@ from app import __version__, capabilities, capability, runtime, telemetry
 from app import settings as config
 from app.access import audit
 from app.concurrency.limiter import Limiter
-from app.http.authentication import auth, schemes, versions
+from app.http.authentication import auth
 from app.http.bodies import bodies
-from app.http.contract import success_examples
+from app.http.contract import document
 from app.http.limits import admission, origins, rate_limits
-from app.http.monitoring import health, loop_lag, metrics, read_metrics, request_ids, traces
+from app.http.monitoring import health, metrics, request_ids, service_metrics
 from app.http.problems import problems
 from app.jobs import kinds
 from app.services import Services
 from app.settings import Settings
-from app.web import docs_page as docs
-from app.web import playground_page as playground
+from app.web import pages
 
 MAX_WAITING_SEARCHES = 512
 """Searches that wait in all processes; others get 503."""
@@ -79,7 +78,8 @@ def create_app(
         redirect_slashes=False,
         responses=problems.EVERY_REQUEST,
         lifespan=lifespan,
-        telemetry=traces.configuration(export=chosen.exports_traces),
+        # Exceptions are not copied into OpenTelemetry's logs: their messages may quote a user.
+        telemetry={"logs": False, "auto_configure": chosen.exports_traces},
         generate_unique_id_function=_operation_id,
     )
     app.state.settings = chosen
@@ -89,10 +89,10 @@ def create_app(
     bodies.install(app)
     for router in (*capability.declared("routers"), health.router):
         app.include_router(router)
-    for installed in (docs, playground, traces, schemes, problems, success_examples):
+    for installed in (pages, problems, document):
         installed.install(app)
     metrics.install(app, access=chosen.metrics, totals=totals)
-    for installed in (read_metrics, versions, request_ids):
+    for installed in (service_metrics, request_ids):
         installed.install(app)
     admission.install(app, _searches(chosen), processes=chosen.workers)
     rate_limits.install(app, per_user=chosen.rate_limit_user, per_key=chosen.rate_limit_key)
@@ -113,7 +113,7 @@ def _build_routes(app: FastAPI) -> None:
 async def _background_workers(app: FastAPI, services: Services) -> AsyncIterator[None]:
     """Run the jobs, unless another process does, watch the servers that are read, measure lag, store key uses."""
     workers = [
-        asyncio.create_task(loop_lag.monitor(app.state.metrics.lagged)),
+        asyncio.create_task(metrics.monitor_lag(app.state.metrics.lagged)),
         asyncio.create_task(audit.work(app.state.key_uses, db=services.db)),
         asyncio.create_task(services.db.reads.watch()),
     ]

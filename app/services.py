@@ -10,8 +10,7 @@ from app.concurrency.budget import Budget
 from app.database.filter_types import Restriction
 from app.database.read_routes import ReadRoute
 from app.database.transactions import Database
-from app.fetching.hosts import AllowedHosts
-from app.fetching.pages import PageFetcher
+from app.fetching.pages import AllowedHosts, PageFetcher
 from app.models import base
 from app.models.base import Embedder, Llm, Reranker
 from app.models.calls import RemoteCalls

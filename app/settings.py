@@ -17,7 +17,7 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, Secre
 from pydantic_settings import NoDecode
 
 from app.database.embedded import embedded_files
-from app.fetching.hosts import is_pattern
+from app.fetching.pages import is_pattern
 from app.models.settings import ProviderSettings
 from app.tools.optional_tools import COMPAT, OPTIONAL_TOOLS
 

@@ -16,8 +16,7 @@ from app.http.bodies import bodies
 from app.http.monitoring import request_ids
 from app.http.problems import problems
 from app.requests import wire
-from app.web import docs_page as docs
-from app.web import playground_page as playground
+from app.web import pages
 
 CANARY = "xyzzy-canary-51"
 
@@ -89,8 +88,7 @@ def make(max_bytes: int = 10_000_000) -> FastAPI:
     bodies.install(app, max_bytes=max_bytes)
     problems.install(app)
     request_ids.install(app)
-    docs.install(app)
-    playground.install(app)
+    pages.install(app)
     app.include_router(router)
     return app
 

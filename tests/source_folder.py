@@ -18,8 +18,8 @@ from app.jobs import followed_jobs, workers
 from app.jobs.types import JobState
 from app.kinds import Vector
 from app.sources import source_sync, sources
-from app.sources.sources import AddedSource, SourceRequest
-from app.sources.types import SourceRoots
+from app.sources.sources import AddedSource
+from app.sources.types import SourceDraft, SourceRoots
 from benchmarks.fake_embedder import FakeEmbedder
 
 KINDS = ("md", "txt", "html", "csv", "jsonl", "rst", "md", "pdf", "py", "docx")
@@ -135,7 +135,7 @@ def services(tenant: Tenant, *roots: Path, per_user: bool = False) -> Any:
 
 async def add(tenant: Tenant, folder: Path, **options: Any) -> AddedSource:
     """Add a folder as a source, as from the command line."""
-    return await sources.add(SourceRequest(str(folder), **options), tenant.user_id, services(tenant), confined=False)
+    return await sources.add(SourceDraft(str(folder), **options, confined=False), tenant.user_id, services(tenant))
 
 
 async def work(tenant: Tenant, *roots: Path) -> None:

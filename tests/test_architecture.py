@@ -145,7 +145,7 @@ def test_private_modules_of_other_packages_are_imported_in_one_module_each() -> 
             if package != "app" and (is_private or name.startswith("uvicorn.protocols.")):
                 importing.setdefault(package, set()).add(relative(path))
     assert importing == {
-        "fastapi": {"app/http/bodies/received_requests.py"},
+        "fastapi": {"app/http/bodies/bodies.py"},
         "ftfy": {"app/text/words/cleaning.py"},
         "uvicorn": {"app/http/limits/connections.py"},
     }

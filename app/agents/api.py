@@ -9,9 +9,9 @@ from fastapi import APIRouter, Body, Depends, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
-from app.agents import argument_errors, formats, openapi, registry
+from app.agents import formats, registry
 from app.concurrency.limiter import Released
-from app.http.authentication import auditing, auth, versions
+from app.http.authentication import auth, versions
 from app.http.bodies import bodies
 from app.http.limits import admission, disconnects
 from app.http.problems import problems
@@ -79,7 +79,7 @@ def context(request: Request, user_id: str) -> ToolContext:
     return ToolContext(
         versions.services(request, only_reads=False),
         user_id,
-        auditing.actor(request),
+        auth.actor(request),
         RequestAdmission(request, user_id),
         versions.services(request, only_reads=True),
         request.state.caller.scopes,
@@ -105,7 +105,7 @@ async def described(request: Request, user_id: AnyUser) -> dict[str, Any]:
     """
     known = context(request, user_id)
     server = str(request.base_url).rstrip("/")
-    return openapi.document(registry.offered(known.scopes, optional=known.optional_tools), server=server)
+    return formats.openapi_document(registry.offered(known.scopes, optional=known.optional_tools), server=server)
 
 
 @router.post(
@@ -125,4 +125,4 @@ async def call(
     try:
         return await registry.call(tool, arguments, context(request, user_id))
     except ValidationError as error:
-        raise RequestValidationError(argument_errors.of(error, tool), body=arguments) from error
+        raise RequestValidationError(registry.argument_errors(error, tool), body=arguments) from error

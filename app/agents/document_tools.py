@@ -105,8 +105,7 @@ async def list_documents(given: ListDocumentsArguments, context: ToolContext) ->
     after = cursors.read(given.cursor) if given.cursor else None
     only = DocumentFilter(given.uri, tuple((given.query or "").split()), Filters(metadata=given.metadata or None))
     rows = await documents.page(context.user_id, db=context.services.db, limit=given.limit + 1, after=after, only=only)
-    shown = rows[: given.limit]
-    more = cursors.make(shown[-1].created_at, shown[-1].document_id) if len(rows) > given.limit else None
+    shown, more = cursors.cut(rows, given.limit, lambda one: cursors.make(one.created_at, one.document_id))
     missed = [] if rows or after else await hints.missed(only.filters, context.user_id, db=context.services.db)
     return DocumentList(
         documents=[ToolDocument.of(document) for document in shown],
@@ -164,8 +163,7 @@ async def list_entities(given: ListEntitiesArguments, context: ToolContext) -> E
         return await _found_entities(EntityQuery(context.user_id, given.query, given.limit, given.type), context)
     after = cursors.read_name(given.cursor) if given.cursor else None
     rows = await entities.page(context.user_id, db=db, limit=given.limit + 1, after=after, only=only)
-    shown = rows[: given.limit]
-    more = cursors.make_name(shown[-1].name, shown[-1].entity_id) if len(rows) > given.limit else None
+    shown, more = cursors.cut(rows, given.limit, lambda one: cursors.make(one.name, one.entity_id))
     return EntityEntries(entities=[ToolEntity.of(entity) for entity in shown], next_cursor=more)
 
 

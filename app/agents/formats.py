@@ -1,16 +1,43 @@
-"""Exports the tools as the definitions that the APIs of language models and MCP take."""
+"""Exports the tools as the definitions that the APIs of language models and MCP take, and as an OpenAPI document.
+
+Model APIs reject or misread `$ref`, `anyOf` and open objects in a JSON Schema. An optional field therefore has the
+plain type of its value: arguments accept null as the default, and results leave such a field out.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from app import kinds
-from app.agents import schemas
+from pydantic import BaseModel
+
+from app import __version__, kinds
 from app.kinds import ToolFormat
+from app.tools.optional_tools import COMPAT_TOOLS
 from app.tools.tool import Tool
 
 FORMATS: tuple[ToolFormat, ...] = kinds.values(ToolFormat)
+_DROPPED = frozenset({"title", "format", "$defs"})
+_MAPS = frozenset({"properties"})
+_LEFT_OUT = frozenset({"description", "default"})
+_PROBLEM_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "detail": {"type": "string"},
+        "code": {"type": "string"},
+        "errors": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"field": {"type": "string"}, "message": {"type": "string"}},
+            },
+        },
+    },
+}
+_REFUSED = {
+    "description": "The call was refused: `detail` names the argument and the fix, `errors` lists all wrong arguments.",
+    "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+}
 
 
 def export(tools: Iterable[Tool], format: ToolFormat) -> list[dict[str, Any]]:
@@ -20,23 +47,23 @@ def export(tools: Iterable[Tool], format: ToolFormat) -> list[dict[str, Any]]:
 
 def openai(tool: Tool) -> dict[str, Any]:
     """A function tool of OpenAI's Chat Completions API; most compatible servers take it too."""
-    return {"type": "function", "function": {**_named(tool), "parameters": schemas.flat(tool.arguments)}}
+    return {"type": "function", "function": {**_named(tool), "parameters": _flat(tool.arguments)}}
 
 
 def openai_responses(tool: Tool) -> dict[str, Any]:
     """A function tool of OpenAI's Responses API. Not strict: strict mode would make every argument required."""
-    parameters = schemas.flat(tool.arguments)
+    parameters = _flat(tool.arguments)
     return {"type": "function", **_named(tool), "parameters": parameters, "strict": False}
 
 
 def anthropic(tool: Tool) -> dict[str, Any]:
     """A tool of Anthropic's Messages API."""
-    return {**_named(tool), "input_schema": schemas.flat(tool.arguments)}
+    return {**_named(tool), "input_schema": _flat(tool.arguments)}
 
 
 def gemini(tool: Tool) -> dict[str, Any]:
     """A function declaration of Gemini; `parameters` would refuse parts of JSON Schema that this field takes."""
-    return {**_named(tool), "parameters_json_schema": schemas.flat(tool.arguments)}
+    return {**_named(tool), "parameters_json_schema": _flat(tool.arguments)}
 
 
 def mcp(tool: Tool) -> dict[str, Any]:
@@ -44,8 +71,8 @@ def mcp(tool: Tool) -> dict[str, Any]:
     return {
         **_named(tool),
         "title": tool.title,
-        "inputSchema": schemas.flat(tool.arguments),
-        "outputSchema": schemas.flat(tool.result, mode="serialization"),
+        "inputSchema": _flat(tool.arguments),
+        "outputSchema": _flat(tool.result, mode="serialization"),
         "annotations": {
             "title": tool.title,
             "readOnlyHint": tool.only_reads,
@@ -67,3 +94,97 @@ _EXPORTS: dict[ToolFormat, Callable[[Tool], dict[str, Any]]] = {
     "gemini": gemini,
     "mcp": mcp,
 }
+
+
+def openapi_document(tools: Iterable[Tool], *, server: str) -> dict[str, Any]:
+    """An OpenAPI document with one typed operation for each tool, for platforms that import one.
+
+    `server` is the address of the service. The tools of other platforms' contracts are left out: they are called over
+    MCP, and do what other tools do.
+    """
+    listed = [tool for tool in tools if tool.name not in COMPAT_TOOLS]
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Stepwell tools",
+            "version": __version__,
+            "description": "Searches and reads the user's documents.",
+        },
+        "servers": [{"url": server}],
+        "security": [{"key": []}],
+        "paths": {f"/api/rag/tools/{tool.name}": {"post": _operation(tool)} for tool in listed},
+        "components": {
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+            "responses": {"Refused": _REFUSED},
+            "schemas": {"Problem": _PROBLEM_SCHEMA, **{tool.result.__name__: _result(tool) for tool in listed}},
+        },
+    }
+
+
+def _operation(tool: Tool) -> dict[str, Any]:
+    arguments = _flat(tool.arguments)
+    body = {"content": {"application/json": {"schema": arguments}}}
+    return {
+        "operationId": tool.name,
+        "description": tool.description,
+        "requestBody": {"required": True, **body} if "required" in arguments else body,
+        "responses": {
+            "200": {
+                "description": "The result.",
+                "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{tool.result.__name__}"}}},
+            },
+            "422": {"$ref": "#/components/responses/Refused"},
+        },
+    }
+
+
+def _result(tool: Tool) -> dict[str, Any]:
+    """The names and types of a result's fields: platforms pass the whole document to a model."""
+    types: dict[str, Any] = _types(_flat(tool.result, mode="serialization"))
+    return types
+
+
+def _types(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema without what a caller of the tool does not need: descriptions, defaults and that objects are closed."""
+    kept = {name: value for name, value in schema.items() if name not in _LEFT_OUT}
+    if "properties" in kept:
+        kept["properties"] = {name: _types(value) for name, value in kept["properties"].items()}
+    for name in ("items", "additionalProperties"):
+        if isinstance(kept.get(name), dict):
+            kept[name] = _types(kept[name])
+        elif name == "additionalProperties":
+            kept.pop(name, None)
+    return kept
+
+
+def _flat(model: type[BaseModel], *, mode: Any = "validation") -> dict[str, Any]:
+    """The schema of a model as one object; its description is dropped, because tools have their own."""
+    schema = model.model_json_schema(mode=mode)
+    schema.pop("description", None)
+    plain: dict[str, Any] = _plain(schema, schema.get("$defs", {}))
+    return plain
+
+
+def _plain(node: Any, definitions: dict[str, Any]) -> Any:
+    if isinstance(node, list):
+        return [_plain(item, definitions) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        node = {**definitions[node["$ref"].rpartition("/")[2]], **{k: v for k, v in node.items() if k != "$ref"}}
+    if "anyOf" in node:
+        node = _without_null(node)
+    return {
+        name: {k: _plain(v, definitions) for k, v in value.items()} if name in _MAPS else _plain(value, definitions)
+        for name, value in node.items()
+        if name not in _DROPPED
+    }
+
+
+def _without_null(node: dict[str, Any]) -> dict[str, Any]:
+    """A union with null as its other branch, with the annotations of the union."""
+    branches = [branch for branch in node["anyOf"] if branch != {"type": "null"}]
+    if len(branches) != 1:
+        return node
+    around = {k: v for k, v in node.items() if k != "anyOf" and (k, v) != ("default", None)}
+    return {**branches[0], **around}

@@ -6,9 +6,11 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 
+from pydantic import ValidationError
 from rapidfuzz import fuzz, process
 
 from app import capability, errors
+from app.requests import field_names
 from app.tools.arguments import ToolArguments
 from app.tools.context import ToolContext
 from app.tools.results import ToolResult
@@ -68,3 +70,24 @@ async def _run(tool: Tool, given: ToolArguments, context: ToolContext) -> ToolRe
     if tool.is_search:  # which is admitted as one by its handler
         return await run()
     return await context.admission.read(run)
+
+
+def argument_errors(error: ValidationError, tool: Tool) -> list[dict[str, Any]]:
+    """The errors of a tool's arguments, located in the body of a request; of an unknown one with advice in `ctx`."""
+    raised = error.errors(include_url=False, include_input=False)
+    return [{**each, "loc": ("body", *each["loc"]), "ctx": _context(each, tool)} for each in raised]
+
+
+def _context(each: Any, tool: Tool) -> dict[str, Any]:
+    context: dict[str, Any] = each.get("ctx", {})
+    if each["type"] != "extra_forbidden" or len(each["loc"]) != 1:
+        return context
+    names, unknown = list(tool.arguments.model_fields), str(each["loc"][0])
+    found = field_names.advice(unknown, {name: name for name in names})
+    if field_names.is_search_option(unknown) and found.get("nearest", "").startswith("metadata."):
+        found = {}
+    return {"remark": _listed(names)} | context | found
+
+
+def _listed(names: list[str]) -> str:
+    return f"The arguments are {', '.join(names)}." if names else "This tool has no arguments."

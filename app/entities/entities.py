@@ -1,4 +1,4 @@
-"""Adds, changes, removes, lists and finds the entities of a user.
+"""Adds, changes, merges, removes, lists and finds the entities of a user.
 
 An entity's description is embedded first; then the entity is checked and stored in one transaction. Stored texts are
 linked to new names in the background by `mention_refresh`.
@@ -6,28 +6,29 @@ linked to new names in the background by `mention_refresh`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
-from app import errors
+from app import errors, limits
 from app.access.store import audit
 from app.access.store.audit import Event
-from app.concurrency import offload
 from app.database.transactions import Database, Reading, Writing, retry_read
-from app.entities import entity_records, member_names
+from app.entities import entity_lines, entity_records
+from app.entities.entity_lines import Line
 from app.entities.linking import gazetteers
 from app.entities.store import entities, name_changes
-from app.entities.store.entities import EntityRecord
 from app.entities.types import Entity, EntityDraft, EntityFilter, LinkedDocument
 from app.models.base import Embedder
 from app.query import model_switch
+from app.services import Services
 from app.text.names import gazetteer
 
 MAX_SIMILAR_NAMES = 200
 """Names of similar spelling that a search by name looks up."""
-_NAMESAKE = "To store a namesake, give it an `entity_id` of your own, such as a random UUID."
 
 
 async def add(
@@ -50,51 +51,34 @@ async def add(
 async def _add(
     drafts: Sequence[EntityDraft], user_id: str, db: Database, embedder: Embedder, ids: Sequence[UUID | None]
 ) -> list[Entity]:
-    chosen = list(ids) or [None] * len(drafts)
-    size = entity_records.work_size(drafts)
-    keyed_names = await offload.run(size, _keyed_names, drafts)
+    chosen = zip(drafts, ids or itertools.repeat(None), strict=False)
+    lines = [Line.of(number, draft, entity_id) for number, (draft, entity_id) in enumerate(chosen)]
+    keyed = await entity_lines.key_names(lines)
+    _raise_first(keyed.refused, lines)
     computed = await entity_records.description_vectors(drafts, embedder)
-    named = zip(chosen, drafts, keyed_names, strict=True)
-    new_ids = [given or entity_records.new_id(user_id, draft.type, next(iter(keys))) for given, draft, keys in named]
-    new = await offload.run(size, _records, new_ids, drafts, keyed_names, computed)
     async with db.writing(user_id) as writing:
         await writing.lock()
-        await _check_ids(writing, chosen, keyed_names)
-        await _check_unique(writing, drafts, keyed_names, chosen)
-        # An entity that was renamed keeps the id of its first name.
-        taken = {*await entities.existing(writing, new_ids), *filter(None, chosen)}
-        new = [
-            replace(one, entity_id=uuid4()) if given is None and one.entity_id in taken else one
-            for given, one in zip(chosen, new, strict=True)
-        ]
-        drafts = await member_names.resolved(writing, drafts, _ids_by_key(new))
-        await _check_members(writing, drafts, added=[one.entity_id for one in new])
-        new = [replace(one, draft=draft) for one, draft in zip(new, drafts, strict=True)]
-        await entities.save(writing, new)
-        await name_changes.record(writing, {key: name for names in keyed_names for key, name in names.items()})
-        return await entities.of_ids(writing, [one.entity_id for one in new])
+        planned = await entity_lines.plan(writing, lines, keyed)
+        for step in [step for step in planned.steps.values() if step.before is not None]:
+            planned.refuse(step.line.number, _exists(step.line))
+        _raise_first(planned.refused, lines)
+        await entity_lines.write(writing, planned, computed)
+        return await entities.of_ids(writing, [planned.steps[line.number].entity_id for line in lines])
 
 
-def _keyed_names(drafts: Sequence[EntityDraft]) -> list[dict[str, str]]:
-    return [entity_records.name_keys(draft, at=_field_prefix(index, drafts)) for index, draft in enumerate(drafts)]
+def _exists(line: Line) -> errors.Conflict:
+    if line.entity_id is not None:
+        return errors.Conflict("An entity has this id: change that one, or choose another id.", field="entity_id")
+    return errors.Conflict(f"An entity has this type and name. {entity_lines.NAMESAKES}", field="name")
 
 
-def _ids_by_key(records: Sequence[EntityRecord]) -> dict[str, list[UUID]]:
-    """The ids of entities by the keys of their names."""
-    found: dict[str, list[UUID]] = {}
-    for record in records:
-        for key in record.names:
-            found.setdefault(key, []).append(record.entity_id)
-    return found
-
-
-def _records(
-    ids: Sequence[UUID],
-    drafts: Sequence[EntityDraft],
-    keyed_names: Sequence[Mapping[str, str]],
-    computed: Mapping[str, str],
-) -> list[EntityRecord]:
-    return [entity_records.record_of(*one, computed, keeps=False) for one in zip(ids, drafts, keyed_names, strict=True)]
+def _raise_first(refused: Mapping[int, errors.StepwellError], lines: Sequence[Line]) -> None:
+    """Raises the error of the first line that is refused; of several lines its field says which."""
+    for number in sorted(refused):
+        error = refused[number]
+        if len(lines) > 1:
+            error.field = f"[{number}].{error.field}"
+        raise error
 
 
 async def change(
@@ -110,19 +94,94 @@ async def _change(
     async with db.reading(user_id) as reading:
         before = entity_records.draft_of(await entities.get(reading, entity_id))
     wanted = replace(before, **changed)
-    is_described_alike = entity_records.description_text(wanted) == entity_records.description_text(before)
-    computed = await entity_records.description_vectors([] if is_described_alike else [wanted], embedder)
+    described = [] if entity_records.is_described_alike(before, wanted) else [wanted]
+    computed = await entity_records.description_vectors(described, embedder)
     async with db.writing(user_id) as writing:
         await writing.lock()
         before = entity_records.draft_of(await _added_by_user(writing, entity_id))
-        (draft,) = await member_names.resolved(writing, [replace(before, **changed)], {})
-        keyed = entity_records.name_keys(draft)
-        await _check_members(writing, [draft])
-        keeps = entity_records.description_text(draft) == entity_records.description_text(before)
-        await entities.save(writing, [entity_records.record_of(entity_id, draft, keyed, computed, keeps=keeps)])
-        renamed = entity_records.changed_names(entity_records.name_keys(before), keyed)
-        await name_changes.record(writing, renamed)
+        lines = [Line.of(0, replace(before, **changed), entity_id)]
+        planned = await entity_lines.plan(writing, lines, await entity_lines.key_names(lines))
+        _raise_first(planned.refused, lines)
+        await entity_lines.write(writing, planned, computed)
         return await entities.get(writing, entity_id)
+
+
+async def merge(entity_id: UUID, others: Sequence[UUID], user_id: str, services: Services, *, actor: str) -> Entity:
+    """Merge others into an entity that the user added, and delete those of them that the user added.
+
+    Entities that were found in documents stay behind the one that has their name now. Raises NotFound, Conflict if
+    `entity_id` was found in documents, BadRequest naming the field, and Unavailable if the model fails.
+    """
+    return await model_switch.run(
+        services.embedder, services.db, lambda: _merge(entity_id, others, user_id, services, actor)
+    )
+
+
+async def _merge(entity_id: UUID, others: Sequence[UUID], user_id: str, services: Services, actor: str) -> Entity:
+    async with services.db.reading(user_id) as reading:
+        before, merged, _gone = await _plan_merge(reading, entity_id, others)
+    changed = [] if entity_records.is_described_alike(before, merged) else [merged]
+    computed = await entity_records.description_vectors(changed, services.embedder)
+    async with services.db.writing(user_id) as writing:
+        await writing.lock()
+        before, merged, gone = await _plan_merge(writing, entity_id, others)
+        keeps = entity_records.is_described_alike(before, merged)
+        names = entity_records.name_keys(merged)
+        await entities.save(writing, [entity_records.record_of(entity_id, merged, names, computed, keeps=keeps)])
+        await entities.replace_member(writing, [one.entity_id for one in gone], by=entity_id)
+        for one in gone:
+            if one.origin == "user":
+                await _delete(writing, one.entity_id, actor)
+        renamed = entity_records.changed_names(entity_records.name_keys(before), names)
+        of_gone = [entity_records.name_keys(entity_records.draft_of(one)) for one in gone]
+        await name_changes.record(writing, {key: name for keyed in (*of_gone, renamed) for key, name in keyed.items()})
+        return await entities.get(writing, entity_id)
+
+
+async def _plan_merge(
+    db: Reading, entity_id: UUID, others: Sequence[UUID]
+) -> tuple[EntityDraft, EntityDraft, list[Entity]]:
+    """The entity as it is and as it will be, and the others. Raises what `merge` raises but Unavailable."""
+    into = entity_records.check_own(await entities.get(db, entity_id))
+    if entity_id in others:
+        raise errors.BadRequest("An entity cannot be merged into itself.", field="entity_ids")
+    gone = await entities.of_ids(db, others)
+    if unknown := [one for one in others if one not in {entity.entity_id for entity in gone}]:
+        raise errors.BadRequest(f"There is no entity {unknown[0]}.", field=f"entity_ids[{others.index(unknown[0])}]")
+    before = entity_records.draft_of(into)
+    return before, _merge_drafts(before, entity_id, gone), gone
+
+
+def _merge_drafts(into: EntityDraft, entity_id: UUID, others: Sequence[Entity]) -> EntityDraft:
+    """What an entity is after it has taken over others: its own type, name, role and description come first."""
+    every = [into, *(entity_records.draft_of(other) for other in others)]
+    named = replace(into, aliases=tuple(chain(into.aliases, *((one.name, *one.aliases) for one in every[1:]))))
+    gone = {entity_id, *(other.entity_id for other in others)}
+    merged = replace(
+        into,
+        aliases=tuple(entity_records.name_keys(named).values())[1:],
+        role=next((one.role for one in every if one.role), None),
+        facts=tuple(dict.fromkeys(chain(*(one.facts for one in every)))),
+        description=next((one.description for one in every if one.description), None),
+        metadata={key: value for one in reversed(every) for key, value in one.metadata.items()},
+        members=tuple(one for one in dict.fromkeys(chain(*(one.members for one in every))) if one not in gone),
+    )
+    _check_number(len(merged.aliases), limits.MAX_ALIASES, "other names")
+    _check_number(len(merged.facts), limits.MAX_FACTS, "facts")
+    return merged
+
+
+def _check_number(number: int, most: int, what: str) -> None:
+    if number > most:
+        message = f"Together they have {number} {what}; an entity has at most {most}: remove some first."
+        raise errors.BadRequest(message, field="entity_ids")
+
+
+async def _delete(writing: Writing, entity_id: UUID, actor: str) -> int:
+    """Delete an entity with an audit event; returns the number of deleted mentions."""
+    mentions = await entities.delete(writing, entity_id)
+    await audit.record(writing, Event(writing.user_id, actor, "entity.deleted", str(entity_id), {"mentions": mentions}))
+    return mentions
 
 
 async def remove(entity_id: UUID, user_id: str, *, db: Database, actor: str = audit.LOCAL) -> int:
@@ -133,12 +192,8 @@ async def remove(entity_id: UUID, user_id: str, *, db: Database, actor: str = au
     async with db.writing(user_id) as writing:
         await writing.lock()
         before = await _added_by_user(writing, entity_id)
-        mention_count = await entities.delete(writing, entity_id)
         await name_changes.record(writing, entity_records.name_keys(entity_records.draft_of(before)))
-        await audit.record(
-            writing, Event(user_id, actor, "entity.deleted", str(entity_id), {"mentions": mention_count})
-        )
-        return mention_count
+        return await _delete(writing, entity_id, actor)
 
 
 @retry_read
@@ -195,58 +250,5 @@ async def documents(
         return await entities.documents(reading, entity_id, limit=limit, after=after)
 
 
-def _field_prefix(index: int, several: Sequence[object]) -> str:
-    return f"[{index}]." if len(several) > 1 else ""
-
-
 async def _added_by_user(db: Reading, entity_id: UUID) -> Entity:
     return entity_records.check_own(await entities.get(db, entity_id))
-
-
-async def _check_ids(db: Writing, chosen: Sequence[UUID | None], keyed_names: Sequence[Mapping[str, str]]) -> None:
-    """Raises Conflict if a chosen id is that of another entity, of the user or found in documents."""
-    origins = await entities.origins(db, filter(None, chosen))
-    for index, (entity_id, names) in enumerate(zip(chosen, keyed_names, strict=True)):
-        if entity_id is None:
-            continue
-        at = _field_prefix(index, chosen)
-        entity_records.check_id(entity_id, names, at=at)
-        if entity_id in chosen[:index]:
-            raise errors.Conflict("Another entity of this request has this id.", field=f"{at}entity_id")
-        if origins.get(entity_id) == "user":
-            raise errors.Conflict(
-                "An entity has this id: change that one, or choose another id.", field=f"{at}entity_id"
-            )
-        if entity_id in origins:
-            raise errors.Conflict(entity_records.EXTRACTED_ID, field=f"{at}entity_id")
-
-
-async def _check_unique(
-    db: Writing,
-    drafts: Sequence[EntityDraft],
-    keyed_names: Sequence[Mapping[str, str]],
-    chosen: Sequence[UUID | None],
-) -> None:
-    """Raises Conflict if an entity has the type and name of a draft without an id, or two such drafts share them."""
-    given = enumerate(zip(chosen, drafts, keyed_names, strict=True))
-    pairs = {index: (draft.type, next(iter(keys))) for index, (chosen_id, draft, keys) in given if chosen_id is None}
-    taken = await entities.own(db, pairs.values())
-    seen: set[tuple[str, str]] = set()
-    for index, pair in pairs.items():
-        field = f"{_field_prefix(index, drafts)}name"
-        if pair in seen:
-            raise errors.Conflict(f"Another entity of this request has this type and name. {_NAMESAKE}", field=field)
-        seen.add(pair)
-        if pair in taken:
-            raise errors.Conflict(f"An entity has this type and name. {_NAMESAKE}", field=field)
-
-
-async def _check_members(db: Writing, drafts: Sequence[EntityDraft], *, added: Iterable[UUID] = ()) -> None:
-    """Raises BadRequest if a member does not exist and is not `added` by the same request."""
-    existing = await entities.existing(db, {member for draft in drafts for member in draft.member_ids})
-    existing.update(added)
-    for index, draft in enumerate(drafts):
-        for number, member in enumerate(draft.member_ids):
-            if member not in existing:
-                field = f"{_field_prefix(index, drafts)}members[{number}]"
-                raise errors.BadRequest(f"There is no entity {member}.", field=field)

@@ -12,11 +12,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from typing import Self
 from uuid import UUID, uuid4
 
 from app import errors
 from app.concurrency import offload
-from app.database.transactions import Database, Reading
+from app.database.transactions import Database, Reading, Writing
 from app.entities import entity_records
 from app.entities.store import entities, name_changes
 from app.entities.store.entities import EntityRecord
@@ -28,7 +29,7 @@ from app.text.names import gazetteer
 
 MAX_LINES = 10_000
 """Lines of one request."""
-NAMESAKES = "Lines about namesakes need an `entity_id` each: any UUID of your own, or that of a stored entity."
+NAMESAKES = "Namesakes need an `entity_id` each: any UUID of your own, or that of a stored entity."
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,11 @@ class Line:
     draft: EntityDraft
     entity_id: UUID | None = None
     members: tuple[UUID | str, ...] = ()
+
+    @classmethod
+    def of(cls, number: int, draft: EntityDraft, entity_id: UUID | None) -> Self:
+        """The line of a draft, whose members are not resolved yet."""
+        return cls(number, replace(draft, members=()), entity_id, draft.members)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +69,33 @@ async def _store(lines: Sequence[Line], user_id: str, db: Database, embedder: Em
     if len(lines) > MAX_LINES:
         raise errors.BadRequest(f"Send at most {MAX_LINES:,} lines at once, in several requests.", field="body")
     size = entity_records.work_size(line.draft for line in lines)
-    keyed = await offload.run(size, _key_names, lines)
+    keyed = await key_names(lines)
     async with db.reading(user_id) as reading:
-        plan = await _planned(reading, lines, keyed)
-    to_embed = await offload.run(size, _drafts_to_embed, plan)
+        planned = await plan(reading, lines, keyed)
+    to_embed = await offload.run(size, _drafts_to_embed, planned)
     computed = await entity_records.description_vectors(to_embed, embedder)
     async with db.writing(user_id) as writing:
         await writing.lock()
-        plan = await _planned(writing, lines, keyed)
-        new, changed = await offload.run(size, _changes, plan, computed)
-        await entities.save(writing, new)
-        await name_changes.record(writing, changed)
-    return await offload.run(size, _results, plan, lines)
+        planned = await plan(writing, lines, keyed)
+        await write(writing, planned, computed)
+    return await offload.run(size, _results, planned, lines)
+
+
+async def key_names(lines: Sequence[Line]) -> KeyedLines:
+    """The names of the lines by key."""
+    return await offload.run(entity_records.work_size(line.draft for line in lines), _key_names, lines)
+
+
+async def write(db: Writing, planned: Plan, computed: Mapping[str, str]) -> None:
+    """Store what a plan adds and changes. Under the user's lock."""
+    size = entity_records.work_size(step.draft for step in planned.steps.values())
+    new, changed = await offload.run(size, _changes, planned, computed)
+    await entities.save(db, new)
+    await name_changes.record(db, changed)
 
 
 @dataclass(frozen=True, slots=True)
-class _KeyedLines:
+class KeyedLines:
     """The names of each valid line by key, the name first, and the errors of the other lines, by line number."""
 
     names: Mapping[int, Mapping[str, str]]
@@ -90,7 +107,7 @@ class _KeyedLines:
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class Step:
     """A valid line with the id of its entity, and the stored entity that it replaces (None: it adds one).
 
     `names` and `names_before` are the new and the stored names by key, the name first.
@@ -113,15 +130,14 @@ class _Step:
     def keeps_vector(self) -> bool:
         if self.before is None:
             return False
-        stored = entity_records.draft_of(self.before)
-        return entity_records.description_text(self.draft) == entity_records.description_text(stored)
+        return entity_records.is_described_alike(self.draft, entity_records.draft_of(self.before))
 
 
 @dataclass(slots=True)
-class _Plan:
+class Plan:
     """The step or the error of each line, by line number; `lost` are the ids of entities that are not added."""
 
-    steps: dict[int, _Step] = field(default_factory=dict)
+    steps: dict[int, Step] = field(default_factory=dict)
     refused: dict[int, errors.StepwellError] = field(default_factory=dict)
     lost: set[UUID] = field(default_factory=set)
 
@@ -153,7 +169,7 @@ class _Members:
     stored: set[UUID]
 
 
-def _key_names(lines: Sequence[Line]) -> _KeyedLines:
+def _key_names(lines: Sequence[Line]) -> KeyedLines:
     names: dict[int, Mapping[str, str]] = {}
     refused: dict[int, errors.StepwellError] = {}
     for line in lines:
@@ -161,10 +177,11 @@ def _key_names(lines: Sequence[Line]) -> _KeyedLines:
             names[line.number] = entity_records.name_keys(line.draft)
         except errors.BadRequest as error:
             refused[line.number] = error
-    return _KeyedLines(names, refused)
+    return KeyedLines(names, refused)
 
 
-async def _planned(db: Reading, lines: Sequence[Line], keyed: _KeyedLines) -> _Plan:
+async def plan(db: Reading, lines: Sequence[Line], keyed: KeyedLines) -> Plan:
+    """What each line adds or replaces, with resolved members, or why it is refused."""
     size = entity_records.work_size(line.draft for line in lines)
     valid = [line for line in lines if line.number in keyed.names]
     pairs = [keyed.pair(line) for line in valid]
@@ -174,18 +191,18 @@ async def _planned(db: Reading, lines: Sequence[Line], keyed: _KeyedLines) -> _P
     ids = {*itertools.chain(*own.values()), *given, *new_ids.values()}
     before = {entity.entity_id: entity for entity in await entities.of_ids(db, list(ids))}
     extracted = {one for one, origin in (await entities.origins(db, given)).items() if origin != "user"}
-    plan = await offload.run(size, _match_lines, valid, keyed, _Known(own, new_ids, before, extracted))
-    wanted = {member for step in plan.steps.values() for member in step.line.members}
+    planned = await offload.run(size, _match_lines, valid, keyed, _Known(own, new_ids, before, extracted))
+    wanted = {member for step in planned.steps.values() for member in step.line.members}
     keys = await offload.run(size, _member_keys, wanted)
     named = await entities.named(db, keys.values())
     found = list(itertools.chain(*named.values()))
     stored = await entities.existing(db, [member for member in wanted if isinstance(member, UUID)])
-    stored |= {step.entity_id for step in plan.steps.values() if step.line.entity_id is not None}
+    stored |= {step.entity_id for step in planned.steps.values() if step.line.entity_id is not None}
     in_documents = {one for one, origin in (await entities.origins(db, found)).items() if origin != "user"}
     own_named = {key: set(ids) - in_documents for key, ids in named.items()}
     extracted_named = {key: set(ids) & in_documents for key, ids in named.items()}
-    await offload.run(size, _resolve_members, plan, _Members(keys, own_named, extracted_named, stored))
-    return plan
+    await offload.run(size, _resolve_members, planned, _Members(keys, own_named, extracted_named, stored))
+    return planned
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,9 +218,9 @@ class _Known:
     extracted: Set[UUID]
 
 
-def _match_lines(lines: Sequence[Line], keyed: _KeyedLines, known: _Known) -> _Plan:
+def _match_lines(lines: Sequence[Line], keyed: KeyedLines, known: _Known) -> Plan:
     """A plan with a step for each line; the members are not resolved yet."""
-    plan = _Plan(refused=dict(keyed.refused))
+    plan = Plan(refused=dict(keyed.refused))
     by_pair, before = {pair: set(ids) for pair, ids in known.own.items()}, known.before
     taken: set[UUID] = set()
     for line in lines:
@@ -215,7 +232,7 @@ def _match_lines(lines: Sequence[Line], keyed: _KeyedLines, known: _Known) -> _P
                 found = _same(by_pair.get(pair, set()), known.new_ids[pair])
                 entity_id = found or _new_id(known.new_ids[pair], before, taken)
             if entity_id in taken:
-                raise errors.Conflict(f"An earlier line adds or replaces the same entity. {NAMESAKES}", field="name")
+                raise errors.Conflict(f"The request has this entity already. {NAMESAKES}", field="name")
         except errors.StepwellError as error:
             plan.refuse(line.number, error)
             continue
@@ -226,7 +243,7 @@ def _match_lines(lines: Sequence[Line], keyed: _KeyedLines, known: _Known) -> _P
             by_pair.get((stored.type, next(iter(stored_names))), set()).discard(entity_id)
         by_pair.setdefault(pair, set()).add(entity_id)
         names = keyed.names[line.number]
-        plan.steps[line.number] = _Step(line, entity_id, line.draft, names, stored, stored_names)
+        plan.steps[line.number] = Step(line, entity_id, line.draft, names, stored, stored_names)
     return plan
 
 
@@ -254,7 +271,7 @@ def _member_keys(members: set[UUID | str]) -> dict[str, str]:
     return {name: key for name in members if isinstance(name, str) and (key := gazetteer.key(name))}
 
 
-def _resolve_members(plan: _Plan, known: _Members) -> None:
+def _resolve_members(plan: Plan, known: _Members) -> None:
     """Replace the members of every step by ids; a line with an unknown member is refused.
 
     A name is that of an entity after the earlier lines and this one, else of one that a later line adds or renames,
@@ -295,7 +312,7 @@ def _member_id(
     return next(iter(found))
 
 
-def _refuse_dependants(plan: _Plan) -> None:
+def _refuse_dependants(plan: Plan) -> None:
     """Refuse the lines with a member that is not added because its line was refused, transitively."""
     containers: dict[UUID, list[int]] = {}
     for number, step in plan.steps.items():
@@ -310,12 +327,12 @@ def _refuse_dependants(plan: _Plan) -> None:
                     waiting.append(lost)
 
 
-def _drafts_to_embed(plan: _Plan) -> list[EntityDraft]:
+def _drafts_to_embed(plan: Plan) -> list[EntityDraft]:
     """The drafts whose description is new or changed."""
     return [step.draft for step in plan.steps.values() if not step.keeps_vector]
 
 
-def _changes(plan: _Plan, computed: Mapping[str, str]) -> tuple[list[EntityRecord], dict[str, str]]:
+def _changes(plan: Plan, computed: Mapping[str, str]) -> tuple[list[EntityRecord], dict[str, str]]:
     """The records to store, and the names that are added, changed or removed."""
     steps = [step for step in plan.steps.values() if step.status != "unchanged"]
     changed: dict[str, str] = {}
@@ -325,7 +342,7 @@ def _changes(plan: _Plan, computed: Mapping[str, str]) -> tuple[list[EntityRecor
     return new, changed
 
 
-def _results(plan: _Plan, lines: Sequence[Line]) -> list[LineResult]:
+def _results(plan: Plan, lines: Sequence[Line]) -> list[LineResult]:
     return [plan.result(line.number) for line in lines]
 
 

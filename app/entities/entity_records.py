@@ -26,14 +26,14 @@ def work_size(drafts: Iterable[EntityDraft]) -> int:
     return sum(200 * (1 + len(draft.aliases)) + sum(map(len, draft.facts)) for draft in drafts)
 
 
-def name_keys(draft: EntityDraft, *, at: str = "") -> dict[str, str]:
-    """A draft's name and aliases by key, the name first. Raises BadRequest naming the field, with the prefix `at`."""
+def name_keys(draft: EntityDraft) -> dict[str, str]:
+    """A draft's name and aliases by key, the name first. Raises BadRequest naming the field."""
     found: dict[str, str] = {}
     for index, name in enumerate((draft.name, *draft.aliases)):
         key = gazetteer.key(name)
         if key is None:
             field = f"aliases[{index - 1}]" if index else "name"
-            raise errors.BadRequest("Must contain a letter or a digit and not be too long.", field=f"{at}{field}")
+            raise errors.BadRequest("Must contain a letter or a digit and not be too long.", field=field)
         found.setdefault(key, name)
     return found
 
@@ -43,10 +43,10 @@ def new_id(user_id: str, type: str, name_key: str) -> UUID:
     return uuid5(NAMESPACE_URL, f"urn:stepwell:entity:{type}:{name_key}:{user_id}")
 
 
-def check_id(entity_id: UUID, name_keys: Iterable[str], *, at: str = "") -> None:
-    """Raises Conflict, with the prefix `at`, for an id that entities extracted from documents have by these names."""
+def check_id(entity_id: UUID, name_keys: Iterable[str]) -> None:
+    """Raises Conflict for an id that entities extracted from documents have by these names."""
     if entity_id in {names.Name(key, key).entity_id for key in name_keys}:
-        raise errors.Conflict(EXTRACTED_ID, field=f"{at}entity_id")
+        raise errors.Conflict(EXTRACTED_ID, field="entity_id")
 
 
 def check_own(entity: Entity) -> Entity:
@@ -69,6 +69,11 @@ def description_text(draft: EntityDraft) -> str | None:
     The name is left out, because it has no meaning and makes the vectors of all people alike.
     """
     return ". ".join(filter(None, (draft.role, draft.description, *draft.facts))) or None
+
+
+def is_described_alike(one: EntityDraft, other: EntityDraft) -> bool:
+    """Whether two drafts have the same vector."""
+    return description_text(one) == description_text(other)
 
 
 async def description_vectors(drafts: Iterable[EntityDraft], embedder: Embedder) -> dict[str, str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from app.capability import Capability, Command
 
 FACETS = Capability(
-    metadata=("facets.store.facet_counts:count",),
+    metadata=("facets.store:record",),
     missed_filters=("facets.facets:missed",),
-    repairs=("facets.repair:REPAIRS",),
+    repairs=("facets.facets:REPAIRS",),
     tables=("facets.tables:TABLES",),
     routers=("facets.api:router",),
     commands={

@@ -1,8 +1,8 @@
-"""Counts the facets of metadata, and finds what a filter that no document passes probably stands for."""
+"""Counts the facets of metadata, repairs stored counts, and finds what a filter without documents stands for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,8 @@ from rapidfuzz import fuzz, process
 from app.database import cached_reads
 from app.database.filter_types import Filters, is_operator_object
 from app.database.transactions import Database, retry_read
-from app.facets.store import facets
+from app.derived_rows import Repair, UserRows, under_lock
+from app.facets import store
 from app.facets.types import Facet, FacetCache, FacetQuery
 from app.query.missed_filters import MissedFilter
 from app.services import Services
@@ -34,7 +35,7 @@ async def run(query: FacetQuery, user_id: str, services: Services) -> Sequence[F
     """
     async with services.db.reading(user_id) as reading:
         key = (user_id, reading.audience, repr(query))
-        find = partial(facets.count, reading, query)
+        find = partial(store.count, reading, query)
         return await cached_reads.get_or_find(services.state(FacetCache).of_versions, reading.version, key, find)
 
 
@@ -47,9 +48,9 @@ async def missed(filters: Filters, user_id: str, *, db: Database) -> list[Missed
     found = []
     async with db.reading(user_id) as reading:
         for key, wanted in list(_conditions(filters))[:MAX_CHECKED]:
-            [*of_key] = await facets.count(reading, FacetQuery(key=key, limit=COMPARED_VALUES))
+            [*of_key] = await store.count(reading, FacetQuery(key=key, limit=COMPARED_VALUES))
             if not of_key:
-                known = [facet.key for facet in await facets.count(reading, FacetQuery(limit=0))]
+                known = [facet.key for facet in await store.count(reading, FacetQuery(limit=0))]
                 found.append(MissedFilter(key, False, tuple(known[:NAMED]), nearest_key=_nearest(key, known)))
             elif (text := _text(wanted)) is not None:
                 found += _missed_value(key, text, of_key[0])
@@ -84,3 +85,23 @@ def _missed_value(key: str, text: str, facet: Facet) -> Iterable[MissedFilter]:
 def _nearest(text: str, known: list[str]) -> str | None:
     found = process.extractOne(text, known, scorer=fuzz.ratio, processor=str.casefold, score_cutoff=NEAREST_SCORE)
     return found[0] if found else None
+
+
+async def _find_wrong_counts(rows: UserRows) -> AsyncIterator[range]:
+    """As many numbers as counts are wrong: all counts are made anew."""
+    async with rows.reading() as reading:
+        found = await store.differences(reading)
+    if found:
+        yield range(found)
+
+
+REPAIRS = (
+    Repair(
+        "facets",
+        _find_wrong_counts,
+        under_lock(lambda writing, _wrong: store.recount(writing)),
+        "counts of metadata",
+        "counts of keys or values of metadata are wrong",
+        "facets match the documents",
+    ),
+)

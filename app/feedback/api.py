@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Annotated, Any, Self
 from uuid import UUID
 
-from fastapi import APIRouter, Body, Request
+from fastapi import APIRouter, Body, FastAPI, Request
+from prometheus_client import Counter
 from pydantic import BaseModel, Field, model_validator
 from pydantic_core import PydanticCustomError
 
@@ -57,6 +58,16 @@ _EXAMPLES: dict[str, Any] = {
 }
 
 
+def install(app: FastAPI, _settings: object) -> None:
+    """Count judgements in the application's metrics."""
+    app.state.judgements = Counter(
+        "stepwell_feedback",
+        "Judgements of hits: true, false, withdrawn.",
+        ["helpful"],
+        registry=app.state.metrics.registry,
+    )
+
+
 @router.post(
     "/feedback",
     operation_id="give_feedback",
@@ -75,5 +86,6 @@ async def give(
     are deleted with the document, and after STEPWELL_FEEDBACK_DAYS days. Nothing else stores a query.
     """
     document_id = await feedback.give(given.shape(), user_id, use)
-    request.state.feedback = given.helpful
+    judgements: Counter = request.app.state.judgements
+    judgements.labels("withdrawn" if given.helpful is None else str(given.helpful).lower()).inc()
     return FeedbackResult(document_id=document_id, helpful=given.helpful)

@@ -8,10 +8,11 @@ FEEDBACK = Capability(
     tables=("feedback.tables:TABLES",),
     exports=("feedback",),
     routers=("feedback.api:router",),
+    installs=("feedback.api:install",),
     commands={
         "feedback": Command("feedback.commands:app", "Judge hits, and list and export what was said of them."),
     },
     tools=("feedback.tools:TOOLS",),
     background=("feedback.feedback:expire_forever",),
-    options=("feedback.settings:options",),
+    options=("feedback.types:options",),
 )

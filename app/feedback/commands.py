@@ -102,10 +102,10 @@ async def _listed(user_id: str, settings: Settings) -> list[GivenFeedback]:
 
 async def _export(user_id: str, folder: Path, settings: Settings) -> tuple[int, int]:
     from app import runtime
-    from app.feedback import feedback_sets
+    from app.feedback import feedback as pipeline
 
     async with runtime.open_services(settings, pool_size=2) as services:
-        return await feedback_sets.export(user_id, folder, services)
+        return await pipeline.export(user_id, folder, services)
 
 
 def _make(folder: Path) -> None:

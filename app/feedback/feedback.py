@@ -1,4 +1,4 @@
-"""Takes feedback on the hits of searches, hands it out, and deletes what is too old.
+"""Takes feedback on the hits of searches, lists and exports it, and deletes what is too old.
 
 Only a caller's own act stores a query. Nothing of a search itself is kept.
 """
@@ -6,18 +6,25 @@ Only a caller's own act stores a query. Nothing of a search itself is kept.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
+from pathlib import Path
 from uuid import UUID
 
 from app import errors
-from app.feedback import store as feedback
+from app.documents import documents
+from app.documents.types import Upload
+from app.evaluation import beir
+from app.evaluation.beir import JudgedQuestion
+from app.feedback import store
 from app.feedback.types import Feedback, FeedbackOptions, GivenFeedback
 from app.services import Services
 
 log = logging.getLogger(__name__)
 
 EXPIRE_EVERY_S = 3_600.0
+PAGE = 200
 
 
 async def give(given: Feedback, user_id: str, services: Services) -> UUID:
@@ -30,7 +37,7 @@ async def give(given: Feedback, user_id: str, services: Services) -> UUID:
     await services.db.check_writable()
     try:
         async with services.db.preparing(user_id, checked=True) as writing:
-            document_id = await (feedback.put if given.helpful is not None else feedback.withdraw)(writing, given)
+            document_id = await (store.put if given.helpful is not None else store.withdraw)(writing, given)
     except errors.NotFound:  # a document that the caller does not see
         raise _unknown(given) from None
     if document_id is None:
@@ -48,7 +55,7 @@ def _unknown(given: Feedback) -> errors.NotFound:
 async def listed(user_id: str, services: Services) -> AsyncIterator[GivenFeedback]:
     """The judgements of a user, newest first."""
     async with services.db.reading(user_id) as reading:
-        async for one in feedback.listed(reading, days=services.option(FeedbackOptions).days):
+        async for one in store.listed(reading, days=services.option(FeedbackOptions).days):
             yield one
 
 
@@ -57,9 +64,48 @@ async def expire_forever(services: Services) -> None:
     while True:
         try:
             async with services.db.shared() as shared:
-                expired = await feedback.expire(shared, days=services.option(FeedbackOptions).days)
+                expired = await store.expire(shared, days=services.option(FeedbackOptions).days)
             if expired:
                 log.info("feedback expired: %d", expired, extra={"action": "feedback_expired"})
         except errors.StepwellError as error:
             log.warning("expiry of feedback postponed: %s", error.code, extra={"action": "feedback_postponed"})
         await asyncio.sleep(EXPIRE_EVERY_S)
+
+
+def grouped(given: Iterable[GivenFeedback]) -> list[JudgedQuestion]:
+    """The judgements as questions, in the order of the first on each.
+
+    A document, named by URI or else by id, has grade 1 if it or a passage of it helped, else 0.
+    """
+    found: dict[str, dict[str, int]] = {}
+    for one in given:
+        grades = found.setdefault(one.query, {})
+        name = one.uri or str(one.document_id)
+        grades[name] = max(grades.get(name, 0), int(one.helpful))
+    return [JudgedQuestion(_id(query), query, grades) for query, grades in found.items()]
+
+
+def _id(query: str) -> str:
+    """An id of a query that stays the same in later exports."""
+    return hashlib.sha256(query.encode()).hexdigest()[:12]
+
+
+async def export(user_id: str, folder: Path, services: Services) -> tuple[int, int]:
+    """Write the judged questions and all documents of a user as a set in BEIR layout; replaces existing files.
+
+    Returns the numbers of questions and documents.
+    """
+    judged = grouped(reversed([one async for one in listed(user_id, services)]))
+    count = await beir.write(folder, judged, _uploads(user_id, services))
+    return len(judged), count
+
+
+async def _uploads(user_id: str, services: Services) -> AsyncIterator[Upload]:
+    """The documents of a user with their texts, newest first."""
+    after = None
+    while page := await documents.page(user_id, db=services.db, limit=PAGE, after=after):
+        for listed in page:
+            whole = await documents.get(listed.document_id, user_id, db=services.db)
+            name = whole.uri or str(whole.document_id)
+            yield Upload(whole.content or "", whole.title, name, whole.metadata, created_at=whole.created_at)
+        after = (page[-1].created_at, page[-1].document_id)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 from uuid import UUID
+
+if TYPE_CHECKING:
+    from app.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +42,8 @@ class FeedbackOptions:
     """For how many days feedback is kept, 0 for none at all."""
 
     days: int = 180
+
+
+def options(settings: Settings) -> FeedbackOptions:
+    """The options in the settings."""
+    return FeedbackOptions(settings.feedback_days)

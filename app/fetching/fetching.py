@@ -19,9 +19,8 @@ import httpcore
 import httpx
 
 from app import errors, limits
-from app.fetching.hosts import AllowedHosts
 from app.fetching.network import PublicNetwork
-from app.fetching.pages import Validators, WebPage
+from app.fetching.pages import AllowedHosts, Validators, WebPage
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MAX_REDIRECTS = 5

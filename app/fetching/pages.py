@@ -2,10 +2,41 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Protocol
 
-from app.fetching.hosts import AllowedHosts
+WEB_PORTS = (80, 443)
+_PATTERN = re.compile(r"(\*|(?:\*\.)?[a-z0-9_-]+(?:\.[a-z0-9_-]+)*)(?::([1-9][0-9]{0,4}|\*))?", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedHosts:
+    """Patterns of hosts: a name, `*.` and a name for all names below it, or `*` for all.
+
+    They allow the ports 80 and 443; with `:` and a port, or `:*`, that port or all.
+    """
+
+    patterns: tuple[str, ...] = ()
+
+    def allow(self, host: str, port: int) -> bool:
+        """Whether pages may be fetched from a port of a host."""
+        return any(_matches(pattern, host.lower().rstrip("."), port) for pattern in self.patterns)
+
+
+ANY_HOST = AllowedHosts(("*:*",))
+
+
+def is_pattern(text: str) -> bool:
+    """Whether a text is the pattern of a host."""
+    return _PATTERN.fullmatch(text) is not None
+
+
+def _matches(pattern: str, host: str, port: int) -> bool:
+    name, _, wanted = pattern.lower().partition(":")
+    if not (wanted == "*" or (port == int(wanted) if wanted else port in WEB_PORTS)):
+        return False
+    return name in ("*", host) or (name.startswith("*.") and host.endswith(name[1:]) and len(host) > len(name) - 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,8 +123,7 @@ async def page(
     """The user's background jobs, newest first."""
     after = cursors.read(cursor) if cursor else None
     rows = await followed_jobs.page(user_id, db=use.db, limit=limit + 1, after=after, status=status)
-    shown = rows[:limit]
-    more = cursors.make(shown[-1].created_at, shown[-1].job_id) if len(rows) > limit else None
+    shown, more = cursors.cut(rows, limit, lambda one: cursors.make(one.created_at, one.job_id))
     return JobPage(jobs=[StoredJob.of(job) for job in shown], next_cursor=more)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Protocol, TypeVar
 from uuid import UUID
@@ -20,6 +20,7 @@ from app.kinds import DocumentOrder
 
 MAX_LENGTH = 1_200
 Key = TypeVar("Key")
+Row = TypeVar("Row")
 
 
 class ListedDocument(Protocol):
@@ -38,9 +39,16 @@ class ListedDocument(Protocol):
     def title(self) -> str: ...
 
 
-def make(created_at: datetime, document_id: UUID) -> str:
-    """The cursor after this document, in the order of creation."""
-    return _encode(created_at.isoformat(), document_id)
+def make(key: datetime | float | str, row_id: UUID) -> str:
+    """The cursor after the row with this key: a time, the strength of a link, or a name."""
+    text = key.isoformat() if isinstance(key, datetime) else key if isinstance(key, str) else repr(key)
+    return base64.urlsafe_b64encode(f"{text}|{row_id}".encode()).decode().rstrip("=")
+
+
+def cut(rows: Sequence[Row], limit: int, cursor: Callable[[Row], str]) -> tuple[Sequence[Row], str | None]:
+    """The first `limit` rows, and the cursor after them if there are more."""
+    shown = rows[:limit]
+    return shown, cursor(shown[-1]) if len(rows) > limit else None
 
 
 def read(cursor: str) -> tuple[datetime, UUID]:
@@ -57,7 +65,7 @@ def after_document(document: ListedDocument, order: DocumentOrder) -> str:
         "changed": document.updated_at.isoformat(),
         "title": document.title[:ORDERED_CHARACTERS],
     }[order]
-    return _encode(f"{order}:{key}", document.document_id)
+    return make(f"{order}:{key}", document.document_id)
 
 
 def read_document(cursor: str, order: DocumentOrder) -> tuple[datetime | str, UUID]:
@@ -72,28 +80,14 @@ def read_document(cursor: str, order: DocumentOrder) -> tuple[datetime | str, UU
     return read(cursor) if order == "newest" else _decode(cursor, parse)
 
 
-def make_name(name: str, entity_id: UUID) -> str:
-    """The cursor after this entity, in the order of names."""
-    return _encode(name, entity_id)
-
-
 def read_name(cursor: str) -> tuple[str, UUID]:
     """The sort key in a cursor. Raises `invalid_cursor`."""
     return _decode(cursor, _name)
 
 
-def make_strength(strength: float, document_id: UUID) -> str:
-    """The cursor after this document, in the order of link strength."""
-    return _encode(repr(strength), document_id)
-
-
 def read_strength(cursor: str) -> tuple[float, UUID]:
     """The sort key in a cursor. Raises `invalid_cursor`."""
     return _decode(cursor, _strength)
-
-
-def _encode(key: str, row_id: UUID) -> str:
-    return base64.urlsafe_b64encode(f"{key}|{row_id}".encode()).decode().rstrip("=")
 
 
 def _decode(cursor: str, parse: Callable[[str], Key]) -> tuple[Key, UUID]:

@@ -17,7 +17,7 @@ from app.database.schema import health, migration, revisions
 from app.database.standby import Standby
 from app.database.transactions import Database
 from app.fetching.fetching import WebFetcher
-from app.fetching.hosts import AllowedHosts
+from app.fetching.pages import AllowedHosts
 from app.models.calls import BULK_PATIENCE_S
 from app.parsing.process import ParseLimits
 from app.runtime import local_token, models

@@ -22,7 +22,7 @@ from app import errors, runtime
 from app.cli import options, ownership
 from app.cli.client import API, Client
 from app.documents.commands import extraction
-from app.fetching.hosts import ANY_HOST
+from app.fetching.pages import ANY_HOST
 from app.http.authentication.auth import Caller
 from app.jobs import kinds, workers
 from app.main import create_app

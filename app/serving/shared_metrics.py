@@ -1,7 +1,7 @@
 """Adds up the metrics of the processes of a service, which read each other's over sockets in a folder of theirs.
 
 Whoever reads the metrics of a process keeps them in a file, from which its successor counts on, so that no count
-decreases.
+decreases. Counters, histograms and most gauges are added; of the gauges in `HIGHEST` the highest value counts.
 """
 
 from __future__ import annotations
@@ -9,13 +9,31 @@ from __future__ import annotations
 import asyncio
 import os
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from app.http.monitoring import metric_sums
+from prometheus_client.exposition import generate_latest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
+from prometheus_client.samples import Sample
 
 ANSWER_S = 5.0
+HIGHEST = frozenset(
+    {
+        "stepwell_build_info",
+        "stepwell_event_loop_lag_max_seconds",
+        "stepwell_provider_breaker_state",
+        "stepwell_db_read_only",
+        "stepwell_standby_ready",
+        "stepwell_standby_lag_seconds",
+        "stepwell_standby_lag_bytes",
+    }
+)
+"""Gauges that say the same, or the worst, of all processes."""
+
+_Key = tuple[str, tuple[tuple[str, str], ...]]
 
 
 class SharedMetrics:
@@ -32,7 +50,7 @@ class SharedMetrics:
         """Show this process's metrics to the others during the block."""
 
         async def answer(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            writer.write(metric_sums.added([await own()], ended=[self._before]).encode())
+            writer.write(add_up([await own()], ended=[self._before]).encode())
             writer.close()
 
         async with await asyncio.start_unix_server(answer, self._socket):
@@ -43,7 +61,7 @@ class SharedMetrics:
         sockets = sorted(self._folder.glob("*.socket"))
         read = await asyncio.gather(*map(_read, sockets))
         ended = [_kept_file(one) for one, text in zip(sockets, read, strict=True) if not text]
-        return metric_sums.added(filter(None, read), ended=[one.read_text() for one in ended if one.exists()])
+        return add_up(filter(None, read), ended=[one.read_text() for one in ended if one.exists()])
 
 
 async def _read(path: Path) -> str:
@@ -63,3 +81,45 @@ async def _read(path: Path) -> str:
 
 def _kept_file(path: Path) -> Path:
     return path.with_suffix(".metrics")
+
+
+class _Summed(Collector):
+    """The added metrics, in the order in which they were first read."""
+
+    def __init__(self) -> None:
+        self._families: dict[str, Metric] = {}
+        self._values: dict[str, dict[_Key, float]] = {}
+
+    def add(self, family: Metric) -> None:
+        """Add the samples of one process."""
+        self._families.setdefault(family.name, family)
+        values = self._values.setdefault(family.name, {})
+        for sample in family.samples:
+            key = (sample.name, tuple(sample.labels.items()))
+            if key in values and family.name in HIGHEST:
+                values[key] = max(values[key], sample.value)
+            elif sample.name.endswith("_created"):
+                values[key] = min(values.get(key, sample.value), sample.value)
+            else:
+                values[key] = values.get(key, 0.0) + sample.value
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics with their sums."""
+        for name, family in self._families.items():
+            made = Metric(name, family.documentation, family.type)
+            values = self._values[name].items()
+            made.samples = [Sample(sample, dict(labels), value) for (sample, labels), value in values]
+            yield made
+
+
+def add_up(running: Iterable[str], *, ended: Iterable[str] = ()) -> str:
+    """The metrics of processes that run, and the counts of those that have ended, in Prometheus text format."""
+    summed = _Summed()
+    for text in running:
+        for family in text_string_to_metric_families(text):
+            summed.add(family)
+    for text in ended:
+        for family in text_string_to_metric_families(text):
+            if family.type != "gauge":
+                summed.add(family)
+    return generate_latest(summed).decode()

@@ -22,23 +22,11 @@ from app.kinds import SourceStatus
 from app.services import Services
 from app.sources import source_roots, source_scan, source_sync
 from app.sources.store import recorded_files, sources
-from app.sources.types import Source, SourceDraft, SourceRoots
+from app.sources.types import EVERYTHING, Source, SourceDraft, SourceRoots
 from app.text import uris
 
-EVERYTHING = ("**/*",)
 MAX_SOURCES = 1_000
 MAX_FAILURES = 200
-
-
-@dataclass(frozen=True, slots=True)
-class SourceRequest:
-    """A source to add as it was requested: the path of a folder or a file, and the options of `SourceDraft`."""
-
-    path: str
-    globs: tuple[str, ...] = EVERYTHING
-    text_field: str | None = None
-    watch: bool = False
-    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +38,21 @@ class AddedSource:
     job_id: UUID
 
 
-async def add(request: SourceRequest, user_id: str, services: Services, *, confined: bool = True) -> AddedSource:
+async def add(draft: SourceDraft, user_id: str, services: Services) -> AddedSource:
     """Store a source and queue a job that synchronises it; one with the same folder and patterns is changed instead.
 
-    Without a name it gets that of its folder, with a number if another source has it. `confined`: the folder must be
-    below the user's roots, now and whenever it is synchronised. Raises `folder_not_allowed`, BadRequest naming the
-    field, Conflict if there are too many sources or another has the name.
+    The path of the draft is that of a folder or a file. Without a name the source gets that of its folder, with a
+    number if another source has it. A confined folder must be below the user's roots, now and whenever it is
+    synchronised. Raises `folder_not_allowed`, BadRequest naming the field, Conflict if there are too many sources or
+    another has the name.
     """
-    if confined:
-        folder, name = source_roots.allowed(request.path, user_id, services.option(SourceRoots))
+    if draft.confined:
+        folder, name = source_roots.allowed(draft.path, user_id, services.option(SourceRoots))
     else:
-        folder, name = source_roots.any_folder(request.path)
+        folder, name = source_roots.any_folder(draft.path)
     if folders.is_in_database(folder):
         raise errors.BadRequest("The folder belongs to a Postgres server: choose one with documents.", field="path")
-    draft = _draft(request, folder, name, confined=confined)
+    draft = _checked_draft(draft, folder, name)
     async with services.db.writing(user_id) as writing:
         await writing.lock()
         known = await sources.find(writing, path=draft.path, globs=draft.globs)
@@ -190,20 +179,14 @@ async def _enqueue(writing: Writing, source_id: UUID) -> UUID:
     return job_id
 
 
-def _draft(request: SourceRequest, folder: Path, name: str | None, *, confined: bool) -> SourceDraft:
-    patterns: Sequence[str] = request.globs
+def _checked_draft(draft: SourceDraft, folder: Path, name: str | None) -> SourceDraft:
+    """The draft with a folder, to which it belongs, and checked patterns. Raises BadRequest."""
+    patterns: Sequence[str] = draft.globs
     if name is not None:
-        if request.globs != EVERYTHING:
+        if draft.globs != EVERYTHING:
             raise errors.BadRequest("Leave out the patterns: the path is that of a file.", field="globs")
         patterns = [source_scan.literal(name)]
-    return SourceDraft(
-        path=str(folder),
-        globs=source_scan.globs(patterns),
-        text_field=request.text_field,
-        watch=request.watch,
-        confined=confined,
-        name=_tidy(request.name),
-    )
+    return replace(draft, path=str(folder), globs=source_scan.globs(patterns), name=_tidy(draft.name))
 
 
 def _tidy(name: str | None) -> str | None:

@@ -18,6 +18,7 @@ from sqlalchemy import (
 )
 
 from app.database.schema import columns
+from app.database.schema.tables import documents
 
 metadata = columns.metadata
 
@@ -61,5 +62,7 @@ source_files = Table(
     PrimaryKeyConstraint("user_id", "source_id", "path"),
     ForeignKeyConstraint(["user_id", "source_id"], [sources.c.user_id, sources.c.source_id], ondelete="CASCADE"),
 )
+
+documents.append_constraint(ForeignKeyConstraint(["user_id", "source_id"], [sources.c.user_id, sources.c.source_id]))
 
 TABLES = (sources, source_files)

@@ -12,8 +12,7 @@ from pydantic import Field
 from app import limits
 from app.jobs import followed_jobs
 from app.sources import sources
-from app.sources.sources import EVERYTHING, SourceRequest
-from app.sources.types import Source
+from app.sources.types import EVERYTHING, Source, SourceDraft
 from app.tools.arguments import ToolArguments, clamped
 from app.tools.context import ToolContext
 from app.tools.results import NOTICE, ToolResult
@@ -117,7 +116,7 @@ def _shown(source: Source) -> ToolSource:
 
 async def add_source(given: AddSourceArguments, context: ToolContext) -> SourceSynced:
     """Add a folder and store its files. Raises `folder_not_allowed`, BadRequest."""
-    request = SourceRequest(given.path, tuple(given.globs), watch=given.watch, name=given.name)
+    request = SourceDraft(given.path, tuple(given.globs), watch=given.watch, name=given.name)
     added = await sources.add(request, context.user_id, context.services)
     return await _synced(added.source.source_id, added.job_id, given.wait_s, context)
 

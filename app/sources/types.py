@@ -13,6 +13,7 @@ from uuid import UUID
 from app import errors
 from app.text import uris
 
+EVERYTHING = ("**/*",)
 _NONE = "No folder may be added as a source: set STEPWELL_SOURCE_ROOTS to the folders that are allowed."
 
 
@@ -27,7 +28,7 @@ class SourceDraft:
     """
 
     path: str
-    globs: tuple[str, ...] = ("**/*",)
+    globs: tuple[str, ...] = EVERYTHING
     text_field: str | None = None
     watch: bool = False
     confined: bool = True

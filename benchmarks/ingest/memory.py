@@ -22,7 +22,7 @@ from app.jobs import workers
 from app.kinds import Vector
 from app.services import Services
 from app.sources import source_sync, sources
-from app.sources.sources import SourceRequest
+from app.sources.types import SourceDraft
 from benchmarks.fake_embedder import FakeEmbedder
 
 SAMPLE_S = 0.25
@@ -103,7 +103,7 @@ async def of_folder(folder: Path, megabytes: int, target: MemoryTarget) -> Memor
     """Fills a folder with DOCX files of 1 MB, whose images make up all but a fiftieth, and synchronises it."""
     await asyncio.to_thread(_fill, folder, megabytes * 1_000_000 // FILE_BYTES)
     user_id = f"memory-{uuid4()}"
-    await sources.add(SourceRequest(str(folder)), user_id, target.services, confined=False)
+    await sources.add(SourceDraft(str(folder), confined=False), user_id, target.services)
     async with _sampled(target) as run:
         await _run_jobs(user_id, target.services)
     return run

@@ -13,11 +13,11 @@ import httpx
 import made_files
 import pytest
 from playground_page import Playground
-from playwright.async_api import Dialog, Route
+from playwright.async_api import BrowserContext, Dialog, Route
 
 from app.database.transactions import Database
 from app.documents.storing import large_documents
-from app.web import playground_page as served
+from app.web import pages
 
 SCRIPT = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 CHOOSE = """([name, content]) => {
@@ -74,7 +74,7 @@ async def test_markup_in_texts_metadata_names_and_files_is_shown_as_text_everywh
     await page.goto(f"{playground.url}/#documents?query=onerror&folder={SCRIPT}")
     await page.locator("#documents-form [name=folder]").fill("")
     await page.locator("#documents-form [name=folder]").press("Enter")
-    await page.locator("[name=key] option", has_text="img").wait_for(state="attached")
+    await page.locator("#documents-key option", has_text="img").wait_for(state="attached")
     await page.locator("#documents").get_by_text(f"Title {SCRIPT}").wait_for()
     await page.get_by_label(f"Select Title {SCRIPT}").wait_for()
     await page.evaluate(CHOOSE, [f"{SCRIPT}.bin", "\0\x01"])
@@ -90,15 +90,30 @@ async def test_markup_in_texts_metadata_names_and_files_is_shown_as_text_everywh
     await client.delete(f"entities/{named['entity_id']}")
 
 
+async def test_the_page_works_without_the_features_that_may_be_left_out(context: BrowserContext, url: str) -> None:
+    opened = Playground(await context.new_page(), url)
+    await opened.page.route(
+        "**/features/features.js", lambda route: route.fulfill(body="", content_type="text/javascript")
+    )
+    await opened.open()
+    assert await (await opened.search("lime mortar")).count() == 5
+    for view, shown in (("documents", "#documents .row"), ("jobs", "#jobs li")):
+        await opened.page.goto(f"{url}/#{view}")
+        await opened.page.locator(shown).first.wait_for()
+    assert await opened.texts(".facet, .thumbs, .why-not, [name=source]") == []
+    assert opened.violations() == []
+    await opened.page.close()
+
+
 async def test_the_page_loads_every_file_of_its_folder_and_its_policy_stops_what_it_does_not_hold(
     open_page, url: str
 ) -> None:
     opened = await open_page("/playground")
     async with httpx.AsyncClient(base_url=url) as client:
-        assert (await client.get("/playground")).headers["content-security-policy"] == served.POLICY
+        assert (await client.get("/playground")).headers["content-security-policy"] == pages.POLICY
     loaded = {path.rpartition("/")[2] for path in opened.requested if "/playground/assets/" in path}
     made = {"signals.js", "levels.js", "folder_names.js", "upload_rules.js", "job_kinds.js"}
-    assert loaded == made | {path.name for path in served.PAGES.rglob("*.*")} - {"index.html"}
+    assert loaded == made | {path.name for path in pages.PLAYGROUND.rglob("*.*")} - {"index.html"}
     attacks = (
         "document.body.innerHTML = '<b>owned</b>'",
         "const b = document.querySelector('button'); b.setAttribute('onclick', 'document.title = 1'); b.click()",

@@ -55,10 +55,10 @@ async def test_documents_are_searched_filtered_and_sorted_and_the_address_keeps_
     assert await titles(page) == odd[::-1]
     await page.locator("#documents-form [name=query]").fill("")
     await page.locator("#documents-filters").evaluate("filters => filters.open = true")
-    await page.locator("[name=key] option", has_text=f"team ({STORED})").wait_for(state="attached")
-    await page.locator("#documents-form [name=key]").select_option("team")
-    await page.locator("[name=value] option", has_text="Reef (3)").wait_for(state="attached")
-    await page.locator("#documents-form [name=value]").select_option('"Reef"')
+    await page.locator("#documents-key option", has_text=f"team ({STORED})").wait_for(state="attached")
+    await page.locator("#documents-key").select_option("team")
+    await page.locator("#documents-value option", has_text="Reef (3)").wait_for(state="attached")
+    await page.locator("#documents-value").select_option('"Reef"')
     await page.locator("#documents .row").nth(3).wait_for(state="detached")
     assert await titles(page) == ["Note 060", "Note 059", "Note 058"]
     for name, value in (("folder", "shelf/even"), ("file_types", "txt")):
@@ -162,7 +162,7 @@ async def test_jobs_show_their_progress_and_refusals_and_are_cancelled(
     ):
         await ended.aread()
     await page.goto(f"{page.url.partition('#')[0]}#jobs?status=done")
-    row = page.locator("#jobs .row", has_text="Synchronise a source").first
+    row = page.locator("#jobs .row", has_text="Sync source").first
     await row.wait_for()
     text = await row.inner_text()
     assert "3 of 3 files" in text
@@ -188,7 +188,7 @@ async def test_jobs_show_their_progress_and_refusals_and_are_cancelled(
     await page.locator("#jobs-status").select_option("running")
     await page.locator("#jobs progress").wait_for()
     assert await page.locator(".job-progress").inner_text() == "storing: 10 of 40 files, about 30 s left"
-    await page.get_by_role("button", name="Cancel: Synchronise a source").click()
+    await page.get_by_role("button", name="Cancel: Sync source").click()
     await page.get_by_role("button", name="Cancel the job").click()
     await page.locator("#jobs-message", has_text="The job has ended already: done.").wait_for()
     await page.get_by_text("No job is running.").wait_for()

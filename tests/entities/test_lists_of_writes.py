@@ -240,7 +240,7 @@ async def test_a_list_of_entities_equals_its_entities_one_by_one(
     assert await _stored_entities(listed, owner) == await _stored_entities(single, owner)
 
 
-_REPEATED = f"An earlier line adds or replaces the same entity. {entity_lines.NAMESAKES}"
+_REPEATED = f"The request has this entity already. {entity_lines.NAMESAKES}"
 
 
 async def _numbered(tenant: Tenant, lines: Any) -> list[Line]:

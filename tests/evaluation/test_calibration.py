@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from datetime import UTC, datetime
-from uuid import UUID
 
 import pytest
 
@@ -13,8 +11,6 @@ from app import errors
 from app.database.calibrations import LogitScale
 from app.evaluation import calibration
 from app.evaluation.calibration import AskedQuestion
-from app.feedback import feedback_sets
-from app.feedback.types import GivenFeedback
 
 
 def questions(count: int, *, rate: float, answered: bool = True) -> list[AskedQuestion]:
@@ -60,17 +56,3 @@ def test_answerable_is_fitted_only_to_questions_with_and_without_an_answer() -> 
 def test_a_handful_of_questions_is_refused() -> None:
     with pytest.raises(errors.BadRequest, match="4 questions have judged hits"):
         calibration.fit(questions(4, rate=0.5), [])
-
-
-def test_feedback_is_grouped_by_query_and_a_helpful_passage_makes_its_document_relevant() -> None:
-    def said(query: str, document: int, helpful: bool, uri: str | None) -> GivenFeedback:
-        at = datetime(2026, 1, 1, tzinfo=UTC)
-        return GivenFeedback(query, helpful, UUID(int=document), UUID(int=9), uri, "Title", at)
-
-    given = [said("a", 1, False, "x"), said("b", 1, False, "x"), said("a", 1, True, "x"), said("a", 2, False, None)]
-    grouped = feedback_sets.grouped(given)
-    assert [(one.text, one.relevant) for one in grouped] == [
-        ("a", {"x": 1, str(UUID(int=2)): 0}),
-        ("b", {"x": 0}),
-    ]
-    assert grouped[0].query_id == feedback_sets.grouped(given[:1])[0].query_id

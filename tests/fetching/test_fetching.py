@@ -12,11 +12,11 @@ import web_site
 from web_site import PUBLIC, Site, redirect, response
 
 from app import errors
-from app.fetching import hosts, network
+from app.fetching import network
 from app.fetching import network as addresses
+from app.fetching import pages as hosts
 from app.fetching.fetching import MAX_REDIRECTS, FetchLimits
-from app.fetching.hosts import ANY_HOST, AllowedHosts
-from app.fetching.pages import Validators
+from app.fetching.pages import ANY_HOST, AllowedHosts, Validators
 
 PAGE = "http://docs.example.com/lime.html"
 FEW = FetchLimits(max_bytes=10_000, step_s=5.0, whole_s=5.0)

@@ -34,7 +34,7 @@ from app.recognition import tables
 from app.recognition.process import Recogniser, RecognitionFailed
 from app.services import Services
 from app.sources import source_sync, sources
-from app.sources.sources import SourceRequest
+from app.sources.types import SourceDraft
 
 
 @dataclasses.dataclass(slots=True)
@@ -152,8 +152,8 @@ async def test_a_job_that_is_cancelled_amid_a_scan_stops_and_the_next_one_contin
     folder = tmp_path
     source_folder.write(folder, "scan.tif", _scan(3))
     hanging = Hanging()
-    request = SourceRequest(str(folder))
-    added = await sources.add(request, tenant.user_id, _services(tenant, hanging), confined=False)
+    request = SourceDraft(str(folder), confined=False)
+    added = await sources.add(request, tenant.user_id, _services(tenant, hanging))
     kinds = [source_sync.KIND]
     running = asyncio.create_task(workers.run_next(_services(tenant, hanging), kinds, user_id=tenant.user_id))
     await hanging.reached.wait()

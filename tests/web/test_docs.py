@@ -8,7 +8,7 @@ import example_app
 import pytest
 from example_app import assert_problem
 
-from app.web import docs_page as docs
+from app.web import pages
 
 
 async def _get(path: str, **options) -> example_app.httpx.Response:
@@ -33,8 +33,8 @@ async def test_a_cached_file_is_not_sent_again():
 
 
 async def test_the_served_swagger_ui_is_of_the_stated_version():
-    version = (docs.WEB / "swagger" / "VERSION").read_text().split()[-1]
-    assert f'"{version}"' in (docs.WEB / "swagger" / "swagger-ui-bundle.js").read_text()
+    version = (pages.WEB / "swagger" / "VERSION").read_text().split()[-1]
+    assert f'"{version}"' in (pages.WEB / "swagger" / "swagger-ui-bundle.js").read_text()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from example_app import assert_problem
 
 from app import kinds
 from app.query import signals
-from app.web import playground_page as playground
+from app.web import pages
 
 HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
@@ -47,20 +47,22 @@ async def test_every_file_that_the_page_and_its_modules_name_is_served() -> None
     page = (await _get("/playground")).text
     named = set(re.findall(r'(?:src|href)="(playground/[^"]+)"', page))
     assert len(named) >= 6
-    for module in playground.PAGES.rglob("*.js"):
-        own = f"playground/assets/{module.relative_to(playground.PAGES)}"
-        named |= {urljoin(own, name) for name in re.findall(r'from "(\.[^"]+)"', module.read_text())}
+    for module in pages.PLAYGROUND.rglob("*.js"):
+        own = f"playground/assets/{module.relative_to(pages.PLAYGROUND)}"
+        named |= {
+            urljoin(own, name) for name in re.findall(r'(?:from |import |addStyle\()"(\.[^"]+)"', module.read_text())
+        }
     for path in named:
         headers = (await _get(f"/{path}")).headers
         assert (headers["cache-control"], headers["x-content-type-options"]) == ("no-cache", "nosniff"), path
-    files = {path.name for path in playground.PAGES.rglob("*.*")} - {"index.html"}
+    files = {path.name for path in pages.PLAYGROUND.rglob("*.*")} - {"index.html"}
     made = {"signals.js", "levels.js", "folder_names.js", "upload_rules.js", "job_kinds.js"}
     assert {path.rpartition("/")[2] for path in named} == files | made
     assert_problem(await _get("/playground/assets/../../../errors.py"), 404, "not_found")
 
 
 def test_the_files_hold_no_inline_script_no_html_from_strings_and_no_other_origin() -> None:
-    for path in playground.PAGES.rglob("*.*"):
+    for path in pages.PLAYGROUND.rglob("*.*"):
         text = path.read_text(encoding="utf-8")
         assert not re.search(
             r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|Storage\b|cookie", text
@@ -86,6 +88,6 @@ async def test_a_module_of_the_page_has_the_label_of_every_signal() -> None:
     ],
 )
 def test_the_page_has_words_for_every_value_of_the_api(module: str, table: str, names: tuple[str, ...]) -> None:
-    text = (playground.PAGES / module).read_text(encoding="utf-8")
+    text = (pages.PLAYGROUND / module).read_text(encoding="utf-8")
     (body,) = re.findall(rf"const {table} = \{{(.+?)\}};", text, re.DOTALL)
     assert set(re.findall(r"^\s+(\w+):", body, re.MULTILINE)) == set(names)

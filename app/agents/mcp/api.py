@@ -16,11 +16,15 @@ from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from app.agents import api as agents_api
 from app.http.authentication import auth, versions
 from app.http.bodies import bodies
+from app.tools.context import ToolContext
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+    from app.agents.mcp import mcp_server
 
 PATH = "/mcp"
 LIMITS = bodies.ListsRoute.limits
@@ -79,9 +83,21 @@ class _Sessions:
 
 
 def _new_manager() -> StreamableHTTPSessionManager:
-    from app.agents.mcp import mcp_sessions
+    """A manager that answers each POST with one JSON answer and keeps no state between them."""
+    # The SDK takes a fifth of the time that importing the service takes.
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-    return mcp_sessions.manager(max_body_bytes=MAX_BYTES)
+    from app.agents.mcp import mcp_server
+
+    return StreamableHTTPSessionManager(
+        mcp_server.build(_context), json_response=True, stateless=True, max_request_body_size=MAX_BYTES
+    )
+
+
+def _context(message: mcp_server.Request) -> ToolContext:
+    assert message.request is not None
+    request: Request = message.request
+    return agents_api.context(request, request.state.caller.user_id)
 
 
 class _Endpoint:

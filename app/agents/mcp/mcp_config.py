@@ -25,8 +25,7 @@ _PLACES = {
 class Launch:
     """How the program reaches the documents: through the service at `url`, or by opening the database itself.
 
-    `external` is whether DATABASE_URL names the database, `keyed` whether the service asks for a key; sources may be
-    added below `roots`.
+    `external` is whether DATABASE_URL names the database, `keyed` whether the service asks for a key.
     """
 
     url: str | None
@@ -34,7 +33,6 @@ class Launch:
     data_dir: Path | None
     external: bool
     keyed: bool = False
-    roots: tuple[Path, ...] = ()
 
     def command(self) -> list[str]:
         """The command line. Its program is absolute, because desktop programs do not read the shell's PATH."""
@@ -46,8 +44,6 @@ class Launch:
             command += ["--user", self.user]
         if self.data_dir is not None:
             command += ["--data-dir", str(self.data_dir.resolve())]
-        for root in self.roots:
-            command += ["--source-root", str(root)]
         return command
 
     def environment(self) -> dict[str, str]:

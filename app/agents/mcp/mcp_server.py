@@ -1,6 +1,6 @@
 """Builds the MCP server: the tools of the registry, and the stored documents as resources.
 
-The transports are in `api` (HTTP) and `mcp_stdio`. Each gives every request its user and services.
+The transport over HTTP is in `api`, the one over stdin and stdout here. Each gives every request its user and services.
 """
 
 from __future__ import annotations
@@ -18,18 +18,24 @@ import mcp_types as types
 from fastapi.exceptions import RequestValidationError
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
+from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from app import __version__, errors
-from app.agents import argument_errors, formats, registry
+from app import __version__, errors, runtime
+from app.agents import formats, registry
 from app.documents import documents
+from app.jobs import kinds
 from app.requests import cursors, strict_json, validation_errors
+from app.services import Services
+from app.settings import Settings
 from app.text import uris
 from app.tools import results
-from app.tools.context import ToolContext
+from app.tools.context import ToolContext, Unrestricted
 from app.tools.results import NOTICE
 
+MAX_CONCURRENT, POOL_SIZE = 2, 6
+"""Calls that run at once, and connections for them and for background jobs; the others wait."""
 RESOURCES_PER_PAGE = 100
 SCHEME = "stepwell://documents/"
 INSTRUCTIONS = (
@@ -62,6 +68,25 @@ def build(context_of: ContextOf, *, turns: asyncio.Semaphore | None = None) -> S
     )
 
 
+async def serve_stdio(settings: Settings, user_id: str) -> None:
+    """Serve one client until it closes stdin, and run background jobs meanwhile."""
+    async with runtime.open_services(settings, pool_size=POOL_SIZE) as services:
+        working = asyncio.create_task(_run_jobs(services) if settings.worker else asyncio.sleep(0))
+        context = ToolContext(services, user_id, admission=Unrestricted(user_id, services.budget.whole_s))
+        server = build(lambda _request: context, turns=asyncio.Semaphore(MAX_CONCURRENT))
+        try:
+            async with stdio_server() as (incoming, outgoing):
+                await server.run(incoming, outgoing, server.create_initialization_options())
+        finally:
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
+
+
+async def _run_jobs(services: Services) -> None:
+    """Run background jobs, such as those of sources, while the client is connected."""
+    await kinds.run_forever(services, done=lambda _kind, _count: None)
+
+
 def definitions(scopes: Collection[str], *, optional: Collection[str] = ()) -> list[types.Tool]:
     """The tools that a key with these scopes may call; see `registry.offered`."""
     offered = registry.offered(scopes, optional=optional)
@@ -90,7 +115,7 @@ class _Handlers:
         except RequestValidationError as error:
             return _failed(_wrong_arguments(error.errors(), arguments))
         except ValidationError as error:
-            return _failed(_wrong_arguments(argument_errors.of(error, tool), arguments))
+            return _failed(_wrong_arguments(registry.argument_errors(error, tool), arguments))
         except errors.StepwellError as error:
             return _failed(_message(error))
         except TimeoutError:
@@ -106,8 +131,7 @@ class _Handlers:
         context = self._readable(request)
         cursor = page.cursor if page else None
         rows = await _protocol_errors(context.admission.read(partial(_page, cursor, context)))
-        shown = rows[:RESOURCES_PER_PAGE]
-        more = cursors.make(shown[-1].created_at, shown[-1].document_id) if len(rows) > len(shown) else None
+        shown, more = cursors.cut(rows, RESOURCES_PER_PAGE, lambda one: cursors.make(one.created_at, one.document_id))
         resources = [
             types.Resource(
                 uri=f"{SCHEME}{document.document_id}",

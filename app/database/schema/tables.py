@@ -100,7 +100,6 @@ documents = Table(
     Column("fetched", JSONB),
     PrimaryKeyConstraint("user_id", "document_id"),
     UniqueConstraint("user_id", "identity"),
-    ForeignKeyConstraint(["user_id", "source_id"], ["stepwell.sources.user_id", "stepwell.sources.source_id"]),
     Index(None, "user_id", "created_at", "document_id"),
     Index(None, "user_id", "source_id", "source_path"),
     Index("ix_documents_metadata", "metadata", postgresql_using="gin", postgresql_ops={"metadata": "jsonb_path_ops"}),

@@ -32,7 +32,7 @@ from app.documents.api.document_models import (
 from app.documents.api.uploads import Item
 from app.documents.storing import ingest
 from app.documents.types import Chunk, Upload
-from app.http.authentication import auditing, auth
+from app.http.authentication import auth
 from app.http.bodies import bodies, filter_parameter, replies
 from app.http.limits import disconnects
 from app.http.problems import problems
@@ -140,8 +140,7 @@ async def page(
     after = cursors.read_document(cursor, sort) if cursor else None
     only = DocumentFilter(uri, tuple((query or "").split()), filters, sort)
     rows = await documents.page(user_id, db=use.db, limit=limit + 1, after=after, only=only)
-    shown = rows[:limit]
-    more = cursors.after_document(shown[-1], sort) if len(rows) > limit else None
+    shown, more = cursors.cut(rows, limit, lambda one: cursors.after_document(one, sort))
     return DocumentPage(documents=[StoredDocument.of(document) for document in shown], next_cursor=more)
 
 
@@ -239,7 +238,7 @@ async def delete_by_uri(
     use: auth.Use,
 ) -> DocumentDeletion:
     """Delete the document with this URI as `DELETE /documents/{document_id}` does."""
-    deleted = await documents.delete_by_uri(uri, user_id, db=use.db, actor=auditing.actor(request))
+    deleted = await documents.delete_by_uri(uri, user_id, db=use.db, actor=auth.actor(request))
     return DocumentDeletion.of(deleted)
 
 
@@ -256,7 +255,7 @@ async def delete(
 
     A job that is storing a version of it is cancelled; if no other is stored, the numbers are zeros.
     """
-    deleted = await documents.delete(document_id, user_id, db=use.db, actor=auditing.actor(request))
+    deleted = await documents.delete(document_id, user_id, db=use.db, actor=auth.actor(request))
     return DocumentDeletion.of(deleted)
 
 

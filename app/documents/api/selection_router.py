@@ -8,7 +8,7 @@ from fastapi import APIRouter, Body, Request
 
 from app.documents import selections
 from app.documents.api.selection_models import DocumentsDeletion, DocumentSelection
-from app.http.authentication import auditing, auth
+from app.http.authentication import auth
 from app.http.bodies import bodies
 from app.http.problems import problems
 
@@ -50,5 +50,5 @@ async def delete(
     if selected.dry_run:
         auth.require_search(request)
         return DocumentsDeletion.counted(await selections.count(selected.shape(), user_id, db=use.db))
-    actor = auditing.actor(request)
+    actor = auth.actor(request)
     return DocumentsDeletion.done(await selections.delete(selected.shape(), user_id, db=use.db, actor=actor))

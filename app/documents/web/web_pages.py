@@ -23,8 +23,7 @@ from app.documents.storing import document_drafts
 from app.documents.types import IngestResult
 from app.documents.web import store as fetched_pages
 from app.documents.web.store import DocumentOfPage
-from app.fetching.hosts import AllowedHosts
-from app.fetching.pages import Validators, WebPage
+from app.fetching.pages import AllowedHosts, Validators, WebPage
 from app.parsing import formats
 from app.services import Services
 

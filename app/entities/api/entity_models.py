@@ -1,21 +1,24 @@
-"""Defines the request and response models of entities."""
+"""Defines the request and response models of entities, and reads entities from JSON lines."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
+from fastapi.exceptions import RequestValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
-from app import limits
-from app.entities.entity_lines import Line
+from app import errors, limits
+from app.entities.entity_lines import MAX_LINES, Line, LineResult
 from app.entities.types import EntityDraft
 from app.http.contract.responses import Response, ShownUri
 from app.kinds import EntityOrigin, EntityStatus, MentionKind
-from app.requests import wire
+from app.requests import strict_json, validation_errors, wire
 from app.text.names import gazetteer, names
 from app.text.words import cleaning
 
@@ -58,7 +61,6 @@ Facts = Annotated[list[FactText], *wire.at_most(limits.MAX_FACTS)]
 _TYPE = "Lower-case word, such as person, project, team, vendor, product or place."
 _NAME = f"Name of 1 to {limits.MAX_ENTITY_NAME} characters, compared without case, accents and punctuation."
 _NEW_ID = "UUID of your choice, for a namesake of an entity of this type; by default it follows from type and name."
-_LINE_ID = "Entity to replace, or UUID of your choice for a new one; by default the entity of this type and name."
 _ALIASES = "Other names used in texts; several entities may share one."
 _FACTS = "Sentences about the entity; two-pass search matches their words."
 _DESCRIPTION = "Description in one or more sentences; embedded, so that queries match it by meaning."
@@ -66,8 +68,10 @@ _MEMBERS = "Ids or names of the entities it contains, such as the people of a te
 MemberNames = Annotated[list[Annotated[str, Field(max_length=4 * limits.MAX_ENTITY_NAME)]], *wire.at_most(wire.MAX_IDS)]
 
 
-class EntityFields(wire.WireModel):
-    """The fields that all requests with an entity share."""
+class EntityInput(wire.WireModel):
+    """An entity to store: a person, project, team, vendor, product or place that documents mention."""
+
+    body_may_be_list = True
 
     type: TypeName = Field(description=_TYPE)
     name: NameText = Field(description=_NAME)
@@ -76,13 +80,6 @@ class EntityFields(wire.WireModel):
     facts: Facts = Field(default_factory=list, description=_FACTS)
     description: DescriptionText | None = Field(None, description=_DESCRIPTION)
     metadata: wire.Metadata = Field(default_factory=dict, description="JSON object for other properties.")
-
-
-class EntityInput(EntityFields):
-    """An entity to store: a person, project, team, vendor, product or place that documents mention."""
-
-    body_may_be_list = True
-
     entity_id: UUID | None = Field(None, description=_NEW_ID)
     members: MemberNames = Field(
         default_factory=list, description=f"{_MEMBERS} Names may be those of other entities of the request."
@@ -121,21 +118,6 @@ class EntityMerge(wire.WireModel):
     entity_ids: Annotated[list[UUID], *wire.at_most(limits.MAX_MERGED, at_least=1)] = Field(
         description="Entities whose names, facts, members and teams it takes over; those of origin `user` are deleted."
     )
-
-
-class EntityLine(EntityFields):
-    """One line of a bulk upsert."""
-
-    entity_id: UUID | None = Field(None, description=_LINE_ID)
-    members: MemberNames = Field(
-        default_factory=list,
-        description="Ids or names of the entities it contains; names may be those of other lines.",
-    )
-
-    def shape(self, number: int) -> Line:
-        """The line as a core type."""
-        draft = EntityDraft(**{**_fields(self, EntityDraft), "members": ()})
-        return Line(number, draft, self.entity_id, tuple(map(_member, self.members)))
 
 
 def _member(id_or_name: str) -> UUID | str:
@@ -241,3 +223,63 @@ def _fields(model: Any, shape: Any) -> dict[str, Any]:
 
 def _frozen(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The lines that can be read, and the outcomes of the others."""
+
+    sound: list[Line]
+    refused: list[UpsertLineResult]
+
+    def answer(self, outcomes: list[LineResult]) -> UpsertResult:
+        """The outcomes of all lines, in their order."""
+        return UpsertResult.of(sorted([*self.refused, *map(_outcome, outcomes)], key=lambda outcome: outcome.line))
+
+
+def read_lines(raw: bytes) -> Lines:
+    """Read lines of JSON (UTF-8), each as strictly as a body of its own; empty lines are skipped.
+
+    Raises BadRequest where there are more than MAX_LINES.
+    """
+    sound: list[Line] = []
+    refused: list[UpsertLineResult] = []
+    for number, line in _lines(raw):
+        try:
+            entity = EntityInput.model_validate(strict_json.parse(line))
+            sound.append(Line.of(number, entity.shape(), entity.entity_id))
+        except RequestValidationError as error:
+            refused.append(_refused(number, validation_errors.read(error.errors())))
+        except ValidationError as error:
+            found = error.errors(include_url=False, include_input=False)
+            refused.append(_refused(number, validation_errors.read({**e, "loc": ("body", *e["loc"])} for e in found)))
+        except errors.BadRequest as error:
+            refused.append(_refused(number, [validation_errors.FieldError("line", error.message, error.code)]))
+    return Lines(sound, refused)
+
+
+def _lines(raw: bytes) -> Iterator[tuple[int, bytes]]:
+    if raw.count(b"\n") > MAX_LINES:
+        raise errors.BadRequest(f"Send at most {MAX_LINES:,} lines at once.", field="body")
+    for number, line in enumerate(raw.split(b"\n"), 1):
+        if line.strip(b" \t\r\xef\xbb\xbf"):
+            yield number, line
+
+
+def _refused(number: int, found: list[validation_errors.FieldError]) -> UpsertLineResult:
+    fault = found[0] if found else validation_errors.FieldError("line", "Cannot be used.", errors.BadRequest.code)
+    return UpsertLineResult(
+        line=number, status="refused", entity_id=None, field=fault.field, code=fault.code, detail=fault.message
+    )
+
+
+def _outcome(outcome: LineResult) -> UpsertLineResult:
+    error = outcome.error
+    return UpsertLineResult(
+        line=outcome.number,
+        status=outcome.status,
+        entity_id=outcome.entity_id,
+        field=error.field if error else None,
+        code=error.code if error else None,
+        detail=error.message if error else None,
+    )

@@ -10,9 +10,8 @@ from fastapi import APIRouter, Body, Path, Query, Request, Response
 
 from app import limits
 from app.concurrency import offload
-from app.entities import entities, entity_merge
-from app.entities import entity_lines as lines
-from app.entities.api import entity_lines
+from app.entities import entities, entity_lines
+from app.entities.api import entity_models
 from app.entities.api.entity_models import (
     MAX_ENTITIES,
     EntityChange,
@@ -27,7 +26,7 @@ from app.entities.api.entity_models import (
     UpsertResult,
 )
 from app.entities.types import Entity, EntityFilter
-from app.http.authentication import auditing, auth
+from app.http.authentication import auth
 from app.http.bodies import bodies, replies
 from app.http.problems import problems
 from app.kinds import EntityOrigin
@@ -120,8 +119,8 @@ async def upsert(request: Request, user_id: auth.Writer, use: auth.Use) -> Respo
     """
     bodies.require(request, "application/x-ndjson", "application/jsonl")
     raw = await request.body()
-    read = await offload.run(len(raw), entity_lines.read, raw)
-    outcomes = await lines.run(read.sound, user_id, db=use.db, embedder=use.embedder)
+    read = await offload.run(len(raw), entity_models.read_lines, raw)
+    outcomes = await entity_lines.run(read.sound, user_id, db=use.db, embedder=use.embedder)
     return await replies.json(len(raw), lambda: read.answer(outcomes))
 
 
@@ -154,8 +153,7 @@ async def page(
         return await replies.json(_size(rows), lambda: _page(rows, None))
     after = cursors.read_name(cursor) if cursor else None
     rows = await entities.page(user_id, db=use.db, limit=limit + 1, after=after, only=EntityFilter(type, origin))
-    shown = rows[:limit]
-    more = cursors.make_name(shown[-1].name, shown[-1].entity_id) if len(rows) > limit else None
+    shown, more = cursors.cut(rows, limit, lambda one: cursors.make(one.name, one.entity_id))
     return await replies.json(_size(shown), lambda: _page(shown, more))
 
 
@@ -215,8 +213,8 @@ async def merge(
 
     Its type, name, role and description stay; missing ones come from the others. Texts are linked in the background.
     """
-    actor = auditing.actor(request)
-    return StoredEntity.of(await entity_merge.run(entity_id, merged.entity_ids, user_id, use, actor=actor))
+    actor = auth.actor(request)
+    return StoredEntity.of(await entities.merge(entity_id, merged.entity_ids, user_id, use, actor=actor))
 
 
 @router.delete(
@@ -229,7 +227,7 @@ async def delete(
     entity_id: Annotated[UUID, _ADDED], request: Request, user_id: auth.Writer, use: auth.Use
 ) -> EntityDeletion:
     """Delete an entity of origin `user` with its links; extracted entities cannot be deleted."""
-    gone = await entities.remove(entity_id, user_id, db=use.db, actor=auditing.actor(request))
+    gone = await entities.remove(entity_id, user_id, db=use.db, actor=auth.actor(request))
     return EntityDeletion(entities_deleted=1, mentions_deleted=gone)
 
 
@@ -249,6 +247,5 @@ async def documents(
     """The documents linked to an entity with the kinds of links, strongest first."""
     after = cursors.read_strength(cursor) if cursor else None
     rows = await entities.documents(entity_id, user_id, db=use.db, limit=limit + 1, after=after)
-    shown = rows[:limit]
-    more = cursors.make_strength(shown[-1].strength, shown[-1].document_id) if len(rows) > limit else None
+    shown, more = cursors.cut(rows, limit, lambda one: cursors.make(one.strength, one.document_id))
     return EntityDocumentPage(documents=[EntityDocument.of(linked) for linked in shown], next_cursor=more)

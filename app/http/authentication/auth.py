@@ -21,13 +21,15 @@ from fastapi import Depends, Header, Request
 
 from app import errors
 from app.access import keys, tokens
+from app.access.audit import KeyUses
+from app.access.store.audit import LOCAL
 from app.access.store.keys import Verified
 from app.access.tokens import SCOPES, Claims
 from app.concurrency import offload
 from app.concurrency.limiter import Limiter
 from app.concurrency.single_flight import SingleFlight
 from app.database.filter_types import Filters, Restriction
-from app.http.authentication import auditing, schemes, versions
+from app.http.authentication import schemes, versions
 from app.requests.filter_models import SearchFilters
 from app.runtime import local_token
 from app.services import Services
@@ -190,7 +192,8 @@ class Scope:
         if not caller.holds(*sufficient):
             raise errors.Forbidden(f"This key lacks the scope `{sufficient[0]}`.")
         if caller.key_id is not None and not authenticated:
-            auditing.count_use(request, caller.key_id, sufficient[0])
+            uses: KeyUses = request.app.state.key_uses
+            uses.add(caller.key_id, sufficient[0])
         return caller.user_id
 
     def sufficient(self, request: Request) -> tuple[str, ...]:
@@ -225,6 +228,12 @@ class ChangeScope(WriteScope):
         user_id = await super().authenticate(request)
         require_search(request)
         return user_id
+
+
+def actor(request: Request) -> str:
+    """Who is named in the audit log: the id of the key of an authenticated request, `local` where none is needed."""
+    caller: Caller = request.state.caller
+    return caller.key_id or LOCAL
 
 
 def require_search(request: Request) -> None:

@@ -6,9 +6,6 @@ has authenticated it.
 
 from __future__ import annotations
 
-from typing import Any
-
-from fastapi import FastAPI
 from fastapi.security import APIKeyHeader, HTTPBearer
 
 _DESCRIPTION = "An API key, a token signed with one, or the local token."
@@ -16,19 +13,6 @@ BEARER = HTTPBearer(auto_error=False, description=_DESCRIPTION)
 API_KEY = APIKeyHeader(name="X-API-Key", auto_error=False, description=_DESCRIPTION)
 REQUIREMENT: list[dict[str, list[str]]] = [{BEARER.scheme_name: []}, {API_KEY.scheme_name: []}]
 """The `security` of an operation that needs either."""
-
-
-def install(app: FastAPI) -> None:
-    """Add the schemes to the document that `app.openapi` returns."""
-    generate = app.openapi
-    schemes = {
-        one.scheme_name: one.model.model_dump(mode="json", by_alias=True, exclude_none=True)
-        for one in (BEARER, API_KEY)
-    }
-
-    def openapi() -> dict[str, Any]:
-        document = generate()
-        document["components"]["securitySchemes"] = schemes
-        return document
-
-    app.openapi = openapi  # type: ignore[method-assign]
+SCHEMES = {
+    one.scheme_name: one.model.model_dump(mode="json", by_alias=True, exclude_none=True) for one in (BEARER, API_KEY)
+}

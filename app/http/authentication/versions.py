@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import re
 
-from fastapi import FastAPI, Request
-from starlette.datastructures import MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from fastapi import Request
 
 from app import errors
 from app.database.filter_types import Restriction
@@ -19,11 +17,6 @@ from app.services import Services
 
 HEADER = "X-Stepwell-Version"
 _FORM = re.compile("^[0-9]{1,18}$")
-
-
-def install(app: FastAPI) -> None:
-    """Add the header to responses of requests that have read or written a version."""
-    app.add_middleware(Versions)
 
 
 def required(request: Request) -> int:
@@ -59,19 +52,3 @@ async def writing(request: Request) -> Services:
 async def reading(request: Request) -> Services:
     """A dependency: the services of a request that only reads."""
     return services(request, only_reads=True)
-
-
-class Versions:
-    """Adds X-Stepwell-Version to responses."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_with_version(message: Message) -> None:
-            route = scope.get("state", {}).get("read_route")
-            if message["type"] == "http.response.start" and route is not None and route.version is not None:
-                MutableHeaders(scope=message)[HEADER] = str(route.version)
-            await send(message)
-
-        await self.app(scope, receive, send_with_version if scope["type"] == "http" else send)

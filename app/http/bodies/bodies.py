@@ -16,6 +16,7 @@ from functools import partial
 from typing import ClassVar
 
 from fastapi import FastAPI, params
+from fastapi._compat import ModelField
 from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
@@ -26,10 +27,22 @@ from starlette.types import Message, Receive
 from app import errors
 from app.concurrency import offload
 from app.http.authentication import auth, idempotency, schemes
-from app.http.bodies import spooling
-from app.http.bodies.received_requests import ModelField, ReceivedRequest
-from app.http.contract import query_strings
+from app.http.bodies import query_strings, spooling
 from app.requests import strict_json
+
+__all__ = ["ModelField", "ReceivedRequest"]
+
+
+class ReceivedRequest(Request):
+    """A request whose messages another function receives."""
+
+    def __init__(self, request: Request, receive: Receive) -> None:
+        super().__init__(request.scope, receive, request._send)
+
+    def set_body(self, body: bytes) -> None:
+        """Make `body` what the framework reads; no message is received for it."""
+        self._body = body
+
 
 _JSON_TYPE = re.compile(r"application/([a-z0-9!#$&^_.+-]+\+)?json", re.IGNORECASE)
 

@@ -14,9 +14,7 @@ from dataclasses import dataclass
 
 from cachetools import TTLCache
 from fastapi import FastAPI
-from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import errors
 
@@ -67,7 +65,7 @@ class RateLimits:
         buckets = {"user": user, "key": key}
         spent = [(limit, limit.spend(bucket)) for limit in self._limits if (bucket := buckets[limit.name])]
         if spent:
-            request.state.rate_limit_headers = _headers(spent)
+            request.state.response_headers = _headers(spent)
         waits = [one.retry_after_s for _, one in spent if one.retry_after_s]
         if waits:
             raise errors.RequestRefused(
@@ -85,21 +83,3 @@ def _headers(spent: list[tuple[RateLimit, Spent]]) -> dict[str, str]:
 def install(app: FastAPI, *, per_user: int, per_key: int) -> None:
     """Limit the requests per minute of each user and each key; 0 is no limit."""
     app.state.rate_limits = RateLimits(per_user=per_user, per_key=per_key)
-    if per_user or per_key:
-        app.add_middleware(RateLimitHeaders)
-
-
-class RateLimitHeaders:
-    """Adds the headers that `RateLimits.spend` left in the request's state, to errors too."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_with_headers(message: Message) -> None:
-            headers = scope.get("state", {}).get("rate_limit_headers")
-            if headers and message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(headers)
-            await send(message)
-
-        await self.app(scope, receive, send_with_headers)

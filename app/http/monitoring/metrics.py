@@ -7,30 +7,27 @@ codes; the endpoint stores it in the request's state, and it is counted after th
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from functools import partial
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Protocol
 
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app import __version__, errors, kinds
+from app import __version__, errors
 from app.http.authentication import auth
 from app.http.bodies import bodies
 from app.http.problems import problems
-from app.kinds import BreakerState
 from app.query.types import Answer
 
 REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 STAGE_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+LAG_INTERVAL_S = 0.05
 LAG_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 RANK_BUCKETS = (0, 1, 2, 3, 5, 10, 20, 50)
-BREAKER_STATES = kinds.values(BreakerState)
 Read = Callable[[], Awaitable[str]]
 """Reads metrics in Prometheus text format. Raises OSError."""
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -91,9 +88,6 @@ class Metrics:
         self.boost_places = Histogram(
             "stepwell_search_boost_places", "Ranks gained by a boosted hit.", buckets=RANK_BUCKETS, registry=registry
         )
-        self.feedback = Counter(
-            "stepwell_feedback", "Judgements of hits: true, false, withdrawn.", ["helpful"], registry=registry
-        )
         self.documents = Counter("stepwell_ingest_documents", "Ingested documents.", ["status"], registry=registry)
         self.chunks = Counter("stepwell_ingest_chunks", "Chunks of documents.", ["status"], registry=registry)
         self.embedded = Counter("stepwell_ingest_embedded_chunks", "Chunks that the model embedded.", registry=registry)
@@ -142,10 +136,6 @@ class Metrics:
         for boost in boosts:
             self.boost_places.observe(boost.moved)
 
-    def judged(self, helpful: bool | None) -> None:
-        """Count a judgement of a hit; None is one that was withdrawn."""
-        self.feedback.labels("withdrawn" if helpful is None else str(helpful).lower()).inc()
-
     def ingested(self, stored: Iterable[Stored], refused: int) -> None:
         """Count the outcomes of uploads."""
         for document in stored:
@@ -176,13 +166,6 @@ def install(app: FastAPI, *, access: str, totals: Read | None = None) -> None:
     app.state.metrics = metrics = Metrics()
     app.state.read_metrics = totals or metrics.text
     app.add_middleware(Counting, metrics=metrics)
-    metrics.watch(
-        "stepwell_db_connections_in_use", "Database connections in use now.", partial(_read, app, _connections_in_use)
-    )
-    for kind, meaning in (("queries", "Queries being embedded now."), ("passages", "Passages waiting for the model.")):
-        metrics.watch(f"stepwell_embedding_{kind}_in_flight", meaning, partial(_read, app, _embedding(kind)))
-    metrics.registry.register(_RemoteModels(app))
-    metrics.registry.register(_VectorCache(app))
     if access != "off":
         app.include_router(_router(keyed=access == "keyed"))
 
@@ -219,57 +202,6 @@ async def _respond(request: Request) -> Response:
     return Response(text, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
 
 
-def _read(app: FastAPI, read: Callable[[Any], float]) -> float:
-    """A figure of the running services; 0 before they are opened."""
-    services = getattr(app.state, "services", None)
-    return 0.0 if services is None else read(services)
-
-
-def _connections_in_use(services: Any) -> float:
-    return float(services.db.in_use())
-
-
-def _embedding(kind: str) -> Callable[[Any], float]:
-    return lambda services: float(getattr(services.embedder, "in_flight", {}).get(kind, 0))
-
-
-class _RemoteModels(Collector):
-    """Reads the circuit breakers and the counts of calls of the running services' remote models."""
-
-    def __init__(self, app: FastAPI) -> None:
-        self._app = app
-
-    def collect(self) -> Iterator[Metric]:
-        """One gauge for each model, and one counter for each model and outcome."""
-        labels = ["role", "provider", "model"]
-        meaning = "Circuit breaker of a remote model: 0 closed, 1 half-open, 2 open."
-        breakers = GaugeMetricFamily("stepwell_provider_breaker_state", meaning, labels=labels)
-        meaning = "Attempts to call a remote model: answered, failed, rejected, not_called."
-        attempts = CounterMetricFamily("stepwell_provider_attempts", meaning, labels=[*labels, "outcome"])
-        for calls in getattr(getattr(self._app.state, "services", None), "remote_calls", ()):
-            breakers.add_metric(list(calls.target), BREAKER_STATES.index(calls.breaker.state))
-            for outcome, count in calls.outcomes.items():
-                attempts.add_metric([*calls.target, outcome], count)
-        yield breakers
-        yield attempts
-
-
-class _VectorCache(Collector):
-    """Reads how often this process looked passages up in the cache of vectors."""
-
-    def __init__(self, app: FastAPI) -> None:
-        self._app = app
-
-    def collect(self) -> Iterator[Metric]:
-        """One counter for each outcome."""
-        meaning = "Passages that were looked up in the cache of vectors: hit, miss."
-        lookups = CounterMetricFamily("stepwell_embedding_cache_lookups", meaning, labels=["outcome"])
-        if (services := getattr(self._app.state, "services", None)) is not None:
-            lookups.add_metric(["hit"], services.cache.hits)
-            lookups.add_metric(["miss"], services.cache.misses)
-        yield lookups
-
-
 class Counting:
     """Counts each request when its response has been sent, and what its endpoint stored in the request's state."""
 
@@ -301,8 +233,6 @@ class Counting:
         state = scope.get("state", {})
         if (answer := state.get("answer")) is not None:
             self.metrics.answer(answer)
-        if "feedback" in state:
-            self.metrics.judged(state["feedback"])
         self.metrics.ingested(state.get("stored", ()), state.get("refused", 0))
 
 
@@ -310,3 +240,15 @@ def route_of(scope: Scope) -> str:
     """The template of the route that served the request, such as `/api/rag/documents/{document_id}`."""
     route = scope.get("route")
     return getattr(route, "path", None) or "unmatched"
+
+
+async def monitor_lag(observe: Callable[[float], None], *, interval_s: float = LAG_INTERVAL_S) -> None:
+    """Sleep `interval_s` again and again, and report by how many seconds each sleep was too long.
+
+    A stall that begins during a sleep is reported by up to `interval_s` less than it lasts. Runs until it is cancelled.
+    """
+    loop = asyncio.get_running_loop()
+    while True:
+        due = loop.time() + interval_s
+        await asyncio.sleep(interval_s)
+        observe(max(0.0, loop.time() - due))

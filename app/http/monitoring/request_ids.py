@@ -1,8 +1,11 @@
-"""Gives every request an id and logs one line when its response is complete.
+"""Gives every request an id, adds the headers that its state holds, and logs one line when its response is complete.
 
 Every response carries X-Request-ID: the client's own if it is 1 to 64 letters, digits, `.`, `_` or `-`, else a new one.
 An endpoint that sets `request.state.timings = {"embed": 3.1, "sql": 4.5}` (milliseconds) gets a Server-Timing header
 and these times in the log line, which also summarises `request.state.answer` and `request.state.stored`.
+
+Where an OpenTelemetry provider exists, FastAPI records a span for each request. It gets the id and the times too. Its
+query string, which may name a user's documents, is replaced.
 """
 
 from __future__ import annotations
@@ -16,9 +19,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI
+from opentelemetry import trace
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bound_contextvars
+
+from app.http.authentication import versions
 
 _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _NOT_IN_A_TOKEN = re.compile(r"[^A-Za-z0-9_-]+")
@@ -45,15 +51,21 @@ class RequestIds:
         state["request_id"] = request_id
         began = time.perf_counter()
         status = 0
+        span = trace.get_current_span()
+        if span.is_recording():
+            span.set_attribute("stepwell.request_id", request_id)
+            if scope.get("query_string"):
+                span.set_attribute("url.query", "REDACTED")
 
         async def send_with_id(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers["X-Request-ID"] = request_id
-                if timings := state.get("timings"):
-                    headers["Server-Timing"] = server_timing(timings)
+                MutableHeaders(scope=message).update(_headers(state))
+                if span.is_recording():  # it ends with the last byte of the response
+                    span.set_attributes(
+                        {f"stepwell.{name}_ms": ms for name, ms in (state.get("timings") or {}).items()}
+                    )
             await send(message)
 
         with bound_contextvars(request_id=request_id):
@@ -61,6 +73,17 @@ class RequestIds:
                 await self.app(scope, receive, send_with_id)
             finally:
                 _log(scope, status, (time.perf_counter() - began) * 1000)
+
+
+def _headers(state: Mapping[str, Any]) -> dict[str, str]:
+    """The headers of a response: id, times, the version of the user's data, and those of `response_headers`."""
+    headers = {"X-Request-ID": state["request_id"], **state.get("response_headers", {})}
+    if timings := state.get("timings"):
+        headers["Server-Timing"] = server_timing(timings)
+    route = state.get("read_route")
+    if route is not None and route.version is not None:
+        headers[versions.HEADER] = str(route.version)
+    return headers
 
 
 def server_timing(timings: Mapping[str, float]) -> str:

@@ -23,7 +23,6 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import errors
-from app.http.problems import problem_examples
 from app.requests import validation_errors
 from app.requests.validation_errors import MAX_ERRORS
 
@@ -59,7 +58,7 @@ _DETAILS = {
     404: "This path does not exist: /docs lists every path.",
     405: "This path does not allow this method: the Allow header lists the allowed ones.",
 }
-_DESCRIPTIONS = {
+DESCRIPTIONS = {
     400: "The query is blank, the body is not UTF-8, or the request is not valid HTTP.",
     401: "The request has no valid API key.",
     403: "The key lacks the required scope, or a web page of another origin sent the request.",
@@ -79,9 +78,6 @@ _DESCRIPTIONS = {
     504: "The request did not finish within its time limit.",
     507: "The database's disk is full; searches still work.",
 }
-
-_OF_OPERATIONS = frozenset({404, 409, 422})
-"""Statuses that depend on the operation; all others are declared together, as they are the same everywhere."""
 
 
 class ProblemError(BaseModel):
@@ -106,19 +102,18 @@ class Problem(BaseModel):
 
 
 def install(app: FastAPI) -> None:
-    """Respond to every error of `app` with a problem, and declare that in its OpenAPI document."""
+    """Respond to every error of `app` with a problem."""
     app.add_exception_handler(errors.StepwellError, _known)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(TimeoutError, _timed_out)
     app.add_exception_handler(Exception, _unexpected)
     app.add_middleware(LastResort)
-    _declare_media_type(app)
 
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The problems with these statuses as FastAPI's `responses=`. Raises KeyError for an unknown status."""
-    return {status: {"model": Problem, "description": _DESCRIPTIONS[status]} for status in statuses}
+    return {status: {"model": Problem, "description": DESCRIPTIONS[status]} for status in statuses}
 
 
 EVERY_REQUEST = responses(400, 403, 408, 421, 431, 500, 503)
@@ -204,7 +199,7 @@ async def _invalid(request: Request, error: Exception) -> Response:
     if any(field.code == "blank_query" for field in fields):
         blank = errors.BadRequest(errors.BLANK_QUERY, field="query", code="blank_query")
         return respond(request.scope, blank.status, blank.message, code=blank.code, errors=fields)
-    return respond(request.scope, 422, _summary(fields), code=code_of(fields), errors=fields)
+    return respond(request.scope, 422, summary(fields), code=code_of(fields), errors=fields)
 
 
 def code_of(fields: Sequence[validation_errors.FieldError]) -> str:
@@ -213,7 +208,7 @@ def code_of(fields: Sequence[validation_errors.FieldError]) -> str:
     return only if not others and not validation_errors.is_pydantic_code(only) else errors.BadRequest.code
 
 
-def _summary(fields: Sequence[validation_errors.FieldError]) -> str:
+def summary(fields: Sequence[validation_errors.FieldError]) -> str:
     if not fields:
         return "The request is invalid: compare it with the schema at /docs."
     more = "" if len(fields) == 1 else f" ({len(fields)} fields are wrong; errors lists up to {MAX_ERRORS}.)"
@@ -226,7 +221,7 @@ async def _http(request: Request, error: Exception) -> Response:
     if status < 200 or status in {204, 304}:
         return Response(status_code=status, headers=error.headers)
     stock = not isinstance(error.detail, str) or error.detail == _phrase(status)
-    detail = _DETAILS.get(status, _DESCRIPTIONS.get(status, "The request failed.")) if stock else error.detail
+    detail = _DETAILS.get(status, DESCRIPTIONS.get(status, "The request failed.")) if stock else error.detail
     return respond(request.scope, status, detail, headers=error.headers)
 
 
@@ -269,72 +264,3 @@ class LastResort:
             if started:
                 raise
             await (await _unexpected(Request(scope), error))(scope, receive, send)
-
-
-def _declare_media_type(app: FastAPI) -> None:
-    """Declare each problem once in the OpenAPI document, also in place of FastAPI's own 422."""
-    generate = app.openapi
-    declared: dict[int, dict[str, Any]] = {}
-
-    def openapi() -> dict[str, Any]:
-        document = generate()
-        if declared.get(id(document)) is not document:
-            _rewrite(document)
-            declared.clear()
-            declared[id(document)] = document
-        return document
-
-    app.openapi = openapi  # type: ignore[method-assign]
-
-
-def _rewrite(document: dict[str, Any]) -> None:
-    components = document.setdefault("components", {})
-    schemas = components.setdefault("schemas", {})
-    for name, model in (("ProblemError", ProblemError), ("Problem", Problem)):
-        schemas[name] = model.model_json_schema(ref_template="#/components/schemas/{model}")
-        schemas[name].pop("$defs", None)
-    for name in ("HTTPValidationError", "ValidationError"):
-        schemas.pop(name, None)
-    declared: set[int] = set()
-    for item in document["paths"].values():
-        for operation in item.values():
-            declared |= _refer(operation)
-    own = {f"Problem{status}": _component((status,)) for status in sorted(declared & _OF_OPERATIONS)}
-    components["responses"] = {"Problem": _component(sorted(declared - _OF_OPERATIONS)), **own}
-
-
-def _refer(operation: dict[str, Any]) -> set[int]:
-    """Replace the problems of an operation by references; returns their statuses."""
-    responses = operation["responses"]
-    declared = {int(status) for status, response in responses.items() if _is_problem(response.get("content", {}))}
-    for status in declared:
-        del responses[str(status)]
-    for status in sorted(declared & _OF_OPERATIONS):
-        responses[str(status)] = {"$ref": f"#/components/responses/Problem{status}"}
-    if declared - _OF_OPERATIONS:
-        responses["default"] = {"$ref": "#/components/responses/Problem"}
-    return declared
-
-
-def _component(statuses: Sequence[int]) -> dict[str, Any]:
-    """The response with these statuses, and an example of each."""
-    lines = [f"{status}: {_DESCRIPTIONS[status]}" for status in statuses]
-    examples = {str(status): {"summary": _DESCRIPTIONS[status], "value": _example(status)} for status in statuses}
-    content = {"schema": {"$ref": "#/components/schemas/Problem"}, "examples": examples}
-    return {"description": "\n\n".join(lines), "content": {MEDIA_TYPE: content}}
-
-
-def _is_problem(content: dict[str, Any]) -> bool:
-    schema = content.get("application/json", {}).get("schema", {})
-    return schema.get("$ref", "").rpartition("/")[2] in {"Problem", "HTTPValidationError"}
-
-
-def _example(status: int) -> Any:
-    """The problem that a request gets with this status."""
-    scope = {"path": problem_examples.PATH, "state": {"request_id": problem_examples.REQUEST_ID}}
-    if status == 422:
-        fields = problem_examples.wrong_fields()
-        response = respond(scope, status, _summary(fields), code=code_of(fields), errors=fields)
-    else:
-        response = of(problem_examples.ERRORS[status], scope)
-    return json.loads(bytes(response.body))

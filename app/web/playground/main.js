@@ -1,5 +1,6 @@
 // Wires the page: views, key and keyboard.
 
+import "./features/features.js";
 import { current, entitle } from "./page/address.js";
 import { call, hasKey, setKey } from "./page/api.js";
 import { showDocument } from "./document/document.js";

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from app import errors
 from app.documents.api.document_models import DocumentInput
-from app.entities.api import entity_lines
+from app.entities.api import entity_models as entity_lines
 from app.entities.api.entity_models import EntityInput
 from app.multihop.rerank_models import RerankRequest
 from app.query.search_request import SearchRequest

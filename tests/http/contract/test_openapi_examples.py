@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from jsonschema import Draft202012Validator
 from openapi_operations import DOCUMENT, OPERATIONS, PROBLEM, bodies, filled, sample_service, send, usable
 
-from app.http.problems import problem_examples
+from app.http.contract import document
 from app.models.base import Embedder
 
 
@@ -69,16 +69,16 @@ async def test_an_unknown_parameter_gets_a_problem(client: httpx.AsyncClient, op
     method, path, operation = OPERATIONS[operation_id]
     sent = usable(path, operation)
     joint = "&" if "?" in sent else "?"
-    response = await client.request(method, f"{sent}{joint}{problem_examples.UNKNOWN_PARAMETER}=1")
-    assert [one["field"] for one in response.json()["errors"]] == [problem_examples.UNKNOWN_PARAMETER]
+    response = await client.request(method, f"{sent}{joint}{document.UNKNOWN_PARAMETER}=1")
+    assert [one["field"] for one in response.json()["errors"]] == [document.UNKNOWN_PARAMETER]
 
 
 async def test_a_search_without_a_key_and_with_an_unknown_parameter_gets_the_problems_that_are_shown(
     app: FastAPI, client: httpx.AsyncClient
 ) -> None:
     async with harness.client(app) as anonymous:
-        refused = await anonymous.post(problem_examples.PATH, json={"query": "lime"})
-    unknown = await client.post(f"{problem_examples.PATH}?{problem_examples.UNKNOWN_PARAMETER}=1", json={})
+        refused = await anonymous.post(document.PATH, json={"query": "lime"})
+    unknown = await client.post(f"{document.PATH}?{document.UNKNOWN_PARAMETER}=1", json={})
     assert comparable(refused.json()) == comparable(shown("Problem", 401))
     assert comparable(unknown.json()) == comparable(shown("Problem422", 422))
 

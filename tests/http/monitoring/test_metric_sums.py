@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from app.http.monitoring import metric_sums
 from app.http.monitoring.metrics import Metrics
+from app.serving import shared_metrics
 
 
 async def _text(requests: int, lag_s: float) -> str:
@@ -21,7 +21,7 @@ async def test_samples_are_added_by_their_meaning() -> None:
     running, ended = [await _text(1, 0.2), await _text(2, 0.3)], await _text(4, 0.9)
     totals = {
         (sample.name, *sorted(sample.labels.values())): sample.value
-        for family in text_string_to_metric_families(metric_sums.added(running, ended=[ended]))
+        for family in text_string_to_metric_families(shared_metrics.add_up(running, ended=[ended]))
         for sample in family.samples
     }
     route = '/a b\n"c"'

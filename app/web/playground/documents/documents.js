@@ -4,14 +4,17 @@ import { address, replaceAddress } from "../page/address.js";
 import { call } from "../page/api.js";
 import { valueChips } from "../page/chips.js";
 import { confirmed } from "../page/confirm.js";
-import { chooseValue, isNarrowed, listed, offerChoices, offerValues, selected, showSelected } from "./document_filters.js";
 import { byId, documentName, el, fill, uriBesideName } from "../page/dom.js";
+import { readFilters } from "../page/filters.js";
+import { setValue } from "../page/form_values.js";
 import { Pages } from "../page/pages.js";
+import { partsOf } from "../page/parts.js";
 import { guarded } from "../page/problems.js";
 import { Selection } from "./selection.js";
 
 const PER_PAGE = 50;
 const TYPING_MS = 250;
+const DEFAULTS = { sort: "newest" };
 const form = byId("documents-form");
 const guard = (work) => guarded(byId("documents-message"), work);
 const pages = new Pages(byId("documents-pages"), { load, show, guard });
@@ -19,12 +22,12 @@ const selection = new Selection({ bar: byId("documents-bulk"), list: byId("docum
 let typing = null;
 
 /** Shows what the address selects of what is stored. */
-export async function listDocuments(parameters = new URLSearchParams(selected(form))) {
-  showSelected(form, parameters);
+export async function listDocuments(parameters = new URLSearchParams(selected())) {
+  for (const { name } of controls()) setValue(form.elements[name], parameters.get(name) ?? DEFAULTS[name] ?? "");
   const filters = byId("documents-filters");
-  if (filters.open) guard(() => offerChoices(form));
+  if (filters.open) offerChoices();
   if (showFilters()) filters.open = true;
-  await Promise.all([pages.open(selected(form)), guard(showStats)]);
+  await Promise.all([pages.open(selected()), guard(showStats)]);
 }
 
 /** Loads the shown page again, and the counts. */
@@ -44,21 +47,35 @@ form.elements.query.addEventListener("input", () => {
   clearTimeout(typing);
   typing = setTimeout(changed, TYPING_MS);
 });
-for (const name of ["sort", "source", "folder", "file_types", "metadata"]) form.elements[name].addEventListener("change", changed);
-form.elements.key.addEventListener("change", () => guard(() => offerValues(form)));
-form.elements.value.addEventListener("change", () => form.elements.value.value && chooseValue(form));
-byId("documents-filters").addEventListener("toggle", (event) => event.target.open && guard(() => offerChoices(form)));
+form.addEventListener("change", ({ target }) => target.name && target.name !== "query" && changed());
+byId("documents-filters").addEventListener("toggle", (event) => event.target.open && offerChoices());
+
+/** The controls that the address has. */
+function controls() {
+  return [...form.elements].filter(({ name }) => name);
+}
+
+/** What the controls select, by name; only those that are set. */
+function selected() {
+  const values = controls().map(({ name, value }) => [name, value.trim()]);
+  return Object.fromEntries(values.filter(([name, value]) => value && value !== DEFAULTS[name]));
+}
+
+/** Fills the filters whose choices depend on what is stored. */
+function offerChoices() {
+  return guard(() => Promise.all(partsOf("documents", form)));
+}
 
 function changed() {
   clearTimeout(typing);
-  replaceAddress("documents", selected(form));
+  replaceAddress("documents", selected());
   showFilters();
-  return pages.open(selected(form));
+  return pages.open(selected());
 }
 
 /** Shows how many filters are set, and returns that. */
 function showFilters() {
-  const { query, sort, ...filters } = selected(form);
+  const { query, sort, ...filters } = selected();
   const number = Object.keys(filters).length;
   byId("documents-filters-set").hidden = !number;
   byId("documents-filters-set").textContent = `${number} set`;
@@ -67,7 +84,10 @@ function showFilters() {
 }
 
 function load(cursor) {
-  const parameters = { limit: PER_PAGE, ...listed(form), ...(cursor ? { cursor } : {}) };
+  const { query, sort } = selected();
+  const filters = readFilters(form);
+  const given = { limit: PER_PAGE, query, sort, filters: filters && JSON.stringify(filters), cursor };
+  const parameters = Object.fromEntries(Object.entries(given).filter(([, value]) => value));
   return call("GET", `documents?${new URLSearchParams(parameters)}`);
 }
 
@@ -76,7 +96,8 @@ function show(page, at) {
   fill(byId("documents"), page.documents.map((document) => row(document, chosen.includes(document.document_id))));
   selection.show();
   if (page.documents.length || at) return;
-  const text = isNarrowed(selected(form)) ? "No document matches." : "Nothing is stored yet.";
+  const { sort, ...narrowed } = selected();
+  const text = Object.keys(narrowed).length ? "No document matches." : "Nothing is stored yet.";
   fill(byId("documents-message"), el("p", { class: "message" }, text));
 }
 

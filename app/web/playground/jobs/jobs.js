@@ -3,28 +3,20 @@
 import { address, replaceAddress } from "../page/address.js";
 import { call } from "../page/api.js";
 import { confirmed } from "../page/confirm.js";
-import { byId, el, fill } from "../page/dom.js";
+import { byId, capitalised, el, fill, inWords } from "../page/dom.js";
 import { CANCELLABLE } from "../job_kinds.js";
 import { hasDetails, jobDetails, jobProgress } from "./job_progress.js";
 import { Pages } from "../page/pages.js";
+import { partsOf } from "../page/parts.js";
 import { guarded, showProblem } from "../page/problems.js";
 
 const PER_PAGE = 25;
 const POLL_MS = 1_500;
 const IDLE_MS = 5_000;
-const KINDS = {
-  store_document: "Store a large document",
-  reindex_documents: "Cut documents again",
-  sync_source: "Synchronise a source",
-  relink: "Update links to entities",
-  extract_entities: "Find entities by a language model",
-  remove_postings: "Remove postings of deleted documents",
-};
 const status = byId("jobs-status");
 const guard = (work) => guarded(byId("jobs-message"), work);
 const pages = new Pages(byId("jobs-pages"), { load, show, guard: watched });
 const rows = new Map();
-let sources = new Map();
 let polling = null;
 let failing = null;
 
@@ -32,7 +24,7 @@ let failing = null;
 export async function listJobs(parameters = new URLSearchParams()) {
   status.value = parameters.get("status") ?? "";
   rows.clear();
-  await guard(async () => (sources = new Map((await call("GET", "sources?limit=200")).sources.map(({ source_id: id, name }) => [id, name]))));
+  await guard(() => Promise.all(partsOf("jobs")));
   await pages.open(status.value);
 }
 
@@ -74,7 +66,7 @@ function show({ jobs }, at) {
   for (const id of rows.keys()) if (!known.has(id)) rows.delete(id);
   // Rows that stay are not moved, so that the focus and what is open stay.
   if (shown.length !== list.childElementCount || shown.some((item, place) => list.children[place] !== item)) fill(list, shown);
-  if (!jobs.length && !at) fill(list, el("li", { class: "message" }, status.value ? `No job is ${status.value}.` : "There are no jobs: large documents, sources and changes of names make them."));
+  if (!jobs.length && !at) fill(list, el("li", { class: "message" }, status.value ? `No job is ${status.value}.` : "There are no jobs: large documents, folders and changes of names make them."));
 }
 
 /** Loads the page again while it is looked at; a job may have been added meanwhile. */
@@ -101,7 +93,7 @@ function rowOf(job) {
 
 /** Builds the row of a job in a new state; progress alone changes only a part of it. */
 function draw(row, job) {
-  const name = KINDS[job.kind] ?? job.kind;
+  const name = capitalised(inWords(job.kind));
   row.progress = el("div", { class: "job-progress" });
   row.item.dataset.state = job.status;
   const cancel = isOpen(job) && CANCELLABLE.includes(job.kind) ? el("button", { type: "button", class: "quiet", "aria-label": `Cancel: ${name}`, click: () => cancelled(job, name) }, "Cancel") : null;
@@ -111,8 +103,7 @@ function draw(row, job) {
 
 function target(job) {
   if (job.document_id) return el("a", { href: address("document", { id: job.document_id }) }, "document");
-  const source = sources.get(job.source_id);
-  return source ? el("a", { href: address("documents", { source }), dir: "auto" }, source) : null;
+  return partsOf("job", job).find(Boolean) ?? null;
 }
 
 function details(job, name) {

@@ -1,24 +1,14 @@
-// Shows the filters of a search above its answer, each as a button that takes it back.
+// Shows the filters of a form, each as a button that takes it back.
 
-import { byId, el, fill } from "./dom.js";
-import { valueText } from "../search/facets.js";
-import { choose, chosenValues } from "./filters.js";
+import { el } from "./dom.js";
+import { choose, chosenValues, setFields, valueText } from "./filters.js";
 
-const LABELS = {
-  created_after: "created from",
-  created_before: "created before",
-  folder: "folder",
-  source: "source",
-  file_types: "file types",
-  filters: "filter as JSON",
-};
-
-/** Shows the filters that a form holds. */
-export function showChips(form) {
-  const fields = Object.keys(LABELS)
-    .filter((name) => form.elements[name].value.trim())
-    .map((name) => chip(form, LABELS[name], form.elements[name].value.trim(), () => emptied(form.elements[name])));
-  fill(byId("chosen"), ...valueChips(form), ...fields);
+/** The chips of the filters that a form holds. */
+export function filterChips(form) {
+  const json = form.elements.filters?.value.trim();
+  const written = json ? [{ label: "filter as JSON", control: form.elements.filters, value: json }] : [];
+  const fields = [...setFields(form), ...written];
+  return [...valueChips(form), ...fields.map(({ label, control, value }) => chip(form, label, value, () => emptied(control)))];
 }
 
 /** The chosen values of metadata of a form, each as a button that takes it back. */
@@ -30,7 +20,7 @@ export function valueChips(form) {
 
 function emptied(control) {
   control.value = "";
-  control.dispatchEvent(new Event("change"));
+  control.dispatchEvent(new Event("change", { bubbles: true }));
 }
 
 function chip(form, name, value, remove) {

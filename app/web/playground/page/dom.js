@@ -39,6 +39,16 @@ function filled(element, attributes, children) {
   return element;
 }
 
+/** A code in words. */
+export function inWords(code) {
+  return code.replaceAll("_", " ");
+}
+
+/** A text with a capital letter. */
+export function capitalised(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 /** A URI as people read it: a file by its path. */
 export function shownUri(uri) {
   const [path, ...fragment] = uri.split("#");

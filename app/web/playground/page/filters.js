@@ -2,20 +2,32 @@
 
 import { Problem } from "./api.js";
 
-const DATES = ["created_after", "created_before"];
+// The label of each control, and the filters that its value stands for.
+const fields = new Map();
+addFilter("created_after", "created from", (day) => ({ created_after: `${day}T00:00:00Z` }));
+addFilter("created_before", "created before", (day) => ({ created_before: `${day}T00:00:00Z` }));
+addFilter("folder", "folder", (folder) => ({ folder }));
+addFilter("file_types", "file types", (text) => ({ file_types: text.split(/[\s,]+/).filter(Boolean) }));
 
-/** The filters of a form, which need not have all controls, or null. `without` is a key of metadata whose chosen values are left out. Throws Problem. */
+/** Adds a control by its name; `read` makes filters of its value. */
+export function addFilter(name, label, read) {
+  fields.set(name, { label, read });
+}
+
+/** The controls of a form that are set, each with its label and its value. A form need not have all controls. */
+export function setFields(form) {
+  return [...fields]
+    .map(([name, field]) => ({ ...field, control: form.elements[name], value: form.elements[name]?.value.trim() }))
+    .filter(({ value }) => value);
+}
+
+/** The filters of a form, or null. `without` is a key of metadata whose chosen values are left out. Throws Problem. */
 export function readFilters(form, without = null) {
-  const controls = form.elements;
   const simple = {};
   const metadata = [...chosenValues(form)].filter(([key]) => key !== without);
   if (metadata.length) simple.metadata = Object.fromEntries(metadata.map(([key, values]) => [key, { in: values }]));
-  for (const name of DATES) if (controls[name]?.value) simple[name] = `${controls[name].value}T00:00:00Z`;
-  if (controls.source.value.trim()) simple.source_names = [controls.source.value.trim()];
-  if (controls.folder.value.trim()) simple.folder = controls.folder.value.trim();
-  const types = controls.file_types.value.split(/[\s,]+/).filter(Boolean);
-  if (types.length) simple.file_types = types;
-  const written = readJson(controls.filters?.value ?? "");
+  for (const { read, value } of setFields(form)) Object.assign(simple, read(value));
+  const written = readJson(form.elements.filters?.value ?? "");
   if (!Object.keys(simple).length) return written;
   return written ? { all: [simple, written] } : simple;
 }
@@ -35,7 +47,12 @@ export function choose(form, key, value, isChosen) {
   else if (others.length) chosen.set(key, others);
   else chosen.delete(key);
   form.elements.metadata.value = chosen.size ? JSON.stringify(Object.fromEntries(chosen)) : "";
-  form.elements.metadata.dispatchEvent(new Event("change"));
+  form.elements.metadata.dispatchEvent(new Event("change", { bubbles: true }));
+}
+
+/** A value of metadata as people read it. */
+export function valueText(value) {
+  return typeof value === "string" ? value || "(empty)" : JSON.stringify(value);
 }
 
 function readJson(text) {

@@ -1,6 +1,6 @@
 // Turns the explain of a hit into components that add up to its score, and draws them as stacked bars.
 
-import { el, extent } from "../page/dom.js";
+import { capitalised, el, extent } from "../page/dom.js";
 import { SIGNALS } from "../signals.js";
 
 const LEGS = { vector: "Vector leg", text: "Text leg" };
@@ -97,10 +97,6 @@ function order(explain) {
 function ends(parts) {
   let sum = 0;
   return parts.map((part) => (sum += part.value));
-}
-
-function capitalised(text) {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 function number(value) {

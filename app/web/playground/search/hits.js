@@ -1,11 +1,11 @@
 // Draws a hit as a card: place, snippet, relevance, what led to it, and its score.
 
 import { documentAddress } from "../document/document.js";
-import { documentName, el, uriBesideName } from "../page/dom.js";
+import { documentName, el, inWords, uriBesideName } from "../page/dom.js";
+import { partsOf } from "../page/parts.js";
 import { SIGNALS } from "../signals.js";
 import { scoreBars } from "./explain.js";
 import { explainedFold } from "./explanations.js";
-import { thumbs } from "./feedback.js";
 import { markedSnippet } from "./snippets.js";
 
 /** The card of the hit of a query at a place, from 1; `explained` resolves to its answer with explanations. */
@@ -17,13 +17,8 @@ export function hitCard(hit, place, { answer, query, explained }) {
     snippet(hit),
     route(hit, answer),
     badges(hit, answer),
-    el("div", { class: "card-foot" }, why(hit, explained), more(hit), thumbs(hit, query)),
+    el("div", { class: "card-foot" }, why(hit, explained), more(hit), partsOf("card", hit, query)),
   );
-}
-
-/** A code in words. */
-export function inWords(code) {
-  return code.replaceAll("_", " ");
 }
 
 function heading(hit) {

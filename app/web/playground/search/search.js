@@ -6,11 +6,11 @@ import { explanationOf } from "./explanations.js";
 import { hopGraph } from "./graph.js";
 import { hitCard } from "./hits.js";
 import { markInvalid, readRequest } from "./options.js";
+import { partsOf } from "../page/parts.js";
 import { showProblem } from "../page/problems.js";
 import { progressLine } from "./progress.js";
 import { requestPanel } from "./requests.js";
 import { announcement, answerHead, isAnswerUnlikely, searchedPanel } from "./summaries.js";
-import { whyNotPanel } from "./why.js";
 
 let running = null;
 
@@ -71,7 +71,7 @@ function show(found, request) {
     hopGraph(found, request.query),
     ...(isAnswerUnlikely(found) ? [folded(list, more)] : [found.results.length ? list : nothing(found), more]),
     searchedPanel(explained),
-    whyNotPanel(request),
+    ...partsOf("answer", request),
     requestPanel(request),
   );
   byId("status").textContent = announcement(found);

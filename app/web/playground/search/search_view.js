@@ -1,20 +1,19 @@
 // Keeps the search that is shown and the address alike: the address fills the form, and a submitted form sets the address.
 
 import { address, current } from "../page/address.js";
-import { byId } from "../page/dom.js";
-import { showChips } from "../page/chips.js";
-import { showFacets } from "./facets.js";
+import { byId, fill } from "../page/dom.js";
+import { filterChips } from "../page/chips.js";
+import { partsOf } from "../page/parts.js";
 import { changedValues, setValues } from "../page/form_values.js";
 import { adaptToDepth, showChanged } from "./options.js";
 import { clearAnswer, isSearching, search } from "./search.js";
-import { suggestSources } from "../page/sources.js";
 
 const form = byId("search-form");
 let shown = null;
 
 /** Shows the search of the address, unless it is shown already; without a query `greet` is shown. */
 export async function showSearch(parameters, { greet, isOpened }) {
-  if (isOpened) showFacetsIfOpen();
+  if (isOpened) showPartsIfOpen();
   if (location.hash === shown) return;
   setValues(form, parameters);
   if (form.elements.query.value) return start();
@@ -27,7 +26,7 @@ export async function showSearch(parameters, { greet, isOpened }) {
 /** Lets the search be shown anew, for instance with another key. */
 export function forgetSearch() {
   shown = null;
-  showFacetsIfOpen();
+  showPartsIfOpen();
 }
 
 /** Searches for a query with some controls, and with defaults for the others. */
@@ -43,8 +42,12 @@ export function submit() {
   start();
 }
 
-function changed(event) {
-  if (event.target.name === "query") return;
+function changed({ target }) {
+  if (target.form !== form || !target.name || target.name === "query") return;
+  controlsChanged();
+}
+
+function controlsChanged() {
   if (current().parameters.get("query")) submit();
   else refresh();
 }
@@ -53,7 +56,7 @@ async function start() {
   remember();
   showControls();
   await search();
-  showFacetsIfOpen();
+  showPartsIfOpen();
 }
 
 function remember() {
@@ -63,27 +66,26 @@ function remember() {
 
 function refresh() {
   showControls();
-  showFacetsIfOpen();
+  showPartsIfOpen();
 }
 
 function showControls() {
   adaptToDepth(form, byId("depth-note"));
   showChanged(form, changedValues(form));
-  showChips(form);
+  fill(byId("chosen"), filterChips(form));
 }
 
-function showFacetsIfOpen() {
-  if (byId("options").open) showFacets(form);
+function showPartsIfOpen() {
+  if (byId("options").open) partsOf("options", form);
 }
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   submit();
 });
-for (const control of form.elements) control.addEventListener("change", changed);
+byId("view-search").addEventListener("change", changed);
 byId("options-reset").addEventListener("click", () => {
   setValues(form, new URLSearchParams({ query: form.elements.query.value }));
-  changed({ target: form });
+  controlsChanged();
 });
-byId("options").addEventListener("toggle", showFacetsIfOpen);
-suggestSources(form.elements.source);
+byId("options").addEventListener("toggle", showPartsIfOpen);

@@ -1,8 +1,7 @@
 // Draws what holds for a whole answer: whether it answers, what was left out, how it was searched, and how long it took.
 
-import { el } from "../page/dom.js";
+import { el, inWords } from "../page/dom.js";
 import { explainedFold } from "./explanations.js";
-import { inWords } from "./hits.js";
 import { LIKELY, POSSIBLE } from "../levels.js";
 
 const DEGRADED = {

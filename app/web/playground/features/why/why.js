@@ -1,15 +1,18 @@
 // Asks why a document is not in an answer, and shows where it stands, what keeps it out and what would help.
 
-import { call, hasKey } from "../page/api.js";
-import { completeUris } from "../page/completion.js";
-import { el, fill } from "../page/dom.js";
-import { inWords } from "./hits.js";
-import { keyMessage, problemMessage } from "../page/problems.js";
+import { call, hasKey } from "../../page/api.js";
+import { el, fill, inWords } from "../../page/dom.js";
+import { addPart, addStyle } from "../../page/parts.js";
+import { keyMessage, problemMessage } from "../../page/problems.js";
+import { completeUris } from "./completion.js";
 
 const LEGS = { vector: "by meaning", text: "by words" };
 
+addStyle("./why.css", import.meta.url);
+addPart("answer", whyNotPanel);
+
 /** A panel that asks about a URI for the request of an answer. */
-export function whyNotPanel(request) {
+function whyNotPanel(request) {
   const input = el("input", { type: "text", id: "why-uri", maxlength: "2000", required: true, spellcheck: "false", placeholder: "notes/lime.md" });
   const result = el("div", { class: "why-result", role: "status" });
   const form = el(

@@ -1,7 +1,7 @@
 // Completes the URI of a stored document while it is typed.
 
-import { Problem, call } from "./api.js";
-import { el, fill, shownUri } from "./dom.js";
+import { Problem, call } from "../../page/api.js";
+import { el, fill, shownUri } from "../../page/dom.js";
 
 const TYPING_MS = 150;
 const OFFERED = 10;

@@ -1,10 +1,14 @@
 // Two buttons that say whether a passage helped, and take it back.
 
-import { Problem, call } from "../page/api.js";
-import { byId, el } from "../page/dom.js";
+import { Problem, call } from "../../page/api.js";
+import { byId, el } from "../../page/dom.js";
+import { addPart, addStyle } from "../../page/parts.js";
+
+addStyle("./feedback.css", import.meta.url);
+addPart("card", thumbs);
 
 /** The buttons for a hit of a query. A judgement is stored with the query, and by nothing else than these buttons. */
-export function thumbs(hit, query) {
+function thumbs(hit, query) {
   const note = el("span", { class: "note" });
   const button = (label, helpful) => {
     const click = (event) => judge(event.currentTarget, helpful);

@@ -1,19 +1,27 @@
 // Shows the keys of the documents' metadata with their values and numbers of documents, to filter a search by them.
 
-import { Problem, call } from "../page/api.js";
-import { byId, el, fill } from "../page/dom.js";
-import { choose, chosenValues, readFilters } from "../page/filters.js";
+import { Problem, call } from "../../page/api.js";
+import { byId, el, fill } from "../../page/dom.js";
+import { choose, chosenValues, readFilters, valueText } from "../../page/filters.js";
+import { addPart, addStyle } from "../../page/parts.js";
+import "./document_facets.js";
 
 const VALUES = 8;
 const FOUND = 20;
 const KEYS = 10;
+const keys = el("div");
+const place = el("div", { id: "facets", role: "group", "aria-label": "Metadata", hidden: true }, keys);
 const order = [];
 let isComplete = false;
 let running = null;
 let drawn = null;
 
+byId("search-form").elements.metadata.after(place);
+addStyle("./facets.css", import.meta.url);
+addPart("options", showFacets);
+
 /** Shows the facets of the documents that pass the filters; a key's own values do not reduce its numbers. */
-export async function showFacets(form) {
+async function showFacets(form) {
   const own = { controller: new AbortController() };
   try {
     own.filters = JSON.stringify(readFilters(form));
@@ -25,16 +33,11 @@ export async function showFacets(form) {
     if (error.name === "AbortError") return;
     // Searching works without facets, and the answer says what is wrong with the key or a filter.
     if (!(error instanceof Problem)) throw error;
-    byId("facets").hidden = true;
+    place.hidden = true;
     drawn = null;
   } finally {
     if (running === own) running = null;
   }
-}
-
-/** A value of metadata as people read it. */
-export function valueText(value) {
-  return typeof value === "string" ? value || "(empty)" : JSON.stringify(value);
 }
 
 async function load(form, signal) {
@@ -69,7 +72,6 @@ function draw(form, facets) {
   const state = JSON.stringify([facets, [...chosenValues(form)], isComplete]);
   if (state === drawn) return;
   drawn = state;
-  const place = byId("facets");
   const focused = document.activeElement?.dataset?.facet;
   const open = new Set([...place.querySelectorAll(".facet[open]")].map((details) => details.dataset.key));
   const shown = isComplete ? facets : facets.slice(0, Math.max(KEYS, chosenValues(form).size));
@@ -80,7 +82,7 @@ function draw(form, facets) {
   };
   const more = rest ? el("button", { type: "button", class: "quiet", click: all }, rest === 1 ? "1 more key" : `${rest} more keys`) : null;
   place.hidden = !facets.length;
-  fill(byId("facet-keys"), shown.map((facet) => keyItem(form, facet, open.has(facet.key))), more);
+  fill(keys, shown.map((facet) => keyItem(form, facet, open.has(facet.key))), more);
   // The boxes are new, so the one that was used gets the focus again.
   if (focused) [...place.querySelectorAll("[data-facet]")].find((box) => box.dataset.facet === focused)?.focus();
 }

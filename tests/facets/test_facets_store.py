@@ -17,7 +17,7 @@ from app.database import transactions
 from app.database.filter_types import Filters
 from app.database.filters import filters as translation
 from app.database.transactions import Database
-from app.facets.store import facet_counts, facets
+from app.facets import store as facets
 from app.facets.types import Facet, FacetQuery
 
 DOCUMENTS, FILTERS, EVERY = 80, 150, 1_000
@@ -103,10 +103,10 @@ async def test_kept_counts_and_those_of_a_restricted_caller_are_those_of_countin
     user, documents = stored
     async with database.writing(user) as writing:
         await writing.lock()
-        await facet_counts.recount(writing)
+        await facets.recount(writing)
         half = [document.metadata for document in documents[: DOCUMENTS // 2]]
-        await facet_counts.count(writing, removed=half)
-        await facet_counts.count(writing, added=half)
+        await facets.record(writing, removed=half)
+        await facets.record(writing, added=half)
     seen = Filters(metadata={"n": {"lt": DOCUMENTS // 3}})
     restricted = database.restricted(translation.restriction(seen))
     for key, prefix in ((None, ""), (None, "b"), ("a", ""), ("a", "2"), ("b", "r"), ("none", "")):
@@ -117,7 +117,7 @@ async def test_kept_counts_and_those_of_a_restricted_caller_are_those_of_countin
             assert _as_counted(found) == _count(of_caller, query), query
             _check_order(found)
     async with database.reading(user) as reading:
-        assert await facet_counts.differences(reading) == 0
+        assert await facets.differences(reading) == 0
 
 
 @pytest.mark.parametrize("filters", [Filters(), Filters(metadata={"n": {"exists": True}})])
@@ -125,7 +125,7 @@ async def test_a_limit_leaves_the_commonest_values_and_the_number_of_all(databas
     user, _ = stored
     async with database.writing(user) as writing:
         await writing.lock()
-        await facet_counts.recount(writing)
+        await facets.recount(writing)
     async with database.reading(user) as reading:
         every = {one.key: one for one in await facets.count(reading, FacetQuery(filters, limit=EVERY))}
         for limit in (0, 3):

@@ -1,4 +1,8 @@
-"""Keeps the counts of a user's metadata up to date. The functions that write run under the user's lock."""
+"""Counts the facets of a user's metadata.
+
+Each write keeps the counts of all documents, under the user's lock. The counts of documents that pass filters, or that
+a restricted caller sees, are made by one statement. Its filters are those of a search.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,17 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from app.database import sql
+from app.database.filters import filters, foreign_operators
 from app.database.transactions import Reading, Writing
 from app.facets import tables
+from app.facets.types import MAX_KEYS, Facet, FacetQuery, FacetValue
 from app.kinds import Json
 
 _COUNTS = (tables.facet_values, tables.facet_keys)
+_TYPE_NAMES = {"array": "list"}
 
 
-async def count(db: Writing, *, added: Sequence[Json] = (), removed: Sequence[Json] = ()) -> None:
+async def record(db: Writing, *, added: Sequence[Json] = (), removed: Sequence[Json] = ()) -> None:
     """Count the metadata of new versions of documents, and no longer that of the versions that they replace."""
     binds = {"added": _texts(added), "removed": _texts(removed)}
     if binds["added"] == binds["removed"]:
@@ -48,3 +55,26 @@ async def _forget(db: Writing, *, keys: Sequence[str]) -> None:
 
 def _texts(metadata: Sequence[Json]) -> list[str]:
     return [json.dumps(one, sort_keys=True) for one in metadata if one]
+
+
+async def count(db: Reading, query: FacetQuery) -> list[Facet]:
+    """The facets of the documents that pass the filters, those of most documents first."""
+    await foreign_operators.check(db, query.filters)
+    among = filters.visible(db, query.filters)
+    filtering = filters.binds(among)
+    statement = sql.statement("facets", *filtering) if among else sql.statement("counted_facets")
+    prefixes = {"key_prefix": query.prefix, "value_prefix": ""}
+    if query.key is not None:
+        prefixes = {"key_prefix": "", "value_prefix": query.prefix}
+    limits = {"keys": MAX_KEYS, "limit": query.limit}
+    rows = await db.execute(statement, {"user_id": db.user_id, "key": query.key, **prefixes, **limits, **filtering})
+    return [
+        Facet(
+            row.key,
+            int(row.documents),
+            {_TYPE_NAMES.get(name, name): int(documents) for name, documents in row.types.items()},
+            int(row.distinct_values),
+            tuple(FacetValue(value, int(documents)) for value, documents in row.commonest),
+        )
+        for row in rows
+    ]

@@ -1,0 +1,85 @@
+"""Reads figures of the running services at each scrape: reads, the standby, remote models and the embedder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fastapi import FastAPI
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from app import kinds
+from app.http.monitoring.metrics import Metrics
+from app.kinds import BreakerState
+from app.services import Services
+
+BREAKER_STATES = kinds.values(BreakerState)
+GAUGES = {
+    "stepwell_db_connections_in_use": "Database connections in use now.",
+    "stepwell_db_read_only": "1 if the database accepts no writes.",
+    "stepwell_standby_ready": "1 if reads go to the standby.",
+    "stepwell_standby_lag_seconds": "How long the standby has been behind, at most.",
+    "stepwell_standby_lag_bytes": "Bytes of the log that the standby has not replayed.",
+    "stepwell_embedding_queries_in_flight": "Queries being embedded now.",
+    "stepwell_embedding_passages_in_flight": "Passages waiting for the model.",
+}
+_MODEL = ["role", "provider", "model"]
+
+
+def install(app: FastAPI) -> None:
+    """Add the metrics. Call it after `metrics.install`."""
+    metrics: Metrics = app.state.metrics
+    metrics.registry.register(_ServiceFigures(app))
+
+
+class _ServiceFigures(Collector):
+    """Reads the figures of the application's services; there is none before they are opened."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._app = app
+
+    def collect(self) -> Iterator[Metric]:
+        """The gauges, of which those without a value have nothing to measure, and the counters."""
+        services: Services | None = getattr(self._app.state, "services", None)
+        values = {} if services is None else _measure(services)
+        for name, meaning in GAUGES.items():
+            yield GaugeMetricFamily(name, meaning, value=values.get(name))
+        yield from _counts(services)
+
+
+def _measure(services: Services) -> dict[str, float]:
+    """The values of the gauges that have one."""
+    found = {
+        "stepwell_db_connections_in_use": float(services.db.in_use()),
+        "stepwell_db_read_only": float(services.db.pool.is_read_only),
+    }
+    for kind in ("queries", "passages"):
+        found[f"stepwell_embedding_{kind}_in_flight"] = float(getattr(services.embedder, "in_flight", {}).get(kind, 0))
+    if (report := services.db.reads.standby) is not None:
+        found["stepwell_standby_ready"] = float(report.state == "ready")
+        if report.lag is not None:
+            found["stepwell_standby_lag_seconds"] = report.lag.seconds
+            found["stepwell_standby_lag_bytes"] = report.lag.bytes
+    return found
+
+
+def _counts(services: Services | None) -> Iterator[Metric]:
+    """Reads by server, lookups in the cache of vectors, and the calls and breakers of remote models."""
+    meaning = "Read transactions by target (standby, primary) and reason (preferred, older, unavailable, …)."
+    reads = CounterMetricFamily("stepwell_db_reads", meaning, labels=["target", "reason"])
+    meaning = "Passages that were looked up in the cache of vectors: hit, miss."
+    lookups = CounterMetricFamily("stepwell_embedding_cache_lookups", meaning, labels=["outcome"])
+    meaning = "Circuit breaker of a remote model: 0 closed, 1 half-open, 2 open."
+    breakers = GaugeMetricFamily("stepwell_provider_breaker_state", meaning, labels=_MODEL)
+    meaning = "Attempts to call a remote model: answered, failed, rejected, not_called."
+    attempts = CounterMetricFamily("stepwell_provider_attempts", meaning, labels=[*_MODEL, "outcome"])
+    if services is not None:
+        for key, count in services.db.reads.counts.items():
+            reads.add_metric(list(key), count)
+        lookups.add_metric(["hit"], services.cache.hits)
+        lookups.add_metric(["miss"], services.cache.misses)
+        for calls in services.remote_calls:
+            breakers.add_metric(list(calls.target), BREAKER_STATES.index(calls.breaker.state))
+            for outcome, count in calls.outcomes.items():
+                attempts.add_metric([*calls.target, outcome], count)
+    yield from (reads, lookups, breakers, attempts)

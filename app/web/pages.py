@@ -1,0 +1,118 @@
+"""Serves Swagger UI at /docs and the playground at / and /playground, from the files of this package.
+
+The playground calls the API as any other client. It is served without a key, since it holds no data, and sends the key
+that its user types. `/` answers with it where HTML is asked for by name, as browsers do, and redirects other clients to
+`/docs`.
+
+The pages hold no inline script, and load nothing from other origins. With Trusted Types no script of the playground can
+turn text into HTML. The Referrer-Policy lets the browser send the `Origin` header with requests to this service.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from app.documents.files import folder_names
+from app.jobs import kinds
+from app.query import signals
+from app.relevance import answerability
+
+WEB = Path(__file__).parent
+PLAYGROUND = WEB / "playground"
+_DOCS_POLICY = (
+    "default-src 'self'; img-src 'self' data:; object-src 'none'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+_HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "Cache-Control": "no-cache"}
+_ASSETS = "/playground/assets"
+TABLES = ("signals", "levels", "folder_names", "upload_rules", "job_kinds")
+"""Modules of the playground that are made of tables of this program; see `_constants`."""
+_FOLDER_NAMES = ("VENDORED", "GENERATED", "LOCKS", "SYSTEM", "ENDINGS")
+
+
+def install(app: FastAPI) -> None:
+    """Serve the pages and their files.
+
+    Raises ValueError unless the application was created with `docs_url=None, redoc_url=None`: FastAPI's own pages load
+    their scripts from a public server.
+    """
+    if app.docs_url is not None or app.redoc_url is not None:
+        raise ValueError("Create the application with docs_url=None and redoc_url=None.")
+    for path, page in (("/docs", _docs), ("/", _root), ("/playground", _playground)):
+        app.add_route(path, page, include_in_schema=False)
+    for name in TABLES:
+        app.add_route(f"{_ASSETS}/{name}.js", _table, include_in_schema=False)
+    app.mount("/docs/assets", _Assets("swagger", "public, max-age=3600"))
+    app.mount("/docs/page", _Assets("docs", "public, max-age=3600"))
+    # Modules of two versions do not fit together, so browsers ask whether a file has changed.
+    app.mount(_ASSETS, _Assets("playground", "no-cache"))
+
+
+async def _docs(_: Request) -> Response:
+    return _page("docs", _DOCS_POLICY)
+
+
+async def _playground(_: Request) -> Response:
+    return _page("playground", POLICY, **{"Cross-Origin-Opener-Policy": "same-origin"})
+
+
+async def _root(request: Request) -> Response:
+    if "text/html" in request.headers.get("accept", "").lower():
+        response = await _playground(request)
+    else:
+        response = RedirectResponse(request.scope.get("root_path", "").rstrip("/") + "/docs", 307)
+    response.headers["Vary"] = "Accept"
+    return response
+
+
+def _page(folder: str, policy: str, **headers: str) -> Response:
+    headers = {**_HEADERS, "Content-Security-Policy": policy, **headers}
+    return FileResponse(WEB / folder / "index.html", headers=headers, media_type="text/html; charset=utf-8")
+
+
+async def _table(request: Request) -> Response:
+    """A module that exports constants."""
+    constants = _constants(Path(request.url.path).stem, request.app)
+    source = "".join(f"export const {name} = {json.dumps(value)};\n" for name, value in constants.items())
+    headers = {name: _HEADERS[name] for name in ("Cache-Control", "X-Content-Type-Options")}
+    return Response(source, headers=headers, media_type="text/javascript; charset=utf-8")
+
+
+def _constants(table: str, app: FastAPI) -> dict[str, Any]:
+    """The constants of a module: what people call signals, from where on an answer is likely, and rules of uploads."""
+    if table == "signals":
+        return {"SIGNALS": {signal.name: signal.label for signal in signals.SIGNALS}}
+    if table == "levels":
+        return {"LIKELY": answerability.LIKELY, "POSSIBLE": answerability.POSSIBLE}
+    if table == "folder_names":
+        return {name: sorted(getattr(folder_names, name)) for name in _FOLDER_NAMES}
+    if table == "upload_rules":
+        return {"MAX_BYTES": app.state.max_body_bytes}
+    return {"CANCELLABLE": [kind.name for kind in kinds.every() if kind.is_cancellable]}
+
+
+class _Assets(StaticFiles):
+    """Files of a folder with an ETag, which browsers cache as `cache_control` says."""
+
+    def __init__(self, folder: str, cache_control: str) -> None:
+        super().__init__(directory=WEB / folder)
+        self._cache_control = cache_control
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
+        response.headers["Cache-Control"] = self._cache_control
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        return response

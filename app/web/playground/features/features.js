@@ -1,0 +1,6 @@
+// Lists what the page works without. Each module adds its own controls, panels and styles; see `page/parts.js`.
+
+import "./sources/sources.js";
+import "./facets/facets.js";
+import "./feedback/feedback.js";
+import "./why/why.js";
