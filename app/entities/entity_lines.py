@@ -86,7 +86,7 @@ async def key_names(lines: Sequence[Line]) -> KeyedLines:
     return await offload.run(entity_records.work_size(line.draft for line in lines), _key_names, lines)
 
 
-async def write(db: Writing, planned: Plan, computed: Mapping[str, str]) -> None:
+async def write(db: Writing, planned: EntityPlan, computed: Mapping[str, str]) -> None:
     """Store what a plan adds and changes. Under the user's lock."""
     size = entity_records.work_size(step.draft for step in planned.steps.values())
     new, changed = await offload.run(size, _changes, planned, computed)
@@ -107,7 +107,7 @@ class KeyedLines:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PlanStep:
     """A valid line with the id of its entity, and the stored entity that it replaces (None: it adds one).
 
     `names` and `names_before` are the new and the stored names by key, the name first.
@@ -134,10 +134,10 @@ class Step:
 
 
 @dataclass(slots=True)
-class Plan:
+class EntityPlan:
     """The step or the error of each line, by line number; `lost` are the ids of entities that are not added."""
 
-    steps: dict[int, Step] = field(default_factory=dict)
+    steps: dict[int, PlanStep] = field(default_factory=dict)
     refused: dict[int, errors.StepwellError] = field(default_factory=dict)
     lost: set[UUID] = field(default_factory=set)
 
@@ -180,7 +180,7 @@ def _key_names(lines: Sequence[Line]) -> KeyedLines:
     return KeyedLines(names, refused)
 
 
-async def plan(db: Reading, lines: Sequence[Line], keyed: KeyedLines) -> Plan:
+async def plan(db: Reading, lines: Sequence[Line], keyed: KeyedLines) -> EntityPlan:
     """What each line adds or replaces, with resolved members, or why it is refused."""
     size = entity_records.work_size(line.draft for line in lines)
     valid = [line for line in lines if line.number in keyed.names]
@@ -218,9 +218,9 @@ class _Known:
     extracted: Set[UUID]
 
 
-def _match_lines(lines: Sequence[Line], keyed: KeyedLines, known: _Known) -> Plan:
+def _match_lines(lines: Sequence[Line], keyed: KeyedLines, known: _Known) -> EntityPlan:
     """A plan with a step for each line; the members are not resolved yet."""
-    plan = Plan(refused=dict(keyed.refused))
+    plan = EntityPlan(refused=dict(keyed.refused))
     by_pair, before = {pair: set(ids) for pair, ids in known.own.items()}, known.before
     taken: set[UUID] = set()
     for line in lines:
@@ -243,7 +243,7 @@ def _match_lines(lines: Sequence[Line], keyed: KeyedLines, known: _Known) -> Pla
             by_pair.get((stored.type, next(iter(stored_names))), set()).discard(entity_id)
         by_pair.setdefault(pair, set()).add(entity_id)
         names = keyed.names[line.number]
-        plan.steps[line.number] = Step(line, entity_id, line.draft, names, stored, stored_names)
+        plan.steps[line.number] = PlanStep(line, entity_id, line.draft, names, stored, stored_names)
     return plan
 
 
@@ -271,7 +271,7 @@ def _member_keys(members: set[UUID | str]) -> dict[str, str]:
     return {name: key for name in members if isinstance(name, str) and (key := gazetteer.key(name))}
 
 
-def _resolve_members(plan: Plan, known: _Members) -> None:
+def _resolve_members(plan: EntityPlan, known: _Members) -> None:
     """Replace the members of every step by ids; a line with an unknown member is refused.
 
     A name is that of an entity after the earlier lines and this one, else of one that a later line adds or renames,
@@ -312,7 +312,7 @@ def _member_id(
     return next(iter(found))
 
 
-def _refuse_dependants(plan: Plan) -> None:
+def _refuse_dependants(plan: EntityPlan) -> None:
     """Refuse the lines with a member that is not added because its line was refused, transitively."""
     containers: dict[UUID, list[int]] = {}
     for number, step in plan.steps.items():
@@ -327,12 +327,12 @@ def _refuse_dependants(plan: Plan) -> None:
                     waiting.append(lost)
 
 
-def _drafts_to_embed(plan: Plan) -> list[EntityDraft]:
+def _drafts_to_embed(plan: EntityPlan) -> list[EntityDraft]:
     """The drafts whose description is new or changed."""
     return [step.draft for step in plan.steps.values() if not step.keeps_vector]
 
 
-def _changes(plan: Plan, computed: Mapping[str, str]) -> tuple[list[EntityRecord], dict[str, str]]:
+def _changes(plan: EntityPlan, computed: Mapping[str, str]) -> tuple[list[EntityRecord], dict[str, str]]:
     """The records to store, and the names that are added, changed or removed."""
     steps = [step for step in plan.steps.values() if step.status != "unchanged"]
     changed: dict[str, str] = {}
@@ -342,7 +342,7 @@ def _changes(plan: Plan, computed: Mapping[str, str]) -> tuple[list[EntityRecord
     return new, changed
 
 
-def _results(plan: Plan, lines: Sequence[Line]) -> list[LineResult]:
+def _results(plan: EntityPlan, lines: Sequence[Line]) -> list[LineResult]:
     return [plan.result(line.number) for line in lines]
 
 
