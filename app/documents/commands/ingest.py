@@ -2,21 +2,74 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from app.cli import connecting, options, terminal
 from app.cli.client import Client
-from app.documents.commands import ingest_report, uploading
-from app.documents.commands.ingesting import Files, ListedFile, Summary
+from app.documents.commands import left_out, uploading
+from app.documents.commands.ingesting import CHUNK_BYTES, Files, ListedFile, Summary
 from app.documents.files import file_reading, folders
+from app.parsing import formats
+
+
+def show(summary: Summary) -> None:
+    """Prints the counts, a table by format, what is left out, and each failure with its reason."""
+    counts, failed = summary.counts, len(summary.failures)
+    options.out.print(
+        f"{counts['added']} added, {counts['replaced']} replaced, {counts['unchanged']} unchanged, "
+        f"{failed} failed; {summary.chunks} chunks."
+    )
+    _show_formats(summary, ("files", "documents", "chunks", "failed"))
+    left_out.show(summary.left_out.as_json())
+    for path, reason in summary.failures:
+        options.err.print(f"[red]failed[/] {escape(path)}: {escape(summary.reason(path, reason))}", soft_wrap=True)
+
+
+def _show_formats(summary: Summary, columns: Sequence[str]) -> None:
+    if len(summary.formats) < 2:
+        return
+    table = options.table("format", *columns)
+    for name, count in sorted(summary.formats.items(), key=lambda item: (-item[1].files, item[0])):
+        label = formats.BY_NAME[name].label if name in formats.BY_NAME else "other"
+        table.add_row(label, *(f"{getattr(count, column):,}" for column in columns))
+    options.err.print(table)
+
+
+def planned(summary: Summary, files: Files) -> dict[str, object]:
+    """What an ingest would read, as --dry-run --json prints it."""
+    kept = {name: {"files": count.files, "bytes": count.bytes} for name, count in sorted(summary.formats.items())}
+    pages = {"pages": len(files.addresses)} if files.addresses else {}
+    counted = {"dry_run": True, "files": len(files.listed), "estimated_chunks": round(files.text_bytes / CHUNK_BYTES)}
+    read = {**counted, **pages, "formats": kept}
+    return {**read, "left_out": summary.left_out.as_json(), "failures": summary.as_json()["failures"]}
+
+
+def show_plan(summary: Summary, plan: Mapping[str, Any]) -> None:
+    """Prints what an ingest would read."""
+    if pages := plan.get("pages"):
+        options.out.print(f"{pages:,} pages would be fetched.")
+    counted = f"{plan['files']:,} files would be read: about {plan['estimated_chunks']:,} chunks."
+    options.out.print(counted, soft_wrap=True)
+    _show_formats(summary, ("files", "bytes"))
+    left_out.show(summary.left_out.as_json())
+    for path, reason in summary.failures:
+        options.err.print(f"[red]failed[/] {escape(path)}: {escape(reason)}", soft_wrap=True)
+
+
+def write(path: Path, report: Mapping[str, object]) -> None:
+    """Writes a report as JSON."""
+    options.write_text(path, json.dumps(report, ensure_ascii=False, indent=1) + "\n", option="--report")
+
 
 TEXT_SHARE = 0.05
 """Estimated share of text in the bytes of PDF and Office files."""
@@ -55,30 +108,30 @@ def ingest(
     listed = find(local, summary, pictures=client.local is None or client.local.reads_pictures)
     files = Files(listed, text_field, [path for path in paths if _is_address(path)])
     if dry_run:
-        plan = ingest_report.planned(summary, files)
-        _finish(summary, plan, report, partial(ingest_report.show_plan, summary, plan), as_json=as_json)
+        plan = planned(summary, files)
+        _finish(summary, plan, report, partial(show_plan, summary, plan), as_json=as_json)
         return
     uploading.run(files, summary, client)
-    show = partial(ingest_report.show, summary)
-    _finish(summary, summary.as_json(), report, show, as_json=as_json, written=summary.report())
+    result, written = summary.as_json(), summary.report()
+    _finish(summary, result, report, partial(show, summary), as_json=as_json, written=written)
 
 
 def _finish(
     summary: Summary,
     result: Mapping[str, object],
     report: Path | None,
-    show: Callable[[], None],
+    print_result: Callable[[], None],
     *,
     as_json: bool,
     written: Mapping[str, object] | None = None,
 ) -> None:
-    """Writes the report, and prints the result as JSON or with `show`; exits with 1 after a failure."""
+    """Writes the report, and prints the result as JSON or with `print_result`; exits with 1 after a failure."""
     if report is not None:
-        ingest_report.write(report, written or result)
+        write(report, written or result)
     if as_json:
         terminal.write_json(result)
     else:
-        show()
+        print_result()
     if summary.failures:
         raise typer.Exit(1)
 
