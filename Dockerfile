@@ -22,8 +22,14 @@ RUN /opt/tools/bin/uv pip install --python /opt/stepwell/bin/python --no-deps --
 
 
 FROM python:3.12.12-slim-bookworm
+# Postgres' own packages: `backup` and `restore` of a server with TLS need its programs, of compose.yaml's major version.
+# POSTGRES_CLIENT= leaves them out.
+ARG POSTGRES_CLIENT=18
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends ca-certificates \
+    && apt-get install --yes --no-install-recommends ca-certificates ${POSTGRES_CLIENT:+postgresql-common} \
+    && if [ -n "$POSTGRES_CLIENT" ]; then \
+        /usr/share/postgresql-common/pgdg/apt.postgresql.org.sh -y \
+        && apt-get install --yes --no-install-recommends "postgresql-client-$POSTGRES_CLIENT"; fi \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --uid 10001 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin stepwell
 COPY --from=builder /opt/stepwell /opt/stepwell

@@ -10,7 +10,7 @@ RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$p -c '$(RECENT)' >/dev/null 2>&1 && echo $$p && break; done)
 UV := $(BIN)/python -m uv
-COMPILE := $(UV) pip compile pyproject.toml --group tools --universal --python-version 3.11 --generate-hashes --quiet --no-header
+COMPILE := $(UV) pip compile pyproject.toml --group tools --group weights --universal --python-version 3.11 --generate-hashes --quiet --no-header
 PIP_AUDIT := 2.10.1
 EXTRAS ?=
 LOCK := requirements$(if $(EXTRAS),-$(EXTRAS)).lock

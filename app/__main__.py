@@ -91,7 +91,7 @@ def run(commands: typer.Typer) -> None:
 
         _end(options.status(error), [Failure(error.code, error.message, error.field)], as_json=as_json)
     except Exception as error:
-        if (failures := _failures(error)) is None:
+        if (failures := _failures(error) or _of_database(error)) is None:
             raise
         _end(2, failures, as_json=as_json)
 
@@ -111,6 +111,16 @@ def _failures(error: Exception) -> list[Failure] | None:
         return None
     found = error.errors(include_url=False, include_input=False)
     return [Failure("invalid_settings", one["msg"], _variable(one["loc"])) for one in found]
+
+
+def _of_database(error: Exception) -> list[Failure] | None:
+    """What the database refused; None for other errors."""
+    if type(error).__module__.partition(".")[0] not in ("sqlalchemy", "asyncpg"):
+        return None
+    from app.database import driver_errors
+
+    found = driver_errors.explain(error)
+    return [Failure(found.code, found.message, found.field)] if isinstance(found, errors.StepwellError) else None
 
 
 def _variable(place: tuple[int | str, ...]) -> str:

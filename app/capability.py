@@ -38,6 +38,7 @@ class Capability:
         tools: Sequences of tools for agents.
         jobs: Kinds of background jobs.
         background: Functions of the services that run beside the jobs until they are cancelled.
+        steps: Steps of a search; each is a `search.state.Step`.
         metadata: Functions that are told what a write changes of documents' metadata; see `documents.store`.
         missed_filters: Functions that find conditions of filters which no document meets.
         source_names: Functions of a transaction that read the names of sources by id.
@@ -62,6 +63,7 @@ class Capability:
     tools: Sequence[Place] = ()
     jobs: Sequence[Place] = ()
     background: Sequence[Place] = ()
+    steps: Sequence[Place] = ()
     metadata: Sequence[Place] = ()
     missed_filters: Sequence[Place] = ()
     source_names: Sequence[Place] = ()
@@ -108,7 +110,7 @@ def tags() -> dict[str, str]:
 
 
 def exports() -> list[str]:
-    """The parts of an export of a user, of all capabilities."""
+    """The parts of an export of a user: all that was stored. Chunks, vectors and indexes are derived from it."""
     return [name for one in _registered for name in one.exports]
 
 

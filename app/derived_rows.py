@@ -51,7 +51,6 @@ class Repair:
         wrong: The end of a sentence that begins with the count.
         right: What holds where nothing is wrong.
         is_error: Whether answers are wrong, and not only incomplete.
-        is_counted: Whether it compares counts, which a check of a sample does as well.
         passes: How often both are done until nothing is found.
     """
 
@@ -62,7 +61,6 @@ class Repair:
     wrong: str
     right: str
     is_error: bool = True
-    is_counted: bool = False
     passes: int = 1
 
 

@@ -79,7 +79,7 @@ STATUSES = {
     "disk_full": 507,
     "local_token_unusable": 500,
     "backup_failed": 500,
-    "schema_mismatch": 500,
+    "schema_mismatch": 503,
     "embedded_server_failed": 500,
 }
 """The status of each code."""

@@ -27,8 +27,6 @@ MAX_TITLE, MAX_URI = 500, 2_048
 """Characters of a document's title and URI."""
 MAX_PATH, MAX_GLOBS, MAX_GLOB, MAX_SOURCE_NAME = 4_096, 50, 500, 200
 """Characters of the path of a source, and number and characters of its patterns."""
-MAX_SYNONYM_GROUPS, MAX_SYNONYM_TERMS, MAX_SYNONYM = 500, 20, 100
-"""Groups of synonyms of a user, words and phrases of each side of a group, and characters of one."""
 MAX_ENTITY_NAME, MAX_ENTITY_TYPE = 200, 40
 """Characters of an entity's name and type."""
 MAX_ALIASES, MAX_FACTS, MAX_MERGED = 50, 200, 50

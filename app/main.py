@@ -22,7 +22,7 @@ from app.http.contract import success_examples
 from app.http.limits import admission, origins, rate_limits
 from app.http.monitoring import health, loop_lag, metrics, read_metrics, request_ids, traces
 from app.http.problems import problems
-from app.jobs import background
+from app.jobs import kinds
 from app.services import Services
 from app.settings import Settings
 from app.web import docs_page as docs
@@ -118,7 +118,7 @@ async def _background_workers(app: FastAPI, services: Services) -> AsyncIterator
         asyncio.create_task(services.db.reads.watch()),
     ]
     if app.state.settings.worker:
-        workers.append(asyncio.create_task(background.run_forever(services, done=app.state.metrics.job_done)))
+        workers.append(asyncio.create_task(kinds.run_forever(services, done=app.state.metrics.job_done)))
     try:
         yield
     finally:

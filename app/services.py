@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar, cast
 
 from app.concurrency.budget import Budget
+from app.database.filter_types import Restriction
 from app.database.read_routes import ReadRoute
-from app.database.restrictions import Restriction
 from app.database.transactions import Database
 from app.fetching.hosts import AllowedHosts
 from app.fetching.pages import PageFetcher
@@ -18,7 +18,6 @@ from app.models.calls import RemoteCalls
 from app.parsing.process import ParseLimits
 from app.text.names import tags
 
-__all__ = ["ReadRoute", "Services", "VectorCache"]
 T = TypeVar("T")
 
 

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretStr, model_validator
 from pydantic_settings import NoDecode
 
+from app.database.embedded import embedded_files
 from app.fetching.hosts import is_pattern
 from app.models.settings import ProviderSettings
 from app.tools.optional_tools import COMPAT, OPTIONAL_TOOLS
@@ -81,6 +82,9 @@ class Settings(ProviderSettings):
     """Address with the owner's role, for `db`, `keys`, `users`, `audit` and backups; unset: DATABASE_URL."""
     pool_size: int = Field(10, ge=1, le=80)
     """Maximum number of connections of each process to Postgres."""
+    prepared_statements: Literal["auto", "on", "off"] = "auto"
+    """Whether a connection keeps prepared statements; auto: unless DATABASE_URL is a pooler's. `on` is faster with one
+    that pools by session."""
 
     # service
     auth: Literal["none", "local_token", "api_key"] = _named("AUTH", "none")
@@ -176,6 +180,12 @@ class Settings(ProviderSettings):
         """The optional tools that agents are offered."""
         return frozenset([*self.tools, *(name for one in self.compat for name in COMPAT[one])])
 
+    @property
+    def folder(self) -> Path:
+        """The data folder of the embedded Postgres."""
+        is_root = sys.platform != "win32" and os.geteuid() == 0
+        return self.data_dir or embedded_files.default_data_dir(os.environ, is_root)
+
     @cached_property
     def hosts(self) -> tuple[str, ...] | None:
         """The allowed names in the Host header; None allows any."""
@@ -253,11 +263,11 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def plain(secret: SecretStr | None) -> str | None:
+    """Returns the text of a secret."""
+    return None if secret is None else secret.get_secret_value()
+
+
 def environment() -> dict[str, str]:
     """Returns a copy of the process environment."""
     return dict(os.environ)
-
-
-def is_root() -> bool:
-    """Returns whether the process runs as root; the embedded Postgres then needs another system user."""
-    return sys.platform != "win32" and os.geteuid() == 0

@@ -35,6 +35,7 @@ def configure(connection: Connection) -> None:
         version_table_schema=tables.SCHEMA,
         compare_type=True,
         transaction_per_migration=False,
+        on_version_apply=context.config.attributes.get("on_version_apply"),
     )
 
 

@@ -20,7 +20,7 @@ import pytest
 import server_folders
 from harness import Tenant, uris
 
-from app.database import transactions
+from app.database import pools, transactions
 from app.database.embedded import postgres
 from app.database.schema import migration
 from app.database.transactions import Database
@@ -60,7 +60,7 @@ async def killable() -> AsyncIterator[postgres.EmbeddedPostgres]:
 async def survivor(killable: postgres.EmbeddedPostgres) -> AsyncIterator[Database]:
     """The database as the service uses it: the server is restarted when it is lost."""
     opened = transactions.connect(
-        killable.service_dsn, pool_size=4, pool_wait_s=30, hooks=transactions.ServerHooks(killable.ensure_running)
+        killable.service_dsn, pool_size=4, pool_wait_s=30, hooks=pools.ServerHooks(killable.ensure_running)
     )
     yield opened
     await opened.close()

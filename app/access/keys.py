@@ -1,4 +1,4 @@
-"""Creates, lists, verifies, rotates and revokes API keys.
+"""Creates, verifies, rotates and revokes API keys.
 
 A key reads `sw_<id>_<secret>`. `verify` and `verify_token` work as the service's role; the other functions need the
 database's owner.
@@ -19,25 +19,11 @@ from app import errors
 from app.access import tokens
 from app.access.store import audit, keys
 from app.access.store.audit import Event
-from app.access.store.keys import Key, NewKey, Verified
-from app.database.filter_types import Filters
+from app.access.store.keys import NewKey, Verified
+from app.database.filter_types import Filters, Restriction
 from app.database.filters import filters
-from app.database.restrictions import Restriction
 from app.database.transactions import Database, SharedTransaction
 from app.requests import users
-
-__all__ = [
-    "SCOPES",
-    "Grant",
-    "Verified",
-    "create",
-    "list_keys",
-    "restriction",
-    "revoke",
-    "rotate",
-    "verify",
-    "verify_token",
-]
 
 SCOPES = ("search", "write", "metrics", "admin")
 LOOKUP_S = 1.0
@@ -81,7 +67,7 @@ async def create(user_id: str, grant: Grant | None = None, *, db: Database, acto
         elif grant.shows_entities:
             raise errors.BadRequest("Only a key with filters does not show entities anyway.", field="entities")
         key = await _add(writing, user_id, grant)
-        await audit.record(writing, Event(user_id, actor, "key.created", _id_of(key), _recorded(grant)))
+        await audit.record(writing, Event(user_id, actor, "key.created", _id_of(key), _describe_restriction(grant)))
     return key
 
 
@@ -92,7 +78,7 @@ def _check_filters(grant: Grant) -> None:
         raise errors.BadRequest(f"A key with filters has the scopes {' or '.join(RESTRICTED_SCOPES)}.", field="scopes")
 
 
-def _recorded(grant: Grant) -> dict[str, Any]:
+def _describe_restriction(grant: Grant) -> dict[str, Any]:
     """What the audit log says of a key's restriction."""
     return {} if grant.filters is None else {"filters": dict(grant.filters), "entities": grant.shows_entities}
 
@@ -113,7 +99,7 @@ async def rotate(key_id: str, *, db: Database, grace: timedelta, actor: str) -> 
         key = await _add(writing, old.user_id, grant)
         await keys.expire(writing, key_id=old.key_id, at=now + grace)
         await audit.record(writing, Event(old.user_id, actor, "key.rotated", old.key_id))
-        await audit.record(writing, Event(old.user_id, actor, "key.created", _id_of(key), _recorded(grant)))
+        await audit.record(writing, Event(old.user_id, actor, "key.created", _id_of(key), _describe_restriction(grant)))
     return key
 
 
@@ -149,12 +135,6 @@ async def verify_token(presented: str, *, db: Database) -> tuple[Verified, token
     if found is None:
         raise errors.Unauthorized(_UNKNOWN)
     return found, claims
-
-
-async def list_keys(*, db: Database, user_id: str | None = None) -> list[Key]:
-    """All keys, or one user's."""
-    async with db.shared() as reading:
-        return await keys.list_keys(reading, user_id=user_id)
 
 
 async def revoke(key_id: str, *, db: Database, actor: str) -> None:

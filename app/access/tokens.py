@@ -83,7 +83,7 @@ def claims_of(token: str, public: bytes, *, now: float | None = None) -> Claims:
     except (jwt.PyJWTError, ValueError) as error:
         raise errors.Unauthorized(_INVALID) from error
     _check_times(claims, time.time() if now is None else now)
-    return _checked(claims)
+    return _read_claims(claims)
 
 
 def _check_times(claims: Mapping[str, Any], now: float) -> None:
@@ -97,7 +97,7 @@ def _check_times(claims: Mapping[str, Any], now: float) -> None:
         raise errors.Unauthorized(_INVALID)
 
 
-def _checked(claims: Mapping[str, Any]) -> Claims:
+def _read_claims(claims: Mapping[str, Any]) -> Claims:
     """The claims by their types; an unknown one is refused, because a misspelt `filters` would show everything."""
     if unknown := set(claims) - _CLAIMS:
         raise errors.Unauthorized(f"A token has only the claims {', '.join(sorted(_CLAIMS))}; {len(unknown)} others.")

@@ -1,4 +1,4 @@
-"""Lists users, exports one as a ZIP file of JSON lines, and deletes one, as the database's owner."""
+"""Exports a user as a ZIP file of JSON lines, and deletes one, as the database's owner."""
 
 from __future__ import annotations
 
@@ -8,25 +8,12 @@ import zipfile
 from pathlib import Path
 from typing import BinaryIO
 
-from app import errors
+from app import capability, errors
 from app.access.store import audit, users
 from app.access.store.audit import Event
-from app.access.store.users import User
 from app.database.transactions import Database
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
-async def listed(*, db: Database) -> list[User]:
-    """All users by name, with what they have."""
-    async with db.shared() as reading:
-        return await users.listed(reading)
-
-
-async def counts(user_id: str, *, db: Database) -> dict[str, int]:
-    """How many rows each table but the audit log holds of a user."""
-    async with db.shared() as reading:
-        return await users.counts(reading, user_id)
 
 
 async def export(user_id: str, file: Path, *, db: Database, actor: str) -> dict[str, int]:
@@ -53,15 +40,15 @@ async def export(user_id: str, file: Path, *, db: Database, actor: str) -> dict[
 
 
 async def _write(user_id: str, raw: BinaryIO, *, db: Database) -> dict[str, int]:
-    written = dict.fromkeys(users.parts(), 0)
+    written = dict.fromkeys(capability.exports(), 0)
     async with db.shared() as reading:
-        if not any((await users.counts(reading, user_id)).values()):
+        if not any((await users.count_rows(reading, user_id)).values()):
             raise errors.NotFound("There is no such user.")
         try:
             with zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED) as archive:
-                for part in users.parts():
+                for part in capability.exports():
                     with archive.open(f"{part}.jsonl", "w", force_zip64=True) as lines:
-                        async for line in users.lines(reading, user_id, part):
+                        async for line in users.read_lines(reading, user_id, part):
                             lines.write(f"{line}\n".encode())
                             written[part] += 1
             raw.flush()
@@ -83,8 +70,9 @@ async def delete(user_id: str, *, db: Database, actor: str) -> tuple[dict[str, i
     something after it. Raises NotFound.
     """
     async with db.shared() as writing:
-        if not any((await users.counts(writing, user_id)).values()):
+        if not any((await users.count_rows(writing, user_id)).values()):
             raise errors.NotFound("There is no such user.")
         deleted = await users.delete(writing, user_id)
         await audit.record(writing, Event(user_id, actor, "user.deleted", user_id, deleted))
-    return deleted, await counts(user_id, db=db)
+    async with db.shared() as reading:
+        return deleted, await users.count_rows(reading, user_id)

@@ -49,7 +49,7 @@ class Local(Protocol):
 
 
 class ServiceError(errors.StepwellError):
-    """A request was refused or has failed; status, code and message are those of the response."""
+    """A request was refused or has failed. Status, code and message come from the response."""
 
     def __init__(self, status: int, code: str, message: str, *, field: str | None = None) -> None:
         super().__init__(message, field=field)
@@ -59,7 +59,7 @@ class ServiceError(errors.StepwellError):
 
 def connect(url: str, api_key: str | None) -> Client:
     """A client of the service at an address. Raises BadRequest for an address or a key that cannot be one."""
-    address = checked_address(url)
+    address = check_address(url)
     headers = {"User-Agent": f"stepwell/{__version__}"}
     if api_key:
         if not api_key.isascii() or not api_key.isprintable():
@@ -68,7 +68,7 @@ def connect(url: str, api_key: str | None) -> Client:
     return Client(httpx.Client(base_url=address + API, headers=headers, timeout=TIMEOUT, verify=_verify(address)))
 
 
-def checked_address(url: str) -> str:
+def check_address(url: str) -> str:
     """The address without a slash at its end. Raises BadRequest for one that is no HTTP address."""
     try:
         parts = urlsplit(url.strip())
@@ -105,7 +105,7 @@ class Client:
 
     def get(self, path: str, **parameters: Any) -> Answer:
         """Reads; parameters that are None are left out, and objects are sent as JSON."""
-        return self.send("GET", path, params=_encoded(parameters))
+        return self.send("GET", path, params=_encode(parameters))
 
     def post(self, path: str, body: Body | None = None) -> Answer:
         """Sends an object."""
@@ -150,24 +150,27 @@ class Client:
         if self.local is not None:
             self.local.finish_jobs()
 
-    def send(self, method: str, path: str, *, patience_s: float = PATIENCE_S, **request: Any) -> Answer:
-        """Sends a request, and again for `patience_s` seconds while there is no room for it."""
-        return self.respond(method, path, patience_s=patience_s, **request)[0]
+    def send(self, method: str, path: str, **request: Any) -> Answer:
+        """The answer to a request, which is sent again while the service has no room for it."""
+        return self.respond(method, path, **request)[0]
 
     def respond(
         self, method: str, path: str, *, patience_s: float = PATIENCE_S, **request: Any
     ) -> tuple[Answer, httpx.Headers]:
-        """The answer to a request as `send` returns it, and the header fields of the response."""
-        response = self._repeated(method, path, patience_s, request)
+        """The answer to a request, and the header fields of the response.
+
+        The request is sent again for `patience_s` seconds while the service has no room for it.
+        """
+        response = self._send_repeatedly(method, path, patience_s, request)
         answer = _object(response)
         if response.is_success and answer is not None:
             return answer, response.headers
         raise _error(response, answer or {})
 
-    def _repeated(self, method: str, path: str, patience_s: float, request: Mapping[str, Any]) -> httpx.Response:
+    def _send_repeatedly(self, method: str, path: str, patience_s: float, request: Mapping[str, Any]) -> httpx.Response:
         began, pause_s = time.monotonic(), FIRST_PAUSE_S
         while True:
-            response = self._sent(method, path, request)
+            response = self._send_once(method, path, request)
             asked = response.headers.get("Retry-After", "")
             if response.status_code not in (429, 503) or not asked.isdigit():
                 return response
@@ -177,7 +180,7 @@ class Client:
             time.sleep(wait_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
-    def _sent(self, method: str, path: str, request: Mapping[str, Any]) -> httpx.Response:
+    def _send_once(self, method: str, path: str, request: Mapping[str, Any]) -> httpx.Response:
         try:
             return self._http.request(method, path, **request)
         except httpx.HTTPError as error:
@@ -188,7 +191,7 @@ class Client:
             raise errors.BadRequest("A text or number in it cannot be sent: use UTF-8.") from error
 
 
-def _encoded(parameters: Body) -> dict[str, Any]:
+def _encode(parameters: Body) -> dict[str, Any]:
     given = {name: value for name, value in parameters.items() if value is not None}
     return {name: json.dumps(value) if isinstance(value, dict) else value for name, value in given.items()}
 

@@ -50,10 +50,10 @@ def connected(command: Command) -> Command:
     def run(context: typer.Context, **given: Any) -> None:
         url, user = _url(context, given.pop("url")), given.pop("user")
         try:
-            with opened(url, given.pop("api_key"), user, given.pop("data_dir")) as found:
+            with open_client(url, given.pop("api_key"), user, given.pop("data_dir")) as found:
                 command(found, **given)
         except KeyboardInterrupt:
-            raise options.interrupted() from None
+            raise options.report_interrupt() from None
 
     hints = get_type_hints(command, include_extras=True)
     _client, *own = inspect.signature(command).parameters.values()
@@ -68,7 +68,7 @@ def connected(command: Command) -> Command:
     return run
 
 
-def opened(url: str | None, api_key: str | None, user: str | None, data_dir: Path | None) -> Client:
+def open_client(url: str | None, api_key: str | None, user: str | None, data_dir: Path | None) -> Client:
     """The client of these options. Raises BadRequest where they contradict each other."""
     if url is None:
         opened: Client = capability.load(IN_PROCESS)(options.LOCAL if user is None else user, data_dir)

@@ -1,13 +1,19 @@
-"""Reads the JSON of an option."""
+"""Reads options whose value is JSON, such as `--filters`.
+
+In commands that have an operation the service checks the filters, in others `search_filters` does.
+"""
 
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from app.errors import BadRequest
+
+if TYPE_CHECKING:  # a command without the option does not import the models of the API
+    from app.requests.filter_models import SearchFilters
 
 FiltersJson = Annotated[
     str | None,
@@ -22,11 +28,11 @@ FiltersJson = Annotated[
 def read(given: str, *, field: str) -> Any:
     """The value of an option. Raises BadRequest with the place of a mistake."""
 
-    def refused(_constant: str) -> NoReturn:
+    def refuse(_constant: str) -> NoReturn:
         raise BadRequest("Must have finite numbers only.", field=field)
 
     try:
-        return json.loads(given, parse_constant=refused)
+        return json.loads(given, parse_constant=refuse)
     except json.JSONDecodeError as error:
         reason = error.msg.partition(":")[0]
         message = f"The option is not valid JSON at line {error.lineno}, column {error.colno}: {reason}."
@@ -43,3 +49,23 @@ def filters(given: str | None) -> dict[str, Any] | None:
     if not isinstance(value, dict):
         raise BadRequest("Must be a JSON object.", field="filters")
     return value
+
+
+def search_filters(given: str) -> SearchFilters:
+    """The filters of the option, checked as the API does. Raises BadRequest with the path of the first wrong value."""
+    from fastapi.exceptions import RequestValidationError
+    from pydantic import ValidationError
+
+    from app.requests import strict_json, validation_errors
+    from app.requests.filter_models import SearchFilters
+
+    value = filters(given) or {}
+    try:
+        strict_json.check(value)
+        return SearchFilters.model_validate(value)
+    except RequestValidationError as error:
+        found = [{**one, "loc": one["loc"][1:]} for one in error.errors()]
+    except ValidationError as error:
+        found = [dict(one) for one in error.errors()]
+    first = validation_errors.read([{**one, "loc": ("body", *one["loc"])} for one in found], value)[0]
+    raise BadRequest(first.message, field="filters" if first.field == "body" else f"filters.{first.field}")

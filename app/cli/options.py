@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Coroutine
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 from rich.cells import cell_len
@@ -23,27 +22,16 @@ if TYPE_CHECKING:  # a command by way of a service needs neither settings nor an
     from app.settings import Settings
 
 
-class Mode(StrEnum):
-    """Legs to run."""
-
-    auto = "auto"
-    hybrid = "hybrid"
-    semantic = "semantic"
-    lexical = "lexical"
-
-
-class Rerank(StrEnum):
-    """Rerankers of the top hits."""
-
-    none = "none"
-    cosine = "cosine"
-    provider = "provider"
-
-
-Legs = Annotated[Mode, typer.Option("--mode", help="Legs to run.")]
-Reranking = Annotated[
-    Rerank, typer.Option("--rerank", help="Rerank the top hits by cosine similarity or by the configured provider.")
+Mode = Annotated[Literal["auto", "hybrid", "semantic", "lexical"], typer.Option("--mode", help="Legs to run.")]
+Rerank = Annotated[
+    Literal["none", "cosine", "provider"],
+    typer.Option("--rerank", help="Rerank the top hits by cosine similarity or by the configured provider."),
 ]
+Extractor = Annotated[
+    Literal["auto", "llm", "entities", "statistical", "none"],
+    typer.Option(help="Source of the terms for a further hop."),
+]
+Merge = Annotated[Literal["linked", "classic"], typer.Option(help="Strategy for merging the hits of several hops.")]
 Mmr = Annotated[bool, typer.Option("--mmr/--no-mmr", help="Diversify the top hits by maximal marginal relevance.")]
 Collapse = Annotated[
     bool,
@@ -58,7 +46,7 @@ HierarchyAlpha = Annotated[
 ]
 
 
-def named_path(text: str) -> Path:
+def read_path(text: str) -> Path:
     """The path that an argument names. Raises BadRequest for an empty one, which would be the working folder."""
     if not text:
         raise BadRequest("A path has a name: give . for the working folder.", field="path")
@@ -67,9 +55,7 @@ def named_path(text: str) -> Path:
 
 DataDir = Annotated[
     Path | None,
-    typer.Option(
-        "--data-dir", help="Data folder of the embedded Postgres.", show_default="per user", parser=named_path
-    ),
+    typer.Option("--data-dir", help="Data folder of the embedded Postgres.", show_default="per user", parser=read_path),
 ]
 User = Annotated[str, typer.Option("--user", help="The user who owns the documents.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -103,16 +89,16 @@ def run(work: Coroutine[Any, Any, Result], *, loop: Callable[[], asyncio.Abstrac
         with asyncio.Runner(loop_factory=loop) as runner:
             return runner.run(work)
     except KeyboardInterrupt:
-        raise interrupted() from None
+        raise report_interrupt() from None
 
 
-def interrupted() -> typer.Exit:
+def report_interrupt() -> typer.Exit:
     """Says that the command was interrupted; returns what ends it with status 130."""
     err.print("Interrupted.")
     return typer.Exit(130)
 
 
-def checked_user(user: str) -> str:
+def check_user(user: str) -> str:
     """Returns a valid user name unchanged. Raises BadRequest for an invalid one."""
     from app.requests import users
 
@@ -179,7 +165,7 @@ def cell(*lines: str | None, identity: object = None) -> Text:
     return shown
 
 
-def counted(number: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """A number with its noun, in the singular for one."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
@@ -191,17 +177,13 @@ def moment(at: str | None) -> str:
 
 def print_table(filled: Table) -> None:
     """Prints a table as wide as the terminal, or wider where its ids would not fit otherwise."""
-    of_ids = [column for column in filled.columns if column.min_width is not None]
-    others = [column for column in filled.columns if column.min_width is None]
-    for column in of_ids:
-        column.min_width = max((cell_len(_last_line(one)) for one in column.cells), default=1)
-    narrow = {id(column): min(NARROWEST, _natural(column)) for column in others}
-    needed = sum(PADDING + (column.min_width or narrow[id(column)]) for column in filled.columns) + 1
+    for column in filled.columns:
+        if column.min_width is not None:
+            column.min_width = max((cell_len(_last_line(one)) for one in column.cells), default=1)
+    widths = [column.min_width or min(NARROWEST, _natural(column)) for column in filled.columns]
+    needed = sum(widths) + PADDING * len(widths) + 1
     if needed > out.width:
         filled.width = needed
-    free = (filled.width or out.width) - 1 - sum(PADDING + _natural(column) for column in others)
-    for column in of_ids:
-        column.width = max(column.min_width or 1, min(_natural(column), free // len(of_ids) - PADDING))
     out.print(filled, crop=False)
 
 

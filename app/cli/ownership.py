@@ -9,13 +9,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from app import settings as config
 from app.cli import options
 from app.database import transactions
 from app.database.embedded import postgres
 from app.database.schema import health, revisions, roles
-from app.database.transactions import Database, TimeLimits
-from app.settings import Settings
+from app.database.transactions import Database, SharedTransaction, TimeLimits
+from app.settings import Settings, plain
 
 Result = TypeVar("Result")
 STATEMENT_MS = 3_600_000
@@ -25,11 +24,21 @@ STATEMENT_MS = 3_600_000
 def run(data_dir: Path | None, work: Callable[[Database], Awaitable[Result]]) -> Result:
     """Runs work as the database's owner and returns its result. Raises BadRequest where the role is not the owner."""
 
-    async def opened() -> Result:
+    async def open_and_run() -> Result:
         async with open_owner(options.settings(data_dir)) as database:
             return await work(database)
 
-    return options.run(opened())
+    return options.run(open_and_run())
+
+
+def run_once(data_dir: Path | None, work: Callable[[SharedTransaction], Awaitable[Result]]) -> Result:
+    """Runs work in one transaction of the database's owner, as `run` does."""
+
+    async def run_in_transaction(database: Database) -> Result:
+        async with database.shared() as owner:
+            return await work(owner)
+
+    return run(data_dir, run_in_transaction)
 
 
 @asynccontextmanager
@@ -55,14 +64,12 @@ async def open_owner(settings: Settings) -> AsyncIterator[Database]:
 
 @asynccontextmanager
 async def open_dsn(settings: Settings) -> AsyncIterator[str]:
-    """Returns the owner's address: STEPWELL_MIGRATION_URL, else DATABASE_URL, else that of the embedded server."""
+    """Returns the owner's address: STEPWELL_MIGRATION_URL, else DATABASE_URL, else the embedded server's."""
     if _is_embedded(settings):
-        folder = settings.data_dir or postgres.default_data_dir(config.environment(), config.is_root())
-        async with postgres.EmbeddedPostgres(folder) as server:
+        async with postgres.EmbeddedPostgres(settings.folder) as server:
             yield server.owner_dsn
         return
-    chosen = settings.migration_url or settings.database_url
-    url = chosen.get_secret_value() if chosen else ""
+    url = plain(settings.migration_url or settings.database_url) or ""
     with health.naming_server(url, "STEPWELL_MIGRATION_URL" if settings.migration_url else "DATABASE_URL"):
         yield url
 

@@ -7,7 +7,15 @@ from typing import Any
 
 from rich import progress
 from rich.console import Console
-from rich.progress import ProgressColumn, Task, TaskID
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.text import Text
 
 INTERVAL_S = 5.0
@@ -15,10 +23,14 @@ INTERVAL_S = 5.0
 
 
 class Progress(progress.Progress):
-    """Rich's display of progress; without a terminal the columns besides bars are printed as lines."""
+    """Rich's display of progress; without a terminal the columns besides bars are printed as lines.
+
+    Without `columns` it shows the description, the number of all, and the time that is left.
+    """
 
     def __init__(self, *columns: ProgressColumn, console: Console, transient: bool = False) -> None:
-        super().__init__(*columns, console=console, transient=transient, disable=not console.is_terminal)
+        shown = columns or (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        super().__init__(*shown, console=console, transient=transient, disable=not console.is_terminal)
         self._is_over = threading.Event()
         self._shown: TaskID | None = None
 

@@ -12,7 +12,7 @@ from app.concurrency.offload import Threads
 
 T = TypeVar("T")
 LARGE = 200_000
-"""Characters from which a text is processed in one of two dedicated threads, of which a user has one.
+"""Characters from which a text is processed in one of two dedicated threads. A user has one of them.
 
 Searches and small documents thus never wait for a thread behind large ones, and no user for those of another.
 """

@@ -89,7 +89,7 @@ class Turn:
 
 @dataclass(slots=True)
 class _User:
-    """The requests of a user that wait, and what those that ran have used.
+    """The requests of a user that wait, and what the earlier ones have used.
 
     `running_since` is the sum of the times at which those that run now began.
     """
@@ -285,7 +285,7 @@ class Limiter:
 
     @contextmanager
     def _without(self, turn: Turn) -> Iterator[None]:
-        """Count the request among those that wait while it has given its place back."""
+        """Count the request as waiting while it has given its place back."""
         self._end(turn)
         self._released += 1
         try:

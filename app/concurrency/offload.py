@@ -37,7 +37,7 @@ def work_for(user_id: str) -> None:
 
 
 class Threads:
-    """At most so many threads in each event loop, of which a user has at most `of_user`, for a kind of work."""
+    """Threads for a kind of work: at most `threads` in each event loop, and at most `of_user` for one user."""
 
     def __init__(self, threads: int, *, of_user: int) -> None:
         self._most, self._started = threads, 0
@@ -51,7 +51,7 @@ class Threads:
         limiter = self._limiters.get(loop) or self._limiters.setdefault(loop, self._new_limiter())
         turn = await limiter.begin(_user.get())
         working = asyncio.wrap_future(self._start(work))
-        working.add_done_callback(partial(_ended, turn))
+        working.add_done_callback(partial(_end, turn))
         await asyncio.wait([working])
         return working.result()
 
@@ -69,7 +69,7 @@ class Threads:
             self._works.get()()
 
 
-def _ended(turn: Turn, work: asyncio.Future[T]) -> None:
+def _end(turn: Turn, work: asyncio.Future[T]) -> None:
     turn.end()
     work.exception()  # marks it as retrieved, where the caller has left
 

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 LENGTH_BYTES = 4
 NICENESS = 10
-"""How far the priority of such a process is below that of the service, which answers requests meanwhile."""
+"""How far the priority of such a process is below the service's, which answers requests meanwhile."""
 
 
 def encode(message: dict[str, Any]) -> bytes:

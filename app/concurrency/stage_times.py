@@ -48,7 +48,7 @@ class StageTimes:
         return self._running[stage] > 0
 
     def so_far(self) -> dict[Stage, float]:
-        """The seconds of each stage, with those of the work that has not ended."""
+        """The seconds of each stage, work that has not ended included."""
         now = time.monotonic()
         return {
             stage: self.seconds.get(stage, 0.0) + (now - self._since[stage] if stage in self._since else 0.0)

@@ -77,6 +77,20 @@ class Driver(asyncpg.Connection):  # type: ignore[misc]  # it has no types
         await super().close(timeout=min(CLOSE_S, left, CLOSE_S if timeout is None else timeout))
 
 
+class UnpreparedDriver(Driver):
+    """A connection through a pooler that may run each transaction on another connection of the server.
+
+    A statement is parsed and run in two steps, so one outside a transaction gets one of its own.
+    """
+
+    async def fetch(self, query: str, *args: Any, **options: Any) -> Any:
+        """The rows of a statement."""
+        if self.is_in_transaction():
+            return await super().fetch(query, *args, **options)
+        async with self.transaction():
+            return await super().fetch(query, *args, **options)
+
+
 @asynccontextmanager
 async def within(seconds: float | None) -> AsyncIterator[None]:
     """Cancel the block after `seconds` and raise Unresponsive."""

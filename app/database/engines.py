@@ -1,24 +1,45 @@
-"""Creates SQLAlchemy engines from the addresses of databases, and hands libpq's TLS parameters to asyncpg."""
+"""Creates SQLAlchemy engines from the addresses of databases, and opens their connections, also through a pooler.
+
+A pooler such as PgBouncer refuses most settings when a connection is opened, and may run each transaction on another
+connection of the server. Nothing of Stepwell outlives a transaction, except prepared statements, which are left out.
+"""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
+import logging
+from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
+import asyncpg
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from app import errors
-from app.database import bounded, vectors
+from app.database import addresses, bounded, driver_errors, vectors
+
+log = logging.getLogger(__name__)
 
 CONNECT_S = 5.0
 KNOWS_VECTORS = "knows vectors"
 """Whether pgvector was installed when a connection was opened, in the `info` of the pool's entry."""
-_TLS_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
-_TLS_FILES = frozenset({"sslrootcert", "sslcert", "sslkey", "sslcrl"})
+_OPENING = "opening"
+"""The transaction in which a connection through a pooler is set up, in the `info` of the pool's entry."""
 _INT64 = range(-(2**63), 2**63)
+_SETTINGS = {"application_name": "stepwell", "timezone": "UTC"}
+"""Settings that every pooler takes."""
+_DIRECT_SETTINGS = {
+    "client_min_messages": "warning",
+    "citus.propagate_set_commands": "local",
+    # Citus otherwise filters shards out of each look-up of a type, which makes a new connection take seconds.
+    "citus.show_shards_for_app_name_prefixes": "*",
+    **bounded.SERVER_SETTINGS,
+}
+_UNPREPARED = {
+    "connection_class": bounded.UnpreparedDriver,
+    "statement_cache_size": 0,
+    "prepared_statement_cache_size": 0,
+    "prepared_statement_name_func": lambda: "",
+}
 
 
 def _whole_number(digits: str) -> int | float:
@@ -31,54 +52,82 @@ def _whole_number(digits: str) -> int | float:
 _JSON = json.JSONDecoder(parse_int=_whole_number)
 
 
-def create(dsn: str, **options: Any) -> AsyncEngine:
-    """Create an engine that suppresses notices and enables TCP keepalives on both sides."""
-    settings = {
-        "application_name": "stepwell",
-        "client_min_messages": "warning",
-        "timezone": "UTC",
-        "citus.propagate_set_commands": "local",
-        # Citus otherwise filters shards out of each look-up of a type, which makes a new connection take seconds.
-        "citus.show_shards_for_app_name_prefixes": "*",
-        **bounded.SERVER_SETTINGS,
-    }
-    url, tls = _split_tls(sa.make_url(asyncpg_url(dsn)))
+def create(dsn: str, *, prepares: bool | None = None, **options: Any) -> AsyncEngine:
+    """Create an engine that suppresses notices and enables TCP keepalives on both sides.
+
+    `prepares`: whether statements are prepared; None: unless the address is that of a pooler. Raises BadRequest.
+    """
+    address = addresses.read(dsn)
     connecting = {
-        "server_settings": settings,
         "timeout": CONNECT_S,
         "connection_class": bounded.Driver,
         "max_cacheable_statement_size": 0,
         "max_cached_statement_lifetime": 0,
-        **tls,
+        **address.arguments(),
     }
-    engine = create_async_engine(url, connect_args=connecting, json_deserializer=_JSON.decode, **options)
-    sa.event.listen(engine.sync_engine, "connect", _connected)
+    engine = create_async_engine(address.url(), connect_args=connecting, json_deserializer=_JSON.decode, **options)
+    sa.event.listen(engine.sync_engine, "do_connect", _Opener(_SETTINGS | address.settings(), prepares).open)
+    sa.event.listen(engine.sync_engine, "connect", _prepare)
     return engine
 
 
-def _connected(connection: Any, record: sa.pool.ConnectionPoolEntry) -> None:
+@dataclass(slots=True)
+class _Opener:
+    """Opens the connections of an engine; `is_pooled` is whether a pooler answers, None before the first connection."""
+
+    settings: dict[str, str]
+    prepares: bool | None
+    is_pooled: bool | None = None
+
+    def open(self, dialect: Any, record: Any, arguments: Any, options: dict[str, Any]) -> Any:
+        """A new connection. Raises the errors of the driver."""
+        if not self.is_pooled:
+            connection = self._direct(dialect, options)
+            if connection is not None:
+                return connection
+            log.info("a pooler is between this process and Postgres")
+        return self._pooled(dialect, record, options)
+
+    def _direct(self, dialect: Any, options: dict[str, Any]) -> Any:
+        """A connection with all settings; None if a pooler answers."""
+        unprepared = _UNPREPARED if self.prepares is False else {}
+        settings = _DIRECT_SETTINGS | self.settings
+        try:
+            connection = dialect.connect(**options, **unprepared, server_settings=settings)
+        except dialect.loaded_dbapi.Error as error:
+            if not isinstance(driver_errors.root(error), asyncpg.ProtocolViolationError):
+                raise
+            self.is_pooled = True
+            return None
+        if self.is_pooled is None and self.prepares is None:
+            self.is_pooled = connection.run_async(_is_pooled)
+            if self.is_pooled:
+                connection.close()
+                return None
+        return connection
+
+    def _pooled(self, dialect: Any, record: Any, options: dict[str, Any]) -> Any:
+        """A connection through a pooler; what sets it up is one transaction, which `_prepare` commits."""
+        if self.prepares:
+            return dialect.connect(**options, server_settings=self.settings)
+        connection = dialect.connect(**options | _UNPREPARED, server_settings=self.settings)
+        record.info[_OPENING] = connection.run_async(_begin)
+        return connection
+
+
+async def _is_pooled(driver: asyncpg.Connection) -> bool:
+    """Whether the process that answers is not the one that the connection was opened with."""
+    return bool(await driver.execute(f"SELECT WHERE pg_backend_pid() = {driver.get_server_pid()}") == "SELECT 0")
+
+
+async def _begin(driver: asyncpg.Connection) -> Any:
+    transaction = driver.transaction()
+    await transaction.start()
+    return transaction
+
+
+def _prepare(connection: Any, record: sa.pool.ConnectionPoolEntry) -> None:
     record.info[KNOWS_VECTORS] = connection.run_async(vectors.register)
-
-
-def asyncpg_url(dsn: str) -> str:
-    """Convert a database URL to the form that SQLAlchemy's asyncpg dialect requires."""
-    scheme, separator, rest = dsn.partition("://")
-    if not separator or scheme.split("+")[0] not in {"postgres", "postgresql"}:
-        raise errors.BadRequest("The address must start with postgresql://", field="DATABASE_URL")
-    return f"postgresql+asyncpg://{rest}"
-
-
-def _split_tls(url: sa.URL) -> tuple[sa.URL, dict[str, str]]:
-    """The address without libpq's TLS parameters, and these as an argument of asyncpg.connect.
-
-    SQLAlchemy would pass each as a keyword, which asyncpg does not take; in an address it reads them as libpq does.
-    """
-    tls = {name: str(value) for name, value in url.query.items() if name.startswith("ssl") and name != "ssl"}
-    if not tls:
-        return url, {}
-    if tls.get("sslmode", "prefer") not in _TLS_MODES:
-        raise errors.BadRequest(f"sslmode must be one of {', '.join(_TLS_MODES)}.", field="DATABASE_URL")
-    for name in _TLS_FILES & set(tls):
-        if not Path(tls[name]).is_file():
-            raise errors.BadRequest(f"The file that {name} names does not exist.", field="DATABASE_URL")
-    return url.difference_update_query(tls), {"dsn": f"postgresql://?{urlencode(tls)}"}
+    opening = record.info.pop(_OPENING, None)
+    if opening is not None:
+        connection.run_async(lambda _driver: opening.commit())

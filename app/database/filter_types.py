@@ -1,4 +1,4 @@
-"""Defines the filters of a search: conditions on documents, and groups of conditions."""
+"""Defines the filters of a search, which are conditions on documents, and what a restricted caller sees."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ OPERANDS = {
     "ne": Operand("a string, a number, a boolean or null", _is_scalar),
     "exists": Operand("true or false", lambda value: isinstance(value, bool)),
 }
-"""Operators of a metadata filter, each of which is a condition; their SQL is in `store.filters.filters`."""
+"""Operators of a metadata filter. Each is a condition of its own; their SQL is in `filters.filters`."""
 BOUNDS = ("gte", "gt", "lte", "lt")
 """Operators that are one range together: numbers, or dates and times."""
 OPERATORS = (*OPERANDS, *BOUNDS)
@@ -80,13 +80,31 @@ class Filters:
 _NO_CONDITIONS = Filters()
 
 
+@dataclass(frozen=True, slots=True)
+class Restriction:
+    """What a restricted caller sees: the documents that pass the filters. `filters.filters.restriction` makes it.
+
+    Attributes:
+        path: The filters as a JSON path, which the policies of the database test.
+        needs_document: Whether the path has variables besides the metadata.
+        shows_entities: Whether descriptions and facts of the visible entities are shown.
+        audience: A digest that callers who see the same share, for caches, cursors, jobs and idempotency keys.
+    """
+
+    filters: Filters
+    path: str
+    needs_document: bool
+    shows_entities: bool
+    audience: str
+
+
 ORDERED_CHARACTERS = 100
 """Characters of a title by which documents are ordered."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentFilter:
-    """Which documents are listed: the one with a URI, in any spelling, those with all words, those that pass.
+    """Which documents are listed: with this URI, in any spelling, with all words, and passing the filters.
 
     `order` is the order in which they are listed.
     """

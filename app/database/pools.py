@@ -7,6 +7,8 @@ lost.
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -26,7 +28,11 @@ from app.database.vector_tables import VectorTables
 
 T = TypeVar("T")
 
+log = logging.getLogger(__name__)
+
 DISPOSE_S = 2.0
+REFUSED_S = 10.0
+"""Seconds after which another connection is tried where the server has refused one."""
 CALIBRATION_LENGTH = 6
 """Numbers of a calibration in the array that `enter_plain` returns, if the user has one."""
 
@@ -48,7 +54,7 @@ class Entered:
     `version`, `has_hidden` (chunks of large documents that readers must not see), `chunks`, `graph_rows` (an estimate
     of the rows in the HNSW graph that contains the user's vectors, those of other users included), `calibration` and
     `synonyms_version` (the version when the synonyms were stored) are those of the user; zeros and None without a user,
-    or if the user has never stored anything.
+    or if the user has never stored anything. `revision` is that of the schema, in a transaction that is to write.
     """
 
     connection: Connection
@@ -59,12 +65,14 @@ class Entered:
     chunks: int = 0
     calibration: RelevanceCalibration | None = None
     synonyms_version: int = 0
+    revision: str | None = None
 
     @classmethod
     def of(cls, connection: Connection, first: Any, tables: VectorTables) -> Entered:
         """What the first row says; in a transaction of a user it begins with the array that `enter_plain` returns."""
+        revision = first["revision"] if "revision" in first else None  # noqa: SIM401 - a record has no get
         if not isinstance(first[0], list):
-            return cls(connection, tables)
+            return cls(connection, tables, revision=revision)
         data, names, has_hidden, graph_rows, chunks, *others = first[0]
         calibration, synonyms_version = None, 0
         if others:
@@ -80,6 +88,7 @@ class Entered:
             int(chunks),
             calibration,
             synonyms_version,
+            revision,
         )
 
 
@@ -92,7 +101,7 @@ class _ConnectionClosed(Exception):
 
 
 @asynccontextmanager
-async def _dropped_if_closed(connection: Connection) -> AsyncIterator[None]:
+async def _drop_if_closed(connection: Connection) -> AsyncIterator[None]:
     """Close the connection and raise _ConnectionClosed if the block finds that the server has closed it."""
     try:
         yield
@@ -136,12 +145,15 @@ class Pool:
         self.is_reachable = True
         self.is_read_only = False
         self._is_closed = False
+        self._granted: int | None = None
+        self._refused_at = 0.0
+        self._given_back = asyncio.Event()
 
     @asynccontextmanager
     async def transaction(self, entry: Entry) -> AsyncIterator[Entered]:
         """Open a transaction and run its first statement."""
-        async with self._translated(read_only=entry.read_only):
-            entered, stack = await self._on_live_connection(partial(self._begun, entry))
+        async with self._translate_errors(read_only=entry.read_only):
+            entered, stack = await self._on_live_connection(partial(self._begin, entry))
             async with stack:
                 yield entered
 
@@ -150,7 +162,7 @@ class Pool:
 
         It is cancelled after `within_s` seconds, the wait for a connection included. Raises DatabaseUnavailable.
         """
-        async with bounded.within(within_s), self._translated(read_only=False):
+        async with bounded.within(within_s), self._translate_errors(read_only=False):
             return await self._on_live_connection(partial(self._rows, statement, values))
 
     async def _on_live_connection(self, work: Callable[[AsyncExitStack], Awaitable[T]]) -> T:
@@ -171,21 +183,21 @@ class Pool:
         raise AssertionError("the last attempt raises its error")
 
     async def _rows(self, statement: sa.TextClause, values: Mapping[str, Any], stack: AsyncExitStack) -> Rows:
-        connection = await self._checked_out(stack)
-        async with _dropped_if_closed(connection):
+        connection = await self._check_out(stack)
+        async with _drop_if_closed(connection):
             rows: Rows = await connection.execute(statement, values)
         self._note_mode(rows)
         return rows
 
-    async def _begun(self, entry: Entry, stack: AsyncExitStack) -> tuple[Entered, AsyncExitStack]:
+    async def _begin(self, entry: Entry, stack: AsyncExitStack) -> tuple[Entered, AsyncExitStack]:
         """Begin a transaction. Raises _ConnectionClosed if a pooled connection is closed, DatabaseUnavailable."""
-        connection = await self._checked_out(stack)
-        async with _dropped_if_closed(connection):
+        connection = await self._check_out(stack)
+        async with _drop_if_closed(connection):
             await stack.enter_async_context(connection.transaction(entry.limit_s, reading=entry.read_only))
             rows: Rows = await connection.execute(entry.first, entry.values)
         self._note_mode(rows)
         first = rows.one()
-        entered = Entered.of(connection, first, vector_tables.locked(first))
+        entered = Entered.of(connection, first, vector_tables.read_locked(first))
         connection.limit_s = entry.limit_s
         return entered, stack.pop_all()
 
@@ -194,7 +206,7 @@ class Pool:
         if rows and "read_only" in rows[0]:
             self.is_read_only = rows[0].read_only == "on"
 
-    async def _checked_out(self, stack: AsyncExitStack) -> Connection:
+    async def _check_out(self, stack: AsyncExitStack) -> Connection:
         """A connection of the pool, which may open a new one. Raises DatabaseUnavailable."""
         if self._is_closed:
             raise errors.DatabaseUnavailable("The service is shutting down.")
@@ -202,20 +214,53 @@ class Pool:
         try:
             # The pool limits the wait for a free connection; this also limits opening a new one.
             async with bounded.within(self._wait_s() + bounded.REACH_S):
-                await connection.open()
+                await self._open(connection)
         except TimeoutError as error:
             raise failures.Unresponsive(bounded.UNRESPONSIVE) from error
-        stack.push_async_callback(self._returned, connection)
+        stack.push_async_callback(self._give_back, connection)
         return connection
 
-    async def _returned(self, connection: Connection) -> None:
+    async def _open(self, connection: Connection) -> None:
+        """Check a connection out; where the server grants no more of them, wait for one that is given back.
+
+        A refusal shrinks the pool to what it has for REFUSED_S. Raises DatabaseUnavailable.
+        """
+        until = time.monotonic() + self._wait_s()
+        while True:
+            if not self._is_exhausted():
+                try:
+                    return await connection.open()
+                except asyncpg.TooManyConnectionsError:
+                    self._granted, self._refused_at = self._opened(), time.monotonic()
+                    if not self._granted:
+                        raise
+                    log.warning("the server grants %d connections only", self._granted)
+            try:
+                async with asyncio.timeout(until - time.monotonic()):
+                    await self._given_back.wait()
+            except TimeoutError:
+                raise errors.DatabaseUnavailable(driver_errors.BUSY) from None
+
+    def _is_exhausted(self) -> bool:
+        """Whether all connections that the server has granted are in use, and another was refused a moment ago."""
+        if self._granted is None or self.in_use() < self._granted:
+            return False
+        return time.monotonic() - self._refused_at < REFUSED_S
+
+    def _opened(self) -> int:
+        return self.in_use() + int(getattr(self.engine.pool, "checkedin", lambda: 0)())
+
+    async def _give_back(self, connection: Connection) -> None:
         """Return a connection to the pool, or close it if nothing closes the pool any more."""
         if self._is_closed:
             await connection.invalidate()
         await connection.close()
+        if self._granted is not None:
+            self._given_back.set()
+            self._given_back = asyncio.Event()
 
     @asynccontextmanager
-    async def _translated(self, *, read_only: bool) -> AsyncIterator[None]:
+    async def _translate_errors(self, *, read_only: bool) -> AsyncIterator[None]:
         try:
             yield
         except failures.Unresponsive:
@@ -224,7 +269,7 @@ class Pool:
         except (exc.SQLAlchemyError, asyncpg.PostgresError, *bounded.UNREACHABLE) as error:
             if isinstance(error, asyncpg.InvalidCachedStatementError | asyncpg.OutdatedSchemaCacheError):
                 await self.close_idle()  # their connections have prepared statements of the old schema too
-            translated = driver_errors.translated(error, read_only=read_only)
+            translated = driver_errors.translate(error, read_only=read_only)
             if isinstance(translated, errors.ReadOnly):
                 self.is_read_only = True
             if isinstance(translated, errors.ConnectionLost) and not isinstance(translated, failures.RecoveryConflict):

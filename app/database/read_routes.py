@@ -52,7 +52,7 @@ class ReadRoute:
         self.version: int | None = None
 
     def on_primary(self) -> Self:
-        """The same route, all further reads of which are on the primary."""
+        """The same route. All of its further reads go to the primary."""
         return self
 
     def note(self, user_id: str, version: int) -> None:

@@ -48,7 +48,7 @@ class StandbyRoute(ReadRoute):
         self._prefers_standby = prefers_standby
 
     def on_primary(self) -> Self:
-        """The same route, all further reads of which are on the primary."""
+        """The same route. All of its further reads go to the primary."""
         self._prefers_standby = False
         return self
 
@@ -63,7 +63,7 @@ class StandbyRoute(ReadRoute):
         target: Target | None = None
         try:
             async with AsyncExitStack() as stack:
-                entered, target = await self._opened(entry, user_id, stack)
+                entered, target = await self._open(entry, user_id, stack)
                 yield entered
         except errors.DatabaseUnavailable as error:
             if target != "standby":
@@ -73,7 +73,7 @@ class StandbyRoute(ReadRoute):
                 raise
             raise failures.Rerouted(error.message) from error
 
-    async def _opened(self, entry: Entry, user_id: str, stack: AsyncExitStack) -> tuple[Entered, Target]:
+    async def _open(self, entry: Entry, user_id: str, stack: AsyncExitStack) -> tuple[Entered, Target]:
         seen = self._pair.seen.get(user_id, 0)
         reason: Reason = "preferred"
         if self._prefers_standby:
@@ -216,7 +216,7 @@ class Standby(ReadRoutes):
     async def probe(self) -> None:
         """Measure the lag, and admit or exclude the standby."""
         try:
-            primary = await self._of_primary()
+            primary = await self._ask_primary()
             found = await _replication(self.db)
             _check_pair(found, primary)
             if not self.is_ready:
@@ -228,7 +228,7 @@ class Standby(ReadRoutes):
         else:
             self._become(StandbyReport("ready", lag=self._lag(found, primary), feedback=found.feedback))
 
-    async def _of_primary(self) -> _Replication | None:
+    async def _ask_primary(self) -> _Replication | None:
         """The primary, None if it cannot be reached; this also notices that it can be reached again."""
         try:
             return await _replication(self._primary)

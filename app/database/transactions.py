@@ -22,26 +22,10 @@ from sqlalchemy.sql.selectable import TypedReturnsRows
 from app import errors
 from app.concurrency.limiter import Limiter
 from app.database import bounded, driver_errors, engines, failures, sql, vector_tables
-from app.database.calibrations import RelevanceCalibration
 from app.database.connections import Rows
-from app.database.pools import DISPOSE_S, Entered, Entry, Pool, ServerHooks, Version
+from app.database.filter_types import Restriction
+from app.database.pools import Entered, Entry, Pool, ServerHooks
 from app.database.read_routes import ReadRoute, ReadRoutes
-from app.database.restrictions import Restriction
-from app.database.vector_tables import VectorTables
-
-__all__ = [
-    "DISPOSE_S",
-    "Database",
-    "Listed",
-    "Reading",
-    "SearchTransaction",
-    "ServerHooks",
-    "SharedTransaction",
-    "TimeLimits",
-    "Transaction",
-    "Version",
-    "Writing",
-]
 
 log = logging.getLogger(__name__)
 
@@ -65,11 +49,14 @@ _RESTRICT = (
 )
 _RESTRICTED = {first: sa.text(f"{first.text}, {_RESTRICT}") for first in (_ENTER_SEARCH, _ENTER)}
 _MARKER = "/* restricted */ "
+# It also locks the table of the revision, so that a migration waits for what an earlier version writes.
+_REVISION = "(SELECT a.version_num FROM stepwell.alembic_version AS a) AS revision"
 _ENTER_WRITING = sa.text(
     f"SELECT stepwell.enter_plain{_ENTER_ARGUMENTS}, stepwell.plan_writes(), {_LOCK_TIMEOUT}, {_READ_ONLY}, "
-    f"{vector_tables.WRITES}"
+    f"{_REVISION}, {vector_tables.WRITES}"
 )
 _ENTER_SHARED = sa.text(f"SELECT {_STATEMENT_TIMEOUT}, {_LOCK_TIMEOUT}, {_READ_ONLY}")
+_ENTER_CLAIMING = sa.text(f"SELECT {_STATEMENT_TIMEOUT}, {_LOCK_TIMEOUT}, {_READ_ONLY}, {_REVISION}")
 _UNRESTRICTED = "A Citus cluster has no keys and tokens with filters: send a key without filters."
 _HOLD = sql.inline("SELECT t.version FROM stepwell.tenants AS t WHERE t.user_id = :user_id FOR UPDATE", user_id="text")
 _USE_CUSTOM_PLANS = sa.text("SELECT stepwell.plan_each()")
@@ -162,18 +149,32 @@ class Listed:
 class Reading(Transaction):
     """A transaction that sees the rows of one user.
 
-    `version`, `has_hidden`, `graph_rows`, `calibration`, `synonyms_version` and `vector_tables` are those of its
-    snapshot; see `pools.Entered`. `restriction` is what its caller sees; None if that is everything of the user.
-    `listed` is set by `store.documents.visible_documents`, if the caller sees few documents.
+    `version`, `has_hidden`, `graph_rows`, `calibration`, `synonyms_version` and `vector_tables` are what its first
+    statement has read; see `pools.Entered`. `restriction` is what its caller sees; None if that is everything of the
+    user. `listed` is set by `store.documents.visible_documents`, if the caller sees few documents.
     """
 
-    __slots__ = ("_entered", "listed", "restriction", "user_id")
+    __slots__ = (
+        "_entered",
+        "calibration",
+        "graph_rows",
+        "has_hidden",
+        "listed",
+        "restriction",
+        "synonyms_version",
+        "user_id",
+        "vector_tables",
+        "version",
+    )
 
     def __init__(self, entered: Entered, user_id: str, restriction: Restriction | None = None) -> None:
         super().__init__(entered)
         self._entered = entered
         self.user_id = user_id
         self.restriction = restriction
+        self.version, self.has_hidden, self.graph_rows = entered.version, entered.has_hidden, entered.graph_rows
+        self.calibration, self.synonyms_version = entered.calibration, entered.synonyms_version
+        self.vector_tables = entered.vector_tables
         self.listed: Listed | None = None
         if restriction is not None:
             # Postgres plans a prepared statement again whenever the role has changed since.
@@ -193,36 +194,6 @@ class Reading(Transaction):
     def shows_entities(self) -> bool:
         """Whether the caller sees descriptions and facts of entities."""
         return self.restriction is None or self.restriction.shows_entities
-
-    @property
-    def version(self) -> Version:
-        """The user's version; zeros if the user has never stored anything."""
-        return self._entered.version
-
-    @property
-    def has_hidden(self) -> bool:
-        """Whether the user has chunks that readers must not see."""
-        return self._entered.has_hidden
-
-    @property
-    def graph_rows(self) -> int:
-        """An estimate of the rows in the HNSW graph that contains the user's vectors, those of other users included."""
-        return self._entered.graph_rows
-
-    @property
-    def calibration(self) -> RelevanceCalibration | None:
-        """The user's calibration of relevance; None for the defaults."""
-        return self._entered.calibration
-
-    @property
-    def synonyms_version(self) -> int:
-        """The user's version when the synonyms were stored; 0 for a user without synonyms."""
-        return self._entered.synonyms_version
-
-    @property
-    def vector_tables(self) -> VectorTables:
-        """The tables of vectors that the transaction has locked."""
-        return self._entered.vector_tables
 
     @property
     def database_key(self) -> Hashable:
@@ -324,14 +295,15 @@ ReadingKind = TypeVar("ReadingKind", bound=Reading)
 
 
 class Database:
-    """Transactions on one database; `reads` routes those that only read.
+    """Transactions on one database; `reads` routes transactions that only read.
 
     Writes use at most half of the connections, and the writes of one user use one, because they are serialised by locks
     in any case. `for_request`, `primary`, `restricted` and `whole` are views that share the connections.
     """
 
-    def __init__(self, pool: Pool, *, limits: TimeLimits | None = None) -> None:
+    def __init__(self, pool: Pool, *, limits: TimeLimits | None = None, revision: str | None = None) -> None:
         self.pool = pool
+        self._revision = revision
         self.reads = ReadRoutes(pool)
         self._limits = limits or TimeLimits()
         self._turns = WriteTurns(pool.size())
@@ -424,7 +396,7 @@ class Database:
         Its statements and the checks of foreign keys use generic plans, except in a small database; see `custom_plans`.
         Never open one inside another of the same user. `checked`: everything that the block changes is checked against
         the caller's restriction, or belongs to the caller's audience. Raises OutsideOfKey for a caller with a
-        restriction unless it is, Busy, DatabaseUnavailable, DeadlineExceeded, DiskFull, ReadOnly.
+        restriction unless it is, Busy, DatabaseUnavailable, DeadlineExceeded, DiskFull, ReadOnly, SchemaMismatch.
         """
         self._check_disk()
         self._check_restriction(checked)
@@ -455,6 +427,7 @@ class Database:
         async with self.pool.transaction(Entry(_ENTER_WRITING, values, bounded.limit_s(timeout_ms))) as entered:
             if self.pool.is_read_only:
                 raise errors.ReadOnly(failures.READ_ONLY)
+            self._check_revision(entered)
             writing = Writing(entered, user_id, self._restriction)
             yield writing
         self._route().note(user_id, writing.written_version)
@@ -470,6 +443,24 @@ class Database:
         entry = Entry(_ENTER_SHARED, {"timeout_ms": timeout_ms, "lock_ms": lock_ms}, bounded.limit_s(timeout_ms))
         async with bounded.within(within_s), self.pool.transaction(entry) as entered:
             yield SharedTransaction(entered)
+
+    @asynccontextmanager
+    async def claiming(self) -> AsyncIterator[SharedTransaction]:
+        """Open a transaction like `shared` for taking on work that will write. Raises SchemaMismatch too."""
+        timeout_ms, lock_ms = self._limits.write_ms, self._limits.lock_ms
+        entry = Entry(_ENTER_CLAIMING, {"timeout_ms": timeout_ms, "lock_ms": lock_ms}, bounded.limit_s(timeout_ms))
+        async with self.pool.transaction(entry) as entered:
+            self._check_revision(entered)
+            yield SharedTransaction(entered)
+
+    def _check_revision(self, entered: Entered) -> None:
+        """Raise SchemaMismatch if another version has migrated the database since this process has begun."""
+        if self._revision is not None and entered.revision != self._revision:
+            raise errors.SchemaMismatch(
+                f"The database is at revision {entered.revision} and this process is of revision {self._revision}: "
+                "nothing is written. Restart it with the version that has upgraded the database.",
+                is_shown=True,
+            )
 
     async def rows(self, statement: sa.TextClause, binds: Mapping[str, Any], *, within_s: float) -> Rows:
         """The rows of one statement on the tables that belong to no user, outside a transaction.
@@ -501,10 +492,6 @@ class Database:
         """Close all connections, as `Pool.close` does. No further transaction is opened."""
         await self.pool.close()
 
-    async def close_idle(self) -> None:
-        """Close the connections that are not in use within DISPOSE_S seconds; new ones can be opened."""
-        await self.pool.close_idle()
-
     def in_use(self) -> int:
         """The number of connections that are checked out."""
         return self.pool.in_use()
@@ -512,19 +499,17 @@ class Database:
 
 def retry_read(read: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
     """Decorate a read-only function to retry it once after a lost connection."""
-    return _retried(read, errors.ConnectionLost)
+    return _retry(read, errors.ConnectionLost)
 
 
 def repeat_rerouted(read: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
     """Decorate a read-only function to repeat it as a whole if its reads go to another server from now on."""
-    return _retried(read, failures.Rerouted)
+    return _retry(read, failures.Rerouted)
 
 
-def _retried(
-    read: Callable[P, Awaitable[T]], error: type[errors.ConnectionLost]
-) -> Callable[P, Coroutine[Any, Any, T]]:
+def _retry(read: Callable[P, Awaitable[T]], error: type[errors.ConnectionLost]) -> Callable[P, Coroutine[Any, Any, T]]:
     @functools.wraps(read)
-    async def retried(*args: P.args, **kwargs: P.kwargs) -> T:
+    async def run(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return await read(*args, **kwargs)
         except error:
@@ -534,7 +519,7 @@ def _retried(
             )
             return await read(*args, **kwargs)
 
-    return retried
+    return run
 
 
 def connect(
@@ -544,12 +529,16 @@ def connect(
     pool_wait_s: float = 1.0,
     limits: TimeLimits | None = None,
     hooks: ServerHooks | None = None,
+    prepares: bool | None = None,
+    revision: str | None = None,
 ) -> Database:
-    """A Database on `dsn`; no connection is opened yet.
+    """A Database on `dsn`; no connection is opened yet. `prepares` as in `engines.create`.
+
+    Nothing is written in a database that is at another `revision`, if it is given.
 
     The pool is last in, first out, because the most recently used connection has cached plans and warm server caches.
     It resets no connection that is returned: `Connection.close` closes one that is still in a transaction.
     """
     pool = {"pool_size": pool_size, "max_overflow": 0, "pool_timeout": pool_wait_s, "pool_use_lifo": True}
     options = {**pool, "pool_reset_on_return": None, "isolation_level": "AUTOCOMMIT"}
-    return Database(Pool(engines.create(dsn, **options), hooks), limits=limits)
+    return Database(Pool(engines.create(dsn, prepares=prepares, **options), hooks), limits=limits, revision=revision)

@@ -21,21 +21,21 @@ def as_text(vector: Sequence[float]) -> str:
 
 
 def as_texts(values: Iterable[str | Sequence[float]]) -> list[str]:
-    """Vectors in pgvector's text form, some of which have it already."""
+    """Vectors in pgvector's text form; a text is taken as it is."""
     return [one if isinstance(one, str) else as_text(one) for one in values]
 
 
-def packed(vector: Sequence[float]) -> bytes:
+def pack(vector: Sequence[float]) -> bytes:
     """A vector in pgvector's binary form: 32-bit floats behind a header, the first byte of each number first."""
-    return _HEADER.pack(len(vector), 0) + _swapped(array("f", vector)).tobytes()
+    return _HEADER.pack(len(vector), 0) + _swap(array("f", vector)).tobytes()
 
 
-def unpacked(form: bytes) -> list[float]:
+def unpack(form: bytes) -> list[float]:
     """The vector of a binary form."""
-    return _swapped(array("f", form[_HEADER.size :])).tolist()
+    return _swap(array("f", form[_HEADER.size :])).tolist()
 
 
-def _swapped(numbers: array[float]) -> array[float]:
+def _swap(numbers: array[float]) -> array[float]:
     if sys.byteorder == "little":
         numbers.byteswap()
     return numbers
@@ -49,7 +49,7 @@ async def register(driver: asyncpg.Connection) -> bool:
     schema = await driver.fetchval(_SCHEMA, "vector")
     if schema is None:
         return False
-    await driver.set_type_codec("vector", schema=schema, encoder=packed, decoder=unpacked, format="binary")
+    await driver.set_type_codec("vector", schema=schema, encoder=pack, decoder=unpack, format="binary")
     return True
 
 

@@ -1,94 +1,187 @@
-"""Measures how well predicted probabilities agree with outcomes: reliability table, ECE, Brier score and AUROC.
+"""Fits the calibration of a user's relevance to judged questions, and measures what it is worth on others.
 
-Expected calibration error: Naeini et al., "Obtaining Well Calibrated Probabilities Using Bayesian Binning" (2015).
-Brier score: Brier (1950). AUROC is the probability that a positive outcome has the higher prediction, a tie counting
-one half (Hanley and McNeil 1982).
+Each question is asked in one search and over several hops. What is measured is cross-validated: the hits of a question
+are assessed by a fit to the questions of other folds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
-BINS = 10
-"""Bins of equal width over 0 to 1."""
+from app import errors
+from app.database.calibrations import LogitScale, RelevanceCalibration, StoredCalibration
+from app.evaluation import metrics, runner
+from app.evaluation.beir import JudgedQuestion
+from app.evaluation.metrics import Calibration, Prediction
+from app.evaluation.runner import ASSESSED_HITS, Strategy
+from app.query.types import Answer
+from app.relevance import calibrations, logit_scales, relevance
+from app.relevance.logit_scales import Judged, Prior
+from app.services import Services
+from app.text import uris
 
-Prediction = tuple[float, bool]
-"""A probability, 0 to 1, and whether the event occurred."""
+STRATEGIES = (Strategy("auto"), Strategy("multihop"))
+FOLDS = 5
+LEAST_QUESTIONS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Bin:
-    """The predictions within one bin: their number, their mean, and the share of them that occurred."""
+class Judgements:
+    """Questions with judged documents, named by URI or id, and questions that the documents do not answer.
 
-    count: int
-    mean: float
-    observed: float
-
-
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """The agreement of predictions with outcomes; `auroc` is None if all outcomes are equal.
-
-    `base_brier` is the Brier score of predicting the share of outcomes that occurred, `base_rate`, for all.
+    `only_judged`: documents without a judgement are left out; otherwise they count as irrelevant.
     """
 
-    count: int
-    base_rate: float
-    ece: float
-    brier: float
-    base_brier: float
-    auroc: float | None
-    bins: tuple[Bin, ...]
+    questions: Sequence[JudgedQuestion]
+    unanswerable: Sequence[JudgedQuestion] = ()
+    only_judged: bool = False
 
 
-def of(predictions: Iterable[Prediction]) -> Calibration:
-    """Returns the calibration of at least one prediction."""
-    pairs = list(predictions)
-    count = len(pairs)
-    rate = sum(occurred for _, occurred in pairs) / count
-    bins = _bins(pairs)
-    return Calibration(
-        count=count,
-        base_rate=rate,
-        ece=sum(each.count * abs(each.mean - each.observed) for each in bins) / count,
-        brier=sum((probability - occurred) ** 2 for probability, occurred in pairs) / count,
-        base_brier=rate * (1 - rate),
-        auroc=auroc(pairs),
-        bins=tuple(bins),
+@dataclass(frozen=True, slots=True)
+class AskedQuestion:
+    """The uncalibrated predictions for one question: the relevance of its hits, and `answerable`, once a strategy.
+
+    `hops` is the relevance of the hits over several hops.
+    """
+
+    relevance: Sequence[Prediction]
+    answerable: Sequence[Prediction]
+    hops: Sequence[Prediction] = ()
+
+    @property
+    def every_hit(self) -> list[Prediction]:
+        """The relevance of the hits of one search and over several hops."""
+        return [*self.relevance, *self.hops]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """The agreement of predictions with the judgements, with the defaults and with the calibration of other folds."""
+
+    before: Calibration
+    after: Calibration
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A calibration, and its effect on relevance and on `answerable`; None where nothing can be measured."""
+
+    stored: StoredCalibration
+    relevance: Effect
+    answerable: Effect | None
+
+    @property
+    def helps(self) -> bool:
+        """Whether the relevance of hits of other questions is better with it."""
+        return self.relevance.after.brier < self.relevance.before.brier
+
+
+async def fit_user(
+    judgements: Judgements, user_id: str, services: Services, *, progress: Callable[[int, int], None] = lambda *_: None
+) -> Fitted:
+    """Ask the questions of a user's documents and fit; stores nothing.
+
+    Raises BadRequest for a model without relevance, and for too few questions with judged hits.
+    """
+    if not relevance.is_calibrated(services.embedder.model.name):
+        raise errors.BadRequest(f"Hits have no relevance with the embedding model {services.embedder.model.name}.")
+    current = await calibrations.get(user_id, db=services.db)
+    asking = _Asking(judgements.only_judged, user_id, services, current.calibration if current else None)
+    every = [(one.text, one.relevant) for one in judgements.questions]
+    every += [(one.text, {}) for one in judgements.unanswerable]
+    asked = []
+    for index, (text, grades) in enumerate(every):
+        asked.append(await asking.ask(text, grades))
+        progress(index + 1, len(every))
+    return fit(asked[: len(judgements.questions)], asked[len(judgements.questions) :])
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """Asks the questions of a user, and takes the calibration of the answers back."""
+
+    only_judged: bool
+    user_id: str
+    services: Services
+    current: RelevanceCalibration | None
+
+    async def ask(self, text: str, grades: Mapping[str, int]) -> AskedQuestion:
+        hits: dict[bool, list[Prediction]] = {False: [], True: []}
+        answers: list[Prediction] = []
+        for strategy in STRATEGIES:
+            found = await runner.answer(text, strategy, self.user_id, self.services)
+            hits[found.hops is not None] += self._judge(found, grades)
+            if found.answerable is not None:
+                scale = self.current.answerable if self.current else LogitScale()
+                answers.append((logit_scales.removed(scale, found.answerable), any(grades.values())))
+        return AskedQuestion(hits[False], answers, hits[True])
+
+    def _judge(self, found: Answer, grades: Mapping[str, int]) -> list[Prediction]:
+        current = self.current or RelevanceCalibration()
+        scale = current.relevance if found.hops is None else current.hops
+        pairs: list[Prediction] = []
+        for hit in found.hits[:ASSESSED_HITS]:
+            names = (*uris.spellings(hit.candidate.uri or ""), str(hit.candidate.document_id))
+            grade = next((grades[name] for name in names if name in grades), None)
+            if hit.relevance is not None and not (grade is None and self.only_judged):
+                pairs.append((logit_scales.removed(scale, hit.relevance), (grade or 0) > 0))
+        return pairs
+
+
+def fit(questions: Sequence[AskedQuestion], unanswerable: Sequence[AskedQuestion]) -> Fitted:
+    """The calibration that fits best, and its effect. Raises BadRequest for too few questions with judged hits."""
+    judged = [one for one in questions if one.every_hit]
+    if len(judged) < LEAST_QUESTIONS:
+        raise errors.BadRequest(
+            f"{len(judged)} questions have judged hits; at least {LEAST_QUESTIONS} are needed, thirty are better."
+        )
+    answers = [one.answerable for one in (*judged, *unanswerable) if one.answerable]
+    # Without questions of both kinds, all that could be learnt is that every question is, or is not, answered.
+    has_both = {occurred for pairs in answers for _, occurred in pairs} == {True, False}
+    scales = RelevanceCalibration(
+        _fit_scale([one.relevance for one in judged], relevance.PRIOR),
+        _fit_scale(answers, relevance.ANSWERABLE_PRIOR) if has_both else LogitScale(),
+        _fit_scale([one.hops for one in judged], relevance.PRIOR),
     )
+    now = datetime.now(UTC).replace(microsecond=0)
+    stored = StoredCalibration(scales, len(judged), sum(len(one.every_hit) for one in judged), now)
+    of_hits = [
+        *_cross_validate([one.relevance for one in judged], relevance.PRIOR),
+        *_cross_validate([one.hops for one in judged], relevance.PRIOR),
+    ]
+    measured = _measure(_cross_validate(answers, relevance.ANSWERABLE_PRIOR)) if has_both else None
+    return Fitted(stored, _measure(of_hits), measured)
 
 
-def auroc(pairs: Sequence[Prediction]) -> float | None:
-    """Returns the area under the ROC curve, from the sum of the ranks of the positive outcomes (Mann and Whitney)."""
-    positive = sum(occurred for _, occurred in pairs)
-    negative = len(pairs) - positive
-    if not positive or not negative:
-        return None
-    total = sum(rank for rank, (_, occurred) in _ranked(pairs) if occurred)
-    return (total - positive * (positive + 1) / 2) / (positive * negative)
+def _fit_scale(questions: Sequence[Sequence[Prediction]], prior: Prior) -> LogitScale:
+    """The scale for the predictions of questions. Those of one question depend on each other and weigh less."""
+    judged = [
+        Judged(predicted, occurred, relevance.weight(len(pairs)))
+        for pairs in questions
+        for predicted, occurred in pairs
+    ]
+    return logit_scales.fit(judged, prior)
 
 
-def _ranked(pairs: Sequence[Prediction]) -> list[tuple[float, Prediction]]:
-    """Returns the predictions with their ranks from 1, lowest first; equal ones have the mean of their ranks."""
-    ordered = sorted(pairs, key=lambda pair: pair[0])
-    ranked: list[tuple[float, Prediction]] = []
-    start = 0
-    while start < len(ordered):
-        end = start
-        while end < len(ordered) and ordered[end][0] == ordered[start][0]:
-            end += 1
-        ranked += [((start + 1 + end) / 2, pair) for pair in ordered[start:end]]
-        start = end
-    return ranked
+Folded = Sequence[tuple[Prediction, Prediction]]
+"""Predictions before and after a calibration to the questions of other folds."""
 
 
-def _bins(pairs: Sequence[Prediction]) -> list[Bin]:
-    """Returns the bins that have predictions, lowest first."""
-    found = []
-    for index in range(BINS):
-        inside = [pair for pair in pairs if min(BINS - 1, int(pair[0] * BINS)) == index]
-        if inside:
-            mean = sum(probability for probability, _ in inside) / len(inside)
-            found.append(Bin(len(inside), mean, sum(occurred for _, occurred in inside) / len(inside)))
+def _cross_validate(questions: Sequence[Sequence[Prediction]], prior: Prior) -> Folded:
+    found: list[tuple[Prediction, Prediction]] = []
+    for fold in range(FOLDS):
+        scale = _fit_scale([pairs for index, pairs in enumerate(questions) if index % FOLDS != fold], prior)
+        others = (pairs for index, pairs in enumerate(questions) if index % FOLDS == fold)
+        found += [
+            ((predicted, occurred), (logit_scales.applied(scale, predicted), occurred))
+            for pairs in others
+            for predicted, occurred in pairs
+        ]
     return found
+
+
+def _measure(folded: Folded) -> Effect:
+    before, after = zip(*folded, strict=True)
+    return Effect(metrics.measure_calibration(before), metrics.measure_calibration(after))

@@ -1,9 +1,20 @@
-"""Computes ranking metrics over graded relevance. Unjudged documents have grade 0; ranks start at 1."""
+"""Computes ranking metrics over graded relevance, and how well predicted probabilities agree with outcomes.
+
+Unjudged documents have grade 0; ranks start at 1.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+BINS = 10
+"""Bins of equal width over 0 to 1."""
+
+Prediction = tuple[float, bool]
+"""A probability, 0 to 1, and whether the event occurred."""
 
 
 def ndcg(ranking: Sequence[str], relevant: Mapping[str, int], k: int) -> float:
@@ -39,3 +50,73 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 def _dcg(grades: Sequence[int]) -> float:
     return sum((2.0**grade - 1) / math.log2(rank + 1) for rank, grade in enumerate(grades, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """The predictions within one bin: their number, their mean, and the share of them that occurred."""
+
+    count: int
+    mean: float
+    observed: float
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The agreement of predictions with outcomes; `auroc` is None if all outcomes are equal.
+
+    `base_brier` is the Brier score of predicting the share of outcomes that occurred, `base_rate`, for all.
+    """
+
+    count: int
+    base_rate: float
+    ece: float
+    brier: float
+    base_brier: float
+    auroc: float | None
+    bins: tuple[Bin, ...]
+
+
+def measure_calibration(predictions: Iterable[Prediction]) -> Calibration:
+    """Returns how well at least one prediction agrees with the outcomes.
+
+    Expected calibration error: Naeini et al., "Obtaining Well Calibrated Probabilities Using Bayesian Binning" (2015).
+    Brier score: Brier (1950).
+    """
+    pairs = list(predictions)
+    count = len(pairs)
+    rate = sum(occurred for _, occurred in pairs) / count
+    bins = _bins(pairs)
+    return Calibration(
+        count=count,
+        base_rate=rate,
+        ece=sum(each.count * abs(each.mean - each.observed) for each in bins) / count,
+        brier=sum((probability - occurred) ** 2 for probability, occurred in pairs) / count,
+        base_brier=rate * (1 - rate),
+        auroc=auroc(pairs),
+        bins=tuple(bins),
+    )
+
+
+def auroc(pairs: Sequence[Prediction]) -> float | None:
+    """Returns the area under the ROC curve; None if all outcomes are equal (Hanley and McNeil 1982).
+
+    It is the probability that a positive outcome has the higher prediction, a tie counting one half.
+    """
+    positive = [predicted for predicted, occurred in pairs if occurred]
+    negative = sorted(predicted for predicted, occurred in pairs if not occurred)
+    if not positive or not negative:
+        return None
+    below = sum((bisect_left(negative, one) + bisect_right(negative, one)) / 2 for one in positive)
+    return below / (len(positive) * len(negative))
+
+
+def _bins(pairs: Sequence[Prediction]) -> list[Bin]:
+    """Returns the bins that have predictions, lowest first."""
+    found = []
+    for index in range(BINS):
+        inside = [pair for pair in pairs if min(BINS - 1, int(pair[0] * BINS)) == index]
+        if inside:
+            mean = sum(probability for probability, _ in inside) / len(inside)
+            found.append(Bin(len(inside), mean, sum(occurred for _, occurred in inside) / len(inside)))
+    return found

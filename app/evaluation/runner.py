@@ -18,8 +18,8 @@ from app.documents.storing import batches
 from app.entities import entity_lines
 from app.entities.linking import mention_refresh
 from app.entities.types import EntityDraft
-from app.evaluation import beir, calibration, metrics
-from app.evaluation.calibration import Prediction
+from app.evaluation import beir, metrics
+from app.evaluation.metrics import Prediction
 from app.kinds import Extractor, Fusion, GuidanceMode, HopMerge, Json, Mode, Rerank
 from app.multihop import multihop
 from app.query.search_request import GuidanceOptions, HopOptions, Ranking, SearchRequest
@@ -148,7 +148,7 @@ class Predictions:
     def as_json(self) -> dict[str, Any]:
         """Returns the calibration of both."""
         named = {"relevance": self.relevance, "answerable": self.answerable}
-        return {name: asdict(calibration.of(pairs)) for name, pairs in named.items() if pairs}
+        return {name: asdict(metrics.measure_calibration(pairs)) for name, pairs in named.items() if pairs}
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ async def run(
         start = time.perf_counter()
         found = await answer(asked.text, strategy, user_id, services, filters=asked.filters)
         took.append((time.perf_counter() - start) * 1000)
-        rankings.append(ranked(found))
+        rankings.append(rank_documents(found))
         predictions.add(found, asked.relevant)
         failed += "reranker_failed" in found.degraded
         progress("asking", index + 1, len(loaded.questions))
@@ -221,7 +221,7 @@ async def run(
     stored = len(loaded.documents) - refused
     kinds = by_kind(rankings, loaded.questions)
     skipped, not_reranked = loaded.skipped + refused, failed if strategy.rerank != "none" else None
-    comparison = await _compared(loaded.questions, rankings, tenant, services) if strategy.compare else None
+    comparison = await _compare(loaded.questions, rankings, tenant, services) if strategy.compare else None
     for asked in unanswerable:
         predictions.add(await answer(asked.text, strategy, user_id, services), {})
     return EvaluationReport(
@@ -237,13 +237,13 @@ async def run(
     )
 
 
-async def _compared(
+async def _compare(
     questions: Sequence[beir.JudgedQuestion], rankings: Sequence[Sequence[str]], tenant: Tenant, services: Services
 ) -> Comparison:
     """Asks the questions in mode `flat` and compares the rankings with these."""
     flat, pairs = Strategy("flat"), {}
     for asked, ranking in zip(questions, rankings, strict=True):
-        unguided = ranked(await answer(asked.text, flat, tenant.user_id, services, filters=asked.filters))
+        unguided = rank_documents(await answer(asked.text, flat, tenant.user_id, services, filters=asked.filters))
         pairs[asked.query_id] = (metrics.ndcg(unguided, asked.relevant, 10), metrics.ndcg(ranking, asked.relevant, 10))
     return Comparison(pairs)
 
@@ -337,7 +337,7 @@ async def answer(
     return await run(strategy.query(text, filters or Filters()).changed(**changed), user_id, services)
 
 
-def ranked(found: Answer) -> list[str]:
+def rank_documents(found: Answer) -> list[str]:
     """Returns the answer's documents in the order of their first chunks."""
     return list(dict.fromkeys(str(hit.candidate.uri) for hit in found.hits))
 

@@ -24,6 +24,5 @@ REPAIRS = (
         "counts of metadata",
         "counts of keys or values of metadata are wrong",
         "facets match the documents",
-        is_counted=True,
     ),
 )

@@ -63,7 +63,7 @@ def listed(
     user: options.User = options.LOCAL, as_json: options.AsJson = False, data_dir: options.DataDir = None
 ) -> None:
     """List judgements of hits, newest first."""
-    found = options.run(_listed(options.checked_user(user), options.settings(data_dir)))
+    found = options.run(_listed(options.check_user(user), options.settings(data_dir)))
     if as_json:
         terminal.write_json([_row(one) for one in found])
         return
@@ -85,7 +85,7 @@ def export(
 ) -> None:
     """Write judged queries with all documents as a set that `eval` and `calibrate` read (BEIR layout)."""
     _make(folder)
-    questions, documents = options.run(_export(options.checked_user(user), folder, options.settings(data_dir)))
+    questions, documents = options.run(_export(options.check_user(user), folder, options.settings(data_dir)))
     if as_json:
         terminal.write_json({"questions": questions, "documents": documents})
     else:

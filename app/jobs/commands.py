@@ -28,7 +28,7 @@ JobKey = Annotated[
 
 @app.command("list")
 @connecting.connected
-def listed(
+def list_jobs(
     client: Client,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of jobs.")] = 50,
     as_json: options.AsJson = False,

@@ -17,7 +17,7 @@ from app.jobs.types import JobState
 from app.kinds import JobStatus
 
 JobKey = UUID | Literal["newest"]
-"""The id of a job, or the newest of the user's without those that update links or postings."""
+"""The id of a job, or the user's newest job. Jobs that update links or postings do not count as the newest."""
 POLL_S = 0.5
 """Pause between two looks at a job that is followed."""
 KEEP_ALIVE_S = 10.0
@@ -40,7 +40,7 @@ async def find(key: JobKey, user_id: str, *, db: Database) -> UUID:
 async def get(job_id: UUID, user_id: str, *, db: Database) -> JobState:
     """One job, with what its kind adds to its result. Raises NotFound."""
     async with db.primary.reading(user_id) as reading:
-        found = await _stored(reading, job_id)
+        found = await _read(reading, job_id)
         details = next((kind.details for kind in kinds.every() if kind.name == found.kind), None)
         if details is None:
             return found
@@ -94,16 +94,16 @@ async def cancel(job_id: UUID, user_id: str, *, db: Database) -> JobState:
     Raises NotFound, and Conflict where a job of its kind cannot be cancelled.
     """
     async with db.primary.reading(user_id) as reading:
-        found = await _stored(reading, job_id)
+        found = await _read(reading, job_id)
     if found.kind in kinds.uncancellable():
         raise errors.Conflict("Jobs that update links or postings cannot be cancelled.")
     async with db.writing(user_id, checked=True) as writing:
         await writing.lock()
         await jobs.cancel(writing, job_id)
-        return await _stored(writing, job_id)
+        return await _read(writing, job_id)
 
 
-async def _stored(db: Reading, job_id: UUID) -> JobState:
+async def _read(db: Reading, job_id: UUID) -> JobState:
     found = await job_states.get(db, job_id)
     if found is None:
         raise errors.NotFound("No such job.")

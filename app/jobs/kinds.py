@@ -1,9 +1,15 @@
-"""Lists the kinds of background jobs that the capabilities declare."""
+"""Lists the kinds of background jobs that the capabilities declare, and runs them."""
 
 from __future__ import annotations
 
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable
+
 from app import capability
+from app.jobs import workers
 from app.jobs.workers import JobKind
+from app.services import Services
 
 
 def every() -> tuple[JobKind, ...]:
@@ -14,3 +20,16 @@ def every() -> tuple[JobKind, ...]:
 def uncancellable() -> list[str]:
     """The names of the kinds whose jobs cannot be cancelled."""
     return [kind.name for kind in every() if not kind.is_cancellable]
+
+
+async def run_forever(services: Services, *, done: Callable[[str, int], None]) -> None:
+    """Run the jobs of all users, a loop for each queue, and what capabilities declare as `background`, until cancelled.
+
+    They begin when the database accepts writes. `done` is called after each job with its kind and the work done.
+    """
+    await workers.until_writable(services.db)
+    queues = defaultdict[str, list[JobKind]](list)
+    for kind in every():
+        queues[kind.queue].append(kind)
+    loops = (workers.run_forever(services, queue, done=done) for queue in queues.values())
+    await asyncio.gather(*(run(services) for run in capability.declared("background")), *loops)

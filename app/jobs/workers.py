@@ -117,7 +117,7 @@ class Run:
         return dict(zip(("page", "pages"), self.times.page, strict=True)) if self.times.page else {}
 
     async def finish(self, db: Transaction, **result: Any) -> None:
-        """Mark the job as done, and delete those that are not kept, in the transaction that completes it.
+        """Mark the job as done in the transaction that completes it, and delete finished jobs beyond `kept`.
 
         Raises ClaimLost.
         """
@@ -184,7 +184,7 @@ async def run_next(
     """
     services = services.whole
     by_name = {kind.name: kind for kind in kinds}
-    async with services.db.shared() as shared:
+    async with services.db.claiming() as shared:
         names = served.names if served else ()
         job = await jobs.claim(shared, kinds=list(by_name), lease_s=LEASE_S, user_id=user_id, served=names)
     if job is None:
@@ -196,7 +196,7 @@ async def run_next(
     try:
         if job.attempts > jobs.MAX_ATTEMPTS and run.kind.gives_up:
             raise errors.Conflict("The job has been started too often.")
-        return job.kind, await _leased(run)
+        return job.kind, await _run_leased(run)
     except ClaimLost:
         log.info("job stopped", extra={"action": "job_stopped", "job_id": str(job.job_id)})
         return job.kind, 0
@@ -210,7 +210,7 @@ async def run_next(
         raise
 
 
-async def _leased(run: Run) -> int:
+async def _run_leased(run: Run) -> int:
     """The result of the job's handler, which is cancelled when the claim is lost. Raises ClaimLost."""
     with stage_times.measuring(run.times):
         working = asyncio.ensure_future(run.kind.handler(run))

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from app.access import keys
+from app import errors
+from app.access.store import keys
 from app.database import driver_errors
 from app.database.read_routes import Lag
 from app.database.schema import distribution, health, migration, reembedding, revisions
@@ -18,13 +19,15 @@ from app.maintenance.repair import Checked
 from app.services import ChunkingOptions
 
 Level = Literal["ok", "warning", "error"]
-MAX_USERS = 20
+MAX_USERS, MAX_CHUNKS = 20, 2_000
+"""Users whose rows are compared, and the chunks that a user may have for it."""
 LAG_S = 30.0
 """Seconds behind the primary from which a standby is reported."""
 SCARCE_BYTES = 2_000_000_000
 POSTGRES = 15
 PGVECTOR, PGVECTOR_FIXED = (0, 8, 0), (0, 8, 4)
 _UPGRADE = "Run `stepwell db upgrade` as the owner, then try again."
+_LATER = "Try again when the server is less busy, or with --full, whose statements may take an hour."
 _NODES = "Start the node, let nodes log in to each other as this role, then run `stepwell db distribute` as the owner."
 
 
@@ -47,7 +50,6 @@ class Expected:
         users: Users whose rows are checked, in addition to those in the database.
         chunking_options: The options with which documents are cut.
         target: The model to which the vectors can be switched, and its dimension.
-        full: Compare all rows instead of a sample.
     """
 
     model: str
@@ -56,7 +58,6 @@ class Expected:
     users: tuple[str, ...] = ()
     chunking_options: ChunkingOptions = field(default_factory=ChunkingOptions)
     target: tuple[str, int] | None = None
-    full: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,8 @@ async def database(db: Database, expected: Expected, *, owner: Database | None =
     for name, check in CHECKS:
         try:
             findings += await check(Examined(db, expected, owner))
+        except (errors.DeadlineExceeded, errors.DatabaseUnavailable) as error:
+            findings.append(Finding(name, "warning", f"Not checked: {error.message}", _LATER))
         except Exception as error:
             findings.append(Finding(name, "error", driver_errors.reason(error), _UPGRADE))
     return findings
@@ -101,7 +104,8 @@ async def _size(db: Database, server: health.ServerFacts) -> Finding:
     except Exception as error:
         return Finding("database", "error", f"The nodes give no answer: {driver_errors.reason(error)}", _NODES)
     size = sum(node.bytes for node in nodes) or server.bytes
-    message = f"reached as {server.role}; its size is {size / 1e6:.0f} MB"
+    way = f"over {server.tls}" if server.tls else "without TLS"
+    message = f"reached as {server.role} {way}; its size is {size / 1e6:.0f} MB"
     if not nodes:
         return Finding("database", "ok", message)
     message += f" on {len(nodes)} nodes, of which {sum(node.holds_shards for node in nodes)} hold users"
@@ -136,12 +140,9 @@ def _update_vector(version: str) -> str:
 
 
 def _role(server: health.ServerFacts, *, many_users: bool) -> Finding:
-    found = [what for what, is_so in (
-        ("is a superuser", server.superuser), ("has BYPASSRLS", server.bypasses), ("owns the tables", server.owns)
-    ) if is_so]  # fmt: skip
-    if not found:
+    if not server.unbound:
         return Finding("role", "ok", f"row-level security binds {server.role}")
-    message = f"{server.role} {' and '.join(found)}, so row-level security does not bind it."
+    message = f"{server.role} {' and '.join(server.unbound)}, so row-level security does not bind it."
     level: Level = "error" if many_users else "warning"
     return Finding(
         "role", level, message, "Connect as stepwell_service in DATABASE_URL; keep the owner's for migrations."
@@ -157,7 +158,7 @@ def _unmigrated(server: health.ServerFacts) -> Finding:
 
 
 async def _revision(examined: Examined) -> list[Finding]:
-    found, head = await health.revision(examined.db), revisions.head()
+    found, head = await revisions.of(examined.db), revisions.head()
     if found != head:
         message, fix = revisions.mismatch(found)
         return [Finding("revision", "error", f"{message}.", f"{fix[0].upper()}{fix[1:]}.")]
@@ -207,15 +208,13 @@ async def _leakproof(examined: Examined) -> list[Finding]:
 async def _rows(examined: Examined) -> list[Finding]:
     """Findings on postings, statistics, vectors and mentions, compared with the stored texts."""
     expected, every = examined.expected, await _every_user(examined)
-    users = every if expected.full else every[:MAX_USERS]
-    check = repair.check if expected.full else repair.check_sample
-    checked = [await check(one, db=examined.db, keys=expected.chunking_options.entity_keys) for one in users]
-    looked_at = f"{sum(one.chunks for one in checked)} chunks of {len(users)} users"
-    if len(users) < len(every):
-        looked_at += f" of {len(every)}"
-    if not all(one.complete for one in checked):
-        looked_at += ", a sample (--full compares all)"
-    return [_compared(one, checked, looked_at) for one in repair.every()]
+    small = [one for one in every[:MAX_USERS] if await repair.count_chunks(one, db=examined.db) <= MAX_CHUNKS]
+    keys = expected.chunking_options.entity_keys
+    checked = [await repair.check(one, db=examined.db, keys=keys) for one in small]
+    looked_at = f"{sum(one.chunks for one in checked)} chunks of {len(small)} users"
+    if len(small) < len(every):
+        looked_at += f" of {len(every)} (`stepwell repair --dry-run` compares all)"
+    return [_judge_rows(one, checked, looked_at) for one in repair.every()]
 
 
 async def _every_user(examined: Examined) -> list[str]:
@@ -223,19 +222,19 @@ async def _every_user(examined: Examined) -> list[str]:
     return list(dict.fromkeys((*examined.expected.users, *known)))
 
 
-def _compared(rows: Repair, checked: Sequence[Checked], looked_at: str) -> Finding:
+def _judge_rows(rows: Repair, checked: Sequence[Checked], looked_at: str) -> Finding:
     kind = rows.kind
     level: Level = "error" if rows.is_error else "warning"
     count = sum(one.damage.counts.get(kind, 0) for one in checked)
     if kind == "mentions":
-        looked_at = _compared_mentions(checked, looked_at)
+        looked_at = _describe_mentions(checked, looked_at)
     if not count:
         return Finding(kind, "ok", f"{rows.right}: {looked_at}")
     fix = "Run `stepwell repair`, which rebuilds them from the stored texts."
     return Finding(kind, level, f"{count} {rows.wrong}; compared: {looked_at}.", fix)
 
 
-def _compared_mentions(checked: Sequence[Checked], looked_at: str) -> str:
+def _describe_mentions(checked: Sequence[Checked], looked_at: str) -> str:
     """Of how many documents mentions were compared: of users whose texts jobs are linking, of none."""
     compared = [one.linked for one in checked if one.linked is not None]
     waiting = len(checked) - len(compared)
@@ -245,8 +244,7 @@ def _compared_mentions(checked: Sequence[Checked], looked_at: str) -> str:
 
 async def _chunking(examined: Examined) -> list[Finding]:
     options, users = examined.expected.chunking_options, await _every_user(examined)
-    some = users if examined.expected.full else users[:MAX_USERS]
-    count = sum([await reindex.count(user_id, options, db=examined.db) for user_id in some])
+    count = sum([await reindex.count(user_id, options, db=examined.db) for user_id in users[:MAX_USERS]])
     cut = f"{options.target} tokens with an overlap of {options.overlap}"
     if not count:
         return [Finding("chunking", "ok", f"documents are cut to {cut}")]
@@ -259,7 +257,8 @@ async def _keys(examined: Examined) -> list[Finding]:
         unknown = "not counted: only the database's owner can read them (STEPWELL_MIGRATION_URL)"
         return [Finding("keys", "ok", unknown)]
     many_users = examined.expected.many_users
-    live = [key for key in await keys.list_keys(db=examined.owner) if key.revoked_at is None]
+    async with examined.owner.shared() as owner:
+        live = [key for key in await keys.list_keys(owner) if key.revoked_at is None]
     if many_users and not live:
         return [Finding("keys", "warning", "There is no API key yet.", "Run `stepwell keys create you`.")]
     return [Finding("keys", "ok", f"{len(live)} API keys" if many_users else "not needed with AUTH=none")]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 from uuid import UUID
@@ -44,6 +44,9 @@ class Reindexed:
     compared: int = 0
     cut: int = 0
     embedded: int = 0
+
+    def __add__(self, other: Reindexed) -> Reindexed:
+        return Reindexed(self.compared + other.compared, self.cut + other.cut, self.embedded + other.embedded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,7 @@ async def _run_job(job_run: Run) -> int:
         total = before.compared + await cuts.count(reading, "marked")
     done = before
     async for now in run(user_id, job_run.services, which="marked"):
-        done = Reindexed(*map(sum, zip(astuple(before), astuple(now), strict=True)))
+        done = before + now
         progress = {"step": "cut", "unit": "documents", "done": done.compared, "total": total}
         async with db.shared() as shared:
             await job_run.advance(shared, **progress, cut=done.cut, embedded=done.embedded)
@@ -105,33 +108,27 @@ async def _run_job(job_run: Run) -> int:
 KIND = JobKind("reindex_documents", _run_job, queue="reindexing")
 
 
-async def run(
-    user_id: str, services: Services, *, which: Which = "outdated", detect_language: bool = False
-) -> AsyncIterator[Reindexed]:
+async def run(user_id: str, services: Services, *, which: Which = "outdated") -> AsyncIterator[Reindexed]:
     """Cut a user's documents again, and yield the progress after each batch.
 
     `which`: those that were cut with other options, those that `request` has marked, or every document.
-    `detect_language`: documents in English get the language that is detected.
 
     A document that is changed meanwhile is left as the change has stored it. Raises ProviderError,
     DatabaseUnavailable, DiskFull; batches that were yielded are stored.
     """
     done = Reindexed()
-    async for batch in _batches(user_id, services, which, detect_language=detect_language):
+    async for batch in _batches(user_id, services, which):
         store = partial(_store_batch, batch, user_id, services)
-        new = await model_switch.run(services.embedder, services.db, store)
-        done = Reindexed(*map(sum, zip(astuple(done), astuple(new), strict=True)))
+        done += await model_switch.run(services.embedder, services.db, store)
         yield done
 
 
-async def _batches(
-    user_id: str, services: Services, which: Which, *, detect_language: bool
-) -> AsyncIterator[list[_Recut]]:
+async def _batches(user_id: str, services: Services, which: Which) -> AsyncIterator[list[_Recut]]:
     """The documents cut again, in groups of about BATCH_CHARACTERS."""
     batch: list[_Recut] = []
     characters = 0
     async for document_id in _ids(user_id, services, which):
-        recut = await _compared(document_id, user_id, services, detect_language=detect_language)
+        recut = await _cut_again(document_id, user_id, services)
         if recut is None:
             continue
         batch.append(recut)
@@ -155,7 +152,7 @@ async def _ids(user_id: str, services: Services, which: Which) -> AsyncIterator[
         after = page[-1]
 
 
-async def _compared(document_id: UUID, user_id: str, services: Services, *, detect_language: bool) -> _Recut | None:
+async def _cut_again(document_id: UUID, user_id: str, services: Services) -> _Recut | None:
     """The document cut again, compared with its stored chunks; None if it has been deleted."""
     try:
         async with services.db.reading(user_id) as reading:
@@ -167,9 +164,6 @@ async def _compared(document_id: UUID, user_id: str, services: Services, *, dete
     document = document_changes.clean_document(source)
     if source.cleaning_version != cleaning.VERSION:
         document = await cancellable.run(len(document.content), partial(document_drafts.cleaned_again, document))
-    if detect_language and document.config == document_drafts.DEFAULT_CONFIG:
-        config = document_drafts.default_config(document.content, document.title, language=None)
-        document = dataclasses.replace(document, config=config)
     draft = document_drafts.hashed(document)
     cut = partial(document_drafts.cut, draft, model=services.embedder.model, options=services.chunking_options)
     draft = await cancellable.run(len(draft.content), cut)

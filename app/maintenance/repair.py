@@ -7,7 +7,6 @@ nothing.
 
 from __future__ import annotations
 
-import random
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -34,21 +33,17 @@ CHUNKS_PER_PASS = 50_000
 """Chunks whose lexemes are compared in one pass; more take several passes, which bounds the memory."""
 MENTION_PASSES = 3
 """Restoring a title or a heading may change the mentions in other documents."""
-SAMPLED_RUNS, RUN_LENGTH = 20, 10
-COUNTED_CHUNKS = 50_000
-"""Chunks up to which a sampled check compares what is counted exactly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The result of a check, the number of chunks compared, and whether those were all.
+    """The damage of a user's rows, and the number of chunks that were compared.
 
     `linked` is the number of documents whose mentions were compared; None if jobs have not linked all texts yet.
     """
 
     damage: Damage
     chunks: int
-    complete: bool
     linked: int | None
 
 
@@ -81,43 +76,23 @@ async def _rebuild(repair: Repair, rows: UserRows, services: Services) -> int:
     return count
 
 
+async def count_chunks(user_id: str, *, db: Database) -> int:
+    """How many chunks a user has."""
+    async with db.reading(user_id) as reading:
+        return await repairs.count_chunks(reading)
+
+
 async def check(user_id: str, *, db: Database, keys: Sequence[str]) -> Checked:
     """Compare all of a user's derived rows with the stored texts; writes nothing."""
     rows = UserRows(user_id, db, keys)
-    async with rows.reading() as reading:
-        chunks = await repairs.count_chunks(reading, most=2**31)
-    linked = await _linked(rows)
+    chunks = await count_chunks(user_id, db=db)
+    linked = await _list_linked(rows)
     damage = Damage.of({one.kind: await _count(one, rows) for one in every()})
-    return Checked(damage, chunks, complete=True, linked=None if linked is None else len(linked))
+    return Checked(damage, chunks, linked=None if linked is None else len(linked))
 
 
 async def _count(repair: Repair, rows: UserRows) -> int:
     return sum([len(wrong) async for wrong in repair.find(rows)])
-
-
-async def check_sample(user_id: str, *, db: Database, keys: Sequence[str]) -> Checked:
-    """Compare the derived rows of up to 200 chunks with their texts, and the statistics of up to 50,000 chunks.
-
-    Of a user with more chunks than that, the mentions of the documents of up to 20 of these chunks are compared.
-    """
-    rows = UserRows(user_id, db, keys)
-    async with rows.reading() as reading:
-        chunks = await repairs.count_chunks(reading, most=COUNTED_CHUNKS + 1)
-    if chunks <= SAMPLED_RUNS * RUN_LENGTH:
-        return await check(user_id, db=db, keys=keys)
-    async with rows.reading() as reading:
-        found: dict[int, Text] = {}
-        for start in random.sample(range(await repairs.next_chunk_no(reading) - 1), SAMPLED_RUNS):
-            found |= {text.chunk_no: text for text in await repairs.texts(reading, after=start, limit=RUN_LENGTH)}
-        sampled = await repairs.sample(reading, list(found))
-        texts = await repairs.wrong_texts(reading, {no: _indexed(text) for no, text in found.items()})
-        among = await repairs.documents_of(reading, list(found)[::RUN_LENGTH])
-    linked = None if await _linked(rows) is None else among
-    mentions = [document_id async for document_id in _wrongly_linked(rows, linked or ())]
-    counted = [one for one in every() if one.is_counted and chunks <= COUNTED_CHUNKS]
-    exact = {one.kind: await _count(one, rows) for one in counted}
-    damage = Damage.of({"texts": len(texts), "mentions": len(mentions), **sampled, **exact})
-    return Checked(damage, len(found), complete=False, linked=None if linked is None else len(linked))
 
 
 async def _find_texts(rows: UserRows) -> AsyncIterator[Sequence[tuple[int, str]]]:
@@ -126,7 +101,7 @@ async def _find_texts(rows: UserRows) -> AsyncIterator[Sequence[tuple[int, str]]
     while True:
         async with rows.reading() as reading:
             found = await repairs.texts(reading, after=after, limit=TEXTS_PER_SLICE)
-            indexed = {text.chunk_no: _indexed(text) for text in found}
+            indexed = {text.chunk_no: _indexed_text(text) for text in found}
             wrong = await repairs.wrong_texts(reading, indexed)
         if wrong:
             yield [(chunk_no, indexed[chunk_no]) for chunk_no in wrong]
@@ -135,17 +110,16 @@ async def _find_texts(rows: UserRows) -> AsyncIterator[Sequence[tuple[int, str]]
         after = found[-1].chunk_no
 
 
-def _indexed(text: Text) -> str:
+def _indexed_text(text: Text) -> str:
     return document_drafts.indexed_text(text.title, text.heading_path, text.content, text.config)
 
 
 async def _find_postings(rows: UserRows) -> AsyncIterator[Sequence[Postings]]:
-    async with rows.reading() as reading:
-        passes = await repairs.count_chunks(reading, most=2**31) // CHUNKS_PER_PASS + 1
+    passes = await count_chunks(rows.user_id, db=rows.db) // CHUNKS_PER_PASS + 1
     for slice_no in range(passes):
         async with rows.reading() as reading:
             wrong = await repairs.wrong_postings(reading, slice_no=slice_no, slices=passes)
-        for some in _sliced(wrong, LEXEMES_PER_SLICE):
+        for some in _slice(wrong, LEXEMES_PER_SLICE):
             yield some
 
 
@@ -176,7 +150,7 @@ def embedded_texts(found: Iterable[Text]) -> dict[int, str]:
 
 
 async def _add_vectors(wrong: Sequence[Text], user_id: str, services: Services) -> None:
-    """Store the vectors of chunks: those of equal texts that are stored, otherwise new ones."""
+    """Store the vectors of chunks. A text whose vector is stored already is not embedded again."""
     db, embedder = services.db, services.embedder
 
     async def add() -> None:
@@ -195,18 +169,18 @@ async def _add_vectors(wrong: Sequence[Text], user_id: str, services: Services) 
 async def _find_dangling(rows: UserRows) -> AsyncIterator[Sequence[tuple[str, UUID, int]]]:
     async with rows.reading() as reading:
         found = await repairs.dangling(reading)
-    for some in _sliced(found, ROWS_PER_SLICE):
+    for some in _slice(found, ROWS_PER_SLICE):
         yield some
 
 
 async def _find_mentions(rows: UserRows) -> AsyncIterator[Sequence[UUID]]:
     """The documents with wrong mentions or headings; none while jobs have not linked all texts yet."""
-    wrong = [document_id async for document_id in _wrongly_linked(rows, await _linked(rows) or ())]
-    for some in _sliced(wrong, ROWS_PER_SLICE):
+    wrong = [document_id async for document_id in _wrongly_linked(rows, await _list_linked(rows) or ())]
+    for some in _slice(wrong, ROWS_PER_SLICE):
         yield some
 
 
-async def _linked(rows: UserRows) -> list[UUID] | None:
+async def _list_linked(rows: UserRows) -> list[UUID] | None:
     """The user's documents; None if jobs have not linked all texts yet."""
     async with rows.reading() as reading:
         return None if await mention_refresh.is_pending(reading) else await repairs.document_ids(reading)
@@ -216,7 +190,7 @@ async def _wrongly_linked(rows: UserRows, document_ids: Sequence[UUID]) -> Async
     for document_id in document_ids:
         async with rows.reading() as reading:
             expected = await mention_extraction.expected(reading, document_id, keys=rows.keys)
-            is_wrong = expected is not None and expected != await repairs.stored_names(reading, document_id)
+            is_wrong = expected is not None and expected != await repairs.read_names(reading, document_id)
         if is_wrong:
             yield document_id
 
@@ -230,7 +204,7 @@ async def _link_again(wrong: Sequence[UUID], user_id: str, services: Services) -
     await mention_refresh.settle(user_id, services)
 
 
-def _sliced(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+def _slice(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     for start in range(0, len(values), size):
         yield values[start : start + size]
 
@@ -259,7 +233,6 @@ _OWN = (
         "statistics",
         "text-search configurations have wrong counts of chunks or tokens",
         "statistics match the texts",
-        is_counted=True,
     ),
     Repair(
         "vectors",

@@ -7,8 +7,9 @@ minute and is retried until its patience is over, also while the breaker is open
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
 from typing import NamedTuple, TypeVar
@@ -16,7 +17,7 @@ from typing import NamedTuple, TypeVar
 import stamina
 
 from app import errors
-from app.models.breaker import Breaker
+from app.kinds import BreakerState
 from app.models.failures import NotCalled, ProviderDown, is_of_provider, is_outage
 
 Result = TypeVar("Result")
@@ -29,6 +30,7 @@ QUERY_WAIT_S = 0.4
 BULK_ATTEMPT_S = 60.0
 BULK_PATIENCE_S = 10.0
 """Seconds for which a call in bulk starts new attempts while a client waits for the response."""
+BREAKER_FAILURES, BREAKER_WINDOW, BREAKER_PAUSE_S = 5, 10, 15.0
 
 
 class ProviderModel(NamedTuple):
@@ -45,6 +47,55 @@ class CallTimes:
 
     query_s: float
     bulk_s: float = BULK_PATIENCE_S
+
+
+class Breaker:
+    """Refuses calls of a model that keeps failing (the circuit breaker pattern).
+
+    It opens when BREAKER_FAILURES of the last BREAKER_WINDOW calls failed. Then it lets one call through every
+    BREAKER_PAUSE_S until one succeeds.
+    """
+
+    def __init__(self) -> None:
+        self._failed: deque[bool] = deque(maxlen=BREAKER_WINDOW)
+        self._open_until: float | None = None
+
+    @property
+    def state(self) -> BreakerState:
+        """`open` while calls are refused, `half_open` when the next one is let through, else `closed`."""
+        if self._open_until is None:
+            return "closed"
+        return "open" if monotonic() < self._open_until else "half_open"
+
+    @contextmanager
+    def guard(self) -> Iterator[None]:
+        """Run one call in this context, or raise NotCalled. A call that is cancelled is not counted."""
+        if self._open_until is not None:
+            if self.state == "open":
+                raise NotCalled("The provider failed repeatedly.", pause_s=self._open_until - monotonic())
+            self.open(BREAKER_PAUSE_S)
+        try:
+            yield
+            self._count(None)
+        except NotCalled:
+            raise
+        except errors.ProviderError as error:
+            self._count(error)
+            raise
+
+    def open(self, seconds: float) -> None:
+        """Refuse calls for so many seconds."""
+        self._open_until = monotonic() + seconds
+        self._failed.clear()
+
+    def _count(self, error: errors.ProviderError | None) -> None:
+        has_failed = error is not None and is_of_provider(error)
+        self._failed.append(has_failed)
+        pause_s = getattr(error, "pause_s", None)
+        if not has_failed:
+            self._open_until = None
+        elif pause_s is not None or sum(self._failed) >= BREAKER_FAILURES:
+            self.open(BREAKER_PAUSE_S if pause_s is None else pause_s)
 
 
 class RemoteCalls:

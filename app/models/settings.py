@@ -81,6 +81,8 @@ class ProviderSettings(BaseSettings):
     """The embedder to which `stepwell reembed` changes, as JSON such as `{"embedder": "onnx", "model": "models/e5"}`,
     with the other parts of STEPWELL_EMBEDDER_… in lower case; unset: none. The service uses it once the stored vectors
     are those of its model."""
+    model_hub: str = "https://huggingface.co"
+    """Address from which the files of the built-in model are downloaded once if no package has them."""
     embedding_cache_size: int = Field(0, ge=0, le=1_000_000)
     """Maximum number of vectors of passages that the database keeps for each user, for texts that are stored again; 0:
     none."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -17,24 +16,6 @@ from app.cli.client import Answer, Client
 from app.query import signals
 from app.search.commands import passage_text, requests
 from app.search.commands import search as plain
-from app.search.steps.recency import recency_option
-
-
-class Extractor(StrEnum):
-    """Sources of the terms for a further hop."""
-
-    auto = "auto"
-    llm = "llm"
-    entities = "entities"
-    statistical = "statistical"
-    none = "none"
-
-
-class Merge(StrEnum):
-    """Strategies for merging the hits of several hops."""
-
-    linked = "linked"
-    classic = "classic"
 
 
 @connecting.connected
@@ -45,11 +26,11 @@ def multihop(
     max_hops: Annotated[
         int, typer.Option(min=limits.MIN_HOPS, max=limits.MAX_HOPS, help="Maximum number of hops.")
     ] = 2,
-    extractor: Annotated[Extractor, typer.Option(help="Source of the terms for a further hop.")] = Extractor.auto,
-    merge: Annotated[Merge, typer.Option(help="Strategy for merging the hits of several hops.")] = Merge.linked,
-    rerank: options.Reranking = options.Rerank.none,
+    extractor: options.Extractor = "auto",
+    merge: options.Merge = "linked",
+    rerank: options.Rerank = "none",
     mmr: options.Mmr = False,
-    recency: recency_option.RecencyText = None,
+    recency: requests.Recency = None,
     collapse: options.Collapse = True,
     hierarchy: Annotated[
         bool, typer.Option("--hierarchy/--no-hierarchy", help="Use the entities that the question names, in hop 1.")
@@ -58,9 +39,9 @@ def multihop(
     as_json: options.AsJson = False,
 ) -> None:
     """Search over several hops and show the terms of each hop and the name through which each hit was found."""
-    hops = {"max_hops": max_hops, "extractor": extractor.value, "merge": merge.value}
+    hops = {"max_hops": max_hops, "extractor": extractor, "merge": merge}
     request = requests.build(
-        query, limit=limit, filters=filters, collapse=collapse, recency=recency, rerank=rerank.value, mmr=mmr,
+        query, limit=limit, filters=filters, collapse=collapse, recency=recency, rerank=rerank, mmr=mmr,
         hierarchy="auto" if hierarchy else None, hops=hops,
     )  # fmt: skip
     answer = client.post("/search/multihop", {**request, "detail": "full" if as_json else "compact"})

@@ -18,14 +18,11 @@ from app.query.context import SearchContext
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, Candidate, ChunkLink, Hit
 from app.relevance import relevance
-from app.search import completion, named_sources, ordering, pages
-from app.search.candidates import Page
+from app.search import completion, named_sources, pages, state, understanding
 from app.search.pages import PageRequest
 from app.search.ranking import merge
 from app.search.ranking.merge import Scored
-from app.search.steps.recency import dating
-from app.search.steps.reranking import rerank
-from app.search.steps.snippets import snippets
+from app.search.state import Page
 
 _WAYS = [link.name for link in sorted(signals.LINKS.values(), key=lambda link: link.start != "source")]
 """Links of sources, then those of the query and of searches, as the strategies of a hit list them."""
@@ -43,15 +40,13 @@ class HopAnswer:
     async def read(self, wanted: PageRequest) -> Answer:
         """The answer with a page of the merged chunks. Raises `stale_cursor`, DatabaseUnavailable."""
         await self._refresh()
-        first, scores = self.state.first, hop_strategies.scores(self.strategy, self.state)
+        scores = hop_strategies.scores(self.strategy, self.state)
         page = await self._page(scores, wanted)
         page = replace(page, hits=tuple(self._hit(hit, scores) for hit in page.hits))
-        if self.query.detail == "compact":
-            texts = {c.chunk_id: c.candidate.content for c in self.state.chunks.values() if c.candidate is not None}
-            page = replace(page, hits=tuple(await snippets.added(page.hits, texts, first.recalled, self.context)))
-        built = completion.answer_of(self.query, first.recalled, self.context, page)
+        search = replace(self.state.first, query=self.query)
+        built = completion.answer_of(search, page)
         return replace(
-            completion.with_entities(built, first.matches, first.guidance, is_forced=self.query.is_guided),
+            await state.finish(search, built),
             search_mode="multihop",
             fallback_reason=built.fallback_reason,
             query_type=built.query_type,
@@ -80,9 +75,9 @@ class HopAnswer:
         if wanted.group_size is not None or (wanted.collapse and wanted.offset):
             return None
         needed = wanted.end + 1
-        if rerank.is_wanted(self.query) or wanted.collapse:
-            needed = max(needed, rerank.pool_size(self.query.limit))
-        return max(needed, self.query.ranking.candidates) if dating.applied(self.query) is not None else needed
+        if self.query.is_reordered or wanted.collapse:
+            needed = max(needed, understanding.pool_size(self.query.limit))
+        return max(needed, self.query.ranking.candidates) if self.query.recency is not None else needed
 
     async def _ranked(self, scores: HopScores, needed: int | None) -> list[Hit]:
         """The merged chunks in their final order, the leading ones or all."""
@@ -93,9 +88,10 @@ class HopAnswer:
             for chunk in await self._leading(merge.order(scores.by_chunk, self.state.brought)[:needed])
             if chunk.candidate is not None
         ]
-        first = self.state.first.recalled
-        recalled = replace(first, plan=replace(first.plan, fusion=self.strategy.merged_fusion()))
-        return await ordering.run(self.query, merged, recalled, self.context, keep_all=True)
+        first = self.state.first
+        request = replace(first.request, fusion=self.strategy.merged_fusion())
+        search = replace(first, query=self.query, request=request, hits=merged, keep_all=True)
+        return list((await state.order(search)).hits)
 
     async def _leading(self, order: Sequence[UUID]) -> list[HopChunk]:
         """The stored ones of these chunks."""
@@ -116,15 +112,13 @@ class HopAnswer:
 
     def _hit(self, ranked: Hit, scores: HopScores) -> Hit:
         """A hit with what its hop found, and what entities added to it in hop 1."""
-        first, chunk = self.state.first, self.state.chunks[ranked.candidate.chunk_id]
+        first, chunk = replace(self.state.first, query=self.query), self.state.chunks[ranked.candidate.chunk_id]
         scored = scores.by_chunk[chunk.chunk_id]
         candidate = _with_similarity(ranked.candidate, chunk.similarity)
         hit = completion.hit_of(
             replace(ranked, candidate=candidate),
-            self.query,
-            first.recalled,
-            relaxed=first.relaxed,
-            is_linked=chunk.guided is not None and candidate.document_id in first.guidance.surely_linked,
+            first,
+            is_linked=chunk.guided is not None and candidate.document_id in first.surely_linked,
         )
         via = self.state.link_to(chunk)
         explain = None
@@ -151,7 +145,7 @@ class HopAnswer:
 
     def _assessed(self, hit: Hit, share: float) -> Hit:
         """The hit with the relevance and confidence that its share of the largest combined score shows."""
-        scale = self.state.first.recalled.scale
+        scale = self.state.first.scale
         if scale is None:
             return hit
         value = self.strategy.relevance(share, scale)

@@ -14,8 +14,8 @@ from app.query import signals
 from app.query.context import SearchContext
 from app.query.types import Candidate, ChunkLink, Hit, Hop
 from app.search import stale_chunks
-from app.search.candidates import Candidates
 from app.search.ranking import fusion_plan
+from app.search.state import SearchState
 from app.text.names import names
 
 
@@ -76,26 +76,26 @@ def _priority(link: ChunkLink) -> int:
 
 @dataclass(slots=True)
 class HopState:
-    """The candidates of the first hop, what each hop did, its terms, and the chunks by id.
+    """The search of the first hop, what each hop did, its terms, and the chunks by id.
 
     `is_current` is whether no provider was called since the chunks were read or checked.
     """
 
-    first: Candidates
+    first: SearchState
     hops: list[Hop] = field(default_factory=list)
     terms: dict[int, HopTerms] = field(default_factory=dict)
     chunks: dict[UUID, HopChunk] = field(default_factory=dict)
     is_current: bool = True
 
     @classmethod
-    def after_first_hop(cls, first: Candidates, *, width: int) -> HopState:
+    def after_first_hop(cls, first: SearchState, *, width: int) -> HopState:
         """Hop 1 brings its best `width` chunks; the others count only by their score."""
-        state = cls(first)
+        state, weights = cls(first), first.weights
         for rank, hit in enumerate(first.hits, 1):
             candidate = hit.candidate
             chunk = state.chunk(candidate.chunk_id, candidate.document_id)
             chunk.candidate, chunk.guided = candidate, hit
-            chunk.rrf_sum = fusion_plan.rrf_sum(candidate.rrf_score, first.recalled.plan.weights)
+            chunk.rrf_sum = fusion_plan.rrf_sum(candidate.rrf_score, weights)
             chunk.raise_signal("fused", min(1.0, candidate.score))
             chunk.compare(candidate.vector_score)
             if rank <= width:
@@ -124,7 +124,7 @@ class HopState:
     @property
     def question_idf(self) -> dict[str, float]:
         """The idf of the question's lexemes that any chunk contains."""
-        return {term.lexeme: term.idf for term in self.first.recalled.result.terms if term.df and not term.is_added}
+        return {term.lexeme: term.idf for term in self.first.result.terms if term.df and not term.is_added}
 
     @property
     def question_lexemes(self) -> dict[UUID, frozenset[str]]:

@@ -140,19 +140,17 @@ class LinkStrategy:
 
     def _scope(self, sources: Sequence[LinkSource], found: Iterable[Sequence[Candidate]], state: HopState) -> LinkScope:
         """What the links of the hop start from, compared with what its searches found."""
-        recalled = state.first.recalled
+        first = state.first
         retrieved = {*state.chunks, *(candidate.chunk_id for candidates in found for candidate in candidates)}
         return LinkScope(
             sources=sources,
-            names=names.sequences(recalled.parsed.text),
-            headings=headings.question_keys(recalled.parsed.text),
+            names=names.sequences(first.parsed.text),
+            headings=headings.question_keys(first.parsed.text),
             words={
-                term.lexeme: term.idf * term.idf if term.df else 0.0
-                for term in recalled.result.terms
-                if not term.is_added
+                term.lexeme: term.idf * term.idf if term.df else 0.0 for term in first.result.terms if not term.is_added
             },
-            vector=recalled.request.vector,
-            corpus_chunks=recalled.result.corpus_chunks,
+            vector=first.request.vector,
+            corpus_chunks=first.result.corpus_chunks,
             compared={chunk_id for chunk_id in retrieved if not state.is_compared(chunk_id)},
             filters=self.query.filters,
             exclude_chunk_ids=tuple(self.query.exclude_chunk_ids),
@@ -195,7 +193,7 @@ def _record_search(question: str | None, candidates: Iterable[Candidate], decay:
 
 async def _passing(linked: list[LinkedChunk], state: HopState, db: Reading) -> list[LinkedChunk]:
     """Those that meet the conditions of hop 1, whose words the chunks to which links lead may lack or contain."""
-    conditions = state.first.recalled.request.lexical
+    conditions = state.first.request.lexical
     if conditions is None or not conditions.has_conditions:
         return linked
     new = list(dict.fromkeys(one.chunk_id for one in linked if one.chunk_id not in state.chunks))
@@ -237,7 +235,7 @@ def _link_sources(chunk_ids: Sequence[UUID], decay: float, state: HopState) -> l
 
 def _source_weight(chunk: HopChunk, state: HopState) -> float:
     """How much links from a chunk count: its RRF score in hop 1, scaled to 0–1, or for a later one its sum."""
-    request = state.first.recalled.request
+    request = state.first.request
     if chunk.rrf_sum is not None:
         return SOURCE_WEIGHT * chunk.rrf_sum * (request.k + 1) / (request.weights.vector + request.weights.text)
     return SOURCE_WEIGHT * min(1.0, signal_sum.of(chunk.signals).score / signal_sum.LARGEST_SUM)
@@ -252,7 +250,7 @@ def _leading(chunk_ids: Sequence[UUID], state: HopState) -> list[UUID]:
 
 def _identifiers(chunk_ids: Sequence[UUID], state: HopState) -> dict[UUID, list[SourceIdentifier]]:
     """The first identifiers of the chunks that the question does not contain, each in the first chunk with it."""
-    known = {text.casefold() for text in identifiers.whole(state.first.recalled.parsed.text)}
+    known = {text.casefold() for text in identifiers.whole(state.first.parsed.text)}
     found: dict[str, tuple[UUID, str]] = {}
     for chunk_id in chunk_ids:
         for text in identifiers.whole(state.chunks[chunk_id].text):
@@ -297,7 +295,7 @@ class ClassicStrategy:
             for candidate in (await recall.hybrid(db, search.request)).candidates:
                 found.setdefault(candidate.chunk_id, candidate)
                 sums.setdefault(candidate.chunk_id, fusion_plan.rrf_sum(candidate.rrf_score, weights))
-        read = await chunks.by_id(db, list(found), vector=state.first.recalled.request.vector)
+        read = await chunks.by_id(db, list(found), vector=state.first.request.vector)
         for candidate in found.values():
             _, similarity = read.get(candidate.chunk_id, (candidate, None))
             chunk = state.chunk(candidate.chunk_id, candidate.document_id)
@@ -313,7 +311,7 @@ class ClassicStrategy:
             for chunk in state.chunks.values()
             if chunk.hop is not None
         )
-        request = state.first.recalled.request
+        request = state.first.request
         first_in_both = (request.weights.vector + request.weights.text) / (request.k + 1)
         return HopScores(merge.classic(hits), largest=merge.max_classic(first_in_both))
 

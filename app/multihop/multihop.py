@@ -160,7 +160,7 @@ class _FurtherHops:
             sources,
             self.context,
             method=self.method,
-            corpus_chunks=self.state.first.recalled.result.corpus_chunks,
+            corpus_chunks=self.state.first.result.corpus_chunks,
         )
 
     async def _retrieve(self, hop: int, found: HopTerms, sources: Sequence[UUID]) -> list[UUID]:
@@ -175,7 +175,7 @@ class _FurtherHops:
 
     async def _searches(self, found: HopTerms) -> list[HopSearch]:
         """The searches of a hop, with their vectors: for the question with the terms, and for those of the model."""
-        parsed = self.state.first.recalled.parsed
+        parsed = self.state.first.parsed
         searches = [HopSearch(await self._request(_with_terms(parsed, found.terms)))] if found.terms else []
         for question in found.questions:
             asked = ParsedQuery(text=question, words=" ".join(names.words(question)))
@@ -184,7 +184,7 @@ class _FurtherHops:
 
     async def _request(self, parsed: ParsedQuery) -> HybridRequest:
         """A search of a further hop. Raises ProviderError if hop 1 had a vector and this hop has none."""
-        query, first = self.query, self.state.first.recalled.request
+        query, first = self.query, self.state.first.request
         vector = None
         if first.vector is not None:
             vector = await self.context.embed(parsed.text)

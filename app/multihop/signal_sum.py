@@ -1,6 +1,6 @@
 """Scores the chunks of several hops by a weighted sum of their signals and by the words of the question that they add.
 
-`Σ weight · signal` over the table of `shapes.signals`, each signal relative to the original question but `asked`, plus
+`Σ weight · signal` over the table of `query.signals`, each signal relative to the original question but `asked`, plus
 `covers`: the words of the question that a chunk adds to those of the chunks above it, because the answer to a multi-hop
 question is spread over passages. Limited signals lift no chunk above the best one without them: a link follows the
 passage that it starts from. Weights and alternatives: docs/decisions, 0003, 0016 and 0021.

@@ -50,8 +50,8 @@ class FileFormat:
 
 
 NEEDS_OCR = (
-    'Text in pictures is read by OCR only: install it with `pip install "stepwell[ocr]"` where Stepwell runs, and do '
-    "not set STEPWELL_OCR=off."
+    'Text in pictures is read by OCR only: install it with `pip install ".[ocr]"` in the folder of the source, '
+    "and do not set STEPWELL_OCR=off."
 )
 _CODE = (
     "c cc cpp cs cxx dart ex exs go h hh hpp hs java jl js jsx kt kts lua m mjs ml php pl proto ps1 py pyi r rb rs "
@@ -65,7 +65,12 @@ _MBOX = re.compile(rb"From [^\r\n]{1,500}\d\d:\d\d[^\r\n]{0,100}\r?\n>?[!-9;-~]{
 _PACKED = re.compile(rb".{257}ustar|\x1f\x8b|BZh[1-9]|\xfd7zXZ", re.S)
 _OPENDOCUMENT = "application/vnd.oasis.opendocument."
 TEXT = FileFormat(
-    "text", "plain", ("text",), ("txt", "text"), "the text; UTF-8, UTF-16, or another encoding with a warning"
+    "text",
+    "plain",
+    ("text",),
+    ("txt", "text"),
+    "the text, with lines that are underlined or in capitals as headings; UTF-8, UTF-16, or another encoding with a "
+    "warning",
 )
 MARKDOWN = FileFormat(
     "markdown",

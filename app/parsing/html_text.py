@@ -285,7 +285,7 @@ def _without_marks_in_words(convert: Callable[..., str]) -> Callable[..., str]:
 _library: Any = MarkdownConverter
 
 
-class _Converter(MarkdownConverter):
+class _PageConverter(MarkdownConverter):
     """Keeps the text of blocks apart that the library takes for a part of a line, and words whole."""
 
     convert_header = convert_footer = convert_nav = convert_aside = convert_main = _library.convert_div
@@ -304,7 +304,7 @@ class _Converter(MarkdownConverter):
 
 
 def _markdown(element: Tag) -> str:
-    converted: str = _Converter(
+    converted: str = _PageConverter(
         heading_style="ATX",
         bullets="-",
         strip=["a", "img"],

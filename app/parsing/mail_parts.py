@@ -23,7 +23,7 @@ _WORD = re.compile(r"(?:https?://|www\.)\S+|(\d[\d.,:]*\d|\w+)")
 
 
 @dataclass(slots=True)
-class Body:
+class MailBody:
     """The texts of a message, with whether each is Markdown, and what is not a part of its text."""
 
     parts: list[tuple[str, bool]] = field(default_factory=list)
@@ -48,16 +48,16 @@ class Body:
         if text.strip():
             self.parts.append((text.strip("\r\n"), is_markdown))
 
-    def add_beside(self, other: Body) -> None:
+    def add_beside(self, other: MailBody) -> None:
         """Add what is not a part of the text of another body."""
         self.attachments += other.attachments
         self.left_out += other.left_out
         self.warnings += other.warnings
 
 
-def body(message: EmailMessage) -> Body:
+def body(message: EmailMessage) -> MailBody:
     """The body of a message."""
-    found = Body()
+    found = MailBody()
     _read(message, found, 0)
     return found
 
@@ -75,7 +75,7 @@ def decode(raw: bytes, declared: str | None = None) -> Decoded:
         return Decoded(raw.decode("latin-1"))
 
 
-def _read(part: Message, found: Body, depth: int) -> None:
+def _read(part: Message, found: MailBody, depth: int) -> None:
     kind, is_whole = part.get_content_type(), depth == 0
     if depth > MAX_DEPTH:
         found.left_out.append(LeftOut("parts within too many others"))
@@ -98,7 +98,7 @@ def _read(part: Message, found: Body, depth: int) -> None:
         _leave(part, found)
 
 
-def _read_text(part: Message, kind: str, found: Body) -> None:
+def _read_text(part: Message, kind: str, found: MailBody) -> None:
     decoded = _decoded(part)
     found.warnings += decoded.warnings
     if kind.endswith("html"):
@@ -109,7 +109,7 @@ def _read_text(part: Message, kind: str, found: Body) -> None:
         found.add(decoded.text)
 
 
-def _read_invitation(part: Message, found: Body) -> None:
+def _read_invitation(part: Message, found: MailBody) -> None:
     """An invitation, which a message may have as a part and as an attachment."""
     if name := part.get_filename():
         found.attachments.append(name)
@@ -122,23 +122,23 @@ def _read_invitation(part: Message, found: Body) -> None:
         found.add(text)
 
 
-def _read_forwarded(part: Message, found: Body, depth: int) -> None:
+def _read_forwarded(part: Message, found: MailBody, depth: int) -> None:
     """A message in another one, below its headers."""
     for message in _inner(part):
         found.add(_headers(message, [name for name in _FORWARDED if name in message]))
         _read(message, found, depth + 1)
 
 
-def _read_alternatives(part: Message, found: Body, depth: int) -> None:
+def _read_alternatives(part: Message, found: MailBody, depth: int) -> None:
     """The first form of a text, which is plain text, unless another one has much that it does not have."""
-    forms, invitation = [], Body()
+    forms, invitation = [], MailBody()
     for one in _inner(part):
-        form = invitation if one.get_content_type() in _CALENDARS else Body()
+        form = invitation if one.get_content_type() in _CALENDARS else MailBody()
         _read(one, form, depth + 1)
         if form.parts and form is not invitation:
             forms.append(form)
         found.add_beside(form)
-    chosen = forms[0] if forms else Body()
+    chosen = forms[0] if forms else MailBody()
     for form in forms[1:]:
         if not _covers(chosen, form):
             chosen = max(chosen, form, key=lambda one: len(_words(one)))
@@ -146,18 +146,18 @@ def _read_alternatives(part: Message, found: Body, depth: int) -> None:
     found.left_out += [LeftOut("other forms of the same text", form.text) for form in forms if form is not chosen]
 
 
-def _covers(form: Body, other: Body) -> bool:
+def _covers(form: MailBody, other: MailBody) -> bool:
     """Whether a form of a text has the numbers and nearly all words of another one."""
     known, words = _words(form), _words(other)
     missing = words - known
     return len(missing) <= (1 - COVERED) * len(words) and not any(word[0].isdecimal() for word in missing)
 
 
-def _words(form: Body) -> set[str]:
+def _words(form: MailBody) -> set[str]:
     return {word.casefold() for text, _ in form.parts for word in _WORD.findall(text) if word}
 
 
-def _leave(part: Message, found: Body) -> None:
+def _leave(part: Message, found: MailBody) -> None:
     """Leave a part out, and name it."""
     name = part.get_filename()
     if name:

@@ -23,7 +23,7 @@ from app.parsing.files import ExtractedDocument, InputFile, LeftOut, Recognise
 from app.parsing.headings import OutlineEntry
 from app.parsing.page_layout import PageLine, TextRun
 from app.parsing.pdf_pictures import PagePictures, PageRuns
-from app.parsing.pdf_words import HYPHEN, LEVEL, Box, Cell, Turn, Word
+from app.parsing.pdf_words import HYPHEN, LEVEL, Box, Cell, PageTurn, Word
 
 MAX_OBJECTS = 5_000
 """Paths and images of a page that are looked at."""
@@ -148,7 +148,7 @@ def _page(opened: OpenedFile, index: int) -> PageContent:
     for word in pdf_words.words(text_page):
         groups[word.angle].append(word)
     (angle, words), *others = sorted(groups.items(), key=_characters, reverse=True) or [(0, [])]
-    turn = Turn.of(angle)
+    turn = PageTurn.of(angle)
     runs = _runs(words, pdf_tables.drawn(paths), turn, list(pdf_notes.values(page, turn)))
     large = [box for box in pdf_pictures.large(page, images) if not pdf_pictures.has_text(box, runs, turn)]
     turned = [line for _, group in others for line in page_layout.lines(_runs(group, (), turn, ()))]
@@ -169,7 +169,7 @@ def _characters(group: tuple[int, Sequence[Word]]) -> int:
     return sum(len(word.text) for word in group[1])
 
 
-def _runs(words: Sequence[Word], drawn: Sequence[Box], turn: Turn, values: Sequence[TextRun]) -> list[TextRun]:
+def _runs(words: Sequence[Word], drawn: Sequence[Box], turn: PageTurn, values: Sequence[TextRun]) -> list[TextRun]:
     """The runs of words of one angle and of values of form fields, with those in tables as tables."""
     grids = pdf_tables.grids(drawn, turn) if drawn else []
 

@@ -11,7 +11,7 @@ import pypdfium2 as pdfium
 from pypdfium2 import raw as pdfium_c
 
 from app.parsing.page_layout import TextRun
-from app.parsing.pdf_words import Box, Turn
+from app.parsing.pdf_words import Box, PageTurn
 
 MAX_ANNOTATIONS = 5_000
 """Annotations of a page that are read."""
@@ -22,7 +22,7 @@ _NO_VALUE = (pdfium_c.FPDF_FORMFIELD_PUSHBUTTON, pdfium_c.FPDF_FORMFIELD_SIGNATU
 _NO_NOTE = (pdfium_c.FPDF_ANNOT_LINK, pdfium_c.FPDF_ANNOT_POPUP, pdfium_c.FPDF_ANNOT_WIDGET)
 
 
-def values(page: pdfium.PdfPage, turn: Turn) -> Iterator[TextRun]:
+def values(page: pdfium.PdfPage, turn: PageTurn) -> Iterator[TextRun]:
     """The values of the form fields of a turned page, each where its field is; `[x]` for a box that is checked."""
     if page.formenv is None:
         return

@@ -13,7 +13,7 @@ from app.parsing import formats, pictures, recognised_lines
 from app.parsing import picture_lines as recognition
 from app.parsing.files import Recognise
 from app.parsing.page_layout import TextRun
-from app.parsing.pdf_words import LEVEL, Box, Turn
+from app.parsing.pdf_words import LEVEL, Box, PageTurn
 from app.parsing.picture_lines import Picture
 from app.parsing.pictures import MAX_PICTURES, Embedded
 
@@ -30,7 +30,7 @@ class PageRuns:
     """What is on a page: its runs, the turn that makes them level, and the boxes of its pictures without text."""
 
     runs: list[TextRun] = field(default_factory=list)
-    turn: Turn = LEVEL
+    turn: PageTurn = LEVEL
     pictures: Sequence[Box] = ()
     is_damaged: bool = False
 
@@ -111,7 +111,7 @@ def large(page: pdfium.PdfPage, images: Iterable[pdfium.PdfImage]) -> Iterator[B
             yield box
 
 
-def has_text(box: Box, runs: Iterable[TextRun], turn: Turn) -> bool:
+def has_text(box: Box, runs: Iterable[TextRun], turn: PageTurn) -> bool:
     """Whether text is on a picture of a page, which is turned for its runs."""
     place = turn.box(box)
     return any(_is_inside(run, place) for run in runs)
@@ -124,7 +124,7 @@ def _scale(width: float, height: float) -> float:
 
 def _rendered(page: pdfium.PdfPage, scale: float, box: Box | None = None) -> Picture | None:
     """A page or a box of it in grey levels; None if nothing is drawn there."""
-    view = Turn.of(-page.get_rotation())
+    view = PageTurn.of(-page.get_rotation())
     around, inner = view.box(page.get_bbox()), view.box(box or page.get_bbox())
     crop = (inner[0] - around[0], inner[1] - around[1], around[2] - inner[2], around[3] - inner[3])
     bitmap = page.render(scale=scale, crop=crop, grayscale=True)

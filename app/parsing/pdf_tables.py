@@ -14,7 +14,7 @@ from pypdfium2 import raw as pdfium_c
 
 from app.parsing import markup, page_layout
 from app.parsing.page_layout import TextRun
-from app.parsing.pdf_words import Box, Cell, Turn
+from app.parsing.pdf_words import Box, Cell, PageTurn
 
 NEAR = 3.0
 """Distance in points up to which the ends of lines meet."""
@@ -27,7 +27,7 @@ MAX_PATHS, MAX_LINES = 2_000, 600
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class RuledLine:
     """A line of one direction: its height or x, and where it begins and ends in the other direction."""
 
     at: float
@@ -102,20 +102,20 @@ def _points(path: pdfium.PdfObject) -> Iterator[tuple[float, float]]:
             yield first
 
 
-def grids(boxes: Iterable[Box], turn: Turn) -> list[Grid]:
+def grids(boxes: Iterable[Box], turn: PageTurn) -> list[Grid]:
     """The tables among the lines of a page that is turned, the smallest first, which may be inside others."""
     turned = [turn.box(box) for box in boxes]
-    level = _joined(Line((y0 + y1) / 2, x0, x1) for x0, y0, x1, y1 in turned if y1 - y0 <= NEAR)
-    upright = _joined(Line((x0 + x1) / 2, y0, y1) for x0, y0, x1, y1 in turned if x1 - x0 <= NEAR)
+    level = _joined(RuledLine((y0 + y1) / 2, x0, x1) for x0, y0, x1, y1 in turned if y1 - y0 <= NEAR)
+    upright = _joined(RuledLine((x0 + x1) / 2, y0, y1) for x0, y0, x1, y1 in turned if x1 - x0 <= NEAR)
     if not 2 <= min(len(level), len(upright)) <= max(len(level), len(upright)) <= MAX_LINES:
         return []
     found = [_grid(*lines) for lines in _connected(level, upright) if min(map(len, lines)) >= 2]
     return sorted((grid for grid in found if min(len(grid.xs), len(grid.ys)) > 2), key=lambda grid: grid.area)
 
 
-def _joined(lines: Iterable[Line]) -> list[Line]:
+def _joined(lines: Iterable[RuledLine]) -> list[RuledLine]:
     """Lines of one direction without those that are part of another, and with those joined that meet."""
-    rows: list[list[Line]] = []
+    rows: list[list[RuledLine]] = []
     for line in sorted(lines, key=lambda line: line.at):
         if rows and line.at - rows[-1][-1].at <= NEAR:
             rows[-1].append(line)
@@ -124,18 +124,20 @@ def _joined(lines: Iterable[Line]) -> list[Line]:
     return [line for row in rows for line in _spans(row) if line.end - line.begin >= LEAST_LINE]
 
 
-def _spans(row: Sequence[Line]) -> list[Line]:
+def _spans(row: Sequence[RuledLine]) -> list[RuledLine]:
     at = sum(line.at for line in row) / len(row)
-    spans: list[Line] = []
+    spans: list[RuledLine] = []
     for line in sorted(row, key=lambda line: line.begin):
         if spans and line.begin - spans[-1].end <= NEAR:
-            spans[-1] = Line(at, spans[-1].begin, max(spans[-1].end, line.end))
+            spans[-1] = RuledLine(at, spans[-1].begin, max(spans[-1].end, line.end))
         else:
-            spans.append(Line(at, line.begin, line.end))
+            spans.append(RuledLine(at, line.begin, line.end))
     return spans
 
 
-def _connected(level: Sequence[Line], upright: Sequence[Line]) -> Iterator[tuple[list[Line], list[Line]]]:
+def _connected(
+    level: Sequence[RuledLine], upright: Sequence[RuledLine]
+) -> Iterator[tuple[list[RuledLine], list[RuledLine]]]:
     """The lines of each table: those that cross or touch each other."""
     left = set(range(len(upright)))
     rest = set(range(len(level)))
@@ -152,12 +154,12 @@ def _connected(level: Sequence[Line], upright: Sequence[Line]) -> Iterator[tuple
         yield [level[row] for row in rows], [upright[at] for at in columns]
 
 
-def _cross(level: Line, upright: Line) -> bool:
+def _cross(level: RuledLine, upright: RuledLine) -> bool:
     is_beside = level.begin - NEAR <= upright.at <= level.end + NEAR
     return is_beside and upright.begin - NEAR <= level.at <= upright.end + NEAR
 
 
-def _grid(level: Sequence[Line], upright: Sequence[Line]) -> Grid:
+def _grid(level: Sequence[RuledLine], upright: Sequence[RuledLine]) -> Grid:
     """The grid of lines; cells without a line between them are one."""
     ys, xs = sorted({line.at for line in level}), sorted({line.at for line in upright})
     rows, columns = len(ys) - 1, len(xs) - 1
@@ -174,7 +176,7 @@ def _grid(level: Sequence[Line], upright: Sequence[Line]) -> Grid:
     return Grid(xs, ys, first)
 
 
-def _covers(lines: Iterable[Line], at: float, place: float) -> bool:
+def _covers(lines: Iterable[RuledLine], at: float, place: float) -> bool:
     return any(line.at == at and line.begin <= place <= line.end for line in lines)
 
 

@@ -43,14 +43,14 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class PageTurn:
     """Turns a page so that the lines which run at an angle are level."""
 
     x: float
     y: float
 
     @classmethod
-    def of(cls, angle: int) -> Turn:
+    def of(cls, angle: int) -> PageTurn:
         """The turn for an angle in degrees, clockwise."""
         return cls(math.cos(math.radians(angle)), -math.sin(math.radians(angle)))
 
@@ -64,7 +64,7 @@ class Turn:
         return x * self.x + y * self.y, y * self.x - x * self.y
 
 
-LEVEL = Turn.of(0)
+LEVEL = PageTurn.of(0)
 
 
 def words(page: pdfium.PdfTextPage) -> Iterator[Word]:
@@ -109,13 +109,13 @@ class _Characters:
             return self._slanted(place, angle)
         pdfium_c.FPDFText_GetLooseCharBox(self._page, place, self._pointer)
         box = self._rect.left, self._rect.bottom, self._rect.right, self._rect.top
-        return Turn.of(angle).box(box) if angle else box
+        return PageTurn.of(angle).box(box) if angle else box
 
     def _slanted(self, place: int, angle: int) -> Box:
         """The box of a character in a slanted line, by its origin and font size."""
         x, y = ctypes.c_double(), ctypes.c_double()
         pdfium_c.FPDFText_GetCharOrigin(self._page, place, x, y)
-        left, base = Turn.of(angle).point(x.value, y.value)
+        left, base = PageTurn.of(angle).point(x.value, y.value)
         size = pdfium_c.FPDFText_GetFontSize(self._page, place)
         return left, base - size / 4, left + size / 2, base + size
 

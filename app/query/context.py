@@ -13,7 +13,7 @@ from uuid import UUID
 from app import errors
 from app.concurrency.limiter import UNLIMITED, Released
 from app.database.calibrations import RelevanceCalibration
-from app.database.transactions import Version
+from app.database.pools import Version
 from app.kinds import Degraded, Vector
 from app.models import base
 from app.services import Services

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -80,14 +81,12 @@ class SwitchingEmbedder:
         return base.calls_of(self.active.embedder)
 
     @property
-    def queries_in_flight(self) -> int:
-        """Queries that are being embedded now."""
-        return sum(getattr(one, "queries_in_flight", 0) for one in self._configured.values())
-
-    @property
-    def passages_in_flight(self) -> int:
-        """Passages that are being embedded now."""
-        return sum(getattr(one, "passages_in_flight", 0) for one in self._configured.values())
+    def in_flight(self) -> Counter[str]:
+        """The `queries` and `passages` that are being embedded now."""
+        running: Counter[str] = Counter()
+        for one in self._configured.values():
+            running += getattr(one, "in_flight", Counter())
+        return running
 
     def configured(self, model: StoredModel) -> Embedder | None:
         """The configured embedder of a stored model."""
@@ -118,7 +117,7 @@ class SwitchingEmbedder:
 
     async def refresh(self, db: Database) -> None:
         """Use the model whose vectors are stored now. Raises SchemaMismatch if it is not configured."""
-        stored = await reembedding.stored(db)
+        stored = await reembedding.read_stored(db)
         if stored != self._active.stored:
             self._active = self._matching(stored)
             log.info("embedding model replaced", extra={"action": "model_replaced", "model": stored.model})

@@ -25,6 +25,7 @@ from app.kinds import (
 from app.query import moved_fields
 from app.requests import wire
 from app.requests.filter_models import FILTERS, RequestFilters
+from app.text.queries import newest
 
 MAX_CURSOR = 64
 MIN_HALF_LIFE, MAX_HALF_LIFE = 0.01, 36_500
@@ -277,6 +278,29 @@ class SearchRequest(wire.WireModel):
     def has_minimum(self) -> bool:
         """Whether hits below a confidence or relevance are left out, which is known only after they are ordered."""
         return self.ranking.min_confidence is not None or self.ranking.min_relevance is not None
+
+    @property
+    def is_compact(self) -> bool:
+        """Whether hits have a snippet in place of their text."""
+        return self.detail == "compact"
+
+    @property
+    def is_reranked(self) -> bool:
+        """Whether the best hits are re-ranked."""
+        return self.ranking.rerank != "none"
+
+    @property
+    def is_reordered(self) -> bool:
+        """Whether the best hits are re-ranked or diversified."""
+        return self.is_reranked or self.ranking.mmr
+
+    @property
+    def recency(self) -> Recency | None:
+        """How the age of documents is weighed; None if it is not, or only for a query that asks for the newest."""
+        given = self.ranking.recency
+        if given == "auto":
+            given = Recency(only_if_asked=True)
+        return None if given is None or (given.only_if_asked and not newest.is_asked(self.text)) else given
 
     @property
     def is_guided(self) -> bool:

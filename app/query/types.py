@@ -29,7 +29,6 @@ from app.query import signals
 from app.query.matches import Boost, EntityMatch, HitGuidance
 from app.query.missed_filters import MissedFilter
 from app.query.snippets import Snippet
-from app.query.synonyms import Synonym
 from app.text.queries.conditions import Condition, ConditionPlan, IndexText
 
 
@@ -42,27 +41,57 @@ class Weights:
 
 
 @dataclass(frozen=True, slots=True)
-class Correction:
-    """A word of a query that no chunk contains, and stored lexemes of words that differ by one typing error."""
+class AddedPhrase:
+    """Several lexemes in one text-search configuration, and the tsquery that finds them in their order."""
 
-    word: str
+    config: str
     lexemes: tuple[str, ...]
+    query: str
+
+    @property
+    def name(self) -> str:
+        """The lexemes, separated by spaces."""
+        return " ".join(self.lexemes)
+
+
+@dataclass(frozen=True, slots=True)
+class AddedTerm:
+    """A term that a step adds to the text leg, in the forms in which the user's chunks contain it.
+
+    `origin` names the step. `word` is the word or phrase of the query that the term is added for, `text` the term as it
+    is shown. `weight` is the number of occurrences in the query that it counts as, less than 1. `idf` is the largest
+    one that it may have; None for its own. `alternative_to` are the lexemes of the query that it is an alternative to;
+    a term that replaces its word has none.
+    """
+
+    origin: str
+    word: str
+    text: str = ""
+    lexemes: tuple[str, ...] = ()
+    phrases: tuple[AddedPhrase, ...] = ()
+    weight: float = 0.5
+    idf: float | None = None
+    alternative_to: tuple[str, ...] = ()
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """Its forms as terms of the query."""
+        return (*self.lexemes, *(phrase.name for phrase in self.phrases))
 
 
 @dataclass(frozen=True, slots=True)
 class LexicalQuery:
     """Words of which any may match in the text leg, and conditions of both legs.
 
-    The lexemes of `corrections` and `synonyms` may match too, with a smaller weight. A chunk must contain the words and
-    phrases of `strict` and none of `excluded`, and meet each of `groups`.
+    The terms of `added` may match too, with a smaller weight. A chunk must contain the words and phrases of `strict`
+    and none of `excluded`, and meet each of `groups`.
     """
 
     words: IndexText
     strict: tuple[IndexText, ...] = ()
     excluded: tuple[IndexText, ...] = ()
     groups: tuple[Condition, ...] = ()
-    corrections: tuple[Correction, ...] = ()
-    synonyms: tuple[Synonym, ...] = ()
+    added: tuple[AddedTerm, ...] = ()
 
     @property
     def has_conditions(self) -> bool:
@@ -137,8 +166,9 @@ _values_of = attrgetter(*_CANDIDATE_FIELDS)
 class Term:
     """A lexeme of the query: df and idf in the user's chunks, and number of occurrences in the query.
 
-    Those of a lexeme that only corrects a word, or is a synonym of one, are less than 1. `is_expansion`: it begins with
-    a prefix of the query. The lexemes of a synonym of several words are separated by spaces.
+    `is_expansion`: it begins with a prefix of the query. `is_added`: the query does not contain it, but a word that it
+    was added for; it has less than one occurrence. `is_alternative`: it was added beside lexemes of the query. The
+    lexemes of a phrase are separated by spaces.
     """
 
     lexeme: str
@@ -146,12 +176,8 @@ class Term:
     idf: float
     times: float = 1
     is_expansion: bool = False
-    is_synonym: bool = False
-
-    @property
-    def is_added(self) -> bool:
-        """Whether the query does not contain it, but a word that it corrects or is a synonym of."""
-        return self.times < 1
+    is_added: bool = False
+    is_alternative: bool = False
 
     @property
     def parts(self) -> tuple[str, ...]:

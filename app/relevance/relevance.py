@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from app.database.calibrations import RelevanceCalibration
@@ -109,6 +109,9 @@ class MeanEffect:
         return min(1.0, max(0.0, (score - self.added) / ((1 - self.added) * self.factor)))
 
 
+NO_EFFECT = MeanEffect()
+
+
 @dataclass(frozen=True, slots=True)
 class Assessed:
     """A search whose hits are assessed: its fusion, and the best cosine and coverage of its candidates.
@@ -121,23 +124,27 @@ class Assessed:
     cosine: float | None
     coverage: float | None
     is_phrase: bool = False
-    entities: MeanEffect = field(default_factory=MeanEffect)
+    entities: MeanEffect = NO_EFFECT
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How the hits of one query are assessed: coefficients, the search, and the user's calibration."""
+    """How the hits of one query are assessed: coefficients, the search, and the user's calibration.
 
-    legs: LegCoefficients
+    `uncalibrated` is `answerable` before it is calibrated.
+    """
+
+    hit: OfHit
     hops: OfHit
     search: Assessed
+    uncalibrated: float
     calibration: RelevanceCalibration = UNCALIBRATED
 
     def of(self, score: float) -> float:
         """Returns the relevance of a hit by the score that orders it, 0 to 1; larger ones count 1."""
         scaled = min(1.0, max(0.0, score)) ** fused_scores.EXPONENTS[self.search.fusion]
         return logit_scales.applied(
-            self.calibration.relevance, self._relevance(self.legs.hit, self.search.entities.removed(scaled))
+            self.calibration.relevance, self._relevance(self.hit, self.search.entities.removed(scaled))
         )
 
     def over_hops(self, share: float) -> float:
@@ -147,18 +154,11 @@ class Scale:
     @property
     def answerable(self) -> float:
         """The probability that any hit answers the query, if there are hits."""
-        return logit_scales.applied(self.calibration.answerable, self._answerable)
-
-    @property
-    def _answerable(self) -> float:
-        chosen, search = self.legs.query, self.search
-        logit = chosen.intercept + PHRASE * search.is_phrase
-        logit += chosen.cosine * (search.cosine or 0.0) + chosen.coverage * (search.coverage or 0.0)
-        return logit_scales.logistic(logit)
+        return logit_scales.applied(self.calibration.answerable, self.uncalibrated)
 
     def _relevance(self, chosen: OfHit, score: float) -> float:
         logit = chosen.intercept + chosen.score * score_logit(score) + PHRASE * self.search.is_phrase
-        logit += chosen.log_answerable * math.log(self._answerable)
+        logit += chosen.log_answerable * math.log(self.uncalibrated)
         return logit_scales.logistic(logit)
 
 
@@ -172,7 +172,13 @@ def scale(search: Assessed, *, model: str, calibration: RelevanceCalibration | N
         legs = WITHOUT_VECTOR
     elif search.coverage is None:
         legs = known.without_text
-    return Scale(legs, known.hops, search, calibration or UNCALIBRATED)
+    return Scale(legs.hit, known.hops, search, _answerable(legs.query, search), calibration or UNCALIBRATED)
+
+
+def _answerable(chosen: OfQuery, search: Assessed) -> float:
+    logit = chosen.intercept + PHRASE * search.is_phrase
+    logit += chosen.cosine * (search.cosine or 0.0) + chosen.coverage * (search.coverage or 0.0)
+    return logit_scales.logistic(logit)
 
 
 def score_logit(score: float) -> float:

@@ -7,23 +7,22 @@ import math
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
-import stamina
-from pydantic import SecretStr
-
 from app import capability, errors
+from app.concurrency import retries
 from app.concurrency.budget import Budget
 from app.database import transactions
 from app.database.embedded import postgres
-from app.database.schema import health, migration
+from app.database.pools import ServerHooks
+from app.database.schema import health, migration, revisions
 from app.database.standby import Standby
-from app.database.transactions import Database, ServerHooks, TimeLimits
+from app.database.transactions import Database
 from app.fetching.fetching import WebFetcher
 from app.fetching.hosts import AllowedHosts
 from app.models.calls import BULK_PATIENCE_S
 from app.parsing.process import ParseLimits
-from app.runtime import local_token, locations, models
+from app.runtime import local_token, models
 from app.services import ChunkingOptions, Services, VectorCache
-from app.settings import Settings
+from app.settings import Settings, plain
 from app.text.words import languages
 
 PROVIDER_GRACE_S = 0.25
@@ -50,8 +49,8 @@ async def open_services(
     """
     async with AsyncExitStack() as stack:
         database, owner = await stack.enter_async_context(_open_databases(settings, pool_size))
-        with health.naming_server(_plain(settings.database_url), "DATABASE_URL"):
-            await _checked(database, settings)
+        with health.naming_server(plain(settings.database_url), "DATABASE_URL"):
+            await retries.while_unavailable(START_RETRY_S, check_database, database, settings)
         await open_reads(settings, database, pool_size, stack)
         embedder = await stack.enter_async_context(models.open_stored(settings, database, patience_s=patience_s))
         llm = await stack.enter_async_context(models.open_llm(settings))
@@ -73,13 +72,13 @@ async def open_services(
             fetch_hosts=AllowedHosts(settings.fetch_hosts),
             states={type(one): one for one in opened if one is not None},
             cache=VectorCache(settings.embedding_cache_size),
-            local_token=local_token.load(locations.data_dir(settings)) if settings.auth == "local_token" else "",
+            local_token=local_token.load(settings.folder) if settings.auth == "local_token" else "",
             options={type(made): made for make in capability.declared("options") for made in (make(settings),)},
             tools=settings.optional_tools,
         )
         if owner is not None:
             await _finish_upgrade(owner, None if runs_jobs else services)
-            await owner.close_idle()
+            await owner.pool.close_idle()
         yield services
 
 
@@ -91,19 +90,15 @@ async def _finish_upgrade(owner: Database, services: Services | None) -> None:
 
 
 @asynccontextmanager
-async def open_database(
-    settings: Settings, *, pool_size: int | None = None, limits: TimeLimits | None = None
-) -> AsyncIterator[Database]:
+async def open_database(settings: Settings, *, pool_size: int | None = None) -> AsyncIterator[Database]:
     """Opens the database as the service's role; the embedded server is started, migrated and supervised."""
-    async with _open_databases(settings, pool_size, limits) as (database, _owner):
-        with health.naming_server(_plain(settings.database_url), "DATABASE_URL"):
+    async with _open_databases(settings, pool_size) as (database, _owner):
+        with health.naming_server(plain(settings.database_url), "DATABASE_URL"):
             yield database
 
 
 @asynccontextmanager
-async def _open_databases(
-    settings: Settings, pool_size: int | None, limits: TimeLimits | None = None
-) -> AsyncIterator[tuple[Database, Database | None]]:
+async def _open_databases(settings: Settings, pool_size: int | None) -> AsyncIterator[tuple[Database, Database | None]]:
     """Opens the database as the service's role, and as the owner where the server is embedded."""
     async with AsyncExitStack() as stack:
         hooks = ServerHooks()
@@ -111,14 +106,14 @@ async def _open_databases(
         if settings.database_url is not None:
             dsn = settings.database_url.get_secret_value()
         else:
-            server = await stack.enter_async_context(postgres.EmbeddedPostgres(locations.data_dir(settings)))
+            server = await stack.enter_async_context(postgres.EmbeddedPostgres(settings.folder))
             await upgrade(settings, server.owner_dsn)
             dsn = server.service_dsn
-            hooks = ServerHooks(server.ensure_running, functools.partial(health.is_full, locations.data_dir(settings)))
+            hooks = ServerHooks(server.ensure_running, functools.partial(health.is_full, settings.folder))
             restart_only = ServerHooks(server.ensure_running)
             owner = transactions.connect(server.owner_dsn, pool_size=1, hooks=restart_only)
             stack.push_async_callback(owner.close)
-        database = _connect(settings, dsn, pool_size, hooks=hooks, limits=limits)
+        database = _connect(settings, dsn, pool_size, hooks=hooks)
         stack.push_async_callback(database.close)
         yield database, owner
 
@@ -131,20 +126,15 @@ async def open_reads(settings: Settings, database: Database, pool_size: int | No
         Standby(standby, database, functools.partial(check_database, settings=settings))
 
 
-def _connect(
-    settings: Settings,
-    dsn: str,
-    pool_size: int | None,
-    *,
-    hooks: ServerHooks | None = None,
-    limits: TimeLimits | None = None,
-) -> Database:
-    return transactions.connect(dsn, pool_size=pool_size or settings.pool_size, limits=limits, hooks=hooks)
+def _connect(settings: Settings, dsn: str, pool_size: int | None, *, hooks: ServerHooks | None = None) -> Database:
+    prepares = {"on": True, "off": False}.get(settings.prepared_statements)
+    size = pool_size or settings.pool_size
+    return transactions.connect(dsn, pool_size=size, hooks=hooks, prepares=prepares, revision=revisions.head())
 
 
-async def migrate(settings: Settings, owner_dsn: str) -> str:
+async def migrate(settings: Settings, owner_dsn: str, *, report: migration.Report | None = None) -> str:
     """Upgrades the schema, queues jobs that link texts again, and returns the revision."""
-    revision = await upgrade(settings, owner_dsn)
+    revision = await upgrade(settings, owner_dsn, report=report)
     await finish_upgrade(owner_dsn)
     return revision
 
@@ -158,17 +148,13 @@ async def finish_upgrade(owner_dsn: str) -> None:
         await owner.close()
 
 
-async def upgrade(settings: Settings, owner_dsn: str) -> str:
+async def upgrade(settings: Settings, owner_dsn: str, *, report: migration.Report | None = None) -> str:
     """Upgrades the schema and returns the revision. Raises what `migration.upgrade` raises, and ConnectionLost."""
     model, dimension = models.embedding(settings)
     try:
-        return await migration.upgrade(owner_dsn, model=model, dimension=dimension)
+        return await migration.upgrade(owner_dsn, model=model, dimension=dimension, report=report)
     except OSError as error:
         raise errors.ConnectionLost("The database cannot be reached; try again shortly.") from error
-
-
-def _plain(url: SecretStr | None) -> str | None:
-    return None if url is None else url.get_secret_value()
 
 
 def chunking_options(settings: Settings) -> ChunkingOptions:
@@ -200,11 +186,6 @@ def parse_limits(settings: Settings) -> ParseLimits:
 def reads_pictures(settings: Settings) -> bool:
     """Returns whether text in pictures is read."""
     return any(is_wanted(settings) for is_wanted in capability.declared("reads_pictures"))
-
-
-@stamina.retry(on=errors.DatabaseUnavailable, attempts=None, timeout=START_RETRY_S, wait_initial=0.2, wait_max=2.0)
-async def _checked(database: Database, settings: Settings) -> None:
-    await check_database(database, settings)
 
 
 async def check_database(database: Database, settings: Settings) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,17 +16,16 @@ from app.database.transactions import Database
 from app.models.base import Embedder, EmbeddingModel, Llm, Reranker
 from app.models.caching import CachingEmbedder
 from app.models.calls import BULK_PATIENCE_S, CallTimes
-from app.models.local import minilm, model_folder
+from app.models.local import minilm, minilm_files, model_folder
 from app.models.local.model_folder import Overrides
 from app.models.local.onnx_embedder import OnnxEmbedder
 from app.models.local.onnx_reranker import OnnxReranker, UnloadedReranker
 from app.models.remote import embedders, rerankers
 from app.models.remote.chat import ChatLlm
-from app.models.remote.embedders import HttpEmbedder, KnownModel, Prefixes
+from app.models.remote.embedders import HttpEmbedder, KnownModel
 from app.models.remote.rerankers import HttpReranker
 from app.query.model_switch import SwitchingEmbedder
-from app.runtime import locations
-from app.settings import Settings
+from app.settings import Settings, plain
 
 if TYPE_CHECKING:
     from app.models.remote.gemini import GeminiEmbedder, GeminiLlm
@@ -49,14 +49,18 @@ def _embedding_model(settings: Settings) -> EmbeddingModel:
     if settings.embedder == "onnx":
         return model_folder.describe(_folder(settings.embedder_model), _overrides(settings))
     name = settings.embedder_model or embedders.DEFAULT_MODELS.get(settings.embedder, "")
-    known = embedders.MODELS.get(name, KnownModel())
-    max_tokens = settings.embedder_max_tokens or known.max_tokens or model_folder.DEFAULT_MAX_TOKENS
-    dimension = settings.embedder_dim or known.dimension
-    if not dimension:
+    known = _known_model(settings, name)
+    if not known.dimension:
         raise errors.ProviderError(
             f"The dimension of {name} is not known: set STEPWELL_EMBEDDER_DIM, or dim of the next embedder."
         )
-    return EmbeddingModel(name, dimension, max_tokens)
+    return EmbeddingModel(name, known.dimension, known.max_tokens or model_folder.DEFAULT_MAX_TOKENS)
+
+
+def _known_model(settings: Settings, name: str) -> KnownModel:
+    """What is known of a remote model, or what the settings say instead."""
+    changed = {field: value for field, value in asdict(_overrides(settings)).items() if value is not None}
+    return replace(embedders.MODELS.get(name, KnownModel()), **changed)
 
 
 def target(settings: Settings) -> tuple[str, int] | None:
@@ -73,7 +77,7 @@ async def open_stored(
 
     If they have been, the previous embedder is not opened. Raises ProviderError, SchemaMismatch.
     """
-    stored = await reembedding.stored(database)
+    stored = await reembedding.read_stored(database)
     following = settings.next()
     async with AsyncExitStack() as stack:
         opened = []
@@ -100,37 +104,38 @@ async def open_embedder(settings: Settings, *, patience_s: float = BULK_PATIENCE
 async def _embedder(settings: Settings, patience_s: float) -> OnnxEmbedder | HttpEmbedder | GeminiEmbedder:
     threads = settings.model_threads
     if settings.embedder == "minilm":
-        cache = locations.computed_weights(settings)
-        return await minilm.load(threads=threads, cache=cache)
+        downloads = settings.folder / "models"
+        folder = await asyncio.to_thread(minilm_files.find, downloads, settings.model_hub)
+        return await minilm.load(threads=threads, folder=folder, cache=computed_weights(settings))
     if settings.embedder == "onnx":
         folder = _folder(settings.embedder_model)
         return await asyncio.to_thread(model_folder.load_embedder, folder, _overrides(settings), threads=threads)
     model = _embedding_model(settings)
-    secret = settings.embedder_api_key
     times = CallTimes(settings.model_timeout_s, patience_s)
     if settings.embedder == "gemini":
         from app.models.remote.gemini import GeminiEmbedder  # its package takes a second to import
 
-        key = secret or settings.gemini_api_key
-        api_key = key.get_secret_value() if key else ""
+        api_key = plain(settings.embedder_api_key or settings.gemini_api_key) or ""
         return GeminiEmbedder(model, api_key=api_key, url=settings.embedder_url, times=times)
     api = embedders.APIS[settings.embedder]
     return HttpEmbedder(
         api,
         model,
         url=settings.embedder_url or api.url,
-        api_key=secret.get_secret_value() if secret else None,
-        prefixes=_prefixes(settings, model.name),
+        api_key=plain(settings.embedder_api_key),
+        known=_known_model(settings, model.name),
         times=times,
     )
 
 
-def _prefixes(settings: Settings, name: str) -> Prefixes:
-    known = embedders.MODELS.get(name, KnownModel())
-    query, document = settings.embedder_query_prefix, settings.embedder_document_prefix
-    return Prefixes(
-        known.query_prefix if query is None else query, known.document_prefix if document is None else document
-    )
+def computed_weights(settings: Settings) -> Path | None:
+    """Returns the folder of weights that are computed at the first start; None where no folder belongs to the service.
+
+    With a database elsewhere, that is so unless STEPWELL_DATA_DIR names one.
+    """
+    if settings.database_url is not None and settings.data_dir is None:
+        return None
+    return settings.folder / "models"
 
 
 def _folder(name: str | None) -> Path:
@@ -160,8 +165,7 @@ async def open_llm(settings: Settings) -> AsyncIterator[Llm | None]:
 
 
 def _llm(settings: Settings) -> ChatLlm | GeminiLlm:
-    key = settings.llm_api_key or (settings.gemini_api_key if settings.llm == "gemini" else None)
-    secret = key.get_secret_value() if key else None
+    secret = plain(settings.llm_api_key or (settings.gemini_api_key if settings.llm == "gemini" else None))
     times = CallTimes(settings.model_timeout_s)
     if settings.llm == "gemini":
         # Its package takes a second to import.
@@ -210,11 +214,10 @@ def _onnx_reranker(settings: Settings) -> OnnxReranker | UnloadedReranker:
 
 def _http_reranker(settings: Settings, kind: rerankers.Kind) -> HttpReranker:
     url, name = rerankers.ADDRESSES.get(kind, ("", None))
-    key = settings.reranker_api_key
     return HttpReranker(
         kind=kind,
         url=settings.reranker_url or url,
         model=settings.reranker_model or name,
-        api_key=key.get_secret_value() if key else None,
+        api_key=plain(settings.reranker_api_key),
         times=CallTimes(settings.model_timeout_s),
     )

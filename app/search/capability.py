@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from app.capability import Capability, Command
 
+STEPS = (
+    "search.steps.corrections.corrections:STEP",
+    "search.steps.guidance.guidance:STEP",
+    "search.steps.relaxation:STEP",
+    "search.steps.reranking.rerank:RERANKING",
+    "search.steps.recency.dating:STEP",
+    "search.steps.reranking.rerank:DIVERSITY",
+    "search.steps.snippets.snippets:STEP",
+)
+"""The steps of a search in their order; those of other capabilities follow."""
+
 SEARCH = Capability(
     routers=("search.api.router:router",),
+    steps=STEPS,
     tags={"search": "Search for passages."},
     commands={
         "search": Command("search.commands.search:search", "Search the documents.", takes_query=True),

@@ -20,6 +20,7 @@ from app.kinds import Degraded, Json, ListMerge, Rerank, Vector
 from app.query import model_switch
 from app.query.context import SearchContext
 from app.query.types import Candidate
+from app.search import understanding
 from app.search.ranking import merge
 from app.search.ranking.merge import HopHit, Scored
 from app.search.steps.reranking import rerank
@@ -120,7 +121,7 @@ async def _reordered(merged: Sequence[RankedHit], merging: MergeRequest, context
     vector = None
     if merging.rerank == "cosine" and merging.query:
         vector = await context.embed(merging.query)
-    best = merged[: max(merging.limit, rerank.pool_size(merging.limit))]
+    best = merged[: max(merging.limit, understanding.pool_size(merging.limit))]
     known = await _chunks(best, merging, vector, db=context.services.db)
     passages = [_passage(one, known) for one in merged]
     options = rerank.RerankOptions(

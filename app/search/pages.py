@@ -19,6 +19,7 @@ import struct
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel
@@ -30,11 +31,9 @@ from app.query.context import SearchContext
 from app.query.search_request import SearchRequest
 from app.query.similar_request import SimilarRequest
 from app.query.types import Hit, HybridRequest, HybridResult
-from app.search import named_sources, stale_chunks
-from app.search.candidates import Page, Ranked
-from app.search.completion import Completion
-from app.search.ranking import grouping
-from app.search.steps import duplicates
+from app.search import completion, named_sources, stale_chunks
+from app.search.ranking import duplicates, grouping
+from app.search.state import Page, SearchState
 from app.search.store import recall
 
 FILTER_COST = 100
@@ -136,18 +135,15 @@ def request_of(query: SearchRequest | SimilarRequest, same: Mapping[str, Any], c
     return replace(wanted, offset=offset, version=user_version, before=before)
 
 
-async def of_ranking(ranking: Ranked, page: PageRequest, context: SearchContext) -> Page:
-    """The page of the results that the ranked hits of a search begin. Raises `stale_cursor` and DatabaseUnavailable."""
-    found, recalled = ranking.candidates, ranking.candidates.recalled
-    is_whole = not found.guidance.links and (
-        len(ranking.hits) == len(recalled.result.candidates) < recalled.request.limit
-    )
+async def of_search(search: SearchState, page: PageRequest) -> Page:
+    """The page of the results that the hits of a search begin. Raises `stale_cursor` and DatabaseUnavailable."""
+    is_whole = not search.is_guided and len(search.hits) == len(search.result.candidates) < search.request.limit
     return await read(
-        ranking.hits,
+        search.hits,
         page,
-        context,
-        run=HybridRun(recalled.request, recalled.result, is_whole),
-        is_wanted=Completion.of(found).is_wanted if found.query.has_minimum else None,
+        search.context,
+        run=HybridRun(search.request, search.result, is_whole),
+        is_wanted=partial(completion.is_wanted, search=search) if search.query.has_minimum else None,
     )
 
 
@@ -211,7 +207,7 @@ async def _results(found: Sequence[Hit], page: PageRequest, is_wanted: Callable[
 def _selected(found: Sequence[Hit], page: PageRequest, is_wanted: Callable[[Hit], bool] | None) -> list[Hit]:
     wanted: Iterable[Hit] = found if is_wanted is None else filter(is_wanted, found)
     if page.collapse:
-        wanted = duplicates.collapsed(wanted)
+        wanted = duplicates.collapse(wanted)
     if page.group_size is not None:
         return grouping.by_document(wanted, size=page.group_size)
     return list(itertools.islice(wanted, page.end + 1))

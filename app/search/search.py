@@ -1,4 +1,4 @@
-"""Answers one query: understand → match entities → recall → guide → relax → order → page → complete."""
+"""Answers one query: understand → expand → recall → order → page → finish; `search.state` has the steps."""
 
 from __future__ import annotations
 
@@ -10,20 +10,10 @@ from app.database.transactions import retry_read
 from app.query import model_switch
 from app.query.context import SearchContext
 from app.query.search_request import SearchRequest
-from app.query.types import Answer, HybridResult
+from app.query.types import Answer
 from app.relevance import relevance
-from app.search import completion, named_sources, ordering, pages, understanding
-from app.search.candidates import Candidates, Ranked, Recalled
-from app.search.steps import relaxation
-from app.search.steps.corrections import corrections
-from app.search.steps.guidance import guidance, matching
-from app.search.steps.guidance.guidance import AppliedGuidance, Unguided
-from app.search.steps.guidance.matching import EntityMatches
-from app.search.steps.guidance.store.entity_cache import EntityCache
-from app.search.steps.synonyms import synonyms
-from app.search.steps.synonyms.store import SynonymCache
-from app.search.store import recall
-from app.search.understanding import Understanding
+from app.search import completion, named_sources, pages, state, understanding
+from app.search.state import SearchState
 from app.services import Services
 
 
@@ -45,9 +35,10 @@ async def answer(query: SearchRequest, user_id: str, services: Services, turn: R
     with context.timed("total"):
         wanted = pages.of_query(query, context)
         context.moment = wanted.moment
-        ranking = await ranked(query, context)
-        page = await pages.of_ranking(ranking, wanted, context)
-        return await completion.run(ranking, page, context)
+        search = await state.order(await candidates(query, context, ahead=1))
+        page = await pages.of_search(search, wanted)
+        page = replace(page, hits=tuple(completion.complete(page.hits, search)))
+        return await state.finish(search, completion.answer_of(search, page))
 
 
 def check(query: SearchRequest, services: Services) -> None:
@@ -66,52 +57,50 @@ def check(query: SearchRequest, services: Services) -> None:
         )
 
 
-async def ranked(query: SearchRequest, context: SearchContext, *, keep_all: bool = False) -> Ranked:
-    """The hits in their final order; `keep_all` keeps those that MMR does not select, after the others."""
-    found = await candidates(query, context, ahead=1)
-    hits = await ordering.run(query, found.hits, found.recalled, context, keep_all=keep_all)
-    return Ranked(found, hits)
-
-
-async def candidates(query: SearchRequest, context: SearchContext, *, ahead: int = 0) -> Candidates:
-    """What is found before re-ranking, in the order of fusion and guidance.
+async def candidates(
+    query: SearchRequest, context: SearchContext, *, ahead: int = 0, keep_all: bool = False
+) -> SearchState:
+    """What is found before the final order, in the order of fusion and guidance.
 
     `ahead` is the number of candidates beyond those that the answer needs. Raises DatabaseUnavailable.
     """
-    understood = await understanding.run(query, context, ahead=ahead)
-    understood, matches, result, applied = await _recalled(query, understood, context)
-    if understood.request.lexical and understood.request.lexical.corrections:
-        context.relaxed.append(corrections.NAME)
-    request, result = await relaxation.run(understood, result, context)
-    effect = guidance.mean_effect(result.candidates, applied)
-    recalled = Recalled.of(understood, request, result, context, effect)
-    hits = guidance.ordered(completion.unranked(result), applied)
-    return Candidates(query, recalled, matches, applied, hits, relaxed=request is not understood.request)
+    understood = await understanding.understand(query, context, ahead=ahead)
+    search = await _recall(replace(understood, keep_all=keep_all))
+    if search.wants_vector:  # no transaction is open while the model is called
+        vector = await context.embed(understood.parsed.text)
+        search = await _recall(replace(understood, keep_all=keep_all, spare_vector=vector))
+    context.degraded += search.degraded
+    context.relaxed += search.relaxed
+    return replace(search, scale=_scale(search))
 
 
 @retry_read
-async def _recalled(
-    query: SearchRequest, understood: Understanding, context: SearchContext
-) -> tuple[Understanding, EntityMatches, HybridResult, AppliedGuidance]:
-    """Match the query's entities, run the hybrid statement and apply the entities to it, in one transaction.
-
-    The statement is run again with corrections of misspelt words, if there are any.
-    """
-    services = context.services
-    async with services.db.searching(context.user_id, candidates=query.ranking.candidates) as reading:
-        context.version, context.calibration = reading.version, reading.calibration
-        with context.timed("pass1"):
-            # Descriptions of entities are compared with the vector of the text only.
-            vector = understood.request.vector if query.vector is None else None
-            matches = await matching.run(reading, query, understood.parsed, vector, cache=services.state(EntityCache))
+async def _recall(search: SearchState) -> SearchState:
+    """Run the hybrid statement, and the functions of the steps before and after it, in one transaction."""
+    query, context = search.query, search.context
+    async with context.services.db.searching(context.user_id, candidates=query.ranking.candidates) as db:
+        context.version, context.calibration = db.version, db.calibration
+        search = await state.run("expand", search, db)
         with context.timed("recall"):
-            request = await synonyms.expanded(reading, understood.request, services.state(SynonymCache).of_versions)
-            result = await recall.hybrid(reading, guidance.widened(request, query, matches))
-            if corrected := await corrections.corrected(reading, request, understood.parsed, result):
-                request = corrected
-                result = await recall.hybrid(reading, guidance.widened(request, query, matches))
-            unguided = Unguided(query, understood.parsed, request, result)
-            applied = await guidance.run(reading, unguided, matches, cache=services.state(EntityCache))
-        await named_sources.read(context, (*result.candidates, *applied.added), reading)
-    found = replace(understood, request=request)
-    return found, matches, replace(result, candidates=(*result.candidates, *applied.added)), applied
+            search = await search.run(db, search.request)
+        if search.request.weights.text > 0 and not search.result.terms:
+            search = replace(search, degraded=("no_text_terms",))
+        search = await state.run("recall", search, db)
+        await named_sources.read(context, search.result.candidates, db)
+    return search
+
+
+def _scale(search: SearchState) -> relevance.Scale | None:
+    """What assesses the hits; None for a vector alone, of which nobody knows what it is the vector of."""
+    if not search.parsed.text:
+        return None
+    result = search.result
+    assessed = relevance.Assessed(
+        search.request.fusion,
+        cosine=result.best_cosine if search.weights.vector > 0 else None,
+        coverage=relevance.coverage(result.best_text_score, result.terms),
+        is_phrase=bool(search.parsed.phrases) and not search.is_relaxed,
+        entities=search.effect,
+    )
+    model = search.context.services.embedder.model.name
+    return relevance.scale(assessed, model=model, calibration=search.context.calibration)

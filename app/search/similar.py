@@ -10,15 +10,14 @@ from app.kinds import Vector
 from app.models import base
 from app.query import model_switch
 from app.query.context import SearchContext
+from app.query.search_request import SearchRequest
 from app.query.similar_request import SimilarRequest
 from app.query.types import Answer, Hit, HybridRequest, HybridResult
 from app.relevance import confidence
-from app.search import completion, named_sources, pages
-from app.search.candidates import Page, Recalled
+from app.search import completion, named_sources, pages, state, understanding
 from app.search.pages import HybridRun
 from app.search.ranking.fusion_plan import BY_VECTOR
-from app.search.steps.reranking import rerank
-from app.search.steps.snippets import snippets
+from app.search.state import Page, SearchState
 from app.search.store import recall
 from app.services import Services
 from app.text.queries.parsed_query import ParsedQuery
@@ -38,12 +37,12 @@ async def _find(query: SimilarRequest, user_id: str, services: Services) -> Answ
     wanted = pages.request_of(query, {}, context)
     with context.timed("total"):
         run = await _nearest(query, context)
-        page = await pages.read(completion.unranked(run.result), wanted, context, run=run)
-        hits = [_complete(hit, context) for hit in page.hits]
-        if query.detail == "compact":
-            found = Recalled(ParsedQuery("", ""), BY_VECTOR, run.request, run.result)
-            hits = await snippets.added(hits, completion.texts_of(hits), found, context)
-    return _answer(query, run.result, replace(page, hits=tuple(hits)), context)
+        page = await pages.read(state.unranked(run.result), wanted, context, run=run)
+        page = replace(page, hits=tuple(_complete(hit, context) for hit in page.hits))
+        answer = _answer(query, run.result, page, context)
+        as_search = SearchRequest.model_construct(vector=run.request.vector, detail=query.detail)
+        search = SearchState(as_search, context, ParsedQuery("", ""), run.request, result=run.result)
+        return await state.finish(search, answer)
 
 
 @retry_read
@@ -72,7 +71,7 @@ def _wanted(query: SimilarRequest, candidates: int) -> int:
     """How many candidates are needed to fill the answer."""
     if query.group_size is not None:
         return 2 * candidates
-    return rerank.pool_size(query.limit) if query.is_collapsed else query.limit
+    return understanding.pool_size(query.limit) if query.is_collapsed else query.limit
 
 
 def _answer(query: SimilarRequest, result: HybridResult, page: Page, context: SearchContext) -> Answer:

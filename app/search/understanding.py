@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from app.kinds import Vector
 from app.models import base
@@ -11,9 +11,8 @@ from app.query.search_request import SearchRequest
 from app.query.types import HybridRequest, LexicalQuery, Weights
 from app.search.ranking import fusion_plan
 from app.search.ranking.fusion_plan import FusionPlan
-from app.search.steps.corrections import store as vocabulary
-from app.search.steps.recency import dating
-from app.search.steps.reranking import rerank
+from app.search.state import SearchState
+from app.search.store import vocabulary
 from app.text.queries import analysis, conditions
 from app.text.queries.conditions import IndexText, TextCondition
 from app.text.queries.parsed_query import ParsedQuery
@@ -23,21 +22,17 @@ ACCENTS_FOLDED, ACCENTS_KEPT = "english", "german"
 """One text-search configuration of each kind: every other one folds accents or keeps them like one of these."""
 
 
-@dataclass(frozen=True, slots=True)
-class Understanding:
-    """A parsed query, how its legs are fused, and the request made of both."""
-
-    parsed: ParsedQuery
-    plan: FusionPlan
-    request: HybridRequest
+POOL_FACTOR = 4
+MIN_POOL, MAX_POOL = 25, 100
+"""Hits that are re-ranked or compared for duplicates: four times the limit, within these bounds."""
 
 
-async def run(query: SearchRequest, context: SearchContext, *, ahead: int = 0) -> Understanding:
+async def understand(query: SearchRequest, context: SearchContext, *, ahead: int = 0) -> SearchState:
     """Parse the query, choose the weights of its legs, and embed it if a step needs its vector and it has none.
 
     The request is for `ahead` candidates more than the answer needs.
     """
-    parsed = await _parsed(query, context)
+    parsed = await _parse(query, context)
     if parsed.expression_error:
         context.degraded.append("invalid_expression")
     plan = fusion_plan.choose(query.mode, query.ranking.fusion, _weights(query), parsed.query_type)
@@ -46,10 +41,10 @@ async def run(query: SearchRequest, context: SearchContext, *, ahead: int = 0) -
     needs_vector = plan.weights.vector > 0 or query.ranking.rerank == "cosine"
     vector = await _vector(query, parsed, context) if needs_vector else None
     request = _request(query, parsed, plan, vector, context.user_id)
-    return Understanding(parsed, plan, replace(request, limit=request.limit + ahead))
+    return SearchState(query, context, parsed, replace(request, limit=request.limit + ahead))
 
 
-async def _parsed(query: SearchRequest, context: SearchContext) -> ParsedQuery:
+async def _parse(query: SearchRequest, context: SearchContext) -> ParsedQuery:
     """The parsed query. A word that the user's texts contain behind a minus sign only is searched for with the sign."""
     parsed = analysis.parse(query.text)
     if not parsed.signed:
@@ -90,7 +85,7 @@ def _request(
         with_content=query.detail != "ids"
         or bool(parsed.phrases)
         or parsed.query_type == "technical"
-        or rerank.is_wanted(query)
+        or query.is_reordered
         or query.is_collapsed,
     )
 
@@ -99,9 +94,14 @@ def _candidates_wanted(query: SearchRequest) -> int:
     """How many candidates are needed to fill the answer after the later steps have dropped some."""
     if query.has_minimum or query.group_size is not None:
         return 2 * query.ranking.candidates
-    if dating.applied(query) is not None:
+    if query.recency is not None:
         return query.ranking.candidates
-    return rerank.pool_size(query.limit) if rerank.is_wanted(query) or query.is_collapsed else query.limit
+    return pool_size(query.limit) if query.is_reordered or query.is_collapsed else query.limit
+
+
+def pool_size(limit: int) -> int:
+    """The number of candidates that are ordered again, or compared with each other, for `limit` hits."""
+    return min(MAX_POOL, max(MIN_POOL, POOL_FACTOR * limit))
 
 
 def lexical_query(parsed: ParsedQuery) -> LexicalQuery:

@@ -31,7 +31,7 @@ def demo(
     """Ingest the sample notes, run three searches and start the service."""
     settings = with_sample_folder(config.load(data_dir=data_dir, port=port, workers=1))
     with in_process.client(user, data_dir) as client:
-        options.err.print("Starting Postgres and loading the model …")
+        options.err.print("Starting Postgres and loading the model, which is downloaded once if no package has it …")
         _ingest(client)
         _search(client)
     if serve_after:
@@ -40,7 +40,7 @@ def demo(
 
 
 def with_sample_folder(settings: Settings) -> Settings:
-    """Returns the settings with the folder of the sample notes among those that sources may be added from."""
+    """Returns the settings with the folder of the sample notes as a folder for sources."""
     return settings.model_copy(update={"source_roots": (*settings.source_roots, str(samples.NOTES.parent))})
 
 

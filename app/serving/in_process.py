@@ -46,7 +46,7 @@ class InProcess(httpx.BaseTransport):
     """The application for one user, which is opened when the first request is sent."""
 
     def __init__(self, user: str, data_dir: Path | None) -> None:
-        self._user = options.checked_user(user)
+        self._user = options.check_user(user)
         self._settings = options.settings(data_dir)
         self._stack = ExitStack()
         self._opened: _Application | None = None
@@ -115,12 +115,12 @@ class _Application:
         return httpx.Response(response.status_code, headers=response.headers, content=content)
 
     async def start_jobs(self) -> None:
-        """Run the user's jobs until `close`; those that fail are repeated, or show why."""
+        """Run the user's jobs until `close`. A job that fails is repeated, or shows why."""
         if self._working is None:
             self._working = asyncio.create_task(self._work())
 
     async def finish_jobs(self) -> None:
-        """Stop running jobs in the background, and run those that are left."""
+        """Stop running jobs in the background, and run the rest."""
         await self.close()
         await extraction.finish(self._user, self._services)
 

@@ -7,12 +7,9 @@ import logging
 import os
 import socket
 from collections.abc import Iterator
-from pathlib import Path
 
 from app import errors, telemetry
-from app import settings as config
 from app.cli import options
-from app.database.embedded import embedded_files
 from app.runtime import local_token
 from app.settings import Settings
 
@@ -80,14 +77,9 @@ def announce(settings: Settings, *, token: str) -> None:
     address = f"http://{settings.host}:{settings.port}"
     if telemetry.writes_json(settings.log_json):
         # Logs are kept and passed on: they name the token's file, not the token.
-        file = {"token_file": str(data_dir(settings) / local_token.FILE_NAME)} if token else {}
+        file = {"token_file": str(settings.folder / local_token.FILE_NAME)} if token else {}
         log.info("starting", extra={"action": "starting", "address": address, **file})
         return
     options.err.print(f"Stepwell listens on {address} (playground at /, Swagger UI at /docs). Ctrl-C stops it.")
     if token:
         options.err.print(f"Requests need the header Authorization: Bearer {token}", soft_wrap=True)
-
-
-def data_dir(settings: Settings) -> Path:
-    """Returns the data folder of the embedded server."""
-    return settings.data_dir or embedded_files.default_data_dir(config.environment(), config.is_root())

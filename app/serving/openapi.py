@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -18,12 +17,7 @@ from app.settings import Settings
 ALL_SCOPES = frozenset({"admin"})
 
 
-class Contract(StrEnum):
-    """Interfaces that a document describes."""
-
-    api = "api"
-    tools = "tools"
-    mcp = "mcp"
+Contract = Literal["api", "tools", "mcp"]
 
 
 def openapi(
@@ -31,7 +25,7 @@ def openapi(
     contract: Annotated[
         Contract,
         typer.Option(help="api: the OpenAPI document; tools: definitions for model APIs; mcp: MCP's list of tools."),
-    ] = Contract.api,
+    ] = "api",
 ) -> None:
     """Print the OpenAPI document, or the definitions of the tools; no database or network is needed."""
     options.check_target(write, option="--write")
@@ -42,7 +36,7 @@ def openapi(
         options.write_text(write, document, option="--write")
 
 
-def text(contract: Contract = Contract.api) -> str:
+def text(contract: Contract = "api") -> str:
     """Returns the document in its committed form."""
     return json.dumps(_DOCUMENTS[contract](), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
@@ -64,4 +58,4 @@ def _mcp() -> dict[str, Any]:
     }
 
 
-_DOCUMENTS = {Contract.api: _api, Contract.tools: _tools, Contract.mcp: _mcp}
+_DOCUMENTS = {"api": _api, "tools": _tools, "mcp": _mcp}

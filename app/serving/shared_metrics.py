@@ -24,7 +24,7 @@ class SharedMetrics:
     def __init__(self, folder: Path, number: int) -> None:
         self._folder = folder
         self._socket = folder / f"{number}.socket"
-        kept = _kept(self._socket)
+        kept = _kept_file(self._socket)
         self._before = kept.read_text() if kept.exists() else ""
 
     @asynccontextmanager
@@ -42,7 +42,7 @@ class SharedMetrics:
         """The metrics of the processes that answer, and the last known counts of the others."""
         sockets = sorted(self._folder.glob("*.socket"))
         read = await asyncio.gather(*map(_read, sockets))
-        ended = [_kept(one) for one, text in zip(sockets, read, strict=True) if not text]
+        ended = [_kept_file(one) for one, text in zip(sockets, read, strict=True) if not text]
         return metric_sums.added(filter(None, read), ended=[one.read_text() for one in ended if one.exists()])
 
 
@@ -57,9 +57,9 @@ async def _read(path: Path) -> str:
         return ""
     new = path.with_suffix(f".{uuid.uuid4().hex}")
     new.write_text(text)
-    os.replace(new, _kept(path))
+    os.replace(new, _kept_file(path))
     return text
 
 
-def _kept(path: Path) -> Path:
+def _kept_file(path: Path) -> Path:
     return path.with_suffix(".metrics")

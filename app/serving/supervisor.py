@@ -126,11 +126,11 @@ async def run(settings: Settings) -> None:
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="stepwell-"))
         if settings.database_url is None:
-            await stack.enter_async_context(postgres.EmbeddedPostgres(listening.data_dir(settings)))
+            await stack.enter_async_context(postgres.EmbeddedPostgres(settings.folder))
         # Bound but not listening, these sockets keep the port while processes are replaced.
         reserved = [stack.enter_context(one) for one in listening.bind(settings)]
         settings = settings.model_copy(update={"port": reserved[0].getsockname()[1]})
-        token = local_token.load(listening.data_dir(settings)) if settings.auth == "local_token" else ""
+        token = local_token.load(settings.folder) if settings.auth == "local_token" else ""
         listening.announce(settings, token=token)
         supervisor = Supervisor(settings.workers, _environment(settings), folder)
         received: list[signal.Signals] = []

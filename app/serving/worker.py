@@ -9,7 +9,7 @@ import signal
 from app import runtime, telemetry
 from app import settings as config
 from app.cli import options
-from app.jobs import background
+from app.jobs import kinds
 from app.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ def worker(data_dir: options.DataDir = None) -> None:
 async def _work(settings: Settings) -> None:
     async with runtime.open_services(settings, runs_jobs=True) as services:
         log.info("worker started", extra={"action": "worker_started"})
-        working = asyncio.ensure_future(background.run_forever(services, done=_log))
+        working = asyncio.ensure_future(kinds.run_forever(services, done=_log))
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, working.cancel)
         await asyncio.gather(working, return_exceptions=True)
 

@@ -32,7 +32,7 @@ def add(
     client: Client,
     path: Annotated[
         Path,
-        typer.Argument(help="A folder, or a file; with --url one of the service's machine.", parser=options.named_path),
+        typer.Argument(help="A folder, or a file; with --url one of the service's machine.", parser=options.read_path),
     ],
     glob: Annotated[
         list[str] | None,
@@ -106,13 +106,13 @@ def remove(
     if not yes:
         found = client.get(_place(client, source))
         named = f"{found['name']} ({found['path']})"
-        documents = options.counted(found["documents"], "document")
+        documents = options.format_count(found["documents"], "document")
         terminal.confirm(f"Remove the source {named} with {documents}?")
     removed = client.delete(_place(client, source))
     if as_json:
         terminal.write_json(removed)
     else:
-        numbers = (options.counted(removed[f"{noun}s_deleted"], noun) for noun in ("document", "chunk", "vector"))
+        numbers = (options.format_count(removed[f"{noun}s_deleted"], noun) for noun in ("document", "chunk", "vector"))
         options.out.print("Removed the source, {}, {} and {}.".format(*numbers))
 
 

@@ -24,7 +24,7 @@ from pathspec import PathSpec
 from app import errors, limits
 from app.concurrency import interruption
 from app.documents.files import file_reading, folders
-from app.documents.files.left_out import LeftOut
+from app.documents.files.left_out import LeftOutCounts
 from app.kinds import LeftOutReason
 from app.sources import source_roots
 from app.sources.types import FileFailure, KnownFile, SourceDraft
@@ -54,7 +54,7 @@ class Scan:
     files: dict[str, FoundFile] = field(default_factory=dict)
     failures: list[FileFailure] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
-    left_out: LeftOut = field(default_factory=LeftOut)
+    left_out: LeftOutCounts = field(default_factory=LeftOutCounts)
     composed: set[str] = field(default_factory=set)
 
     def may_have(self, path: str) -> bool:
@@ -75,7 +75,7 @@ class Plan:
     removed: list[KnownFile] = field(default_factory=list)
     failures: list[FileFailure] = field(default_factory=list)
     unchanged: int = 0
-    left_out: LeftOut = field(default_factory=LeftOut)
+    left_out: LeftOutCounts = field(default_factory=LeftOutCounts)
 
 
 def globs(patterns: Sequence[str]) -> tuple[str, ...]:

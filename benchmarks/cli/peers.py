@@ -13,7 +13,6 @@ from app import errors, runtime
 from app.cli import options
 from app.database.embedded.postgres import EmbeddedPostgres
 from app.evaluation import beir
-from app.runtime import locations
 from app.settings import Settings
 from benchmarks import folders
 from benchmarks.peers import catalogue, comparison, postgres
@@ -86,7 +85,7 @@ def _keys(only: str) -> tuple[str, ...]:
 async def _run(
     named: Sequence[NamedSet], settings: Settings, chosen: PeerOptions, folder: Path
 ) -> tuple[list[PeerReport], str, float]:
-    server = EmbeddedPostgres(locations.data_dir(settings))
+    server = EmbeddedPostgres(settings.folder)
     async with runtime.open_services(settings) as services, server:
         embedder = RememberingEmbedder.of(services)
         workplace = Workplace(server, services, embedder, folder, chosen)

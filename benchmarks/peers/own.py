@@ -87,7 +87,7 @@ async def ask(strategy: Strategy, given: Material, order: Order, services: Servi
     """Asks the stored documents with a strategy."""
 
     async def answer(question: str, _vector: list[float]) -> list[str]:
-        return runner.ranked(await runner.answer(question, strategy, USER, services, limit=order.limit))
+        return runner.rank_documents(await runner.answer(question, strategy, USER, services, limit=order.limit))
 
     asked = await measure.ask_all(answer, given.questions, given.question_vectors, order)
     size = await postgres.size(order.dsn)

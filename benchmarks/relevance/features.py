@@ -86,7 +86,7 @@ def _asked(folder: Path, loaded: EvaluationSet, foreign: Sequence[str]) -> Itera
     for text in foreign:
         yield "foreign", text, {}
     if (folder / UNANSWERABLE).is_dir():
-        for question in beir.questions(folder / UNANSWERABLE):
+        for question in beir.read_questions(folder / UNANSWERABLE):
             yield "unanswerable", question.text, {}
 
 

@@ -12,8 +12,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from app.evaluation import calibration
-from app.evaluation.calibration import Calibration, Prediction
+from app.evaluation import metrics
+from app.evaluation.metrics import Calibration, Prediction
 from app.relevance import logit_scales, relevance
 from app.relevance.logit_scales import Prior
 from benchmarks.relevance import fitting
@@ -94,7 +94,7 @@ def _left_out(model: Model, sample: Sample, of_set: Sequence[Sample]) -> LeftOut
             best = sum(map(max, hits)) / len(hits)
             rejected[kind] = (sum(map(sum, hits)) / sum(map(len, hits)), best)
             pairs = [(model.answerable(one, sample.mode), False) for one in questions]
-            assessed[kind] = calibration.of([*answered, *pairs])
+            assessed[kind] = metrics.measure_calibration([*answered, *pairs])
     return LeftOut(sample, _figures(model, sample, own), rejected, assessed, _judged(model, sample, of_set))
 
 
@@ -106,7 +106,7 @@ def predictions(model: Model, questions: Sequence[Question], mode: str) -> list[
 def _figures(model: Model, sample: Sample, questions: Sequence[Question]) -> Figures:
     pairs = predictions(model, questions, sample.mode)
     flat = [pair for one in pairs for pair in one]
-    return Figures(calibration.of(flat), _interval(pairs, lambda drawn: _gain(drawn)))
+    return Figures(metrics.measure_calibration(flat), _interval(pairs, lambda drawn: _gain(drawn)))
 
 
 def _gain(pairs: Sequence[Prediction]) -> float:
@@ -160,13 +160,17 @@ def _calibrated(fitted_to: Asked, asked: Asked, judged: Set[int]) -> Calibration
     """The agreement on the other questions, after a calibration to the judged ones."""
     hits = [fitted_to[index] for index in judged if index < len(fitted_to)]
     scale = fitting.calibrated(hits, relevance.PRIOR)
-    return calibration.of((logit_scales.applied(scale, value), occurred) for value, occurred in _others(asked, judged))
+    return metrics.measure_calibration(
+        (logit_scales.applied(scale, value), occurred) for value, occurred in _others(asked, judged)
+    )
 
 
 def _constant(asked: Asked, judged: Set[int]) -> float:
     """The Brier score of the judged questions' share of relevant hits on the other questions."""
     known = [occurred for index in judged for _, occurred in asked[index]]
-    return calibration.of((sum(known) / len(known), occurred) for _, occurred in _others(asked, judged)).brier
+    return metrics.measure_calibration(
+        (sum(known) / len(known), occurred) for _, occurred in _others(asked, judged)
+    ).brier
 
 
 def _others(asked: Asked, judged: Set[int]) -> Iterator[Prediction]:

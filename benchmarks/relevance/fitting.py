@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.database.calibrations import LogitScale
-from app.evaluation.calibration import Prediction
+from app.evaluation.metrics import Prediction
 from app.relevance import logit_scales, relevance
 from app.relevance.logit_scales import Judged, Prior
 from benchmarks.relevance.features import Kind, Question, Sample

@@ -28,7 +28,6 @@ EXEMPT = {
     "counted_facets": "is replaced by facets for a restricted caller",
     "covered_words": SCORES,
     "differing_facets": "checks the database for its owner",
-    "repair_sample": "checks the database for its owner",
     "named_chunks._DOTTED_NUMBERS": JOBS,
     "repair_drift": "repairs the database for its owner",
     "repair_wrong_postings": "repairs the database for its owner",

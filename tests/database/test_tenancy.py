@@ -18,8 +18,7 @@ from app.database.schema import tables
 from app.database.transactions import Database, Writing
 from app.documents.store import document_puts, documents
 from app.documents.types import DocumentDraft
-from app.search.steps.corrections import store as vocabulary
-from app.search.store import recall
+from app.search.store import recall, vocabulary
 from benchmarks.fake_embedder import FakeEmbedder
 
 TEXTS = ("copper river lantern", "meadow copper")

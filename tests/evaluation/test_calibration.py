@@ -1,46 +1,76 @@
-"""Calibration figures follow their definitions."""
+"""A calibration is fitted to judged questions, and measured on questions that it was not fitted to."""
 
 from __future__ import annotations
 
 import random
+from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import UUID
 
 import pytest
 
+from app import errors
+from app.database.calibrations import LogitScale
 from app.evaluation import calibration
+from app.evaluation.calibration import AskedQuestion
+from app.feedback import feedback_sets
+from app.feedback.types import GivenFeedback
 
 
-def test_the_figures_of_four_predictions() -> None:
-    found = calibration.of([(0.1, False), (0.2, True), (0.25, False), (0.9, True)])
-    assert (found.count, found.base_rate, found.base_brier) == (4, 0.5, 0.25)
-    assert found.brier == pytest.approx((0.1**2 + 0.8**2 + 0.25**2 + 0.1**2) / 4)
-    assert found.ece == pytest.approx((1 * 0.1 + 2 * abs(0.225 - 0.5) + 1 * 0.1) / 4)
-    assert found.auroc == pytest.approx(3 / 4)
-    assert [(each.count, each.observed) for each in found.bins] == [(1, 0.0), (2, 0.5), (1, 1.0)]
+def questions(count: int, *, rate: float, answered: bool = True) -> list[AskedQuestion]:
+    """Questions with ten hits that are relevant with a fixed probability, whatever was predicted."""
+    dice = random.Random(5)
+    return [
+        AskedQuestion(
+            [(dice.uniform(0.05, 0.5), dice.random() < rate) for _ in range(10)],
+            [(dice.uniform(0.6, 0.9) if answered else dice.uniform(0.3, 0.7), answered)],
+        )
+        for _ in range(count)
+    ]
 
 
-@pytest.mark.parametrize(
-    ("predictions", "auroc"),
-    [
-        ([(0.2, False), (0.8, True)], 1.0),
-        ([(0.8, False), (0.2, True)], 0.0),
-        ([(0.5, False), (0.5, True), (0.5, True)], 0.5),
-        ([(0.5, True)], None),
-    ],
-)
-def test_auroc_counts_a_tie_as_one_half_and_needs_both_outcomes(
-    predictions: list[tuple[float, bool]], auroc: float | None
-) -> None:
-    assert calibration.of(predictions).auroc == auroc
+def test_thirty_questions_correct_what_is_predicted_for_others() -> None:
+    found = calibration.fit(questions(30, rate=0.75), [])
+    assert found.helps
+    assert found.relevance.before.brier > 0.3
+    assert found.relevance.after.brier < 0.21
+    assert found.relevance.after.ece < found.relevance.before.ece / 2
+    assert (found.stored.questions, found.stored.hits) == (30, 300)
 
 
-def test_auroc_is_the_share_of_pairs_in_the_right_order() -> None:
-    dice = random.Random(4)
-    pairs = [(round(dice.random(), 1), dice.random() < 0.4) for _ in range(60)]
-    positive = [p for p, occurred in pairs if occurred]
-    negative = [p for p, occurred in pairs if not occurred]
-    wins = sum((p > n) + (p == n) / 2 for p in positive for n in negative)
-    assert calibration.auroc(pairs) == pytest.approx(wins / (len(positive) * len(negative)))
+def test_hits_over_several_hops_are_fitted_alone() -> None:
+    own = [replace(one, hops=[(value, True) for value, _ in one.relevance]) for one in questions(30, rate=0.3)]
+    found = calibration.fit(own, [])
+    alone = calibration.fit([replace(one, hops=()) for one in own], [])
+    assert found.stored.calibration.relevance == alone.stored.calibration.relevance
+    assert found.stored.calibration.hops.intercept > 1 + found.stored.calibration.relevance.intercept
+    assert found.stored.hits == 2 * alone.stored.hits == found.relevance.after.count
 
 
-def test_predictions_of_0_and_1_are_in_the_outer_bins() -> None:
-    assert [each.mean for each in calibration.of([(0.0, False), (1.0, True)]).bins] == [0.0, 1.0]
+def test_answerable_is_fitted_only_to_questions_with_and_without_an_answer() -> None:
+    own = questions(20, rate=0.5)
+    alone = calibration.fit(own, [])
+    assert (alone.stored.calibration.answerable, alone.answerable) == (LogitScale(), None)
+    both = calibration.fit(own, questions(20, rate=0, answered=False))
+    assert both.stored.hits == alone.stored.hits, "hits of questions without an answer are not fitted to"
+    assert both.answerable is not None
+    assert both.answerable.after.brier < both.answerable.before.brier
+
+
+def test_a_handful_of_questions_is_refused() -> None:
+    with pytest.raises(errors.BadRequest, match="4 questions have judged hits"):
+        calibration.fit(questions(4, rate=0.5), [])
+
+
+def test_feedback_is_grouped_by_query_and_a_helpful_passage_makes_its_document_relevant() -> None:
+    def said(query: str, document: int, helpful: bool, uri: str | None) -> GivenFeedback:
+        at = datetime(2026, 1, 1, tzinfo=UTC)
+        return GivenFeedback(query, helpful, UUID(int=document), UUID(int=9), uri, "Title", at)
+
+    given = [said("a", 1, False, "x"), said("b", 1, False, "x"), said("a", 1, True, "x"), said("a", 2, False, None)]
+    grouped = feedback_sets.grouped(given)
+    assert [(one.text, one.relevant) for one in grouped] == [
+        ("a", {"x": 1, str(UUID(int=2)): 0}),
+        ("b", {"x": 0}),
+    ]
+    assert grouped[0].query_id == feedback_sets.grouped(given[:1])[0].query_id

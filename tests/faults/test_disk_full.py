@@ -17,7 +17,7 @@ from requests_of import search_request
 from running_service import DOCUMENTS, SEARCH, until
 
 from app import errors, runtime
-from app.database import transactions
+from app.database import pools, transactions
 from app.database.embedded import postgres
 from app.database.schema import health
 from app.documents.storing import ingest
@@ -52,9 +52,7 @@ async def test_writes_are_refused_before_the_disk_is_full_and_accepted_again_onc
             assert not full, "nothing is embedded that cannot be stored"
             return await super().embed_documents(texts)
 
-    opened = transactions.connect(
-        address.service_dsn, pool_size=2, hooks=transactions.ServerHooks(is_full=lambda: full)
-    )
+    opened = transactions.connect(address.service_dsn, pool_size=2, hooks=pools.ServerHooks(is_full=lambda: full))
     services = await harness.services(opened, Embedder())
     async with harness.running(Settings(auth="none"), services) as app, harness.client(app) as client:
         stored = (await client.post(DOCUMENTS, json={**NOTE, "uri": "kept"})).json()
@@ -156,9 +154,7 @@ async def _written_until_full(server: postgres.EmbeddedPostgres, ballast: Path) 
 
     await migration.upgrade(server.owner_dsn, model=MODEL.name, dimension=MODEL.dimension)
     # No threshold: the writes themselves meet the end of the disk.
-    database = transactions.connect(
-        server.service_dsn, pool_size=2, hooks=transactions.ServerHooks(server.ensure_running)
-    )
+    database = transactions.connect(server.service_dsn, pool_size=2, hooks=pools.ServerHooks(server.ensure_running))
     tenant = harness.Tenant(database)
     fill(ballast, leave=30_000_000)
     stored = [uri async for uri in _stored_until_refused(tenant)]

@@ -24,7 +24,7 @@ import server_folders
 import source_folder
 from harness import Tenant
 
-from app.database import transactions
+from app.database import pools, transactions
 from app.database.embedded import postgres
 from app.database.schema import migration
 from app.derived_rows import Damage
@@ -60,7 +60,7 @@ async def test_a_synchronisation_survives_killed_workers_and_a_killed_database(
     if running_service.FULL:
         faulthandler.cancel_dump_traceback_later()  # it takes longer than other tests may
     chance = random.Random(11)
-    hooks = transactions.ServerHooks(killable.ensure_running)
+    hooks = pools.ServerHooks(killable.ensure_running)
     database = transactions.connect(killable.service_dsn, pool_size=4, pool_wait_s=30, hooks=hooks)
     tenant = Tenant(database)
     paths = source_folder.fill(folder, FILES, kinds=("md", "txt", "csv", "html"))

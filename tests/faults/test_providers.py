@@ -14,7 +14,7 @@ import pytest
 from fake_provider import FAULTS, FakeProvider
 
 from app import runtime
-from app.models import breaker, failures
+from app.models import calls, failures
 from app.models.calls import BULK_PATIENCE_S
 from app.models.local import minilm
 from app.settings import Settings
@@ -62,7 +62,7 @@ def provider_embeds(provider: FakeProvider) -> FakeProvider:
 def _later(seconds: float) -> Iterator[None]:
     """Let the breakers see a later time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(breaker, "monotonic", lambda: time.monotonic() + seconds)
+        patch.setattr(calls, "monotonic", lambda: time.monotonic() + seconds)
         yield
 
 
@@ -113,7 +113,7 @@ async def _fail(client: httpx.AsyncClient, address: Any, provider: FakeProvider,
         assert "embedding_failed" in await _search(client, f"lime mortar {number} {fault}")
     assert await _state(client) == "open"
     # A failure that is not sent in time counts too.
-    assert 1 <= len(provider.requests) - sent <= (1 if fault == "busy" else breaker.FAILURES)
+    assert 1 <= len(provider.requests) - sent <= (1 if fault == "busy" else calls.BREAKER_FAILURES)
 
 
 async def test_a_burst_of_searches_meets_its_deadline_while_the_provider_hangs(

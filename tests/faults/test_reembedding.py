@@ -36,7 +36,7 @@ from app.database.embedded import postgres
 from app.database.schema import migration
 from app.documents.types import Upload
 from app.kinds import Vector
-from app.maintenance import reembed
+from app.maintenance.commands import reembed
 from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
 

@@ -13,13 +13,14 @@ import pytest
 from app import errors
 from app.database import transactions
 from app.database.embedded import postgres
+from app.database.embedded.embedded_programs import PACKAGE
 from app.database.filter_types import Filters
 from app.database.filters import filters
 from app.database.schema import migration, revisions, tables
 from app.documents import documents
 from app.entities import entities
 from app.entities.types import EntityDraft
-from app.maintenance import backups
+from app.maintenance.commands import backup
 from app.maintenance.store import backups as storage
 from app.maintenance.store.backups import Access
 from app.models.local.minilm import MODEL
@@ -32,7 +33,7 @@ def access(address) -> Access:
 
 
 async def restored(file, address, *, replace: bool = False):
-    return await backups.restore(file, access=access(address), embedding=EMBEDDING, replace=replace)
+    return await backup.load(file, access=access(address), embedding=EMBEDDING, replace=replace)
 
 
 async def rows(address) -> dict[str, list[str]]:
@@ -64,7 +65,7 @@ async def test_a_restored_database_has_the_same_rows_and_gives_the_same_answers(
     await harness.create_key(tenant.db, tenant.user_id)
     before = await tenant.ask("lime mortar")
     file, empty = tmp_path / "a.dump", await new_database()
-    archive = await backups.create(file, access=access(address))
+    archive = await backup.create(file, access=access(address))
     assert (archive.revision, archive.model, archive.dimension) == (revisions.head(), *EMBEDDING)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert os.listdir(tmp_path) == ["a.dump"]
@@ -90,7 +91,7 @@ async def test_a_backup_taken_while_documents_are_written_holds_whole_documents(
 
     writing = asyncio.create_task(write())
     await written.wait()
-    await backups.create(tmp_path / "a.dump", access=access(address))
+    await backup.create(tmp_path / "a.dump", access=access(address))
     writing.cancel()
     await asyncio.gather(writing, return_exceptions=True)
     empty = await new_database()
@@ -120,7 +121,7 @@ async def test_a_restore_replaces_data_only_on_request_and_only_as_a_whole(
 ):
     await tenant.add("Lime mortar sets slowly.", "kept")
     good, cut = tmp_path / "good.dump", tmp_path / "cut.dump"
-    await backups.create(good, access=access(address))
+    await backup.create(good, access=access(address))
     cut.write_bytes(good.read_bytes()[:-5_000])
     other = await new_database(template)
     service = transactions.connect(other.service_dsn, pool_size=1)
@@ -141,7 +142,7 @@ async def test_a_restore_replaces_data_only_on_request_and_only_as_a_whole(
 async def test_a_backup_of_an_older_schema_is_upgraded(new_database, tmp_path):
     old, older, empty = await new_database(), tmp_path / "older.dump", await new_database()
     await migration.upgrade(old.owner_dsn, model=MODEL.name, dimension=MODEL.dimension, revision=revisions.BASELINE)
-    await backups.create(older, access=access(old))
+    await backup.create(older, access=access(old))
     assert (await restored(older, empty)).archive.revision == revisions.BASELINE
     assert await migration.upgrade(empty.owner_dsn, model=MODEL.name, dimension=MODEL.dimension) == revisions.head()
 
@@ -154,16 +155,16 @@ async def test_a_backup_of_a_schema_that_this_version_does_not_know_is_refused(
     owner = await other.connect()
     await owner.execute("UPDATE stepwell.alembic_version SET version_num = $1", revision)
     await owner.close()
-    await backups.create(file, access=access(other))
+    await backup.create(file, access=access(other))
     with pytest.raises(errors.SchemaMismatch, match=named):
         await restored(file, await new_database())
 
 
 async def test_a_backup_of_another_model_and_a_file_that_is_no_backup_are_refused(address, new_database, tmp_path):
     file = tmp_path / "a.dump"
-    await backups.create(file, access=access(address))
+    await backup.create(file, access=access(address))
     with pytest.raises(errors.SchemaMismatch, match="STEPWELL_EMBEDDER"):
-        await backups.restore(file, access=access(await new_database()), embedding=("another", 384))
+        await backup.load(file, access=access(await new_database()), embedding=("another", 384))
     file.write_text("not a dump")
     with pytest.raises(errors.BadRequest, match="not a readable backup"):
         await restored(file, await new_database())
@@ -175,14 +176,14 @@ async def test_a_backup_that_fails_leaves_the_file_as_it_was(address, new_databa
     file = tmp_path / "a.dump"
     file.write_text("yesterday's")
     with pytest.raises(errors.SchemaMismatch, match="nothing to back up"):
-        await backups.create(file, access=access(await new_database()), replace=True)
+        await backup.create(file, access=access(await new_database()), replace=True)
     with pytest.raises(errors.SchemaMismatch, match="STEPWELL_MIGRATION_URL"):
-        await backups.create(file, access=Access(address.service_dsn, {}), replace=True)
+        await backup.create(file, access=Access(address.service_dsn, {}), replace=True)
     with pytest.raises(errors.BackupFailed, match="pg_dump"):
         await storage.dump(Access(address.service_dsn, {}), file, server_major=18)
     assert (os.listdir(tmp_path), file.read_text()) == (["a.dump"], "yesterday's")
     with pytest.raises(errors.BadRequest, match="folder"):
-        await backups.create(tmp_path / "missing" / "a.dump", access=access(address))
+        await backup.create(tmp_path / "missing" / "a.dump", access=access(address))
 
 
 async def test_a_password_reaches_the_programs_through_the_environment_only(address, tmp_path, monkeypatch):
@@ -195,25 +196,58 @@ async def test_a_password_reaches_the_programs_through_the_environment_only(addr
 
     monkeypatch.setattr(asyncio, "create_subprocess_exec", record)
     dsn = address.owner_dsn.replace("postgres@", "postgres:hunter2%40canary@")
-    await backups.create(tmp_path / "a.dump", access=Access(dsn, {}))
+    await backup.create(tmp_path / "a.dump", access=Access(dsn, {}))
     assert commands[0][1]["PGPASSWORD"] == "hunter2@canary"
     assert not any("hunter2" in argument for command, _env in commands for argument in command)
 
 
-def test_a_server_newer_than_every_program_is_named_with_what_to_install(tmp_path):
-    with pytest.raises(errors.BackupFailed, match="Install the Postgres 99"):
-        storage._programs(99, {"PATH": str(tmp_path)})
-    program = tmp_path / "pg_dump"
-    program.write_text("#!/bin/sh\necho 'pg_dump (PostgreSQL) 98.1'\n")
-    program.chmod(0o700)
-    with pytest.raises(errors.BackupFailed, match="are 98"):
-        storage._programs(99, {"PATH": str(tmp_path)})
-    assert storage._programs(98, {"PATH": str(tmp_path)}) == tmp_path
+@pytest.fixture
+def programs_of(tmp_path, monkeypatch):
+    """A function that makes a folder of programs of a major version the only one on the PATH; its environment."""
+    monkeypatch.setattr(storage, "DEBIAN", tmp_path / "none")
+
+    def make(major: int) -> dict[str, str]:
+        folder = tmp_path / str(major)
+        folder.mkdir()
+        for name in ("pg_dump", "pg_restore", "psql"):
+            (folder / name).write_text(f"#!/bin/sh\necho '{name} (PostgreSQL) {major}.1'\n")
+            (folder / name).chmod(0o700)
+        return {"PATH": str(folder)}
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("address", "server", "chosen"),
+    [
+        ("postgresql:///d?host=/run", 18, "wheel"),
+        ("postgresql://h/d", 15, "path"),
+        ("postgresql://h/d", 18, "wheel"),
+        ("postgresql://h/d?sslmode=require", 16, "path"),
+    ],
+)
+def test_programs_with_tls_are_taken_for_a_server_over_tcp_unless_they_are_too_old(
+    programs_of, address, server, chosen
+):
+    environment = programs_of(17 if chosen == "path" else 16)
+    found = storage._program("pg_dump", Access(address, environment), major=server)
+    assert ("wheel" if PACKAGE in str(found) else "path") == chosen
+
+
+def test_a_server_newer_than_every_program_is_named_with_what_to_install(programs_of):
+    environment = programs_of(98)
+    with pytest.raises(
+        errors.BackupFailed, match=r"pg_dump 99 or newer is needed, .* is 98: install the client programs"
+    ):
+        storage._program("pg_dump", Access("postgresql://h/d", environment), major=99)
+    with pytest.raises(errors.BackupFailed, match="pg_dump 99 or newer with TLS is needed"):
+        storage._program("pg_dump", Access("postgresql://h/d?sslmode=require", environment), major=99)
+    assert storage._newest(environment).parent.name == "98"
 
 
 async def test_documents_of_a_restored_database_can_be_changed(tenant, address, new_database, tmp_path):
     stored = await tenant.add("Lime mortar sets slowly.", "changed")
-    await backups.create(tmp_path / "a.dump", access=access(address))
+    await backup.create(tmp_path / "a.dump", access=access(address))
     empty = await new_database()
     await restored(tmp_path / "a.dump", empty)
     service = transactions.connect(empty.service_dsn, pool_size=1)
@@ -255,19 +289,19 @@ async def test_an_owner_restores_keys_with_filters_on_a_server_without_the_roles
     # Databases that are older than the parameter in `db distribute` have it without Citus.
     await source.execute("ALTER FUNCTION stepwell.vector_tables(boolean) SET citus.enable_ddl_propagation = off")
     await source.close()
-    await backups.create(file, access=access(address))
+    await backup.create(file, access=access(address))
     before = await rows(address)
     async with ordinary(address, made) as superuser:
         own = Access(made.server.dsn(user="ordinary", database=made.name), {"PATH": os.environ["PATH"]})
         with pytest.raises(errors.SchemaMismatch) as refused:
-            await backups.restore(file, access=own, embedding=EMBEDDING)
+            await backup.load(file, access=own, embedding=EMBEDDING)
         _, _, missing = refused.value.message.partition("run as a superuser ")
         assert missing == (
             "CREATE ROLE stepwell_service LOGIN; CREATE ROLE stepwell_restricted NOLOGIN; "
             "GRANT stepwell_restricted TO stepwell_service WITH INHERIT FALSE, SET TRUE;"
         )
         await superuser.execute("ALTER ROLE ordinary CREATEROLE" if creates_roles else missing)
-        assert (await backups.restore(file, access=own, embedding=EMBEDDING)).role_created == creates_roles
+        assert (await backup.load(file, access=own, embedding=EMBEDDING)).role_created == creates_roles
         assert await rows(made) == before
         service = transactions.connect(made.service_dsn, pool_size=1)
         seen = service.restricted(filters.restriction(Filters(metadata={"team": "tide"})))

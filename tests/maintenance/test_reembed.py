@@ -24,7 +24,7 @@ from app.documents.types import Upload
 from app.entities import entities
 from app.entities.types import EntityDraft
 from app.jobs import workers
-from app.maintenance import reembed
+from app.maintenance.commands import reembed
 from app.query import model_switch
 from app.query.model_switch import SwitchingEmbedder
 from app.search.store import recall
@@ -86,14 +86,14 @@ class SwitchingTenant(Tenant):
 
 async def _tenant(database: Database, **fields: Any) -> SwitchingTenant:
     tenant = SwitchingTenant(database, **fields)
-    stored = await reembedding.stored(database)
+    stored = await reembedding.read_stored(database)
     tenant.embedder = SwitchingEmbedder([tenant.old, tenant.next], stored)
     return tenant
 
 
 async def _run(services: Services, owning: Database) -> None:
     await reembed.begin(owning, NEXT)
-    async for _state in reembed.run(services, owning):
+    async for _state in reembed.fill(services, owning):
         pass
 
 
@@ -187,15 +187,15 @@ async def test_cancelling_keeps_the_model_and_drops_what_was_computed(
     names = await _tables(owner)
     await reembed.begin(owning, NEXT)
     assert await _tables(owner) != names
-    async for _state in reembed.run(tenant.filling(), owning):
+    async for _state in reembed.fill(tenant.filling(), owning):
         break
-    assert await reembed.cancel(owning)
+    assert await reembed.drop(owning)
     assert await _tables(owner) == names
-    assert not await reembed.cancel(owning)
+    assert not await reembed.drop(owning)
     assert (await documents.stats(tenant.user_id, db=database)).embedding_model == "fake"
     assert (await tenant.ask("lime mortar")).hits
     with pytest.raises(errors.Conflict, match="cancelled"):
-        async for _state in reembed.run(tenant.filling(), owning):
+        async for _state in reembed.fill(tenant.filling(), owning):
             pass
     await _run(tenant.filling(), owning)
     assert (await tenant.ask("lime mortar")).hits
@@ -229,7 +229,7 @@ async def test_a_process_without_the_new_model_refuses_to_search_and_names_the_s
     tenant = await _tenant(database)
     await tenant.add("Lime mortar.")
     alone = harness.Tenant(database, user_id=tenant.user_id)
-    alone.embedder = SwitchingEmbedder([tenant.old], await reembedding.stored(database))
+    alone.embedder = SwitchingEmbedder([tenant.old], await reembedding.read_stored(database))
     assert (await alone.ask("lime")).hits
     await _run(tenant.filling(), owning)
     with pytest.raises(errors.SchemaMismatch, match="STEPWELL_NEXT_EMBEDDER to next"):
@@ -285,10 +285,10 @@ async def test_a_model_of_more_than_two_thousand_dimensions_is_stored_with_sixte
 ) -> None:
     tenant = await _tenant(database)
     tenant.next = FakeEmbedder(name="wide", dimension=2_100)
-    tenant.embedder = SwitchingEmbedder([tenant.old, tenant.next], await reembedding.stored(database))
+    tenant.embedder = SwitchingEmbedder([tenant.old, tenant.next], await reembedding.read_stored(database))
     await tenant.many([Upload(f"Stone {n} lies in lime mortar.", uri=f"s{n}") for n in range(30)])
     await reembed.begin(owning, ("wide", 2_100))
-    async for _state in reembed.run(tenant.filling(), owning):
+    async for _state in reembed.fill(tenant.filling(), owning):
         pass
     await migration.check(database, model="wide", dimension=2_100)
     for exact_floor in (recall.EXACT_FLOOR, 0):
@@ -315,7 +315,7 @@ async def test_vectors_of_either_model_are_taken_from_the_cache_of_the_user(
         assert (await tenant.add(content)).embedded == 0
     assert len(tenant.old.documents) == 3
     assert len(tenant.next.documents) == 2, "only the oak, which was stored without the next model before"
-    assert await reembed.cancel(owning)
+    assert await reembed.drop(owning)
 
     tenant.cache.hits = tenant.cache.misses = 0
     await _run(tenant.filling(), owning)

@@ -100,17 +100,17 @@ async def test_a_document_that_changes_during_the_run_keeps_its_change(
 ) -> None:
     stored = await tenant.add(LONG, "long")
     tenant.chunking_options = SMALL
-    compared = reindex._compared
+    cut_again = reindex._cut_again
 
     async def interrupted(*args, **options):
-        recut = await compared(*args, **options)
+        recut = await cut_again(*args, **options)
         if change == "replaced":
             await tenant.add("Replaced.", "long")
         else:
             await documents.delete(stored.document_id, tenant.user_id, db=tenant.db)
         return recut
 
-    monkeypatch.setattr(reindex, "_compared", interrupted)
+    monkeypatch.setattr(reindex, "_cut_again", interrupted)
     assert await _reindex(tenant) == Reindexed(compared=1, embedded=(await _reindex_embedded(tenant)))
     assert await _chunks(tenant) == ({"long": [("Replaced.", ())]} if change == "replaced" else {})
 

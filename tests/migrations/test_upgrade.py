@@ -41,7 +41,7 @@ def _schema(address: Any) -> str:
     url = make_url(address.owner_dsn)
     dumped = subprocess.run(
         [
-            str(embedded_programs.installed() / "pg_dump"),
+            str(embedded_programs.find_installed() / "pg_dump"),
             "--schema-only",
             f"--host={url.query['host']}",
             f"--username={url.username}",
@@ -58,6 +58,17 @@ async def test_the_baseline_equals_the_schema_that_the_revisions_before_it_made(
     empty = await new_database()
     assert await _upgrade(empty, revisions.BASELINE) == revisions.BASELINE == REVISIONS[0]
     assert _schema(empty) == _schema(populated)
+
+
+async def test_a_rehearsal_takes_each_revision_and_changes_nothing(populated) -> None:
+    steps: list[migration.AppliedRevision] = []
+    reached = await migration.rehearse(populated.owner_dsn, model=MODEL, dimension=DIMENSION, report=steps.append)
+    assert reached == revisions.head()
+    assert [step.revision for step in steps] == REVISIONS[1:]
+    assert all(step.summary and step.seconds >= 0 for step in steps)
+    owner = await populated.connect()
+    assert await owner.fetchval("SELECT version_num FROM stepwell.alembic_version") == revisions.BASELINE
+    await owner.close()
 
 
 async def test_each_revision_keeps_the_rows_that_it_does_not_drop(populated) -> None:

@@ -11,9 +11,8 @@ import pytest
 from fake_provider import FakeProvider
 
 from app.errors import ProviderError
-from app.models import breaker, failures
-from app.models.breaker import Breaker
-from app.models.calls import CallTimes
+from app.models import calls, failures
+from app.models.calls import Breaker, CallTimes
 from app.models.failures import NotCalled, ProviderDown
 from app.models.remote.chat import ChatLlm
 from app.models.remote.rerankers import HttpReranker
@@ -34,7 +33,7 @@ def _fail(guard: Breaker, pause_s: float | None = None) -> None:
 
 def _pass(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """Let the breaker see a time so many seconds from now."""
-    monkeypatch.setattr(breaker, "monotonic", lambda: time.monotonic() + seconds)
+    monkeypatch.setattr(calls, "monotonic", lambda: time.monotonic() + seconds)
 
 
 def _succeed(guard: Breaker) -> None:
@@ -43,13 +42,13 @@ def _succeed(guard: Breaker) -> None:
 
 
 def _open(guard: Breaker) -> None:
-    for _ in range(breaker.FAILURES):
+    for _ in range(calls.BREAKER_FAILURES):
         assert guard.state == "closed"
         _fail(guard)
 
 
 def test_five_failures_among_ten_calls_open_it(guard: Breaker) -> None:
-    for _ in range(breaker.FAILURES - 1):
+    for _ in range(calls.BREAKER_FAILURES - 1):
         _fail(guard)
         _succeed(guard)
     _succeed(guard)
@@ -71,7 +70,7 @@ def test_half_open_lets_one_call_through_whose_success_closes_it(
     guard: Breaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _open(guard)
-    _pass(monkeypatch, breaker.PAUSE_S)
+    _pass(monkeypatch, calls.BREAKER_PAUSE_S)
     assert guard.state == "half_open"
     with guard.guard(), pytest.raises(NotCalled), guard.guard():
         raise AssertionError("a second call was let through")
@@ -82,16 +81,16 @@ def test_half_open_lets_one_call_through_whose_success_closes_it(
 
 def test_a_failed_probe_opens_it_again(guard: Breaker, monkeypatch: pytest.MonkeyPatch) -> None:
     _open(guard)
-    _pass(monkeypatch, breaker.PAUSE_S)
+    _pass(monkeypatch, calls.BREAKER_PAUSE_S)
     _fail(guard)
     assert guard.state == "open"
 
 
 def test_a_probe_that_is_told_to_wait_opens_it_for_that_time(guard: Breaker, monkeypatch: pytest.MonkeyPatch) -> None:
     _open(guard)
-    _pass(monkeypatch, breaker.PAUSE_S)
+    _pass(monkeypatch, calls.BREAKER_PAUSE_S)
     _fail(guard, pause_s=1.0)
-    _pass(monkeypatch, breaker.PAUSE_S + 2.0)
+    _pass(monkeypatch, calls.BREAKER_PAUSE_S + 2.0)
     assert guard.state == "half_open"
 
 
@@ -109,20 +108,20 @@ async def test_a_cancelled_call_counts_neither_as_a_failure_nor_as_a_success(
         await asyncio.wait([call])
         assert call.cancelled()
 
-    for _ in range(breaker.FAILURES + 1):
+    for _ in range(calls.BREAKER_FAILURES + 1):
         await leave()
     assert guard.state == "closed"
     _open(guard)
-    _pass(monkeypatch, breaker.PAUSE_S)
+    _pass(monkeypatch, calls.BREAKER_PAUSE_S)
     await leave()
     assert guard.state == "open"
-    _pass(monkeypatch, 3 * breaker.PAUSE_S)
+    _pass(monkeypatch, 3 * calls.BREAKER_PAUSE_S)
     _succeed(guard)
     assert guard.state == "closed"
 
 
 def test_an_unusable_answer_shows_that_the_provider_works(guard: Breaker) -> None:
-    for _ in range(breaker.FAILURES + 1):
+    for _ in range(calls.BREAKER_FAILURES + 1):
         with pytest.raises(ProviderError), guard.guard():
             raise ProviderError("no JSON")
     assert guard.state == "closed"

@@ -8,8 +8,7 @@ import pytest
 from fake_provider import FakeProvider
 
 from app.errors import BadEmbedding, ProviderError
-from app.models import breaker
-from app.models.calls import CallTimes, ProviderModel, RemoteCalls
+from app.models.calls import BREAKER_PAUSE_S, CallTimes, ProviderModel, RemoteCalls
 from app.models.failures import NotCalled, ProviderDown
 from app.models.remote import endpoint
 from app.models.remote.endpoint import Endpoint
@@ -77,8 +76,8 @@ async def test_a_query_ends_at_its_time_limit() -> None:
 
 
 async def test_a_call_in_bulk_outlasts_a_pause_and_an_open_breaker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(breaker, "PAUSE_S", 0.02)
-    monkeypatch.setattr(breaker, "FAILURES", 2)
+    monkeypatch.setattr("app.models.calls.BREAKER_PAUSE_S", 0.02)
+    monkeypatch.setattr("app.models.calls.BREAKER_FAILURES", 2)
     calls = _calls()
     work = Failing(ProviderDown("429", pause_s=0.02), ProviderDown("500"), ProviderDown("500"))
     assert await calls.bulk(work) == "answer"
@@ -86,12 +85,12 @@ async def test_a_call_in_bulk_outlasts_a_pause_and_an_open_breaker(monkeypatch: 
 
 
 async def test_a_call_in_bulk_gives_up_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(breaker, "FAILURES", 1)
+    monkeypatch.setattr("app.models.calls.BREAKER_FAILURES", 1)
     calls = _calls(bulk_s=0.5)
     with pytest.raises(NotCalled) as refused:
         await calls.bulk(Failing(*[ProviderDown("500")] * 100))
     assert calls.outcomes["failed"] == 1
-    assert refused.value.retry_after_s == breaker.PAUSE_S
+    assert refused.value.retry_after_s == BREAKER_PAUSE_S
 
 
 async def test_calls_in_bulk_have_connections_of_their_own(

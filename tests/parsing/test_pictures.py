@@ -149,7 +149,7 @@ def test_pictures_in_documents_are_read_at_their_place_and_small_ones_and_those_
 
 def test_without_ocr_files_with_pictures_only_are_refused_with_how_to_get_it_and_others_are_read() -> None:
     for raw, code in ((_saved(_image(), "PNG"), "unsupported_format"), (_scans(_image()), "no_text")):
-        with pytest.raises(UnreadableFile, match=r'pip install "stepwell\[ocr\]"') as refused:
+        with pytest.raises(UnreadableFile, match="pip install") as refused:
             _read(raw, None)
         assert refused.value.code == code
     drawn = Canvas(shown := io.BytesIO())

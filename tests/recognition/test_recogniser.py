@@ -79,7 +79,7 @@ async def test_users_are_served_in_turn_and_an_idle_process_ends(tmp_path: Path)
         await asyncio.to_thread(child.wait, 10)
 
 
-@pytest.mark.skipif(not process.is_installed(), reason='needs the extra: pip install "stepwell[ocr]"')
+@pytest.mark.skipif(not process.is_installed(), reason='needs the extra: pip install ".[ocr]"')
 async def test_text_is_recognised_with_its_place_also_skewed_and_upside_down() -> None:
     page = pages.clean(1)[0]
     part = page.picture.crop((160, 150, 1500, 330))

@@ -18,9 +18,9 @@ from app.database.calibrations import LogitScale, RelevanceCalibration, StoredCa
 from app.database.transactions import Database
 from app.documents import documents
 from app.documents.types import Upload
-from app.evaluation import calibrating
+from app.evaluation import calibration
 from app.evaluation.beir import JudgedQuestion
-from app.evaluation.calibrating import Judgements
+from app.evaluation.calibration import Judgements
 from app.models.local.onnx_embedder import OnnxEmbedder
 from app.multihop import multihop
 from app.query.types import Answer
@@ -120,9 +120,9 @@ async def test_relevance_and_answerable_follow_the_stored_scales_until_they_are_
 async def test_the_uncalibrated_probabilities_are_fitted_whatever_is_stored(notes: Tenant) -> None:
     named = {"howto/reset-gannet.md": 1}
     judged = Judgements([JudgedQuestion(str(n), f"{text} {n}", named) for n in range(3) for text in QUESTIONS])
-    fresh = await calibrating.run(judged, notes.user_id, notes.services())
+    fresh = await calibration.fit_user(judged, notes.user_id, notes.services())
     await calibrations.put(notes.user_id, STORED, db=notes.db)
-    again = await calibrating.run(judged, notes.user_id, notes.services())
+    again = await calibration.fit_user(judged, notes.user_id, notes.services())
     await calibrations.put(notes.user_id, None, db=notes.db)
     assert again.relevance.before.brier == pytest.approx(fresh.relevance.before.brier, abs=1e-6)
     for name in ("relevance", "hops"):

@@ -20,7 +20,7 @@ PREFIXED = (
     *TERMS,
     *(Term(*term, is_expansion=True) for term in (("config", 4, 3.0), ("confer", 9, 1.0), ("conf", 0, 5.0))),
 )
-CORRECTED = (*TERMS, Term("mortal", 1, 3.0, times=0.5))
+CORRECTED = (*TERMS, Term("mortal", 1, 3.0, times=0.5, is_added=True))
 SEARCH = Assessed("convex", cosine=0.6, coverage=0.5)
 
 
@@ -87,6 +87,6 @@ def test_a_better_cosine_more_covered_words_or_a_phrase_raise_answerable_and_the
 
 
 def test_a_search_of_one_leg_has_the_coefficients_of_that_leg() -> None:
-    assert scale_of(SEARCH).legs is relevance.MODELS[MINILM].both
-    assert scale_of(replace(SEARCH, coverage=None)).legs is relevance.MODELS[MINILM].without_text
-    assert scale_of(replace(SEARCH, cosine=None, coverage=None)).legs is relevance.WITHOUT_VECTOR
+    assert scale_of(SEARCH).hit is relevance.MODELS[MINILM].both.hit
+    assert scale_of(replace(SEARCH, coverage=None)).hit is relevance.MODELS[MINILM].without_text.hit
+    assert scale_of(replace(SEARCH, cosine=None, coverage=None)).hit is relevance.WITHOUT_VECTOR.hit

@@ -24,14 +24,13 @@ from app.errors import UnreadableFile
 from app.multihop import terms
 from app.parsing import csv_rows, encodings, formats, html_text, mbox, notebook, office, rtf, tables, transcript
 from app.parsing.files import InputFile
-from app.search.steps.corrections import spelling
 from app.search.steps.snippets import sentences as snippets
 from app.search.steps.snippets.sentences import Sought
 from app.text.names import headings, name_uses, names, query_words, tags
 from app.text.names.gazetteer import Gazetteer
 from app.text.names.name_use import NameUse
 from app.text.passages import chunking, tokens
-from app.text.queries import analysis, identifiers, literal_matches
+from app.text.queries import analysis, identifiers, literal_matches, spelling
 from app.text.structure import markdown, pages, restructured, sentences, structure
 from app.text.words import cleaning, lexical, word_spans
 

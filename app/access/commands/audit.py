@@ -10,10 +10,10 @@ from typing import Annotated
 
 import typer
 
-from app.access import audit as log
-from app.access.audit import KeyUse, Recorded
+from app.access.store import audit as log
+from app.access.store.audit import KeyUse, Recorded
 from app.cli import options, ownership, terminal
-from app.database.transactions import Database
+from app.database.transactions import SharedTransaction
 
 
 def audit(
@@ -30,13 +30,13 @@ def audit(
 ) -> None:
     """Show deletions, key management and the daily use of each key, newest first."""
     if prune is not None:
-        gone = ownership.run(data_dir, lambda db: log.prune(prune, db=db))
+        gone = ownership.run_once(data_dir, lambda owner: log.prune(owner, days=prune))
         if as_json:
             terminal.write_json(gone)
         else:
             terminal.write(f"Deleted {gone['audit_log']} events, {gone['key_uses']} key uses.")
         return
-    events, uses = ownership.run(data_dir, lambda db: _read(db, user, limit))
+    events, uses = ownership.run_once(data_dir, lambda owner: _read(owner, user, limit))
     shown = [{"at": found.at, **dataclasses.asdict(found.event)} for found in events]
     used = [dataclasses.asdict(use) for use in uses]
     if as_json:
@@ -44,7 +44,7 @@ def audit(
         return
     table = options.table("at", "user", "event", ids=("event",))
     for row in shown:
-        event = options.cell(row["action"], _shown(row["counts"]), f"by {row['actor']}", identity=row["target"])
+        event = options.cell(row["action"], _format_counts(row["counts"]), f"by {row['actor']}", identity=row["target"])
         table.add_row(_moment(row["at"]), row["user_id"], event)
     options.print_table(table)
     table = options.table("day", "user", "key", "scope", "uses", "last used", ids=("key",))
@@ -54,19 +54,19 @@ def audit(
     options.print_table(table)
 
 
-async def _read(db: Database, user: str | None, limit: int) -> tuple[list[Recorded], list[KeyUse]]:
-    events = await log.events(db=db, user_id=user, limit=limit)
-    return events, await log.key_uses(db=db, user_id=user, limit=limit)
+async def _read(owner: SharedTransaction, user: str | None, limit: int) -> tuple[list[Recorded], list[KeyUse]]:
+    events = await log.events(owner, user_id=user, limit=limit)
+    return events, await log.key_uses(owner, user_id=user, limit=limit)
 
 
 def _moment(at: datetime) -> str:
     return options.moment(at.isoformat())
 
 
-def _shown(counts: Mapping[str, object]) -> str:
-    return ", ".join(_counted(name, count) for name, count in counts.items() if count)
+def _format_counts(counts: Mapping[str, object]) -> str:
+    return ", ".join(_format_count(name, count) for name, count in counts.items() if count)
 
 
-def _counted(name: str, value: object) -> str:
+def _format_count(name: str, value: object) -> str:
     """A number of rows, or one of the fields that restrict a key."""
     return f"{name} {json.dumps(value)}" if isinstance(value, dict | bool) else f"{value} {name}"

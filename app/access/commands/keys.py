@@ -11,7 +11,8 @@ import typer
 from rich.text import Text
 
 from app.access import keys
-from app.cli import filter_option, json_option, options, ownership, terminal
+from app.access.store import keys as stored
+from app.cli import json_option, options, ownership, terminal
 
 app = typer.Typer(help="API keys: create, list, rotate, revoke.", no_args_is_help=True)
 
@@ -35,9 +36,12 @@ def create(
     """
     expires = datetime.now(UTC) + timedelta(days=days) if days else None
     scopes = tuple(scope or ("search", "write"))
+    only = None
     if filters is not None:
-        keys.restriction(filter_option.read(filters), None, shows_entities=entities)
-    grant = keys.Grant(scopes, name, expires, None if filters is None else filter_option.as_json(filters), entities)
+        given = json_option.search_filters(filters)
+        keys.restriction(given.shape(), None, shows_entities=entities)
+        only = given.model_dump(mode="json", by_alias=True, exclude_none=True)
+    grant = keys.Grant(scopes, name, expires, only, entities)
     key = ownership.run(data_dir, lambda db: keys.create(user, grant, db=db, actor=ownership.actor()))
     if as_json:
         restricted = {} if grant.filters is None else {"filters": grant.filters, "entities": entities}
@@ -48,13 +52,13 @@ def create(
 
 
 @app.command("list")
-def listed(
+def list_keys(
     user: Annotated[str | None, typer.Option("--user", help="Only this user's keys.")] = None,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
     """List the keys without their secrets."""
-    found = ownership.run(data_dir, lambda db: keys.list_keys(db=db, user_id=user))
+    found = ownership.run_once(data_dir, lambda owner: stored.list_keys(owner, user_id=user))
     fields = ("key_id", "user_id", "scopes", "name", "created_at", "expires_at", "revoked_at", "filters")
     rows: list[dict[str, Any]] = [
         {

@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from app.access import users
+from app.access.store import users as stored
 from app.cli import options, ownership, terminal
 
 app = typer.Typer(help="Users: list, export, delete.", no_args_is_help=True)
@@ -17,9 +18,9 @@ UserName = Annotated[str, typer.Argument(help="The user's name.")]
 
 
 @app.command("list")
-def listed(as_json: options.AsJson = False, data_dir: options.DataDir = None) -> None:
+def list_users(as_json: options.AsJson = False, data_dir: options.DataDir = None) -> None:
     """List all users with their numbers of live keys, documents, chunks and entities."""
-    rows = [dataclasses.asdict(user) for user in ownership.run(data_dir, lambda db: users.listed(db=db))]
+    rows = [dataclasses.asdict(user) for user in ownership.run_once(data_dir, stored.list_users)]
     if as_json:
         terminal.write_json(rows)
         return
@@ -37,12 +38,12 @@ def export(
     data_dir: options.DataDir = None,
 ) -> None:
     """Write a user's documents, entities, sources, feedback, keys (no secrets) and events to a ZIP of JSON lines."""
-    options.checked_user(user)
+    options.check_user(user)
     written = ownership.run(data_dir, lambda db: users.export(user, file.absolute(), db=db, actor=ownership.actor()))
     if as_json:
         terminal.write_json(written)
         return
-    options.out.print(f"Wrote {file}: {_counted(written)}.", soft_wrap=True, markup=False)
+    options.out.print(f"Wrote {file}: {_format_counts(written)}.", soft_wrap=True, markup=False)
 
 
 @app.command()
@@ -53,11 +54,11 @@ def delete(
     data_dir: options.DataDir = None,
 ) -> None:
     """Delete a user's documents, entities and keys; the audit log records the deletion."""
-    options.checked_user(user)
+    options.check_user(user)
     if not yes:
-        held = ownership.run(data_dir, lambda db: users.counts(user, db=db))
+        held = ownership.run_once(data_dir, lambda owner: stored.count_rows(owner, user))
         if any(held.values()):
-            terminal.confirm(f"Delete {_counted(held)} of {user}?")
+            terminal.confirm(f"Delete {_format_counts(held)} of {user}?")
     deleted, left = ownership.run(data_dir, lambda db: users.delete(user, db=db, actor=ownership.actor()))
     remaining = sum(left.values())
     if as_json:
@@ -72,5 +73,5 @@ def delete(
         raise typer.Exit(1)
 
 
-def _counted(counts: dict[str, int]) -> str:
+def _format_counts(counts: dict[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing"

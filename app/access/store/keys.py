@@ -6,6 +6,7 @@ stored: the secret has 256 random bits, so a slow hash would add nothing.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -40,7 +41,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """A key to store. `filters` are those of a search as JSON, `token_key` is the public half of its pair."""
+    """A key to store. `filters` are JSON as in a search, `token_key` is the public half of its pair."""
 
     key_id: str
     user_id: str
@@ -94,7 +95,7 @@ async def verify(db: Database, *, key_id: str, secret_hash: bytes, within_s: flo
     The comparison is made in the database, so that no hash leaves it. Raises DatabaseUnavailable after `within_s`.
     """
     binds = {"key_id": key_id, "secret_hash": secret_hash}
-    return _verified(key_id, await db.rows(_VERIFY, binds, within_s=within_s))
+    return _read_verified(key_id, await db.rows(_VERIFY, binds, within_s=within_s))
 
 
 async def of_token(db: Database, *, key_id: str, within_s: float) -> Verified | None:
@@ -102,10 +103,10 @@ async def of_token(db: Database, *, key_id: str, within_s: float) -> Verified | 
 
     Raises DatabaseUnavailable after `within_s`.
     """
-    return _verified(key_id, await db.rows(_OF_TOKEN, {"key_id": key_id}, within_s=within_s))
+    return _read_verified(key_id, await db.rows(_OF_TOKEN, {"key_id": key_id}, within_s=within_s))
 
 
-def _verified(key_id: str, rows: Rows) -> Verified | None:
+def _read_verified(key_id: str, rows: Rows) -> Verified | None:
     row = rows.one_or_none()
     if row is None:
         return None
@@ -115,22 +116,12 @@ def _verified(key_id: str, rows: Rows) -> Verified | None:
 
 async def add(db: SharedTransaction, key: NewKey) -> None:
     """Store a new key."""
-    await db.execute(
-        sa.insert(tables.api_keys).values(
-            key_id=key.key_id,
-            user_id=key.user_id,
-            secret_hash=key.secret_hash,
-            scopes=list(key.scopes),
-            name=key.name,
-            expires_at=key.expires_at,
-            filters=None if key.filters is None else dict(key.filters),
-            shows_entities=key.shows_entities,
-            token_key=key.token_key,
-        )
-    )
+    filters = None if key.filters is None else dict(key.filters)
+    row = {**dataclasses.asdict(key), "scopes": list(key.scopes), "filters": filters}
+    await db.execute(sa.insert(tables.api_keys).values(**row))
 
 
-async def list_keys(db: SharedTransaction, *, user_id: str | None) -> list[Key]:
+async def list_keys(db: SharedTransaction, *, user_id: str | None = None) -> list[Key]:
     """All keys, or one user's, oldest first."""
     query = sa.select(tables.api_keys).order_by(_k.created_at, _k.key_id)
     if user_id is not None:

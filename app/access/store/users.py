@@ -10,15 +10,9 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from app import capability
 from app.database import sql
 from app.database.schema import tables
 from app.database.transactions import SharedTransaction
-
-
-def parts() -> list[str]:
-    """The parts of an export: all stored input and records. Chunks, vectors and indexes are derived from them."""
-    return capability.exports()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +26,19 @@ class User:
     entities: int
 
 
-async def listed(db: SharedTransaction) -> list[User]:
+async def list_users(db: SharedTransaction) -> list[User]:
     """All users by name."""
     return [User(**row._mapping) for row in await db.execute(sql.statement("users_list"))]
 
 
-async def lines(db: SharedTransaction, user_id: str, part: str) -> AsyncIterator[str]:
-    """One of `parts` as JSON lines, read in batches."""
+async def read_lines(db: SharedTransaction, user_id: str, part: str) -> AsyncIterator[str]:
+    """A part of an export as JSON lines, read in batches."""
     async with db.stream(sql.statement(f"users_{part}"), {"user_id": user_id}) as rows:
         async for row in rows:
             yield row.line
 
 
-async def counts(db: SharedTransaction, user_id: str) -> dict[str, int]:
+async def count_rows(db: SharedTransaction, user_id: str) -> dict[str, int]:
     """The number of a user's rows in each table except the audit log."""
     row_counts = {}
     for table in _tables():
@@ -54,7 +48,7 @@ async def counts(db: SharedTransaction, user_id: str) -> dict[str, int]:
 
 
 async def delete(db: SharedTransaction, user_id: str) -> dict[str, int]:
-    """Delete all rows of a user except those of the audit log; returns their number by table."""
+    """Delete all rows of a user, but none of the audit log; returns their number by table."""
     await db.as_user(user_id).lock()
     deleted = {}
     for table in reversed(_tables()):

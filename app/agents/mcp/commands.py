@@ -6,9 +6,8 @@ so that the command starts at once.
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -17,15 +16,6 @@ from app.errors import BadRequest
 
 if TYPE_CHECKING:  # reading settings takes longer than the bridge needs to start
     from app.settings import Settings
-
-
-class Program(StrEnum):
-    """Programs whose MCP configuration can be printed."""
-
-    claude_desktop = "claude-desktop"
-    claude_code = "claude-code"
-    cursor = "cursor"
-    vscode = "vscode"
 
 
 def mcp(
@@ -40,7 +30,8 @@ def mcp(
         typer.Option(help="With --url: the API key or local token.", envvar="STEPWELL_API_KEY", show_envvar=True),
     ] = None,
     print_config: Annotated[
-        Program | None, typer.Option(help="Print the configuration of this program and exit.")
+        Literal["claude-desktop", "claude-code", "cursor", "vscode"] | None,
+        typer.Option(help="Print the configuration of this program and exit."),
     ] = None,
     source_root: Annotated[
         list[Path] | None,
@@ -64,7 +55,7 @@ def mcp(
         external = _with_roots(options.settings(data_dir), roots).database_url is not None
         keyed = url is not None and (bool(api_key) or _needs_key(url))
         launch = mcp_config.Launch(url, user, data_dir, external, keyed, tuple(roots))
-        typer.echo(mcp_config.text(print_config.value, launch))
+        typer.echo(mcp_config.text(print_config, launch))
     elif url is not None:
         from app.agents.mcp import mcp_bridge
 
@@ -73,7 +64,7 @@ def mcp(
         from app.agents.mcp import mcp_stdio
 
         settings = _with_roots(options.settings(data_dir), roots)
-        options.run(mcp_stdio.run(settings, options.checked_user(user)))
+        options.run(mcp_stdio.run(settings, options.check_user(user)))
 
 
 def _needs_key(url: str) -> bool:

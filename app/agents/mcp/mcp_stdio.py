@@ -8,7 +8,7 @@ from mcp.server.stdio import stdio_server
 
 from app import runtime
 from app.agents.mcp import mcp_server
-from app.jobs import background
+from app.jobs import kinds
 from app.services import Services
 from app.settings import Settings
 from app.tools.context import ToolContext, Unrestricted
@@ -33,4 +33,4 @@ async def run(settings: Settings, user_id: str) -> None:
 
 async def _work(services: Services) -> None:
     """Run background jobs, such as those of sources, while the client is connected."""
-    await background.run_forever(services, done=lambda _kind, _count: None)
+    await kinds.run_forever(services, done=lambda _kind, _count: None)

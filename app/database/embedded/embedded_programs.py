@@ -44,11 +44,11 @@ def locate(layout: embedded_files.Layout, account: embedded_files.Account) -> Pa
     """The folder of the programs as installed, or of a copy if the server's user cannot read the installed ones."""
     site = _site()
     if account.switches and not _reachable(site, account):
-        site = _copied(site, layout.base / f"engine-{importlib.metadata.version(PACKAGE)}")
+        site = _copy(site, layout.base / f"engine-{importlib.metadata.version(PACKAGE)}")
     return site / PROGRAMS / "bin"
 
 
-def installed() -> Path:
+def find_installed() -> Path:
     """The folder of the installed programs, for programs that run as the current user."""
     return _site() / PROGRAMS / "bin"
 
@@ -69,7 +69,7 @@ def _reachable(site: Path, account: embedded_files.Account) -> bool:
     return readable and all(embedded_files.may_pass(folder, account) for folder in folders)
 
 
-def _copied(site: Path, target: Path) -> Path:
+def _copy(site: Path, target: Path) -> Path:
     """Copy the programs next to the data (42 MB, once) in the installed layout; an interrupted copy is discarded."""
     if target.exists():
         return target

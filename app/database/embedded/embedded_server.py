@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from pathlib import Path
 
 import psutil
 
-from app.database.embedded import embedded_files, embedded_programs, embedded_settings, reserve
+from app.database.embedded import embedded_files, embedded_programs, embedded_settings
 from app.errors import EmbeddedServerError
 
 LOCK_WAIT_S = 180.0
@@ -29,6 +30,8 @@ LEFTOVER_GRACE_S = 0.5
 LEFTOVER_WAIT_S = 10.0
 POLL_S = 0.02
 MAX_LOGS = 5
+RESERVE_BYTES = 20_000_000
+"""Room that a start takes: a segment of the write-ahead log (16 MiB), the pid and the logs."""
 
 
 class Server:
@@ -57,10 +60,10 @@ class Server:
 
     def join(self) -> None:
         """Register as a client, and start the server unless it runs. Raises EmbeddedServerError."""
-        with _translated():
+        with _translate_errors():
             self._account = embedded_files.server_account()
             embedded_files.prepare(self.layout, self._account)
-            with self._locked():
+            with self._hold_lock():
                 if self._client_lock is None:
                     self._client_lock = self._open("clients", fcntl.LOCK_SH)
                 try:
@@ -71,7 +74,7 @@ class Server:
 
     def ensure_up(self) -> None:
         """Restart the server if it died; no effect if it runs or if this client has left."""
-        with _translated(), self._locked():
+        with _translate_errors(), self._hold_lock():
             if self._client_lock is not None and self._account is not None:
                 self._ensure_up(self._account)
 
@@ -79,7 +82,7 @@ class Server:
         """Unregister; the last client stops the server. Repeated calls have no effect."""
         if self._client_lock is None:
             return
-        with _translated(), self._locked():
+        with _translate_errors(), self._hold_lock():
             self._release_client_lock()
             exclusive = self._try_exclusive("clients")
             if exclusive is not None and self._account is not None:
@@ -185,14 +188,14 @@ class Server:
     def _launch(self, programs: Path, account: embedded_files.Account, life: int) -> None:
         embedded_programs.check_version(self.layout)
         embedded_files.private_folder(self.layout.data, account)
-        reserve.release(self.layout.base)
+        _release_reserve(self.layout.base)
         embedded_settings.write(self.layout, account, self._tuning)
         self.layout.start_log.unlink(missing_ok=True)
         self.prune_logs()
         failure = embedded_programs.launch(programs, self.layout, account, life)
         if failure or not self._wait_until_ready():
             raise EmbeddedServerError(f"Postgres did not start: {failure}{self._last_log_lines()}")
-        reserve.keep(self.layout.base)
+        _keep_reserve(self.layout.base)
 
     def _stop(self, account: embedded_files.Account) -> None:
         if self._find_postmaster() is not None:
@@ -212,7 +215,7 @@ class Server:
         return "".join(f"\n  {line}" for line in lines)
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _hold_lock(self) -> Iterator[None]:
         """Hold the lock of the data dir under which one client at a time starts or stops the server."""
         deadline = time.monotonic() + LOCK_WAIT_S
         while (lock := self._try_exclusive("lock")) is None:
@@ -262,8 +265,26 @@ def _runs(process: psutil.Process) -> bool:
     return False
 
 
+def _release_reserve(base: Path) -> None:
+    """Delete the file if the disk of the base folder has less room than it takes."""
+    if shutil.disk_usage(base).free < RESERVE_BYTES:
+        (base / "reserve").unlink(missing_ok=True)
+
+
+def _keep_reserve(base: Path) -> None:
+    """Write the file if it is missing and the disk has room for twice as much."""
+    file = base / "reserve"
+    if file.exists() or shutil.disk_usage(base).free < 2 * RESERVE_BYTES:
+        return
+    try:
+        file.write_bytes(bytes(RESERVE_BYTES))
+    except OSError:
+        with suppress(OSError):
+            file.unlink(missing_ok=True)
+
+
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     """Translate operating system errors (permissions, space, missing programs) into EmbeddedServerError."""
     try:
         yield

@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 import asyncpg
 
-from app.database.embedded import embedded_files, embedded_server, embedded_settings
+from app.database.embedded import embedded_server, embedded_settings
 from app.errors import EmbeddedServerError
 
 log = logging.getLogger(__name__)
@@ -39,7 +39,6 @@ MAX_PAUSE_S = 5.0
 ACCEPT_WAIT_S = 30.0
 PRUNE_S = 60.0
 
-default_data_dir = embedded_files.default_data_dir
 Tuning = embedded_settings.Tuning
 SMALL = embedded_settings.SMALL
 
@@ -75,7 +74,7 @@ class EmbeddedPostgres:
     async def start(self) -> Self:
         """Join or start the server, ensure database and role, and start the watcher. Raises EmbeddedServerError."""
         try:
-            await _uninterrupted(self._server.join)
+            await _run_uninterrupted(self._server.join)
             atexit.register(self._leave_at_exit)
             await self.ensure_database_and_role()
         except BaseException:
@@ -90,7 +89,7 @@ class EmbeddedPostgres:
             self._watcher.cancel()
             await asyncio.gather(self._watcher, return_exceptions=True)
             self._watcher = None
-        await _uninterrupted(self._server.leave)
+        await _run_uninterrupted(self._server.leave)
         atexit.unregister(self._leave_at_exit)
 
     async def __aenter__(self) -> Self:
@@ -106,12 +105,12 @@ class EmbeddedPostgres:
         pause, pruned = WATCH_S, time.monotonic()
         while True:
             await asyncio.sleep(pause)
-            pause = WATCH_S if self._server.alive() or await self._restarted() else min(2 * pause, MAX_PAUSE_S)
+            pause = WATCH_S if self._server.alive() or await self._restart() else min(2 * pause, MAX_PAUSE_S)
             if time.monotonic() - pruned > PRUNE_S:
                 await asyncio.to_thread(self._server.prune_logs)
                 pruned = time.monotonic()
 
-    async def _restarted(self) -> bool:
+    async def _restart(self) -> bool:
         log.warning("the embedded Postgres died; restarting it")
         try:
             await asyncio.to_thread(self._server.ensure_up)
@@ -168,7 +167,7 @@ FROM pg_roles WHERE rolname = $1
 """
 
 
-async def _uninterrupted(work: Callable[[], None]) -> None:
+async def _run_uninterrupted(work: Callable[[], None]) -> None:
     """Run blocking `work` in a thread; a cancellation waits until it is done, since a thread cannot be interrupted."""
     running = asyncio.ensure_future(asyncio.to_thread(work))
     try:

@@ -15,9 +15,8 @@ from itertools import chain
 from typing import Any
 
 from app import errors
-from app.database.filter_types import BOUNDS, Filters, is_operator_object
+from app.database.filter_types import BOUNDS, Filters, Restriction, is_operator_object
 from app.database.filters import json_paths
-from app.database.restrictions import Restriction
 from app.database.transactions import Reading
 from app.kinds import Json
 from app.text import dates, uris
@@ -30,7 +29,7 @@ MAX_OBJECTS = 256
 
 @dataclass(frozen=True, slots=True)
 class _Condition:
-    """A condition as a predicate of a JSON path, and as objects of which the metadata contains one.
+    """A condition as a predicate of a JSON path, and as a list of objects: the metadata contains one of them.
 
     `containing` is empty if the condition implies no such list. `exact`: the list implies the condition. `of_document`:
     the predicate uses variables, with `of_source` also the name of the source. `of_moments`: the predicate on the dates
@@ -79,12 +78,12 @@ def visible(db: Reading, filters: Filters) -> Filters:
 
 
 def spellings(names: Sequence[str]) -> list[str]:
-    """Names of sources as they are written and in lower case, of which Postgres may know fewer letters."""
+    """Names of sources as they are written and in lower case. Postgres may lower fewer letters than Python."""
     return list(dict.fromkeys(spelling for name in names for spelling in (name.lower(), name)))
 
 
 def parts(filters: Filters) -> tuple[str, ...]:
-    """The parts of a statement that look up documents to test them: `filtered` and those of `passes_filters`."""
+    """The parts of a statement that tests documents: `filtered` and the parts of `passes_filters`."""
     return ("filtered", *binds(filters)) if filters else ()
 
 
@@ -95,7 +94,7 @@ def binds(filters: Filters) -> dict[str, Any]:
     metadata = filters.metadata or {}
     contained = {key: value for key, value in metadata.items() if _is_contained(value)}
     others = {key: value for key, value in metadata.items() if key not in contained}
-    lists, rest = _indexed([*_metadata(others), *_of_uri(filters), *_groups(filters)])
+    lists, rest = _choose_lists([*_metadata(others), *_of_uri(filters), *_groups(filters)])
     found = {
         "document_ids": None if filters.document_ids is None else list(filters.document_ids),
         "source_ids": None if filters.source_ids is None else list(filters.source_ids),
@@ -109,8 +108,8 @@ def binds(filters: Filters) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _indexed(conditions: Sequence[_Condition]) -> tuple[list[list[str]], list[_Condition]]:
-    """The shortest lists of which the metadata must contain an object, and the conditions to be checked besides."""
+def _choose_lists(conditions: Sequence[_Condition]) -> tuple[list[list[str]], list[_Condition]]:
+    """The shortest lists of objects, and the conditions that are checked besides."""
     listed = sorted((each for each in conditions if each.containing), key=lambda each: len(each.containing))
     used = listed[:MAX_LISTS]
     rest = [each for each in conditions if not (each.exact and each in used)]
@@ -159,7 +158,7 @@ def _operators(key: str, given: Mapping[str, Any]) -> Iterator[_Condition]:
 
 def _equal(key: str, scalars: Sequence[Any]) -> _Condition:
     forms = tuple({key: form} for scalar in scalars for form in (scalar, [scalar]))
-    return _listed(json_paths.equal(key, scalars), forms, exact=True)
+    return _with_list(json_paths.equal(key, scalars), forms, exact=True)
 
 
 def _not_equal(key: str, scalar: Any) -> _Condition:
@@ -175,7 +174,7 @@ _OPERATORS: Mapping[str, Callable[[str, Any], _Condition]] = {"in": _equal, "ne"
 """The condition of each operator of `OPERANDS` on the value of a key."""
 
 
-def _listed(predicate: str, containing: tuple[Json, ...], *, exact: bool) -> _Condition:
+def _with_list(predicate: str, containing: tuple[Json, ...], *, exact: bool) -> _Condition:
     """A condition with its list, unless that is empty or too long."""
     usable = 0 < len(containing) <= MAX_OBJECTS
     return _Condition(predicate, containing if usable else (), exact=usable and exact)
@@ -193,7 +192,7 @@ def _groups(filters: Filters) -> Iterator[_Condition]:
 
 
 def _all(filters: Filters) -> _Condition:
-    """The filters of a group as one condition, which implies the shortest list of those of its conditions."""
+    """The filters of a group as one condition. Its list is the shortest list of its conditions."""
     conditions = [*_of_document(filters), *_metadata(filters.metadata or {}), *_groups(filters)]
     lists = [condition.containing for condition in conditions if condition.containing]
     return _Condition(
@@ -232,7 +231,7 @@ def _of_uri(filters: Filters) -> Iterator[_Condition]:
 
 def _any(members: Sequence[_Condition]) -> _Condition:
     is_listed = all(member.containing for member in members)
-    listed = _listed(
+    listed = _with_list(
         json_paths.either(member.predicate for member in members),
         tuple(chain.from_iterable(member.containing for member in members)) if is_listed else (),
         exact=all(member.exact for member in members),

@@ -71,7 +71,7 @@ def distribute(connection: Connection, *, shards: int | None = None) -> Distribu
     tables are distributed in another number of shards.
     """
     _check_cluster(connection)
-    before = {row.name: row.shards for row in _distributed(connection)}
+    before = {row.name: row.shards for row in _read_distributed(connection)}
     if shards is not None and before.get(FIRST, shards) != shards:
         raise errors.BadRequest(f"The tables are distributed in {before[FIRST]} shards already.", field="--shards")
     added = [name for name in _names(connection) if name not in before]
@@ -85,7 +85,7 @@ def distribute(connection: Connection, *, shards: int | None = None) -> Distribu
     for function in FUNCTIONS:
         spread = sa.text("SELECT create_distributed_function(CAST(:function AS regprocedure))")
         connection.execute(spread, {"function": f"{tables.SCHEMA}.{function}"})
-    total = next(row.shards for row in _distributed(connection) if row.name == FIRST)
+    total = next(row.shards for row in _read_distributed(connection) if row.name == FIRST)
     return Distribution(total, sum(node.holds_shards for node in nodes(connection)), tuple(added))
 
 
@@ -116,7 +116,7 @@ def differences(connection: Connection) -> list[str]:
     """What of a distributed database is not distributed as it should be; reads the coordinator's catalogue only."""
     if not _is_distributed(connection):
         return []
-    found = {row.name: row for row in _distributed(connection)}
+    found = {row.name: row for row in _read_distributed(connection)}
     group = found[FIRST].colocation
     problems = []
     for name in _names(connection):
@@ -209,7 +209,7 @@ _DISTRIBUTED = sql.inline(
 )
 
 
-def _distributed(connection: Connection) -> list[sa.Row[tuple[str, str, int, int, int]]]:
+def _read_distributed(connection: Connection) -> list[sa.Row[tuple[str, str, int, int, int]]]:
     return list(connection.execute(_DISTRIBUTED, {"schema": tables.SCHEMA}))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from app import errors
-from app.database import engines, sql, transactions
+from app.database import addresses, sql, transactions
 from app.database.schema import catalogue, distribution, tables
 
 KEPT_FREE_BYTES = 200_000_000
@@ -20,7 +20,10 @@ KEPT_FREE_BYTES = 200_000_000
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """A server, the role that is connected and its database; `vector` is pgvector's version, None without it."""
+    """A server, the role that is connected and its database; `vector` is pgvector's version, None without it.
+
+    `tls` is the version of TLS of the server's connection, None without it.
+    """
 
     version_num: int
     version: str
@@ -32,6 +35,13 @@ class ServerFacts:
     migrated: bool
     may_use: bool
     bytes: int
+    tls: str | None = None
+
+    @property
+    def unbound(self) -> list[str]:
+        """Why row-level security does not bind the role, as ends of a sentence; empty if it does."""
+        found = {"is a superuser": self.superuser, "has BYPASSRLS": self.bypasses, "owns the tables": self.owns}
+        return [reason for reason, is_so in found.items() if is_so]
 
 
 async def server(database: transactions.Database) -> ServerFacts:
@@ -59,13 +69,6 @@ async def not_leakproof(database: transactions.Database) -> list[str]:
         return list(await connection.scalars(_NOT_LEAKPROOF))
 
 
-async def revision(database: transactions.Database) -> str | None:
-    """The revision that the database is at."""
-    async with database.shared() as connection:
-        found = await connection.scalar(sa.text("SELECT version_num FROM stepwell.alembic_version"))
-        return None if found is None else str(found)
-
-
 async def embedding(database: transactions.Database) -> tuple[str, int] | None:
     """Name and dimension of the model whose vectors are stored."""
     identity = tables.embedding_identity.c
@@ -83,17 +86,13 @@ async def bits_of_vectors(database: transactions.Database) -> int:
 
 
 async def differences(database: transactions.Database, *, dimension: int) -> list[str]:
-    """What of the schema differs from that of this version, as a sentence each."""
-    async with database.shared() as connection:
-        return await connection.run_sync(find_differences, dimension)
+    """What of the schema differs from that of this version, as a sentence each.
 
-
-def find_differences(connection: sa.Connection, dimension: int) -> list[str]:
-    """Missing and additional columns and indexes, invalid indexes, and tables that are not distributed as others are.
-
-    Each is a sentence.
+    Missing and additional columns and indexes, invalid indexes, and tables that are not distributed as others are.
     """
-    return [*catalogue.differences(connection, dimension), *distribution.differences(connection)]
+    async with database.shared() as connection:
+        found = await connection.run_sync(catalogue.differences, dimension)
+        return [*found, *await connection.run_sync(distribution.differences)]
 
 
 def free_bytes(folder: Path) -> int:
@@ -110,9 +109,7 @@ def is_full(folder: Path) -> bool:
 
 def address(dsn: str) -> str:
     """Host and port of a database address, or the directory of its Unix socket; never the user or the password."""
-    url = sa.make_url(engines.asyncpg_url(dsn))
-    host = url.host or str(url.query.get("host") or "localhost")
-    return host if host.startswith("/") else f"{host}:{url.port or 5432}"
+    return addresses.read(dsn).server
 
 
 @contextmanager

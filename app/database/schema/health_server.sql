@@ -1,5 +1,5 @@
 -- Reports properties of the server, the connected role and the database.
--- Columns: version_num, version, vector, role, superuser, bypasses, owns, migrated, may_use, bytes.
+-- Columns: version_num, version, vector, role, superuser, bypasses, owns, migrated, may_use, bytes, tls.
 SELECT CAST(current_setting('server_version_num') AS integer) AS version_num,
        current_setting('server_version') AS version,
        (SELECT extversion FROM pg_extension WHERE extname = 'vector') AS vector,
@@ -14,6 +14,7 @@ SELECT CAST(current_setting('server_version_num') AS integer) AS version_num,
        ) AS migrated,
        coalesce((SELECT has_schema_privilege(n.oid, 'USAGE') FROM pg_namespace AS n WHERE n.nspname = 'stepwell'), false)
            AS may_use,
-       pg_database_size(current_database()) AS bytes
+       pg_database_size(current_database()) AS bytes,
+       (SELECT s.version FROM pg_stat_ssl AS s WHERE s.pid = pg_backend_pid() AND s.ssl) AS tls
 FROM pg_roles AS r
 WHERE r.rolname = current_user

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from alembic import command
@@ -12,16 +14,32 @@ from alembic.config import Config
 from sqlalchemy.engine import Connection
 
 from app import errors
-from app.database import engines, failures, sql, transactions
+from app.database import driver_errors, engines, failures, sql, transactions
 from app.database.schema import catalogue, distribution, health, reembedding, revisions, roles, tables, vector_ddl
 
 log = logging.getLogger(__name__)
 _Returned = TypeVar("_Returned")
+WRITES_END_S = 60
+"""Seconds within which writes that have begun must end; new ones wait meanwhile."""
 _LOCK = 7_236_411_902
 
 
-async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head") -> str:
+@dataclass(frozen=True, slots=True)
+class AppliedRevision:
+    """A revision that a database was brought to, what it does, and the seconds that it took."""
+
+    revision: str
+    summary: str
+    seconds: float
+
+
+Report = Callable[[AppliedRevision], None]
+
+
+async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head", report: Report | None = None) -> str:
     """Bring the database at `dsn` (its owner's address) to `revision`; returns the revision reached.
+
+    `report` is called after each revision; all are one transaction.
 
     Concurrent calls wait for one another on an advisory lock. Raises SchemaMismatch where pgvector is missing,
     SchemaMismatch where a newer version has upgraded the database, or an earlier one has to, BadRequest for a
@@ -30,6 +48,8 @@ async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head
 
     def run(connection: Connection) -> str:
         def migrate(config: Config) -> None:
+            if report is not None:
+                config.attributes["on_version_apply"] = _timed(report)
             command.upgrade(config, revision)
 
         return upgrade_by(connection, migrate, model=model, dimension=dimension)
@@ -37,12 +57,46 @@ async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head
     return await on_connection(dsn, run)
 
 
+async def rehearse(dsn: str, *, model: str, dimension: int, report: Report) -> str:
+    """Do what `upgrade` does and roll it back; returns the revision that it would reach. It locks the same tables."""
+
+    def run(connection: Connection) -> str:
+        def migrate(config: Config) -> None:
+            config.attributes["on_version_apply"] = _timed(report)
+            command.upgrade(config, "head")
+
+        raise _Rehearsed(upgrade_by(connection, migrate, model=model, dimension=dimension))
+
+    try:
+        return await on_connection(dsn, run)
+    except _Rehearsed as done:
+        return str(done)
+
+
+class _Rehearsed(Exception):
+    """Ends a rehearsal, so that its transaction is rolled back; the message is the revision reached."""
+
+
+def _timed(report: Report) -> Callable[..., None]:
+    """What Alembic calls after each revision."""
+    began = time.monotonic()
+
+    def applied(*, step: Any, **_: Any) -> None:
+        nonlocal began
+        now = time.monotonic()
+        report(AppliedRevision(step.up_revision_id, step.up_revision.doc, now - began))
+        began = now
+
+    return applied
+
+
 async def on_connection(dsn: str, run: Callable[[Connection], _Returned]) -> _Returned:
     """Run a function on a connection to `dsn`, in one transaction; returns what it returns."""
     engine = engines.create(dsn, pool_size=1, max_overflow=0)
     try:
-        async with engine.begin() as connection:
-            return await connection.run_sync(run)
+        with driver_errors.explaining():
+            async with engine.begin() as connection:
+                return await connection.run_sync(run)
     finally:
         await engine.dispose()
 
@@ -58,6 +112,10 @@ def upgrade_by(connection: Connection, migrate: Callable[[Config], None], *, mod
     found = revisions.read(connection)
     if found is not None and not revisions.is_known(found):
         raise errors.SchemaMismatch(f"{': '.join(revisions.mismatch(found))}.", is_shown=True)
+    if found not in (None, revisions.head()):
+        # Writes of running processes begin by reading it: those that have begun end first, the others see the new one.
+        connection.execute(sa.text(f"SET LOCAL lock_timeout = '{WRITES_END_S}s'"))
+        connection.execute(sa.text("LOCK TABLE stepwell.alembic_version IN ACCESS EXCLUSIVE MODE"))
     migrate(configuration(connection, model=model, dimension=dimension))
     reached = revisions.read(connection) or ""
     roles.restrict(connection)
@@ -76,16 +134,13 @@ async def distribute(dsn: str, *, shards: int | None = None) -> tuple[distributi
 
     Returns the distribution, and what could not be marked as leakproof on a node. Raises SchemaMismatch, BadRequest.
     """
-    engine = engines.create(dsn, pool_size=1, max_overflow=0)
-    try:
-        async with engine.begin() as connection:
-            await connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-            await connection.run_sync(revisions.check_on)
-            found = await connection.run_sync(distribution.distribute, shards=shards)
-        async with engine.begin() as connection:
-            return found, await connection.run_sync(distribution.mark_leakproof)
-    finally:
-        await engine.dispose()
+
+    def run(connection: Connection) -> distribution.Distribution:
+        connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+        revisions.check_on(connection)
+        return distribution.distribute(connection, shards=shards)
+
+    return await on_connection(dsn, run), await on_connection(dsn, distribution.mark_leakproof)
 
 
 def configuration(connection: Connection, *, model: str, dimension: int) -> Config:
@@ -102,7 +157,7 @@ def _prepare(connection: Connection) -> None:
         raise errors.ReadOnly(failures.READ_ONLY)
     roles.check_creation(connection)
     connection.execute(sa.text(f"CREATE SCHEMA IF NOT EXISTS {tables.SCHEMA}"))
-    if connection.scalar(sa.text("SELECT 1 FROM pg_extension WHERE extname = 'vector'")):
+    if _has_vectors(connection):
         return
     try:
         with connection.begin_nested():
@@ -113,18 +168,38 @@ def _prepare(connection: Connection) -> None:
         ) from error
 
 
+_VECTORS = sql.inline(
+    """
+    SELECT n.nspname AS schema, to_regtype('vector') IS NOT NULL AS found, quote_ident(current_database()) AS database
+    FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'vector'
+    """
+)
+
+
+def _has_vectors(connection: Connection) -> bool:
+    """Whether pgvector is installed. Raises SchemaMismatch, with the remedy, if its schema is not searched."""
+    row = connection.execute(_VECTORS).one_or_none()
+    if row is not None and not row.found:
+        raise errors.SchemaMismatch(
+            f"pgvector is in the schema {row.schema}, which is not on the search path: run ALTER DATABASE "
+            f'{row.database} SET search_path = "$user", public, {row.schema}.'
+        )
+    return row is not None
+
+
 async def check(
     database: transactions.Database, *, model: str, dimension: int, target: tuple[str, int] | None = None
 ) -> None:
-    """Refuse a database that this version would misread. Its vectors may be those of the model or of the target.
+    """Refuse a database that this version would misread. Its vectors may come from the model or from the target.
 
     Raises SchemaMismatch naming the first difference: revision, columns, index kinds, embedding model or dimension.
     """
     configured = [(model, dimension)] if target is None else [(model, dimension), target]
-    async with database.shared() as connection:
-        await connection.run_sync(revisions.check_on)
-        found = await connection.run_sync(_compare_embedding, configured)
-        problems = await connection.run_sync(health.find_differences, found)
+    await revisions.check(database)
+    stored = await health.embedding(database) or configured[0]
+    if stored not in configured:
+        raise errors.SchemaMismatch(reembedding.refusal(stored, configured))
+    problems = await health.differences(database, dimension=stored[1])
     if problems:
         raise errors.SchemaMismatch(f"The database differs from this version: {'; '.join(problems[:5])}.")
 
@@ -147,41 +222,17 @@ async def picture(database: transactions.Database) -> str:
         return await connection.run_sync(catalogue.picture)
 
 
-_ROLE = sql.inline(
-    """
-    SELECT r.rolsuper AS superuser, r.rolbypassrls AS bypasses,
-           pg_has_role(current_user, c.relowner, 'USAGE') AS owns
-    FROM pg_roles AS r
-    CROSS JOIN pg_class AS c
-    WHERE r.rolname = current_user AND c.oid = CAST('stepwell.chunks' AS regclass)
-    """,
-)
-
-
 async def check_role(database: transactions.Database, *, strict: bool) -> None:
     """Check that row-level security applies to the role that the service connects as.
 
     Raises SchemaMismatch where it does not and `strict` (many users); else logs a warning.
     """
-    async with database.shared() as connection:
-        role = (await connection.execute(_ROLE)).one()
-    reasons = [name for name, found in zip(role._fields, role, strict=True) if found]
+    reasons = (await health.server(database)).unbound
     if not reasons:
         return
-    what = {"superuser": "is a superuser", "bypasses": "has BYPASSRLS", "owns": "owns the tables"}[reasons[0]]
-    message = f"The role in DATABASE_URL {what}, so row-level security does not bind it: connect as stepwell_service."
+    message = (
+        f"The role in DATABASE_URL {reasons[0]}, so row-level security does not bind it: connect as stepwell_service."
+    )
     if strict:
         raise errors.SchemaMismatch(message)
     log.warning(message)
-
-
-def _compare_embedding(connection: Connection, configured: list[tuple[str, int]]) -> int:
-    """The dimension of the stored vectors. Raises SchemaMismatch if they are of none of the models."""
-    row = connection.execute(
-        sa.select(tables.embedding_identity.c.model, tables.embedding_identity.c.dimension)
-    ).one_or_none()
-    if row is None:
-        return configured[0][1]
-    if (row.model, row.dimension) not in configured:
-        raise errors.SchemaMismatch(reembedding.refusal((row.model, row.dimension), configured))
-    return int(row.dimension)

@@ -41,7 +41,7 @@ class StoredModel:
 
 
 def refusal(stored: tuple[str, int], configured: Sequence[tuple[str, int]]) -> str:
-    """The message that the stored vectors are those of a model that is not configured."""
+    """The message for vectors of a model that is not configured."""
     asked = " and ".join(f"{model} ({dimension})" for model, dimension in configured)
     return (
         f"The stored vectors come from {stored[0]} ({stored[1]} dimensions), the settings ask for {asked}: set "
@@ -50,7 +50,7 @@ def refusal(stored: tuple[str, int], configured: Sequence[tuple[str, int]]) -> s
     )
 
 
-async def stored(db: Database) -> StoredModel:
+async def read_stored(db: Database) -> StoredModel:
     """The model whose vectors are searched."""
     async with db.shared() as connection:
         found = await _lock(connection)

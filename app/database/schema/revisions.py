@@ -1,4 +1,4 @@
-"""Compares the revision of the database with those that this version knows; migrating it is in `migration`."""
+"""Compares the revision of the database with the ones that this version knows."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def is_known(revision: str) -> bool:
 
 
 def is_earlier(revision: str) -> bool:
-    """Whether a revision comes before those that this version knows."""
+    """Whether a revision comes before the first one that this version knows."""
     return revision.isdecimal() and revision < BASELINE
 
 

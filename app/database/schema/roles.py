@@ -12,11 +12,12 @@ import os
 from base64 import b64encode
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, make_url
+from sqlalchemy.engine import Connection
 
 from app import errors
-from app.database import driver_errors, engines, sql, transactions
+from app.database import addresses, driver_errors, sql, transactions
 from app.database.embedded.postgres import RESTRICTED_ROLE, SERVICE_ROLE
+from app.database.schema import health
 
 log = logging.getLogger(__name__)
 
@@ -84,21 +85,10 @@ def check_creation(owner: Connection) -> None:
         )
 
 
-_OWNS_TABLES = sql.inline(
-    """
-    SELECT EXISTS (
-        SELECT FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-        WHERE n.nspname = 'stepwell' AND c.relname = 'chunks' AND pg_has_role(current_user, c.relowner, 'USAGE')
-    ) OR (SELECT r.rolsuper FROM pg_roles AS r WHERE r.rolname = current_user) AS owns
-    """,
-)
-
-
 async def check_owner(database: transactions.Database) -> None:
     """Raise BadRequest unless the connected role is the owner or a superuser."""
-    async with database.shared() as connection:
-        owns = await connection.scalar(_OWNS_TABLES)
-    if not owns:
+    server = await health.server(database)
+    if not (server.owns or server.superuser):
         raise errors.BadRequest(
             "This requires the database's owner: set it to the owner's address.", field="STEPWELL_MIGRATION_URL"
         )
@@ -110,9 +100,9 @@ async def set_password(owner_dsn: str, *, service_dsn: str) -> None:
     Only the SCRAM verifier is sent to the server, so its logs cannot contain the password. Raises BadRequest if
     `service_dsn` has another role or no password of visible ASCII characters, and DatabaseUnavailable.
     """
-    service_url = make_url(engines.asyncpg_url(service_dsn))
-    password = str(service_url.password or "")
-    if service_url.username != SERVICE_ROLE:
+    service = addresses.read(service_dsn)
+    password = service.password or ""
+    if service.user != SERVICE_ROLE:
         raise errors.BadRequest(f"The address must be that of the role {SERVICE_ROLE}.", field="DATABASE_URL")
     if not (password.isascii() and password.isprintable() and password):
         raise errors.BadRequest(
@@ -132,10 +122,10 @@ async def set_password(owner_dsn: str, *, service_dsn: str) -> None:
 def verifier(password: str, salt: bytes) -> str:
     """The SCRAM verifier of an ASCII password (RFC 5803, RFC 7677): SCRAM-SHA-256$iterations:salt$stored:server."""
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, ITERATIONS)
-    stored = hashlib.sha256(_signed(salted, b"Client Key")).digest()
-    parts = (b64encode(part).decode() for part in (salt, stored, _signed(salted, b"Server Key")))
+    stored = hashlib.sha256(_sign(salted, b"Client Key")).digest()
+    parts = (b64encode(part).decode() for part in (salt, stored, _sign(salted, b"Server Key")))
     return "SCRAM-SHA-256${}:{}${}:{}".format(ITERATIONS, *parts)
 
 
-def _signed(key: bytes, message: bytes) -> bytes:
+def _sign(key: bytes, message: bytes) -> bytes:
     return hmac.digest(key, message, "sha256")

@@ -86,7 +86,7 @@ def delete(
     if as_json:
         terminal.write_json(deleted)
     else:
-        options.out.print(f"Deleted a document with {options.counted(deleted['chunks_deleted'], 'chunk')}.")
+        options.out.print(f"Deleted a document with {options.format_count(deleted['chunks_deleted'], 'chunk')}.")
 
 
 def find(client: Client, id_or_uri: str) -> Answer:
@@ -129,4 +129,5 @@ def _delete_selected(client: Client, selected: Answer, asked: Asked) -> None:
 
 
 def _numbers(counts: Answer) -> str:
-    return f"{options.counted(counts['documents'], 'document')} with {options.counted(counts['chunks'], 'chunk')}"
+    documents = options.format_count(counts["documents"], "document")
+    return f"{documents} with {options.format_count(counts['chunks'], 'chunk')}"

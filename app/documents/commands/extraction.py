@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from contextlib import aclosing
 
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-
 from app.cli import options
 from app.cli.progress import Progress
 from app.entities.linking import llm_entities, mention_refresh
@@ -24,9 +22,8 @@ async def finish(user_id: str, services: Services) -> None:
 
 async def _ask(user_id: str, services: Services) -> None:
     total = left = await llm_entities.waiting(user_id, services.db)
-    columns = (TextColumn("Extracting entities"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=options.err) as bar:
-        task = bar.add_task("extract", total=total)
+    with Progress(console=options.err) as bar:
+        task = bar.add_task("Extracting entities", total=total)
         async with aclosing(llm_entities.run_waiting(user_id, services)) as run:
             async for left in run:
                 bar.update(task, completed=total - left)

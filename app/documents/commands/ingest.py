@@ -21,9 +21,12 @@ from app.documents.commands.ingesting import CHUNK_BYTES, Files, ListedFile, Sum
 from app.documents.files import file_reading, folders
 from app.parsing import formats
 
+MOST_WARNINGS = 50
+"""Warnings that are printed."""
+
 
 def show(summary: Summary) -> None:
-    """Prints the counts, a table by format, what is left out, and each failure with its reason."""
+    """Prints the counts, a table by format, what is left out, warnings, and each failure with its reason."""
     counts, failed = summary.counts, len(summary.failures)
     options.out.print(
         f"{counts['added']} added, {counts['replaced']} replaced, {counts['unchanged']} unchanged, "
@@ -31,6 +34,10 @@ def show(summary: Summary) -> None:
     )
     _show_formats(summary, ("files", "documents", "chunks", "failed"))
     left_out.show(summary.left_out.as_json())
+    for path, warning in summary.warnings[:MOST_WARNINGS]:
+        options.err.print(f"[yellow]warning[/] {escape(path)}: {escape(warning)}", soft_wrap=True)
+    if (more := len(summary.warnings) - MOST_WARNINGS) > 0:
+        options.err.print(f"{more:,} more warnings are in the report of --report.", soft_wrap=True)
     for path, reason in summary.failures:
         options.err.print(f"[red]failed[/] {escape(path)}: {escape(summary.reason(path, reason))}", soft_wrap=True)
 
@@ -103,7 +110,7 @@ def ingest(
     With --url the files are sent to the service, which reads them, with their pictures if it reads those.
     """
     options.check_target(report, option="--report")
-    local = [options.named_path(path) for path in paths if not _is_address(path)]
+    local = [options.read_path(path) for path in paths if not _is_address(path)]
     summary = Summary()
     listed = find(local, summary, pictures=client.local is None or client.local.reads_pictures)
     files = Files(listed, text_field, [path for path in paths if _is_address(path)])

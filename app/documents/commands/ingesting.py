@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from app.documents.files.left_out import LeftOut
+from app.documents.files.left_out import LeftOutCounts
 
 CHUNK_BYTES = 600
 """Bytes of text per chunk, until documents of an ingest show it."""
@@ -59,13 +59,14 @@ class FormatCount:
 
 @dataclass(slots=True)
 class Summary:
-    """Counts the documents by status and format and what is left out by reason, and lists why files failed."""
+    """Counts documents by status and format and what is left out by reason, and lists warnings and failures."""
 
     counts: Counter[str] = field(default_factory=Counter)
     chunks: int = 0
     failures: list[tuple[str, str]] = field(default_factory=list)
+    warnings: list[tuple[str, str]] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
-    left_out: LeftOut = field(default_factory=LeftOut)
+    left_out: LeftOutCounts = field(default_factory=LeftOutCounts)
     formats: dict[str, FormatCount] = field(default_factory=dict)
     seconds: float = 0.0
     stages: Mapping[str, float] = field(default_factory=dict)
@@ -83,9 +84,10 @@ class Summary:
         count.files += 1
         count.bytes += size
 
-    def store(self, path: str, status: str, chunks: int) -> None:
+    def store(self, path: str, status: str, chunks: int, warnings: Iterable[str] = ()) -> None:
         """Counts a document of a file that has been stored or found unchanged."""
         self.counts[status] += 1
+        self.warnings += ((path, warning) for warning in warnings)
         self.chunks += chunks
         if (count := self._count_of(path)) is not None:
             count.documents += 1
@@ -116,7 +118,8 @@ class Summary:
         statuses = {name: self.counts[name] for name in ("added", "replaced", "unchanged")}
         failed = [{"path": path, "reason": self.reason(path, reason)} for path, reason in self.failures]
         counted = {"failed": len(failed), "chunks": self.chunks, "left_out": self.left_out.as_json()}
-        return {**statuses, **counted, "failures": failed}
+        warned = [{"path": path, "warning": warning} for path, warning in self.warnings]
+        return {**statuses, **counted, "failures": failed, "warnings": warned}
 
     def report(self) -> dict[str, object]:
         """The summary with its formats, its times and its rates, as --report writes it."""

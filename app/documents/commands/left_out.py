@@ -24,7 +24,7 @@ LABELS: Mapping[LeftOutReason, str] = {
 
 
 def show(counted: Mapping[str, Any]) -> None:
-    """Prints a line for each reason of `LeftOut.as_json`, with the number of files and folders and some of them."""
+    """Prints a line for each reason, with the number of files and folders and some of them."""
     for reason, label in LABELS.items():
         if (found := counted.get(reason)) is not None:
             examples = ", ".join(found["examples"]) + (", …" if found["count"] > len(found["examples"]) else "")

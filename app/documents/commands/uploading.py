@@ -181,7 +181,7 @@ def _fetch(address: str, text_field: str | None, summary: Summary, client: Clien
         summary.fail(address, error.message)
         return
     for stored in answer["documents"]:
-        summary.store(address, stored["status"], stored["chunk_count"])
+        summary.store(address, stored["status"], stored["chunk_count"], stored["warnings"])
 
 
 def _count(sent: _Sent, summary: Summary) -> None:
@@ -196,7 +196,7 @@ def _count(sent: _Sent, summary: Summary) -> None:
         if "error" in stored:
             summary.fail(path, f"The job that stores it {stored['status']}: {stored['error']}.")
         else:
-            summary.store(path, stored["status"], stored["chunk_count"])
+            summary.store(path, stored["status"], stored["chunk_count"], stored.get("warnings", ()))
     for refused in sent.answer["failed"]:
         _count_refused(refused, sent.files[refused["index"]], summary)
 

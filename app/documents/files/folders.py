@@ -16,7 +16,7 @@ from typing import Self
 from pathspec import GitIgnoreSpec
 
 from app.documents.files import file_reading, folder_names
-from app.documents.files.left_out import LeftOut
+from app.documents.files.left_out import LeftOutCounts
 from app.kinds import LeftOutReason
 
 Failed = Callable[[Path, OSError], None]
@@ -53,7 +53,7 @@ class Rules:
         return self.spec.check_file(relative + "/" * is_folder).include
 
 
-def files(folder: Path, left_out: LeftOut, failed: Failed) -> Iterator[Path]:
+def files(folder: Path, left_out: LeftOutCounts, failed: Failed) -> Iterator[Path]:
     """Yields the files under a folder in order whose names do not exclude them; the others are counted.
 
     `failed` is called for each subfolder that cannot be read. Symbolic links to folders are not followed. The
@@ -94,7 +94,7 @@ class _Walk:
     """A walk through a folder, which counts what is left out by its path relative to that folder."""
 
     top: Path
-    left_out: LeftOut
+    left_out: LeftOutCounts
     failed: Failed
 
     def files(self, folder: Path, inherited: Sequence[Rules]) -> Iterator[Path]:

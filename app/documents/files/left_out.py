@@ -14,7 +14,7 @@ EXAMPLES = 3
 
 
 @dataclass(slots=True)
-class LeftOut:
+class LeftOutCounts:
     """The numbers of files and folders that are left out, and the first paths, by reason; a folder counts once."""
 
     counts: Counter[LeftOutReason] = field(default_factory=Counter)

@@ -12,8 +12,8 @@ from rich.table import Column, Table
 from app import errors, runtime
 from app.cli import options, terminal
 from app.cli.progress import Progress
-from app.evaluation import beir, calibrating
-from app.evaluation.calibrating import Effect, Fitted, Judgements
+from app.evaluation import beir, calibration
+from app.evaluation.calibration import Effect, Fitted, Judgements
 from app.relevance import calibrations
 from app.settings import Settings
 
@@ -51,7 +51,7 @@ def calibrate(
     """
     if (folder is None) != reset:
         raise errors.BadRequest("Give a folder, or --reset.", field="FOLDER")
-    user_id, settings = options.checked_user(user), options.settings(data_dir)
+    user_id, settings = options.check_user(user), options.settings(data_dir)
     if folder is None:
         options.run(_reset(user_id, settings))
         if as_json:
@@ -59,9 +59,9 @@ def calibrate(
         else:
             options.out.print("The defaults are used again.")
         return
-    foreign = [question for other in unanswerable or () for question in beir.questions(other)]
-    given = Judgements(beir.judged_questions(folder), foreign, only_judged)
-    fitted = options.run(_fitted(given, user_id, settings, store=not dry_run))
+    foreign = [question for other in unanswerable or () for question in beir.read_questions(other)]
+    given = Judgements(beir.read_judged_questions(folder), foreign, only_judged)
+    fitted = options.run(_fit(given, user_id, settings, store=not dry_run))
     is_stored = fitted.helps and not dry_run
     if as_json:
         terminal.write_json({**_as_json(fitted), "stored": is_stored})
@@ -74,11 +74,11 @@ async def _reset(user_id: str, settings: Settings) -> None:
         await calibrations.put(user_id, None, db=services.db)
 
 
-async def _fitted(given: Judgements, user_id: str, settings: Settings, *, store: bool) -> Fitted:
+async def _fit(given: Judgements, user_id: str, settings: Settings, *, store: bool) -> Fitted:
     with Progress(console=options.err, transient=True) as bar:
         task = bar.add_task("asking", total=None)
         async with runtime.open_services(settings) as services:
-            fitted = await calibrating.run(
+            fitted = await calibration.fit_user(
                 given,
                 user_id,
                 services,

@@ -3,63 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated, Literal
 
 import typer
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from app import limits, runtime
 from app.cli import options, terminal
 from app.cli.progress import Progress
-from app.evaluation import beir, runner
-from app.evaluation import calibration as calibrations
-from app.evaluation.runner import EvaluationMode, EvaluationReport, Strategy, Tenant
-from app.multihop.commands import Extractor, Merge
+from app.evaluation import beir, metrics, runner
+from app.evaluation.runner import EvaluationReport, Strategy, Tenant
 from app.settings import Settings
-
-
-class EvalMode(StrEnum):
-    """The API's modes, `flat`, `two_pass` and `multihop`; `vector` and `text` are aliases."""
-
-    auto = "auto"
-    hybrid = "hybrid"
-    semantic = "semantic"
-    lexical = "lexical"
-    flat = "flat"
-    two_pass = "two_pass"
-    multihop = "multihop"
-    vector = "vector"
-    text = "text"
-
-
-class Fusion(StrEnum):
-    """Fusion methods."""
-
-    auto = "auto"
-    rrf = "rrf"
-    convex = "convex"
-
-
-class Hierarchy(StrEnum):
-    """Whether entities guide a search."""
-
-    auto = "auto"
-    off = "off"
-    force = "force"
-
 
 NAMED = 3
 """Missing documents that are named."""
-MODES: dict[str, EvaluationMode] = {mode: mode for mode in get_args(EvaluationMode)} | {
-    "vector": "semantic",
-    "text": "lexical",
-}
-
-
+Mode = Annotated[
+    Literal["auto", "hybrid", "semantic", "lexical", "flat", "two_pass", "multihop", "vector", "text"],
+    typer.Option(
+        help="A mode of the API; flat: auto without entities; two_pass: auto with hierarchy force; multihop. "
+        "vector and text: aliases of semantic and lexical."
+    ),
+]
+Fusion = Annotated[Literal["auto", "rrf", "convex"], typer.Option(help="As in the API.")]
+Hierarchy = Annotated[
+    Literal["auto", "off", "force"],
+    typer.Option(help="As in the API; not with flat and two_pass; multihop: force or off."),
+]
 Alpha = Annotated[float | None, typer.Option(min=0, max=1, help="As in the API.", show_default="as configured")]
 Calibration = Annotated[
     bool,
@@ -84,27 +55,19 @@ Folder = Annotated[
 
 def evaluate(
     folder: Folder,
-    mode: Annotated[
-        EvalMode,
-        typer.Option(
-            help="A mode of the API; flat: auto without entities; two_pass: auto with hierarchy force; multihop. "
-            "vector and text: aliases of semantic and lexical."
-        ),
-    ] = EvalMode.auto,
-    fusion: Annotated[Fusion, typer.Option(help="As in the API.")] = Fusion.auto,
-    hierarchy: Annotated[
-        Hierarchy, typer.Option(help="As in the API; not with flat and two_pass; multihop: force or off.")
-    ] = Hierarchy.auto,
+    mode: Mode = "auto",
+    fusion: Fusion = "auto",
+    hierarchy: Hierarchy = "auto",
     boost: Annotated[bool, typer.Option("--boost/--no-boost", help="As in the API; flat: never.")] = True,
     alpha: Alpha = None,
     compare: Annotated[
         bool, typer.Option("--compare", help="Count the questions that the mode helps, harms and loses against flat.")
     ] = False,
-    rerank: Annotated[options.Rerank, typer.Option(help="As in the API.")] = options.Rerank.none,
+    rerank: options.Rerank = "none",
     mmr: options.Mmr = False,
     collapse: options.Collapse = False,
-    extractor: Annotated[Extractor, typer.Option(help="Only with multihop: source of the terms.")] = Extractor.auto,
-    merge: Annotated[Merge, typer.Option(help="Only with multihop: how hops are merged.")] = Merge.linked,
+    extractor: options.Extractor = "auto",
+    merge: options.Merge = "linked",
     max_hops: Annotated[int, typer.Option(min=limits.MIN_HOPS, max=limits.MAX_HOPS, help="Only with multihop.")] = 2,
     calibration: Calibration = False,
     wrong: Wrong = None,
@@ -113,17 +76,17 @@ def evaluate(
     data_dir: options.DataDir = None,
 ) -> None:
     """Ingest a set in BEIR layout, ask its questions and print the averaged metrics."""
-    tenant = Tenant.of(str(folder.resolve())) if user is None else Tenant(options.checked_user(user), exclusive=False)
+    tenant = Tenant.of(str(folder.resolve())) if user is None else Tenant(options.check_user(user), exclusive=False)
     strategy = Strategy(
-        MODES[mode.value],
-        fusion.value,
-        hierarchy=hierarchy.value,
+        "semantic" if mode == "vector" else "lexical" if mode == "text" else mode,
+        fusion,
+        hierarchy=hierarchy,
         boost=boost,
         alpha=alpha,
         compare=compare,
-        rerank=rerank.value,
-        term_method=extractor.value,
-        merge=merge.value,
+        rerank=rerank,
+        term_method=extractor,
+        merge=merge,
         max_hops=max_hops,
         mmr=mmr,
         collapse=collapse,
@@ -131,7 +94,7 @@ def evaluate(
     loaded, others = beir.load(folder), [question for other in wrong or () for question in beir.load(other).questions]
     _warn_of(loaded.missing)
     report = options.run(_evaluate(loaded, others, strategy, tenant, options.settings(data_dir)))
-    title = f"{folder.name}, {strategy.mode}" + (f", reranked: {rerank.value}" if strategy.rerank != "none" else "")
+    title = f"{folder.name}, {strategy.mode}" + (f", reranked: {rerank}" if strategy.rerank != "none" else "")
     if as_json:
         terminal.write_json(report.as_json())
         return
@@ -153,7 +116,7 @@ def _show_calibration(report: EvaluationReport) -> None:
         options.out.print("Hits have no relevance: the embedding model is not calibrated.")
         return
     for name, pairs in (("relevance", report.predictions.relevance), ("answerable", report.predictions.answerable)):
-        found = calibrations.of(pairs)
+        found = metrics.measure_calibration(pairs)
         auroc = "–" if found.auroc is None else f"{found.auroc:.3f}"
         table = Table("predicted", "observed", "number", title=f"{name} of {found.count}")
         for each in found.bins:
@@ -186,8 +149,7 @@ async def _evaluate(
     tenant: Tenant,
     settings: Settings,
 ) -> EvaluationReport:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=options.err, transient=True) as bar:
+    with Progress(console=options.err, transient=True) as bar:
         tasks = {stage: bar.add_task(stage, total=None) for stage in ("ingesting", "asking")}
 
         def show(stage: str, done: int, total: int) -> None:

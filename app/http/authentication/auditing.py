@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fastapi import Request
 
-from app.access.audit import LOCAL, KeyUses
+from app.access.audit import KeyUses
+from app.access.store.audit import LOCAL
 
 
 def count_use(request: Request, key_id: str, scope: str) -> None:

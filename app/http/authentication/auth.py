@@ -21,13 +21,12 @@ from fastapi import Depends, Header, Request
 
 from app import errors
 from app.access import keys, tokens
-from app.access.keys import Verified
+from app.access.store.keys import Verified
 from app.access.tokens import SCOPES, Claims
 from app.concurrency import offload
 from app.concurrency.limiter import Limiter
 from app.concurrency.single_flight import SingleFlight
-from app.database.filter_types import Filters
-from app.database.restrictions import Restriction
+from app.database.filter_types import Filters, Restriction
 from app.http.authentication import auditing, schemes, versions
 from app.requests.filter_models import SearchFilters
 from app.runtime import local_token

@@ -17,12 +17,16 @@ from starlette.responses import Response
 from starlette.types import Message, Receive
 
 from app import errors
-from app.access import idempotency
+from app.access.store import idempotency
 from app.access.store.idempotency import KeptResponse
+from app.database.transactions import Database
 from app.http.authentication import versions
 
 _logger = logging.getLogger(__name__)
-REPLAYED = "Idempotent-Replayed"
+HEADER, REPLAYED = "Idempotency-Key", "Idempotent-Replayed"
+MAX_KEY_LENGTH = 255
+MAX_BODY = 1_000_000
+"""Characters up to which a response is kept."""
 
 
 class _Hashing:
@@ -54,16 +58,17 @@ async def answer(request: Request, receive: Receive, handle: Callable[[Receive],
 
     Raises Conflict while the first request is processed, and BadRequest if another request has used the key.
     """
-    key = request.headers.get(idempotency.HEADER)
+    key = request.headers.get(HEADER)
     if key is None:
         return await handle(receive)
-    idempotency.check_key(key)
+    _check_key(key)
     user_id, db = request.state.caller.user_id, versions.services(request, only_reads=False).db
     hashing = _Hashing(request, receive)
-    use = await idempotency.claim(key, user_id, db=db)
+    use = await _claim(key, user_id, db)
     if use is not None:
-        idempotency.check_same(use, await hashing.fingerprint())
-        return _replayed(use)
+        if use.fingerprint != await hashing.fingerprint():
+            raise errors.BadRequest("Another request has used this key: send a new key with each write.", field=HEADER)
+        return _replay(use)
     kept = KeptResponse()
     try:
         response = await handle(hashing.receive)
@@ -75,14 +80,45 @@ async def answer(request: Request, receive: Receive, handle: Callable[[Receive],
         await asyncio.shield(_record(key, user_id, kept, request))
 
 
+def _check_key(key: str) -> None:
+    if not (1 <= len(key) <= MAX_KEY_LENGTH and key.isascii() and key.isprintable()):
+        raise errors.BadRequest(f"Must be 1 to {MAX_KEY_LENGTH} visible ASCII characters.", field=HEADER)
+
+
+async def _claim(key: str, user_id: str, db: Database) -> KeptResponse | None:
+    """Claim a key for a request; returns None, or the request that has used it with its response.
+
+    Raises Conflict while that request is processed.
+    """
+    async with db.preparing(user_id, checked=True) as writing:
+        use = await idempotency.claim(writing, _stored_key(key, db))
+    if use is not None and use.status is None:
+        message = "A request with this key is being processed: wait for its response."
+        raise errors.Conflict(message, field=HEADER, retry_after_s=1)
+    return use
+
+
 async def _record(key: str, user_id: str, use: KeptResponse, request: Request) -> None:
-    """Keep the response; a failure to do so must not replace the response."""
+    """Keep the response to a request that has succeeded, unless it is too long; otherwise release the key.
+
+    A failure to do so must not replace the response.
+    """
+    db = versions.services(request, only_reads=False).db
     with suppress(errors.StepwellError):
-        await idempotency.record(key, user_id, use, db=versions.services(request, only_reads=False).db)
+        async with db.preparing(user_id, checked=True) as writing:
+            if use.status is not None and 200 <= use.status < 300 and len(use.body or "") <= MAX_BODY:
+                await idempotency.record(writing, _stored_key(key, db), use)
+            else:
+                await idempotency.release(writing, _stored_key(key, db))
         return
     _logger.warning("response not kept", extra={"action": "idempotency_lost"})
 
 
-def _replayed(use: KeptResponse) -> Response:
+def _stored_key(key: str, db: Database) -> str:
+    """The key as it is stored: callers who see the same share keys, and no other caller can send one of theirs."""
+    return key if db.audience is None else f"{db.audience}\n{key}"
+
+
+def _replay(use: KeptResponse) -> Response:
     headers = {REPLAYED: "true"} | ({"Location": use.location} if use.location else {})
     return Response(use.body, use.status or 200, headers, media_type="application/json")

@@ -13,8 +13,9 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import errors
-from app.database.restrictions import Restriction
-from app.services import ReadRoute, Services
+from app.database.filter_types import Restriction
+from app.database.read_routes import ReadRoute
+from app.services import Services
 
 HEADER = "X-Stepwell-Version"
 _FORM = re.compile("^[0-9]{1,18}$")

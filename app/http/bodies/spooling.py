@@ -22,6 +22,7 @@ IN_MEMORY = 1_000_000
 PART = 256_000
 """Bytes of a received body that are handed on at a time."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+_MISSING = (errno.ENOENT, errno.EROFS)
 
 
 class SpooledBody:
@@ -87,10 +88,12 @@ class SpooledBody:
 
 @contextmanager
 def disk_errors() -> Iterator[None]:
-    """Translate the errors of a full disk within the block to DiskFull."""
+    """Translate the errors of a full disk, or of one that cannot be written, within the block to DiskFull."""
     try:
         yield
     except OSError as error:
+        if error.errno in _MISSING:
+            raise errors.DiskFull("No folder for temporary files can be written: let TMPDIR name one.") from error
         if error.errno not in _FULL:
             raise
         raise errors.DiskFull("The disk for temporary files is full; nothing was stored.") from error

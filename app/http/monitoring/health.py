@@ -23,6 +23,8 @@ router = APIRouter(tags=["health"], route_class=bodies.StrictRoute, responses=pr
 
 CACHE_S = 2.0
 READY_WAIT_S = 1.0
+NOBODY = "nobody"
+"""A user without data, whose search shows that searches work."""
 
 
 class Health(BaseModel):
@@ -116,5 +118,7 @@ async def _check_database(*, db: Database, model: str, dimension: int, target: t
     try:
         async with asyncio.timeout(READY_WAIT_S):
             await migration.check(db, model=model, dimension=dimension, target=target)
+            async with db.searching(NOBODY):  # as a search begins, with the statement that it begins with
+                pass
     except TimeoutError as error:
         raise errors.DatabaseUnavailable("The database does not respond; try again shortly.") from error

@@ -230,7 +230,7 @@ def _connections_in_use(services: Any) -> float:
 
 
 def _embedding(kind: str) -> Callable[[Any], float]:
-    return lambda services: float(getattr(services.embedder, f"{kind}_in_flight", 0))
+    return lambda services: float(getattr(services.embedder, "in_flight", {}).get(kind, 0))
 
 
 class _RemoteModels(Collector):

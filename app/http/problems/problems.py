@@ -164,7 +164,7 @@ def of(error: errors.StepwellError, scope: Scope) -> Response:
     """The response to `error`."""
     fields = [validation_errors.FieldError(error.field, error.message, error.code)] if error.field else []
     headers = {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
-    is_shown = error.status != 500 or getattr(error, "is_shown", False)
+    is_shown = getattr(error, "is_shown", error.status != 500)
     detail = error.message if is_shown else _INTERNAL_ERROR
     return respond(scope, error.status, detail, code=error.code, errors=fields, headers=headers)
 

@@ -15,19 +15,7 @@ from app.jobs.types import JobState
 from app.kinds import JobStatus
 
 _j = tables.jobs.c
-_LISTED = (
-    _j.job_id,
-    _j.kind,
-    _j.status,
-    _j.payload,
-    _j.progress,
-    _j.result,
-    _j.error,
-    _j.attempts,
-    _j.created_at,
-    _j.run_at,
-    _j.finished_at,
-)
+_LISTED = [_j[name] for name in JobState.__dataclass_fields__]
 
 
 async def get(db: Reading, job_id: UUID) -> JobState | None:
@@ -58,6 +46,6 @@ async def page(
 
 
 def _visible(db: Reading) -> sa.Select[Any]:
-    """The user's jobs; for a caller who does not see everything, those that callers who see the same have queued."""
+    """The user's jobs. A restricted caller sees the jobs that callers with the same restriction have queued."""
     query = sa.select(*_LISTED).where(_j.user_id == db.user_id)
     return query if db.restriction is None else query.where(_j.audience == db.audience)

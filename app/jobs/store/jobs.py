@@ -152,7 +152,7 @@ async def claim(
     row = (await db.execute(sql.statement("claim_job"), binds)).one_or_none()
     if row is None:
         return None
-    payload, progress = _loaded(row.payload), _loaded(row.progress)
+    payload, progress = _load_json(row.payload), _load_json(row.progress)
     return Job(row.job_id, row.user_id, row.kind, payload, progress, row.attempts, row.failures)
 
 
@@ -240,5 +240,5 @@ def _after(seconds: float) -> Any:
     return sa.func.now() + sa.func.make_interval(0, 0, 0, 0, 0, 0, seconds)
 
 
-def _loaded(value: Any) -> dict[str, Any]:
+def _load_json(value: Any) -> dict[str, Any]:
     return json.loads(value) if isinstance(value, str) else dict(value)

@@ -12,7 +12,7 @@ from app.cli import options, ownership, terminal
 from app.database.schema import migration, roles
 from app.database.schema.distribution import Distribution
 from app.runtime import models
-from app.settings import Settings
+from app.settings import Settings, plain
 
 app = typer.Typer(help="The database: upgrade, distribute, check, schema.", no_args_is_help=True)
 
@@ -23,15 +23,23 @@ def upgrade(
     set_service_password: Annotated[
         bool, typer.Option("--set-service-password", help="Give stepwell_service the password in DATABASE_URL.")
     ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Roll everything back, and say how long it took; tables are locked meanwhile."),
+    ] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Upgrade the database to this version's schema, as the owner (STEPWELL_MIGRATION_URL)."""
     settings = options.settings(data_dir)
-    revision = options.run(_upgrade(settings, set_service_password=set_service_password))
+    if dry_run:
+        revision = options.run(_rehearse(settings))
+    else:
+        revision = options.run(_upgrade(settings, set_service_password=set_service_password))
     if as_json:
         terminal.write_json({"revision": revision})
     else:
-        options.out.print(f"The database is at revision {revision}.")
+        done = "would be" if dry_run else "is"
+        options.out.print(f"The database {done} at revision {revision}.")
 
 
 @app.command()
@@ -84,11 +92,21 @@ def show(
 
 async def _upgrade(settings: Settings, *, set_service_password: bool) -> str:
     async with ownership.open_dsn(settings) as dsn:
-        revision = await runtime.migrate(settings, dsn)
+        revision = await runtime.migrate(settings, dsn, report=_print_step)
         if set_service_password:
-            service_dsn = settings.database_url.get_secret_value() if settings.database_url else dsn
+            service_dsn = plain(settings.database_url) or dsn
             await roles.set_password(dsn, service_dsn=service_dsn)
         return revision
+
+
+async def _rehearse(settings: Settings) -> str:
+    model, dimension = models.embedding(settings)
+    async with ownership.open_dsn(settings) as dsn:
+        return await migration.rehearse(dsn, model=model, dimension=dimension, report=_print_step)
+
+
+def _print_step(step: migration.AppliedRevision) -> None:
+    options.err.print(f"{step.revision} in {step.seconds:.1f} s: {step.summary}", markup=False, soft_wrap=True)
 
 
 async def _distribute(settings: Settings, shards: int | None) -> tuple[Distribution, list[str]]:

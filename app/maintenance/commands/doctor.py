@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import pydantic
 import typer
@@ -19,16 +19,28 @@ from app import errors, runtime
 from app.cli import options, ownership, terminal
 from app.database import driver_errors
 from app.database.schema import health
-from app.database.transactions import TimeLimits
+from app.errors import ProviderFault
 from app.maintenance import doctor as pipeline
-from app.maintenance import model_checks
 from app.maintenance.doctor import Finding
-from app.maintenance.model_checks import ModelSettings
-from app.runtime import locations, models
+from app.models import base
+from app.models.base import Embedder, Llm, Reranker
+from app.runtime import models
 from app.settings import Settings
 
-FULL_TIMEOUT_MS = 3_600_000
-"""Statement timeout with --full."""
+PASSAGE = "The survey of the well in Lundby was written by Ada Brandt."
+_FIXES: dict[ProviderFault | None, str] = {
+    "address": "Start the server at {host}, or correct {url}.",
+    "tls": "Correct {url} ({host}): use http for a server without TLS; a certificate must be trusted here.",
+    "time": "Check the server at {host}, or raise STEPWELL_MODEL_TIMEOUT_S.",
+    "key": "Correct {key}.",
+    "model": "Correct {model}, or the path in {url}.",
+    "limit": "Wait, or raise the limits of the account at {host}.",
+    "request": "Correct {model} and {url}: the server at {host} rejects the request.",
+    "server": "Look into the log of the server at {host}.",
+    "answer": "Correct {prefix}: the server at {host} speaks another API, or {url} has another path.",
+    "vectors": "Correct {dim} or {model}.",
+    None: "Check {prefix}.",
+}
 MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "error": "[red]error[/]"}
 
 
@@ -36,20 +48,17 @@ def doctor(
     user: Annotated[
         list[str] | None, typer.Option("--user", help="Also check the rows of this user; may be repeated.")
     ] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="Compare all stored rows of these users with their texts, not a sample.")
-    ] = False,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
     """Check the database, the model and the settings; the exit status is 1 if an error is found."""
-    others = [options.checked_user(one) for one in user or ()]
+    others = [options.check_user(one) for one in user or ()]
     try:
         settings = options.settings(data_dir)
     except pydantic.ValidationError as error:
         findings, shown = _unusable(error), {}
     else:
-        findings = options.run(_examined(settings, (options.LOCAL, *others), full=full))
+        findings = options.run(_examine(settings, (options.LOCAL, *others)))
         shown = _settings(settings)
     if as_json:
         printed = [dataclasses.asdict(finding) for finding in findings]
@@ -60,15 +69,14 @@ def doctor(
         raise typer.Exit(1)
 
 
-async def _examined(settings: Settings, users: tuple[str, ...], *, full: bool) -> list[Finding]:
+async def _examine(settings: Settings, users: tuple[str, ...]) -> list[Finding]:
     findings = [
         _auth(settings),
-        *await _database(settings, users, full=full),
+        *await _database(settings, users),
         *[one async for one in _models(settings)],
     ]
     if settings.database_url is None:
-        folder = locations.data_dir(settings)
-        findings.append(pipeline.disk(health.free_bytes(folder), str(folder)))
+        findings.append(pipeline.disk(health.free_bytes(settings.folder), str(settings.folder)))
     return findings
 
 
@@ -78,7 +86,7 @@ def _auth(settings: Settings) -> Finding:
     return Finding("settings", "ok", f"AUTH=api_key on {settings.host}:{settings.port}")
 
 
-async def _database(settings: Settings, users: tuple[str, ...], *, full: bool) -> list[Finding]:
+async def _database(settings: Settings, users: tuple[str, ...]) -> list[Finding]:
     try:
         model, dimension = models.embedding(settings)
     except errors.ProviderError as error:
@@ -90,12 +98,10 @@ async def _database(settings: Settings, users: tuple[str, ...], *, full: bool) -
         users=tuple(dict.fromkeys(users)),
         chunking_options=runtime.chunking_options(settings),
         target=models.target(settings),
-        full=full,
     )
-    limits = TimeLimits(read_ms=FULL_TIMEOUT_MS) if full else None
     try:
         async with AsyncExitStack() as stack:
-            database = await stack.enter_async_context(runtime.open_database(settings, pool_size=1, limits=limits))
+            database = await stack.enter_async_context(runtime.open_database(settings, pool_size=1))
             owner = None
             if settings.database_url is None or settings.migration_url is not None:
                 with suppress(errors.StepwellError):
@@ -109,10 +115,49 @@ async def _database(settings: Settings, users: tuple[str, ...], *, full: bool) -
         return [Finding("database", "error", driver_errors.reason(error), fix)]
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """Where a model is configured: the prefix of its variables, its host, and the variable of its key."""
+
+    name: str
+    prefix: str
+    host: str
+    key: str
+
+    def describe_failure(self, error: errors.ProviderError) -> Finding:
+        """The finding about a failed call."""
+        named = {part: self._variable(part) for part in ("url", "model", "dim")}
+        fix = _FIXES[error.fault].format(prefix=self.prefix, host=self.host, key=self.key, **named)
+        return Finding(self.name, "error", error.message, fix)
+
+    def _variable(self, part: str) -> str:
+        return f"{part} in {self.prefix}" if self.name == "next_embedder" else f"{self.prefix}_{part.upper()}"
+
+
+async def embed(model: Embedder) -> str:
+    """What the model says of a query: its dimensions. Raises ProviderError."""
+    vector = await model.embed_query("test query")
+    base.unit_vectors([vector], count=1, dimension=model.model.dimension)
+    precision = f" ({model.model.precision})" if model.model.precision else ""
+    return f"{model.model.name}{precision} returns {len(vector)} dimensions"
+
+
+async def propose(model: Llm) -> str:
+    """How many terms the model proposes for a passage. Raises ProviderError."""
+    proposed = await model.propose("Who wrote the survey?", [PASSAGE])
+    return f"{model.name} proposes {len(proposed.terms)} terms"
+
+
+async def score(model: Reranker) -> str:
+    """Whether the model scores a passage. Raises ProviderError."""
+    await model.scores("survey", [PASSAGE])
+    return f"{model.name} scores a passage"
+
+
 CALLS: dict[str, tuple[Callable[[Settings], AbstractAsyncContextManager[Any]], Callable[[Any], Awaitable[str]]]] = {
-    "embedder": (models.open_embedder, model_checks.embed),
-    "llm": (models.open_llm, model_checks.propose),
-    "reranker": (models.open_reranker, model_checks.score),
+    "embedder": (models.open_embedder, embed),
+    "llm": (models.open_llm, propose),
+    "reranker": (models.open_reranker, score),
 }
 """How each model is opened, and the call with which it is tried."""
 
@@ -139,7 +184,7 @@ async def _try(settings: Settings, name: str, named: ModelSettings) -> Finding |
         async with open_model(settings) as model:
             return None if model is None else Finding(named.name, "ok", await call(model))
     except errors.ProviderError as error:
-        return named.failed(error)
+        return named.describe_failure(error)
 
 
 def _model_settings(settings: Settings, name: str) -> ModelSettings:
@@ -166,21 +211,21 @@ def _settings(settings: Settings) -> dict[str, tuple[Any, bool]]:
     fields = type(settings).model_fields
     for (variable, _default, _meaning), (name, field) in zip(settings.described(), fields.items(), strict=True):
         value, default = getattr(settings, name), field.get_default(call_default_factory=True)
-        shown[variable] = _shown(name, value), value != default
+        shown[variable] = _mask(name, value), value != default
     return shown
 
 
-def _shown(name: str, value: Any) -> Any:
+def _mask(name: str, value: Any) -> Any:
     """A value with secrets masked."""
     if isinstance(value, SecretStr) or (name.endswith("url") and value):
         return _address(value)
     if isinstance(value, pydantic.BaseModel):
-        return {part: _shown(part, inner) for part, inner in value if inner is not None}
+        return {part: _mask(part, inner) for part, inner in value if inner is not None}
     return ",".join(value) if isinstance(value, tuple) else str(value) if isinstance(value, Path) else value
 
 
 def _address(secret: str | SecretStr) -> str:
-    """Returns scheme, user, host and path of an address; everything else is masked."""
+    """Returns scheme, user, host, path and sslmode of an address; everything else is masked."""
     secret = secret.get_secret_value() if isinstance(secret, SecretStr) else secret
     try:
         parts = urlsplit(secret)
@@ -189,7 +234,8 @@ def _address(secret: str | SecretStr) -> str:
         return "***"
     if not parts.scheme or not parts.netloc:
         return "***"
-    return f"{parts.scheme}://{parts.username or ''}{':***' if parts.password else ''}@{host}{parts.path}"
+    mode = "".join(f"?sslmode={value}" for name, value in parse_qsl(parts.query) if name == "sslmode")
+    return f"{parts.scheme}://{parts.username or ''}{':***' if parts.password else ''}@{host}{parts.path}{mode}"
 
 
 def _print(findings: list[Finding], changed: dict[str, Any]) -> None:

@@ -1,22 +1,40 @@
-"""Implements `stepwell reembed`: replaces the embedding model of a database while it is searched."""
+"""Implements `stepwell reembed`: replaces the embedding model of a database while it is searched.
+
+The owner creates tables for the vectors of the other model, and the command fills them, user after user; documents that
+are stored meanwhile get vectors of both models from processes that have both. Once nothing is missing, the owner
+replaces the tables in one transaction. All of it can be interrupted and continued.
+"""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
+import stamina
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
 from app import errors, runtime
 from app.cli import options, ownership, terminal
 from app.cli.progress import Progress
 from app.database.schema import reembedding
 from app.database.schema.reembedding import StoredModel
-from app.database.transactions import Database
-from app.maintenance import reembed as pipeline
+from app.database.transactions import Database, Writing
+from app.database.vectors import VectorValue
+from app.documents.storing import chunk_vectors
+from app.documents.storing.chunk_vectors import Key
+from app.maintenance import repair
+from app.maintenance.store import repairs
 from app.runtime import models
 from app.services import Services, VectorCache
 from app.settings import Settings
+
+CHUNKS = 128
+"""Chunks that are embedded and stored at once."""
+SWITCH_PAUSE_S, LOCK_RETRY_S = 1.0, 120.0
+Store = Callable[[Writing, Mapping[Key, VectorValue]], Awaitable[None]]
 
 
 def reembed(
@@ -50,27 +68,26 @@ def reembed(
 
 async def _cancel(settings: Settings) -> bool:
     async with ownership.open_owner(settings) as owner:
-        return await pipeline.cancel(owner)
+        return await drop(owner)
 
 
 async def _reembed(settings: Settings) -> StoredModel:
     following = _next(settings)
     name = models.embedding(following)
     async with runtime.open_database(settings) as database, ownership.open_owner(settings) as owner:
-        if (stored := await reembedding.stored(owner)).name == name:
+        if (stored := await reembedding.read_stored(owner)).name == name:
             return stored
-        await pipeline.begin(owner, name)
+        await begin(owner, name)
         async with models.open_embedder(following, patience_s=models.COMMAND_PATIENCE_S) as embedder:
             cache = VectorCache(settings.embedding_cache_size)
-            await _fill(Services(database, embedder, cache=cache), owner)
-        return await reembedding.stored(owner)
+            await _fill_with_progress(Services(database, embedder, cache=cache), owner)
+        return await reembedding.read_stored(owner)
 
 
-async def _fill(services: Services, owner: Database) -> None:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=options.err) as bar:
+async def _fill_with_progress(services: Services, owner: Database) -> None:
+    with Progress(console=options.err) as bar:
         task = bar.add_task("Embedding chunks", total=None)
-        async for state in pipeline.run(services, owner):
+        async for state in fill(services, owner):
             bar.update(task, completed=state.done, total=state.total or None)
 
 
@@ -86,3 +103,133 @@ def _next(settings: Settings) -> Settings:
 
 def _say(text: str) -> None:
     options.out.print(text, soft_wrap=True)
+
+
+@dataclass(frozen=True, slots=True)
+class FillingState:
+    """How many chunks this command has given a vector of the other model, of how many that had none."""
+
+    done: int
+    total: int
+
+
+async def begin(owner: Database, model: tuple[str, int]) -> None:
+    """Create the tables for a model, by name and dimension, unless they exist.
+
+    Raises Conflict if they are those of a third model, Busy if locks are held for LOCK_RETRY_S.
+    """
+    async with owner.shared() as shared:
+        found = await reembedding.target(shared)
+    if found is None:
+        await _insistently(partial(reembedding.begin, owner, *model))
+    elif found.name != model:
+        raise errors.Conflict(
+            f"The vectors of {found.model} ({found.dimension}) are being computed: name it in STEPWELL_NEXT_EMBEDDER, "
+            "or run `stepwell reembed --cancel`.",
+            field="STEPWELL_NEXT_EMBEDDER",
+        )
+
+
+async def fill(services: Services, owner: Database) -> AsyncIterator[FillingState]:
+    """Fill the tables for the model of `services`, and switch to them; yields the progress.
+
+    Raises ProviderError, DatabaseUnavailable, and Conflict if another command has cancelled it; what is computed is
+    kept.
+    """
+    done = 0
+    while True:
+        table, missing = await _missing(services, owner)
+        total = done + sum(missing.values())
+        yield FillingState(done, total)
+        if not missing and await _try_switch(owner):
+            return
+        for user_id in missing:
+            filling = _Filling(user_id, table, services)
+            async for embedded in filling.chunks():
+                done += embedded
+                yield FillingState(min(done, total), total)
+            await filling.entities()
+
+
+async def _missing(services: Services, owner: Database) -> tuple[int, dict[str, int]]:
+    """The table to fill, and the users with missing vectors, with the numbers of their chunks. Raises Conflict."""
+    model = services.embedder.model
+    async with owner.shared() as shared:
+        target = await reembedding.target(shared)
+        if target is None or target.name != (model.name, model.dimension):
+            raise _cancelled()
+        return target.table, await reembedding.gaps(shared)
+
+
+def _cancelled() -> errors.Conflict:
+    return errors.Conflict("The re-embedding was cancelled.")
+
+
+async def _try_switch(owner: Database) -> bool:
+    await reembedding.analyze(owner)
+    try:
+        return await reembedding.switch(owner)
+    except errors.Busy:
+        await asyncio.sleep(SWITCH_PAUSE_S)
+        return False
+
+
+async def _insistently(step: Callable[[], Awaitable[None]]) -> None:
+    """Repeat a step while others hold the locks that it needs. Raises Busy after LOCK_RETRY_S."""
+    caller = stamina.AsyncRetryingCaller(attempts=None, timeout=LOCK_RETRY_S, wait_initial=0.2, wait_max=2.0)
+    await caller(errors.Busy, step)
+
+
+async def drop(owner: Database) -> bool:
+    """Drop the vectors of the other model; false if there are none."""
+    async with owner.shared() as shared:
+        if await reembedding.target(shared) is None:
+            return False
+    await _insistently(partial(reembedding.abandon, owner))
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Filling:
+    """Computes the missing vectors of a user. `table` is the object id of the table for the vectors of chunks."""
+
+    user_id: str
+    table: int
+    services: Services
+
+    async def chunks(self) -> AsyncIterator[int]:
+        """Embed the chunks without a vector, in the order of their numbers; yields how many in each step."""
+        after = 0
+        while True:
+            async with self.services.db.reading(self.user_id) as reading:
+                found = await repairs.texts_without_vector(reading, after=after, limit=CHUNKS, table="embeddings_next")
+            if not found:
+                return
+            await self._add(repairs.add_next_vectors, repair.embedded_texts(found))
+            after = found[-1].chunk_no
+            yield len(found)
+
+    async def entities(self) -> None:
+        """Embed the descriptions of entities without a vector."""
+        while True:
+            async with self.services.db.reading(self.user_id) as reading:
+                found = await reembedding.descriptions(reading, limit=CHUNKS)
+            if not found:
+                return
+            await self._add(partial(reembedding.add_descriptions, described=found), found)
+
+    async def _add(self, store: Store[Key], texts: Mapping[Key, str]) -> None:
+        """Compute vectors and store them. Those that the user's cache lacks are not added to it.
+
+        It keeps what is stored again, not everything that is stored.
+        """
+        embedder, services = self.services.embedder, self.services
+        vectors = await chunk_vectors.cached_or_computed(texts, embedder, self.user_id, services, keep=False)
+        await _insistently(partial(self._write, store, vectors))
+
+    async def _write(self, store: Store[Key], vectors: Mapping[Key, VectorValue]) -> None:
+        async with self.services.db.writing(self.user_id) as writing:
+            await writing.lock()
+            if writing.vector_tables.next != self.table:
+                raise _cancelled()
+            await store(writing, vectors)

@@ -6,10 +6,9 @@ import dataclasses
 from typing import Annotated, Literal
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
 from app import runtime
-from app.cli import filter_option, json_option, options, terminal
+from app.cli import json_option, options, terminal
 from app.cli.progress import Progress
 from app.database.filter_types import Filters
 from app.documents import selections
@@ -30,10 +29,6 @@ def reindex(
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Also compare documents with the current options.")] = False,
     filters: json_option.FiltersJson = None,
-    detect_language: Annotated[
-        bool,
-        typer.Option("--detect-language", help="Compare all documents; those in English get the detected language."),
-    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count documents and change nothing.")] = False,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
@@ -44,8 +39,8 @@ def reindex(
     The command may be interrupted and repeated. Searches find the old chunks of a document or the new ones.
     """
     settings = options.settings(data_dir)
-    chosen = [options.checked_user(one) for one in user or ()]
-    only = None if filters is None else filter_option.read(filters)
+    chosen = [options.check_user(one) for one in user or ()]
+    only = None if filters is None else json_option.search_filters(filters).shape()
     if only is not None and every:
         raise BadRequest("Use either --filters or --all.", field="--filters")
     if dry_run:
@@ -55,13 +50,13 @@ def reindex(
         else:
             terminal.write(f"{sum(counts.values())} documents would be compared.")
         return
-    which: Filters | Literal["every"] | None = "every" if every or (detect_language and only is None) else only
-    done = options.run(_reindex(settings, chosen, which, detect_language=detect_language))
+    which: Filters | Literal["every"] | None = "every" if every else only
+    done = options.run(_reindex(settings, chosen, which))
     if as_json:
         terminal.write_json({one: dataclasses.asdict(reindexed) for one, reindexed in done.items()})
         return
-    total = [sum(values) for values in zip(*map(dataclasses.astuple, done.values()), strict=True)] or [0, 0, 0]
-    options.out.print(f"{total[0]} documents compared, {total[1]} cut again, {total[2]} chunks embedded.")
+    total = sum(done.values(), Reindexed())
+    options.out.print(f"{total.compared} documents compared, {total.cut} cut again, {total.embedded} chunks embedded.")
 
 
 async def _count(settings: Settings, chosen: list[str], only: Filters | None) -> dict[str, int]:
@@ -74,7 +69,7 @@ async def _count(settings: Settings, chosen: list[str], only: Filters | None) ->
 
 
 async def _reindex(
-    settings: Settings, chosen: list[str], which: Filters | Literal["every"] | None, *, detect_language: bool
+    settings: Settings, chosen: list[str], which: Filters | Literal["every"] | None
 ) -> dict[str, Reindexed]:
     cut = runtime.chunking_options(settings)
     async with (
@@ -83,12 +78,10 @@ async def _reindex(
     ):
         services = Services(owner, embedder, chunking_options=cut, cache=VectorCache(settings.embedding_cache_size))
         users = chosen or await repair.users(db=owner)
-        return {one: await _of_user(one, services, which, detect_language=detect_language) for one in users}
+        return {one: await _of_user(one, services, which) for one in users}
 
 
-async def _of_user(
-    user_id: str, services: Services, which: Filters | Literal["every"] | None, *, detect_language: bool
-) -> Reindexed:
+async def _of_user(user_id: str, services: Services, which: Filters | Literal["every"] | None) -> Reindexed:
     done = Reindexed()
     listed: pipeline.Which = "every" if which == "every" else "outdated"
     total: int | None = None
@@ -96,10 +89,9 @@ async def _of_user(
         listed, total = "marked", await pipeline.mark(which, user_id, db=services.db)
     elif which is None:
         total = await pipeline.count(user_id, services.chunking_options, db=services.db)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=options.err) as bar:
+    with Progress(console=options.err) as bar:
         task = bar.add_task(f"Documents of {user_id}", total=total)
-        async for done in pipeline.run(user_id, services, which=listed, detect_language=detect_language):
+        async for done in pipeline.run(user_id, services, which=listed):
             bar.update(task, completed=done.compared)
     await mention_refresh.settle(user_id, services)
     return done

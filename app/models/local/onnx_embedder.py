@@ -67,7 +67,7 @@ class OnnxEmbedder:
 
         Raises ProviderError when inference fails or the embedder is closed.
         """
-        encode = partial(self._encoded, self._steps.document_prefix)
+        encode = partial(self._encode, self._steps.document_prefix)
         encodings: list[Encoding] = []
         for start in range(0, len(texts), TOKENIZER_BATCH):
             encodings += await self._documents.run(encode, texts[start : start + TOKENIZER_BATCH])
@@ -80,7 +80,7 @@ class OnnxEmbedder:
     async def _of_batches(
         self, encodings: Sequence[Encoding]
     ) -> AsyncGenerator[tuple[Sequence[int], list[Vector]], None]:
-        """The vectors of batches of rows, of which one waits while the threads compute others."""
+        """The rows and vectors of batches. One batch waits while the threads compute others."""
         graph = self._documents
         queued: deque[tuple[Sequence[int], asyncio.Future[list[Vector]]]] = deque()
         try:
@@ -110,36 +110,36 @@ class OnnxEmbedder:
             raise BadEmbedding(message, fault="vectors")
 
     def _token_starts(self, text: str) -> array[int]:
-        return self._documents.token_offsets.starts(_lowered(text) if self._steps.lower_case else text)
+        return self._documents.token_offsets.starts(_lower(text) if self._steps.lower_case else text)
 
     def _embed_queries(self, texts: Sequence[str]) -> list[Vector]:
-        return self._vectors(self._encoded(self._steps.query_prefix, texts))
+        return self._vectors(self._encode(self._steps.query_prefix, texts))
 
-    def _encoded(self, prefix: str, texts: Sequence[str]) -> list[Encoding]:
+    def _encode(self, prefix: str, texts: Sequence[str]) -> list[Encoding]:
         prefixed = [prefix + text for text in texts]
         return self._documents.encode([text.lower() for text in prefixed] if self._steps.lower_case else prefixed)
 
     def _vectors(self, encodings: Sequence[Encoding]) -> list[Vector]:
         groups = [[encoding] for encoding in encodings] if self._queries.one_by_one else [encodings]
-        pooled = np.concatenate([self._pooled(group) for group in groups])
+        pooled = np.concatenate([self._pool(group) for group in groups])
         result: list[Vector] = unit(pooled[:, : self._model.dimension]).tolist()
         return result
 
-    def _pooled(self, encodings: Sequence[Encoding]) -> Floats:
+    def _pool(self, encodings: Sequence[Encoding]) -> Floats:
         """One vector per text, in a row each."""
         values, mask = self._queries.infer(encodings, self._steps.output)
         if values.ndim not in (2, 3):
             raise ProviderError(f"{self._queries.name} returns no vectors.", fault="model")
-        return pooled_by(self._steps.pooling, values, mask) if values.ndim == 3 else values
+        return pool(self._steps.pooling, values, mask) if values.ndim == 3 else values
 
 
-def _lowered(text: str) -> str:
+def _lower(text: str) -> str:
     """The text in lower case, except for characters whose lower case is longer, so that offsets stay."""
     lowered = text.lower()
     return lowered if len(lowered) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 
 
-def pooled_by(pooling: Pooling, values: Floats, mask: Ids) -> Floats:
+def pool(pooling: Pooling, values: Floats, mask: Ids) -> Floats:
     """One vector per text from one per token: of the first token, of the last, or the mean of all but the padding."""
     if pooling == "mean":
         kept = mask[:, :, None].astype(np.float32)

@@ -78,7 +78,7 @@ class OnnxModel:
         self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="onnx", initializer=initializer)
 
     def beside(self, *, concurrency: int = 1, yields: bool = False) -> OnnxModel:
-        """The same model with threads of its own, in which calls need not wait for those of this one."""
+        """The same model with threads of its own: its calls do not wait for the calls of this one."""
         return OnnxModel(
             self.name,
             self._session,
@@ -177,11 +177,11 @@ def _lower_priority() -> None:
 def _clean(text: Text) -> Text:
     """Join surrogate pairs and replace lone surrogates, which the tokenizer rejects."""
     if isinstance(text, tuple):
-        return _joined(text[0]), _joined(text[1])
-    return _joined(text)
+        return _join_surrogates(text[0]), _join_surrogates(text[1])
+    return _join_surrogates(text)
 
 
-def _joined(text: str) -> str:
+def _join_surrogates(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 

@@ -36,7 +36,7 @@ class OnnxReranker:
 
         Raises ProviderError.
         """
-        encodings = await self._graph.run(partial(self._encoded, query), passages)
+        encodings = await self._graph.run(partial(self._encode, query), passages)
         found: dict[int, float] = {}
         for rows in self._graph.batches(encodings):
             scores = await self._graph.run(self._scores, [encodings[row] for row in rows])
@@ -49,9 +49,9 @@ class OnnxReranker:
 
     def check(self) -> None:
         """Score a word. Raises ProviderError where the model is no cross-encoder."""
-        self._scores(self._encoded("stepwell", ["stepwell"]))
+        self._scores(self._encode("stepwell", ["stepwell"]))
 
-    def _encoded(self, query: str, passages: Sequence[str]) -> list[Encoding]:
+    def _encode(self, query: str, passages: Sequence[str]) -> list[Encoding]:
         return self._graph.encode([(query, passage[:MAX_CHARACTERS]) for passage in passages])
 
     def _scores(self, encodings: Sequence[Encoding]) -> list[float]:

@@ -11,7 +11,7 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
 PIECE, CALL = 4_000, 32_000
-"""Code points of a long text that are tokenized as one, and those that are tokenized in one call."""
+"""Code points of a long text that are tokenized as one piece, and the code points of one call."""
 LONGEST_TOKEN, UNKNOWN_TOKEN = 32, 8
 """A longer token stands for an unknown word; it counts as one token for each UNKNOWN_TOKEN code points."""
 WORD, WORDS = 32, 20_000
@@ -39,7 +39,7 @@ class TokenOffsets:
     def starts(self, text: str) -> array[int]:
         """The offset of each token of a text without surrogates, ascending."""
         if not self._by_word:
-            return self._tokenized([text])[0]
+            return self._tokenize([text])[0]
         starts = array("i")
         for begin, end in _bounds(text):
             tokens = self._of_words(set(_WORD.findall(text, begin, end)))
@@ -51,13 +51,13 @@ class TokenOffsets:
         known = self._known
         found = {word: starts for word in words if (starts := known.get(word)) is not None}
         missing = [word for word in words if word not in found]
-        new = {word: tuple(starts) for word, starts in zip(missing, self._tokenized(missing), strict=True)}
+        new = {word: tuple(starts) for word, starts in zip(missing, self._tokenize(missing), strict=True)}
         if len(known) > WORDS:
             known = self._known = {}
         known.update((word, starts) for word, starts in new.items() if len(word) <= WORD)
         return found | new
 
-    def _tokenized(self, texts: Sequence[str]) -> list[array[int]]:
+    def _tokenize(self, texts: Sequence[str]) -> list[array[int]]:
         found = [array("i") for _ in texts]
         for pieces in _calls((place, *piece) for place, text in enumerate(texts) for piece in _bounds(text)):
             encodings = self._tokenizer.encode_batch(

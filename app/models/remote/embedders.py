@@ -62,14 +62,6 @@ MODELS = {
 """By name; other remote models need STEPWELL_EMBEDDER_DIM."""
 
 
-@dataclass(frozen=True, slots=True)
-class Prefixes:
-    """Text that is put before each query and before each passage."""
-
-    query: str = ""
-    document: str = ""
-
-
 class HttpEmbedder:
     """An Embedder behind one endpoint. Vectors are scaled to length one."""
 
@@ -80,12 +72,12 @@ class HttpEmbedder:
         *,
         url: str,
         api_key: str | None = None,
-        prefixes: Prefixes = Prefixes(),
+        known: KnownModel = KnownModel(),
         times: CallTimes = CallTimes(3.0),
     ) -> None:
         self._api = api
         self._model = model
-        self._prefixes = prefixes
+        self._known = known
         headers = endpoint.bearer(api_key)
         self._endpoint = Endpoint("The embedding model", url=url, headers=headers, max_bytes=MAX_BYTES)
         self.calls = RemoteCalls(ProviderModel("embedder", api.name, model.name), times)
@@ -97,12 +89,12 @@ class HttpEmbedder:
 
     async def embed_query(self, text: str) -> Vector:
         """Embed one query. Raises ProviderError, BadEmbedding."""
-        call = EmbedCall(self._model, [self._prefixes.query + text], is_query=True)
+        call = EmbedCall(self._model, [self._known.query_prefix + text], is_query=True)
         return (await self.calls.query(lambda: self._embed(call)))[0]
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         """Embed passages, in the order of `texts`. Raises ProviderError, BadEmbedding."""
-        prefixed = [self._prefixes.document + text for text in texts]
+        prefixed = [self._known.document_prefix + text for text in texts]
         vectors: list[Vector] = []
         for start in range(0, len(prefixed), BATCH):
             call = EmbedCall(self._model, prefixed[start : start + BATCH])

@@ -63,7 +63,7 @@ class GeminiLlm:
             max_output_tokens=task.max_tokens,
             http_options=http_options,
         )
-        with _translated():
+        with _translate_errors():
             models = self._client.aio.models
             answer = await models.generate_content(model=self._model, contents=task.user, config=config)
             return answer.text
@@ -110,7 +110,7 @@ class GeminiEmbedder:
         # One content for each text: of plain strings some models make a single vector.
         contents: list[types.ContentUnion] = [types.Content(parts=[types.Part(text=text)]) for text in texts]
         config = types.EmbedContentConfig(task_type=task, output_dimensionality=self._model.dimension)
-        with _translated():
+        with _translate_errors():
             models = self._client.aio.models
             answer = await models.embed_content(model=self._model.name, contents=contents, config=config)
             found = [embedding.values for embedding in answer.embeddings or ()]
@@ -118,7 +118,7 @@ class GeminiEmbedder:
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     """Translate the package's errors."""
     try:
         yield

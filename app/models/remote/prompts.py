@@ -87,21 +87,18 @@ class Task:
 
 def proposal_task(query: str, passages: Sequence[str]) -> Task:
     """Asks what to search for next."""
-    return Task(*messages(query, passages), SCHEMA, MAX_TOKENS, MAX_REASONING_TOKENS)
+    delimited = _delimit(TASK, {"question": query, "passages": list(passages)})
+    return Task(*delimited, SCHEMA, MAX_TOKENS, MAX_REASONING_TOKENS)
 
 
 def entity_task(text: str) -> Task:
     """Asks for the entities of a text."""
-    delimited = _delimited(ENTITY_TASK, {"text": text})
+    delimited = _delimit(ENTITY_TASK, {"text": text})
     return Task(*delimited, ENTITY_SCHEMA, MAX_ENTITY_TOKENS, MAX_ENTITY_REASONING_TOKENS)
 
 
-def messages(query: str, passages: Sequence[str]) -> tuple[str, str]:
+def _delimit(task: str, content: dict[str, Any]) -> tuple[str, str]:
     """The system message, and the user message with the delimited data."""
-    return _delimited(TASK, {"question": query, "passages": list(passages)})
-
-
-def _delimited(task: str, content: dict[str, Any]) -> tuple[str, str]:
     nonce = secrets.token_hex(8)
     data = json.dumps(content, ensure_ascii=True).replace("<", "\\u003c").replace(">", "\\u003e")
     return task.format(nonce=nonce), f"<data {nonce}>\n{data}\n</data {nonce}>"

@@ -53,10 +53,10 @@ class HttpReranker:
         texts = [passage[:MAX_CHARACTERS] for passage in passages]
         batches = [texts[start : start + size] for start in range(0, len(texts), size)]
 
-        async def answered() -> list[Any]:
+        async def request_all() -> list[Any]:
             return [await self._endpoint.post("rerank", self._request(query, batch)) for batch in batches]
 
-        answers = await self.calls.query(answered)
+        answers = await self.calls.query(request_all)
         read = [self._read(answer, len(batch)) for answer, batch in zip(answers, batches, strict=True)]
         return probabilities([score for scores in read for score in scores])
 

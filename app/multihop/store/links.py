@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from app.database import row_records, sql
+from app.database import sql
 from app.database.filters import filters
 from app.database.transactions import Reading
 from app.documents.store import visible_documents
@@ -143,4 +143,4 @@ async def names(db: Reading, chunk_ids: Sequence[UUID]) -> list[ChunkName]:
     """The names in the chunks, with the number of chunks that contain each."""
     values = {"user_id": db.user_id, "chunk_ids": list(chunk_ids), "counted": MAX_COUNTED}
     rows = await db.execute(sql.statement("names_of_chunks"), values)
-    return row_records.of(ChunkName, rows.all())
+    return sql.read_records(ChunkName, rows.all())

@@ -15,7 +15,6 @@ from app.cli import connecting, json_option, options, terminal
 from app.cli.client import Answer, Client
 from app.relevance import answerability
 from app.search.commands import passage_text, requests, score_tree
-from app.search.steps.recency import recency_option
 
 
 @connecting.connected
@@ -28,11 +27,11 @@ def search(
         ),
     ],
     limit: Annotated[int, typer.Option(min=1, max=limits.MAX_HITS, help="Maximum number of hits.")] = 5,
-    mode: options.Legs = options.Mode.auto,
+    mode: options.Mode = "auto",
     explain: Annotated[bool, typer.Option("--explain", help="Show how each score was made, as a tree.")] = False,
-    rerank: options.Reranking = options.Rerank.none,
+    rerank: options.Rerank = "none",
     mmr: options.Mmr = False,
-    recency: recency_option.RecencyText = None,
+    recency: requests.Recency = None,
     collapse: options.Collapse = True,
     hierarchy: options.Hierarchy = True,
     hierarchy_alpha: options.HierarchyAlpha = None,
@@ -44,7 +43,7 @@ def search(
     With --json the passages are whole. A query that begins with - follows --: stepwell search -- '-cement lime'.
     """
     request = requests.build(
-        query, limit=limit, mode=mode.value, filters=filters, collapse=collapse, recency=recency, rerank=rerank.value,
+        query, limit=limit, mode=mode, filters=filters, collapse=collapse, recency=recency, rerank=rerank,
         mmr=mmr, hierarchy=None if hierarchy else "off", alpha=hierarchy_alpha,
     )  # fmt: skip
     answer = client.post("/search", {**request, "explain": explain, "detail": "full" if as_json else "compact"})

@@ -10,7 +10,7 @@ from typing import Any
 from app.database import sql
 from app.database.transactions import Reading
 from app.query.types import LexicalQuery
-from app.search.steps.corrections import store as vocabulary
+from app.search.store import vocabulary
 from app.text.queries import conditions
 from app.text.queries.conditions import Combination, Condition, ConditionPlan, Field, Negation, TextCondition
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -17,8 +17,7 @@ from app.documents.store import visible_documents
 from app.kinds import Vector, VectorPlan
 from app.query import bm25
 from app.query import fused_scores as rrf
-from app.query.synonyms import SynonymPhrase
-from app.query.types import Candidate, HybridRequest, HybridResult, LexicalQuery, Term, Weights
+from app.query.types import AddedPhrase, AddedTerm, Candidate, HybridRequest, HybridResult, LexicalQuery, Term, Weights
 from app.search.store import conditions
 from app.search.store.conditions import Compiled
 from app.text.queries.conditions import ConditionPlan, IndexText
@@ -41,11 +40,8 @@ CANDIDATE_POSTINGS, CANDIDATE_POSTINGS_OF_HYBRID = 20_000, 10_000
 From the fewer, the hits of the fusion are the same and cost a sixth less (docs/decisions/0047).
 """
 
-ADDED_TIMES = 0.5
-"""Number of occurrences in the query that a correction or a synonym counts as: it may not be meant."""
-
 PHRASE_CHUNKS = 2_000
-"""Chunks that are tested for the synonyms of several words of a query, an equal share for each."""
+"""Chunks that are tested for the added phrases of a query, an equal share for each."""
 
 LEGS = (
     "query_vector",
@@ -55,7 +51,7 @@ LEGS = (
     "scope",
     "strict_chunks",
     "excluded_queries",
-    "synonym_phrases",
+    "added_phrases",
     "terms",
     "scored",
     "text_leg",
@@ -66,7 +62,7 @@ LEGS = (
 HYBRID = (*LEGS, "fused", "best", "terms_in_scope", "hybrid")
 """The files of the statement: its CTEs in their order, and its own."""
 
-PLAIN = frozenset({"vector", "text", "corrections", "synonyms", "synonym_phrases"})
+PLAIN = frozenset({"vector", "text", "added", "added_phrases"})
 """Parts with a plan that does not depend on the binds, so that one plan serves every query."""
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(Candidate))
@@ -147,9 +143,9 @@ def prepared(
     `stored` is the number of rows in the HNSW graph; `names` are those of the files of the statement; `compiled` are
     the conditions of a request with groups.
     """
-    filtering = filters.binds(request.filters)
-    statement = sql.statement(names, *needed_parts(request), *filtering, *parts)
-    return statement, {**_binds(request, stored), **filtering, **(compiled.binds if compiled else {})}
+    filtering, needed = filters.binds(request.filters), needed_parts(request)
+    statement = sql.statement(names, *needed, *filtering, *parts)
+    return statement, {**_binds(request, needed, stored), **filtering, **(compiled.binds if compiled else {})}
 
 
 VECTOR_OF_CHUNK = sql.inline(
@@ -195,14 +191,13 @@ def needed_parts(request: HybridRequest) -> tuple[str, ...]:
     """The parts that a query needs, without those of each filter: a leg of weight 0 or without input is not run."""
     lexical = request.lexical
     has_text = lexical is not None and bool(lexical.words.folded) and request.weights.text > 0
-    synonyms = lexical.synonyms if lexical is not None and has_text else ()
+    added = lexical.added if lexical is not None and has_text else ()
     parts = {
         "vector": request.vector is not None and request.weights.vector > 0,
         "text": has_text,
         "filtered": bool(request.filters),
-        "corrections": lexical is not None and bool(lexical.corrections),
-        "synonyms": bool(synonyms),
-        "synonym_phrases": any(one.phrases for one in synonyms),
+        "added": bool(added),
+        "added_phrases": any(one.phrases for one in added),
         "exclusions": bool(request.exclude_chunk_ids),
     }
     conditions = _condition_parts(lexical) if lexical is not None else ()
@@ -211,15 +206,18 @@ def needed_parts(request: HybridRequest) -> tuple[str, ...]:
 
 def effective_weights(request: HybridRequest) -> Weights:
     """The weights of the request's legs, 0 for a leg that is not run."""
-    parts = needed_parts(request)
+    return _weights(request, needed_parts(request))
+
+
+def _weights(request: HybridRequest, parts: tuple[str, ...]) -> Weights:
     return Weights(
         request.weights.vector if "vector" in parts else 0.0, request.weights.text if "text" in parts else 0.0
     )
 
 
-def _binds(request: HybridRequest, stored: int) -> dict[str, Any]:
+def _binds(request: HybridRequest, parts: tuple[str, ...], stored: int) -> dict[str, Any]:
     """The statement's binds without those of filters; binds of parts that are left out are ignored."""
-    parts, weights = needed_parts(request), effective_weights(request)
+    weights = _weights(request, parts)
     return {
         "user_id": request.user_id,
         "exact_floor": EXACT_FLOOR,
@@ -250,9 +248,7 @@ def _lexical_binds(lexical: LexicalQuery) -> dict[str, Any]:
     return {
         "words_folded": lexical.words.folded,
         "words_plain": lexical.words.plain,
-        "corrections": [lexeme for one in lexical.corrections for lexeme in one.lexemes],
-        "added_times": ADDED_TIMES,
-        **_synonym_binds(lexical),
+        **_added_binds(lexical.added),
         "strict_folded": [text.folded for text in lexical.strict],
         "strict_plain": [text.plain for text in lexical.strict],
         "excluded_folded": [text.folded for text in lexical.excluded],
@@ -260,21 +256,39 @@ def _lexical_binds(lexical: LexicalQuery) -> dict[str, Any]:
     }
 
 
-def _synonym_binds(lexical: LexicalQuery) -> dict[str, Any]:
-    lexemes: dict[str, float] = {}
-    phrases: dict[SynonymPhrase, float] = {}
-    for one in lexical.synonyms:
-        lexemes |= {lexeme: max(one.idf, lexemes.get(lexeme, 0.0)) for lexeme in one.lexemes}
-        phrases |= {phrase: max(one.idf, phrases.get(phrase, 0.0)) for phrase in one.phrases}
+def _added_binds(added: Sequence[AddedTerm]) -> dict[str, Any]:
+    """The added lexemes and phrases, each once, with the largest of their weights and of their limits of idf."""
+    lexemes: dict[str, _FormLimits] = {}
+    phrases: dict[AddedPhrase, _FormLimits] = {}
+    for one in added:
+        limits = _FormLimits(one.weight, one.idf)
+        lexemes |= {lexeme: limits.largest(lexemes.get(lexeme)) for lexeme in one.lexemes}
+        phrases |= {phrase: limits.largest(phrases.get(phrase)) for phrase in one.phrases}
     return {
-        "synonyms": list(lexemes),
-        "synonym_idfs": list(lexemes.values()),
+        "added_lexemes": list(lexemes),
+        "added_times": [one.times for one in lexemes.values()],
+        "added_idfs": [one.idf for one in lexemes.values()],
         "phrase_lexemes": [phrase.name for phrase in phrases],
         "phrase_configs": [phrase.config for phrase in phrases],
         "phrase_queries": [phrase.query for phrase in phrases],
-        "phrase_idfs": list(phrases.values()),
+        "phrase_times": [one.times for one in phrases.values()],
+        "phrase_idfs": [one.idf for one in phrases.values()],
         "phrase_chunks": PHRASE_CHUNKS // max(1, len(phrases)),
     }
+
+
+class _FormLimits(NamedTuple):
+    """The number of occurrences in the query that an added form counts as, and the largest idf that it may have."""
+
+    times: float
+    idf: float | None
+
+    def largest(self, other: _FormLimits | None) -> _FormLimits:
+        """The larger of both; a form without a limit of its idf has that of the other."""
+        if other is None:
+            return self
+        idfs = [idf for idf in (self.idf, other.idf) if idf is not None]
+        return _FormLimits(max(self.times, other.times), max(idfs, default=None))
 
 
 def _result(rows: Sequence[sa.Row[Any]], request: HybridRequest, compiled: Compiled | None) -> HybridResult:
@@ -300,10 +314,10 @@ def _result(rows: Sequence[sa.Row[Any]], request: HybridRequest, compiled: Compi
 def _terms(rows: Sequence[Any], lexical: LexicalQuery | None, compiled: Compiled | None) -> Iterator[Term]:
     """The terms; one that no chunk contains is an expansion too if others begin with it."""
     expansions = compiled.expansions if compiled else ()
-    synonyms = {name for one in lexical.synonyms for name in one.names} if lexical else ()
+    alternatives = {form for one in lexical.added if one.alternative_to for form in one.forms} if lexical else ()
     for lexeme, df, idf, times in rows:
         is_expansion = lexeme in expansions or (df == 0 and any(one.startswith(lexeme) for one in expansions))
-        yield Term(lexeme, df, idf, times, is_expansion, is_synonym=times < 1 and lexeme in synonyms)
+        yield Term(lexeme, df, idf, times, is_expansion, times < 1, times < 1 and lexeme in alternatives)
 
 
 def _condition_plan(lexical: LexicalQuery | None) -> ConditionPlan:

@@ -23,7 +23,7 @@ _NAME = re.compile(r"NAME|BEZEICHNUNG|NOM|NOMBRE|NOME|NAAM|NAVN|NAMN|NAZWA", re.
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
+class PlainHeading:
     """A heading with the line below it if that underlines it; `start` and `end` are offsets in the text."""
 
     start: int
@@ -32,7 +32,7 @@ class Heading:
     title: str
 
 
-def find(text: str) -> list[Heading]:
+def find(text: str) -> list[PlainHeading]:
     """Returns the headings of a text in order."""
     lines = list(_LINE.finditer(text))
     capitals = [_is_capitals(line[0]) for line in lines]
@@ -40,15 +40,15 @@ def find(text: str) -> list[Heading]:
     return list(_headings(text, lines, capitals if use_capitals else [False] * len(lines)))
 
 
-def _headings(text: str, lines: Sequence[re.Match[str]], capitals: Sequence[bool]) -> Iterator[Heading]:
+def _headings(text: str, lines: Sequence[re.Match[str]], capitals: Sequence[bool]) -> Iterator[PlainHeading]:
     for number, (line, below) in enumerate(itertools.pairwise(lines)):
         if line.start() and text[line.start() - 2 : line.start()] != "\n\n":
             continue
         is_touching = below.start() == line.end() + 1
         if is_touching and (level := _underline(line[0], below[0])):
-            yield Heading(line.start(), below.end(), level, line[0].strip())
+            yield PlainHeading(line.start(), below.end(), level, line[0].strip())
         elif capitals[number] and not (is_touching and capitals[number + 1]):
-            yield Heading(line.start(), line.end(), 2, line[0].strip())
+            yield PlainHeading(line.start(), line.end(), 2, line[0].strip())
 
 
 def _underline(line: str, below: str) -> int:

@@ -72,7 +72,7 @@ async def test_without_keys_the_actor_is_local(open_app: FastAPI, own_address: A
 async def test_a_deletion_that_is_not_committed_leaves_no_event(
     caller: Caller, database: Database, owner: asyncpg.Connection
 ) -> None:
-    event = audit.Event(caller.user_id, "me", "document.deleted", "x")
+    event = stored.Event(caller.user_id, "me", "document.deleted", "x")
     with suppress(ZeroDivisionError):
         async with database.writing(caller.user_id) as writing:
             await stored.record(writing, event)
@@ -84,7 +84,7 @@ async def test_no_event_can_be_recorded_for_another_user(new_caller: Newcomer, d
     one, two = await new_caller(), await new_caller()
     with pytest.raises(Exception, match="row-level security"):
         async with database.writing(one.user_id) as writing:
-            await stored.record(writing, audit.Event(two.user_id, "me", "document.deleted", "x"))
+            await stored.record(writing, stored.Event(two.user_id, "me", "document.deleted", "x"))
 
 
 async def test_uses_of_keys_are_counted_by_scope_and_written_by_a_flush_only(
@@ -163,7 +163,7 @@ async def test_pruning_deletes_what_is_older_and_nothing_else(
     for column, table in (("at", "audit_log"), ("last_used_at", "key_uses")):
         aged = f"UPDATE stepwell.{table} SET {column} = {column} - interval '91 days' WHERE user_id = $1"
         await owner.execute(aged, old.user_id)
-    async with harness.as_owner(database) as as_owner:
-        assert await audit.prune(90, db=as_owner) == {"audit_log": 1, "key_uses": 1}
-        assert await audit.events(db=as_owner, user_id=old.user_id, limit=10) == []
-        assert [u.uses for u in await audit.key_uses(db=as_owner, user_id=new.user_id, limit=10)] == [1]
+    async with harness.as_owner(database) as as_owner, as_owner.shared() as reading:
+        assert await stored.prune(reading, days=90) == {"audit_log": 1, "key_uses": 1}
+        assert await stored.events(reading, user_id=old.user_id, limit=10) == []
+        assert [u.uses for u in await stored.key_uses(reading, user_id=new.user_id, limit=10)] == [1]

@@ -13,6 +13,7 @@ from example_app import assert_problem
 from fastapi import FastAPI
 
 from app.access import keys
+from app.access.store import keys as stored_keys
 from app.database.transactions import Database
 
 
@@ -84,8 +85,8 @@ async def test_neither_keys_nor_their_secrets_are_stored_readably(
     rows = await owner.fetch("SELECT k::text AS row FROM stepwell.api_keys AS k WHERE user_id = $1", caller.user_id)
     assert len(rows) == 1
     assert secret not in rows[0]["row"]
-    async with harness.as_owner(database) as as_owner:
-        (listed,) = await keys.list_keys(db=as_owner, user_id=caller.user_id)
+    async with harness.as_owner(database) as as_owner, as_owner.shared() as owner:
+        (listed,) = await stored_keys.list_keys(owner, user_id=caller.user_id)
     assert secret not in repr(listed)
 
 

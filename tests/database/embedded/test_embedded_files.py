@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.database.embedded import embedded_files, postgres
+from app.database.embedded import embedded_files
 from app.errors import EmbeddedServerError
 
 
@@ -65,5 +65,5 @@ def test_a_planted_socket_folder_is_refused(tmp_path: Path) -> None:
 def test_the_default_data_dir_follows_the_user(env: dict[str, str], is_root: bool, expected: Path | None) -> None:
     mac = Path("/home/ada/Library/Application Support/stepwell")
     usual = mac if sys.platform == "darwin" else Path("/home/ada/.local/share/stepwell")
-    found = postgres.default_data_dir(env, is_root)
+    found = embedded_files.default_data_dir(env, is_root)
     assert found == (mac if sys.platform == "darwin" and not is_root else expected or usual)

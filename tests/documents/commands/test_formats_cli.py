@@ -30,9 +30,9 @@ def test_what_ocr_reads_is_listed_with_and_without_the_extra(
 ) -> None:
     without = {one["formats"][0]: one for one in stepwell("formats", "--json").json}
     assert (without["PNG"]["is_read"], without["PNG"]["read"], without["PDF"]["is_read"]) == (False, "", True)
-    assert 'pip install "stepwell[ocr]"' in stepwell("formats").out
+    assert 'pip install ".[ocr]"' in stepwell("formats").out
     monkeypatch.setattr(runtime, "reads_pictures", lambda _settings: True)
     listed = {one["formats"][0]: one for one in stepwell("formats", "--json").json}
     assert all(one["is_read"] for one in listed.values())
     assert listed["PDF"]["read"] == f"{without['PDF']['read']}; by OCR scans and pictures"
-    assert "stepwell[ocr]" not in stepwell("formats").out
+    assert ".[ocr]" not in stepwell("formats").out

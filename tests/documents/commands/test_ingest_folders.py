@@ -25,7 +25,7 @@ from app.documents.commands import ingest, uploading
 from app.documents.commands.ingesting import Summary
 from app.documents.files import file_reading, folders
 from app.documents.files.file_reading import NamedFile, ParseLimits
-from app.documents.files.left_out import LeftOut
+from app.documents.files.left_out import LeftOutCounts
 from app.documents.storing import document_drafts
 from app.sources import source_scan, source_watch
 from app.sources.types import SourceDraft
@@ -189,7 +189,7 @@ def test_the_repositorys_gitignore_applies_to_a_folder_in_it(tmp_path: Path, mon
     assert found(tmp_path / "docs") == ["a.md"]
     assert found(tmp_path / "out") == ["c.md"], "an ignored folder that is named is read"
     monkeypatch.chdir(tmp_path / "docs")
-    assert [str(path) for path in folders.files(Path(), LeftOut(), _never)] == ["a.md"]
+    assert [str(path) for path in folders.files(Path(), LeftOutCounts(), _never)] == ["a.md"]
 
 
 def test_what_is_left_out_is_shown_by_reason(stepwell: Stepwell, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from harness import Tenant, uris
 from app.database.filter_types import DocumentFilter
 from app.documents import document_changes, documents
 from app.documents.types import Upload
-from app.maintenance import reindex
 from app.services import ChunkingOptions
 
 GERMAN = "Die Kündigungsfristen der Mietverträge stehen in der Anlage, und der Vermieter hat sie unterschrieben."
@@ -60,23 +59,6 @@ async def test_each_document_is_indexed_in_its_own_language_and_found_by_inflect
     patch = {"language": None}
     await document_changes.change(document_id, patch, tenant.user_id, services, check_metadata=lambda _metadata: None)
     assert (await _languages(tenant))["explicit"] == "german"
-
-
-async def test_a_reindex_detects_the_language_of_documents_that_were_stored_as_english(tenant: Tenant) -> None:
-    await tenant.many(
-        [
-            Upload(GERMAN, uri="de", language="en"),
-            Upload(ENGLISH, uri="en"),
-            Upload(GERMAN + " Ja.", uri="fr", language="fr"),
-        ]
-    )
-    services: Any = tenant.services()
-    done = [one async for one in reindex.run(tenant.user_id, services, which="every", detect_language=True)][-1]
-    assert (done.compared, done.cut, done.embedded) == (3, 1, 0)
-    assert await _languages(tenant) == {"de": "german", "en": "english", "fr": "french"}
-    assert uris(await tenant.ask("Kündigungsfrist", mode="lexical", limit=1)) == ["de"]
-    await tenant.many([Upload(GERMAN, uri="de")])
-    assert (await _languages(tenant))["de"] == "german"
 
 
 async def test_a_language_that_is_set_is_not_detected(tenant: Tenant) -> None:

@@ -64,6 +64,11 @@ async def test_a_full_disk_for_temporary_files_is_507(caller: Caller, monkeypatc
     assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []
 
 
+async def test_a_missing_folder_for_temporary_files_is_507(caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+    assert_problem(await _send(caller, _body([])), 507, "disk_full")
+
+
 async def test_other_errors_of_files_are_not_taken_for_a_full_disk() -> None:
     with pytest.raises(PermissionError), spooling.disk_errors():
         raise PermissionError(errno.EACCES, "denied")

@@ -13,7 +13,7 @@ from fake_provider import FakeProvider
 
 from app import runtime
 from app.database.transactions import Database
-from app.models import breaker
+from app.models import calls
 from app.settings import Settings
 
 MULTIHOP = ("/api/rag/search/multihop", {"query": "Where was the director of Silent Harbour born?"}, "llm_failed")
@@ -84,23 +84,23 @@ async def test_after_five_hanging_calls_the_provider_is_not_called_until_it_reco
     role = code.removesuffix("_failed")
     attempts = ("stepwell_provider_attempts_total", role)
     provider.silent = True
-    while await _metric(client, *attempts, "failed") < breaker.FAILURES:
+    while await _metric(client, *attempts, "failed") < calls.BREAKER_FAILURES:
         assert await _gauge(client, role) == 0
         assert code in await degraded()
     # A machine that stalls for longer than the limit makes no call, which is no failure of the provider.
     not_called = await _metric(client, *attempts, "not_called")
     called = len(provider.requests)
-    assert 1 <= called <= breaker.FAILURES
+    assert 1 <= called <= calls.BREAKER_FAILURES
 
     assert code in await degraded()
     assert len(provider.requests) == called
     ready = await client.get("/readyz")
     assert (ready.status_code, ready.json()["providers"][role]) == (200, "open")
     assert await _gauge(client, role) == 2
-    assert await _metric(client, *attempts, "failed") == breaker.FAILURES
+    assert await _metric(client, *attempts, "failed") == calls.BREAKER_FAILURES
     assert await _metric(client, *attempts, "not_called") == not_called + 1
 
-    monkeypatch.setattr(breaker, "monotonic", lambda: time.monotonic() + breaker.PAUSE_S)
+    monkeypatch.setattr(calls, "monotonic", lambda: time.monotonic() + calls.BREAKER_PAUSE_S)
     assert await _gauge(client, role) == 1
     _answers(provider, path)
     assert code not in await degraded()

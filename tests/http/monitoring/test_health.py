@@ -72,7 +72,7 @@ async def test_without_a_database_the_process_is_live_and_not_ready_and_searches
 async def test_a_database_of_another_model_is_not_ready(database: Database) -> None:
     services = replace(await harness.services(database), expected_schema=("another-model", 384))
     async with harness.running(Settings(), services) as app, harness.client(app) as client:
-        assert_problem(await client.get("/readyz"), 500, "schema_mismatch")
+        assert_problem(await client.get("/readyz"), 503, "schema_mismatch")
 
 
 async def test_a_database_that_a_newer_version_has_upgraded_is_not_ready(new_database, template) -> None:
@@ -83,7 +83,7 @@ async def test_a_database_that_a_newer_version_has_upgraded_is_not_ready(new_dat
     database = transactions.connect(address.service_dsn, pool_size=1)
     services = await harness.services(database)
     async with harness.running(Settings(), services) as app, harness.client(app) as client:
-        problem = assert_problem(await client.get("/readyz"), 500, "schema_mismatch")
+        problem = assert_problem(await client.get("/readyz"), 503, "schema_mismatch")
     await database.close()
     assert "to revision 0099" in problem["detail"]
     assert f"this version ({__version__}, revision {revisions.head()})" in problem["detail"]

@@ -23,7 +23,7 @@ async def _get(path: str, **options) -> example_app.httpx.Response:
         ("key", 401, "unauthorized"),
         ("late", 504, "search_timeout"),
         ("bug", 500, "internal_error"),
-        ("schema", 500, "schema_mismatch"),
+        ("schema", 503, "schema_mismatch"),
         ("teapot", 418, "bad_request"),
     ],
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 
 import harness
 import pytest
@@ -35,6 +34,12 @@ async def found(database, expected) -> dict[str, doctor.Finding]:
         return {finding.name: finding for finding in await doctor.database(database, expected, owner=owner)}
 
 
+async def found_of(user, database, expected) -> dict[str, doctor.Finding]:
+    """The findings where the owner's address is not known, about one user."""
+    findings = await doctor.database(database, dataclasses.replace(expected, users=(user,)))
+    return {finding.name: finding for finding in findings}
+
+
 async def test_a_healthy_database_has_no_error_and_is_described(database, embedder, expected, user):
     tenant = harness.Tenant(database, embedder, user_id=user)
     await tenant.add_all({"a": "Lime mortar sets slowly.", "b": "Cement sets fast. Lime does not."})
@@ -46,6 +51,16 @@ async def test_a_healthy_database_has_no_error_and_is_described(database, embedd
     assert findings["statistics"].message == "statistics match the texts: 2 chunks of 1 users"
     assert findings["keys"].message == "1 API keys"
     assert findings["embedding"].message.endswith(" dimensions of 16 bits")
+
+
+async def test_a_check_that_takes_too_long_is_no_defect(address, expected, owner):
+    hurried = transactions.connect(address.service_dsn, pool_size=1, limits=transactions.TimeLimits(read_ms=50))
+    async with owner.transaction():
+        await owner.execute("LOCK TABLE stepwell.chunks IN ACCESS EXCLUSIVE MODE")
+        findings = await doctor.database(hurried, dataclasses.replace(expected, users=("someone",)))
+    await hurried.close()
+    late = [finding for finding in findings if "within the time limit" in finding.message]
+    assert {(finding.level, finding.fix) for finding in late} == {("warning", doctor._LATER)}
 
 
 async def test_documents_cut_with_other_options_are_a_warning_that_names_reindex(database, embedder, expected, user):
@@ -122,55 +137,38 @@ async def test_a_corrupted_row_is_found_and_repair_corrects_it(new_database, tem
     database, owner = transactions.connect(address.service_dsn, pool_size=1), await address.connect()
     tenant = harness.Tenant(database, embedder, user_id=user)
     await tenant.add("# Lime\nThe Lime mortar of Mara Veit sets slowly.", metadata={"year": 2024})
-    sampled, full = (dataclasses.replace(expected, users=(user,), full=full) for full in (False, True))
+    expected = dataclasses.replace(expected, users=(user,))
     for kind, corruption in CORRUPTIONS.items():
         await owner.execute(corruption)
-        for one in (sampled, full):
-            finding = (await found(database, one))[kind]
-            assert finding.level == ("warning" if kind == "vectors" else "error")
-            assert "stepwell repair" in finding.fix
+        finding = (await found(database, expected))[kind]
+        assert finding.level == ("warning" if kind == "vectors" else "error")
+        assert "stepwell repair" in finding.fix
         await repair.run(user, Services(database, embedder))
-        for one in (sampled, full):
-            rows = await found(database, one)
-            assert {rows[name].level for name in CORRUPTIONS} == {"ok"}, kind
+        rows = await found(database, expected)
+        assert {rows[name].level for name in CORRUPTIONS} == {"ok"}, kind
     await owner.close()
     await database.close()
 
 
-async def test_a_large_user_is_sampled_and_the_finding_states_it(database, embedder, expected, user):
-    tenant = harness.Tenant(database, embedder, user_id=user)
-    text = "\n\n".join(f"# Part {n}\n" + f"Lime mortar number {n} sets slowly. " * 20 for n in range(250))
-    await tenant.add(text)
-    sampled = await found(database, dataclasses.replace(expected, users=(user,)))
-    full = await found(database, dataclasses.replace(expected, users=(user,), full=True))
-    assert "a sample (--full compares all)" in sampled["postings"].message
-    assert "sample" not in full["postings"].message
-    assert {sampled[kind].level for kind in CORRUPTIONS} == {full[kind].level for kind in CORRUPTIONS} == {"ok"}
-
-
-async def test_the_finding_on_mentions_states_how_many_documents_were_compared(
+async def test_rows_of_a_large_user_are_not_compared_and_the_finding_states_it(
     database, embedder, expected, user, monkeypatch
 ):
-    monkeypatch.setattr(repair, "SAMPLED_RUNS", 2)
-    monkeypatch.setattr(repair, "RUN_LENGTH", 3)
+    monkeypatch.setattr(doctor, "MAX_CHUNKS", 1)
+    tenant = harness.Tenant(database, embedder, user_id=user)
+    await tenant.add_all({f"{number}": f"Lime mortar number {number} sets slowly." for number in range(2)})
+    rows = await found_of(user, database, expected)
+    assert "0 chunks of 0 users of 1 (`stepwell repair --dry-run` compares all)" in rows["postings"].message
+
+
+async def test_the_finding_on_mentions_states_how_many_documents_were_compared(database, embedder, expected, user):
     tenant = harness.Tenant(database, embedder, user_id=user)
     await tenant.add_all({f"{number}": f"Note {number} of Mara Veit." for number in range(9)})
     await tenant.add("By Ana.", "by", metadata={"author": "Ana"})
-    expected = dataclasses.replace(expected, users=(user,))
-
-    async def message(**changed) -> str:
-        findings = await doctor.database(database, dataclasses.replace(expected, **changed))
-        return next(finding.message for finding in findings if finding.name == "mentions")
-
-    unlinked = await message()
+    unlinked = (await found_of(user, database, expected))["mentions"].message
     assert "0 documents in" in unlinked
     assert "not those of 1 users" in unlinked
     await mention_refresh.settle(user, Services(database, embedder))
-    sampled = await message()
-    assert "a sample" in sampled
-    assert 0 < int(re.search(r"(\d+) documents", sampled)[1]) <= 2
-    full = await message(full=True)
-    assert "10 documents in 10 chunks" in full
+    assert "10 documents in 10 chunks" in (await found_of(user, database, expected))["mentions"].message
 
 
 @pytest.mark.parametrize(

@@ -15,24 +15,24 @@ import pytest
 import pytest_asyncio
 
 from app.errors import ProviderError
-from app.maintenance import model_checks
-from app.models.local import minilm, minilm_int8
-from app.runtime import locations, models
+from app.maintenance.commands import doctor
+from app.models.local import minilm, minilm_files, minilm_int8
+from app.runtime import models
 from app.settings import Settings
 
 HERE = Path(__file__).parent
 TEXTS = json.loads((HERE / "canonical_minilm.json").read_text(encoding="utf-8"))["texts"]
-PACKAGE = minilm._package_folder()
+PACKAGE = minilm_files.packaged()
 
 
 @pytest.fixture(scope="module")
 def tensors():
-    return dict(minilm_int8.tensors(PACKAGE / minilm.WEIGHTS))
+    return dict(minilm_int8.tensors(PACKAGE / minilm_files.WEIGHTS))
 
 
 @pytest.fixture(scope="module")
 def content():
-    return minilm_int8.content(PACKAGE / minilm.WEIGHTS)
+    return minilm_int8.content(PACKAGE / minilm_files.WEIGHTS)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -94,7 +94,7 @@ async def test_a_vector_does_not_depend_on_the_other_texts(model):
 async def test_weights_that_are_kept_are_used_without_the_published_ones(unpublished, content, tmp_path, expected):
     minilm_int8.keep(content, tmp_path)
     assert await vector_of(folder=unpublished, cache=tmp_path) == expected
-    with pytest.raises(ProviderError, match="reinstall"):
+    with pytest.raises(ProviderError, match="renew the files"):
         await minilm.load(folder=unpublished, precision="int8", cache=tmp_path / "other")
 
 
@@ -157,12 +157,12 @@ def test_the_digest_is_that_of_the_computed_weights(content):
 
 async def test_the_model_runs_with_8_bits_and_doctor_says_so(tmp_path):
     async with models.open_embedder(Settings(data_dir=tmp_path)) as embedder:
-        assert await model_checks.embed(embedder) == "all-MiniLM-L6-v2 (int8) returns 384 dimensions"
+        assert await doctor.embed(embedder) == "all-MiniLM-L6-v2 (int8) returns 384 dimensions"
     assert minilm_int8.is_kept(tmp_path / "models")
 
 
 def test_weights_are_kept_beside_the_data_of_the_embedded_server_or_in_a_folder_that_is_named(tmp_path):
-    assert locations.computed_weights(Settings(data_dir=tmp_path)) == tmp_path / "models"
+    assert models.computed_weights(Settings(data_dir=tmp_path)) == tmp_path / "models"
     elsewhere = {"database_url": "postgresql://db.example/stepwell"}
-    assert locations.computed_weights(Settings(**elsewhere)) is None
-    assert locations.computed_weights(Settings(data_dir=tmp_path, **elsewhere)) == tmp_path / "models"
+    assert models.computed_weights(Settings(**elsewhere)) is None
+    assert models.computed_weights(Settings(data_dir=tmp_path, **elsewhere)) == tmp_path / "models"

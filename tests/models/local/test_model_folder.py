@@ -17,7 +17,7 @@ from small_models import token_vectors, unit
 
 from app.errors import ProviderError
 from app.models import base
-from app.models.local import minilm, model_folder
+from app.models.local import minilm, minilm_files, model_folder
 from app.models.local.model_folder import Overrides
 from app.models.local.onnx_embedder import OnnxEmbedder
 from app.runtime import models
@@ -47,7 +47,7 @@ def _pooling(flag: str) -> dict[str, Any]:
 
 
 async def test_minilm_in_a_folder_equals_the_built_in_one(tmp_path: Path) -> None:
-    packaged = minilm._package_folder()
+    packaged = minilm_files.packaged()
     folder = tmp_path / "all-MiniLM-L6-v2"
     shutil.copytree(packaged, folder)
     graph = runpy.run_path(str(HERE / "export_minilm.py"))["build"](with_pooling=False)

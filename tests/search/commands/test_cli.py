@@ -57,6 +57,7 @@ def test_a_folder_is_ingested_and_a_second_time_changes_nothing(stepwell: Stepwe
             "hidden": {"count": 1, "examples": [".hidden.md"]},
         },
         "failures": [],
+        "warnings": [{"path": str(notes / "latin.txt"), "warning": "not UTF-8: read as Windows-1252"}],
     }
     assert first.json == counts
     again = stepwell("ingest", notes, "--user", user)

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from operator import attrgetter
+from typing import Any
 
-from app.database.transactions import Reading
-from app.query.types import Correction, HybridRequest, HybridResult, LexicalQuery, Term
+from app.database.transactions import SearchTransaction
+from app.query.types import AddedTerm, LexicalQuery, Term
 from app.search import understanding
-from app.search.steps.corrections import spelling
-from app.search.steps.corrections import store as vocabulary
+from app.search.state import SearchState, Step
+from app.search.steps.corrections import store
 from app.search.steps.corrections.store import EditedWord
+from app.text.queries import spelling
 from app.text.queries.conditions import IndexText
 from app.text.queries.parsed_query import ParsedQuery
 
+ORIGIN = "corrections"
 NAME = "similar_words"
 """The name of the correction in the answer's `relaxed`."""
 MAX_WORDS = 8
@@ -31,32 +35,47 @@ SHORTEST_STEM = 4
 """Letters of a lexeme that is taken for the stem of a word without asking the database."""
 
 
-async def corrected(
-    db: Reading, request: HybridRequest, parsed: ParsedQuery, result: HybridResult
-) -> HybridRequest | None:
-    """The request with corrections of the unknown words; None if there are none.
+async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
+    """Run the statement again with corrections of the unknown words, if there are any.
 
     A search that found nothing is left to the relaxations, which replace words by less similar ones.
     """
-    if request.lexical is None or not result.candidates:
-        return None
-    terms = _own(result.terms, request.lexical)
+    request, lexical = search.request, search.request.lexical
+    if lexical is None:
+        return search
+    corrections = await _find(search.parsed, _own(search.result.terms, lexical), db)
+    if not corrections:
+        return search
+    corrected = replace(request, lexical=replace(lexical, added=(*lexical.added, *corrections)))
+    with search.context.timed("recall"):
+        return await replace(search, relaxed=(NAME,)).run(db, corrected)
+
+
+async def _find(parsed: ParsedQuery, terms: Sequence[Term], db: SearchTransaction) -> list[AddedTerm]:
+    """The corrections of the unknown words of a query."""
     words = _unknown(parsed, terms)
     if not words or (db.restriction is not None and len(words) > MAX_OF_PART):
-        return None
+        return []
     edited = {word: EditedWord(understanding.index_text(word), _edits(word)) for word in words}
-    found = await vocabulary.corrections(db, edited, limit=MAX_LEXEMES + 1)
+    found = await store.find(db, edited, limit=MAX_LEXEMES + 1)
     stems = [term.lexeme for term in terms if not term.df]
     lexemes = {word: _unrelated(found.get(word, ()), word, stems) for word in words}
-    corrections = tuple(
-        Correction(word, tuple(lexemes[word])) for word in words if 1 <= len(lexemes[word]) <= MAX_LEXEMES
-    )
-    return replace(request, lexical=replace(request.lexical, corrections=corrections)) if corrections else None
+    return [
+        AddedTerm(ORIGIN, word, lexemes=tuple(lexemes[word]))
+        for word in words
+        if 1 <= len(lexemes[word]) <= MAX_LEXEMES
+    ]
+
+
+def explain(search: SearchState) -> dict[str, Any]:
+    """The lexemes that correct each misspelt word."""
+    added = search.request.lexical.added if search.request.lexical else ()
+    return {"corrections": {one.word: list(one.lexemes) for one in added if one.origin == ORIGIN}}
 
 
 def _own(terms: Sequence[Term], lexical: LexicalQuery) -> list[Term]:
-    """The terms that the query contains; those with synonyms are meant as they are written, and so count as known."""
-    meant = {lexeme for one in lexical.synonyms for lexeme in one.sources}
+    """The terms that the query contains; those with alternatives are meant as they are written: they count as known."""
+    meant = {lexeme for one in lexical.added for lexeme in one.alternative_to}
     own = (term for term in terms if not term.is_added)
     return [replace(term, df=term.df or 1) if term.lexeme in meant else term for term in own]
 
@@ -96,3 +115,6 @@ def _edits(word: str) -> IndexText:
     if text.isascii():
         return IndexText(text, text)
     return understanding.index_text(text)
+
+
+STEP = Step(uses=attrgetter("lacks_words"), recall=recall, explain=explain)

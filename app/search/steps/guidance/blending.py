@@ -59,7 +59,7 @@ def link_factor(strength: float) -> float:
     return WEAKEST_LINK + (1 - WEAKEST_LINK) * min(1.0, strength / FULL_STRENGTH)
 
 
-def blended(
+def blend(
     hits: Iterable[Hit], links: Mapping[UUID, Link], *, weight: float, fusion: FusionUsed = "convex"
 ) -> list[Hit]:
     """Returns the hits by final score; `links` are by chunk. Ties: the stronger link, then the input order."""
@@ -129,7 +129,7 @@ def boost_factor(lifts: Iterable[Lift], fusion: FusionUsed = "convex") -> float:
     return factor
 
 
-def boosted(hits: Sequence[Hit], mentions: Mapping[UUID, int], factors: Mapping[UUID, float]) -> list[Hit]:
+def boost(hits: Sequence[Hit], mentions: Mapping[UUID, int], factors: Mapping[UUID, float]) -> list[Hit]:
     """Returns the hits by boosted score, from the mentions and factor of each chunk; ties by the score before."""
     scores = [hit.candidate.score * factors.get(hit.candidate.chunk_id, 1.0) for hit in hits]
     order = sorted(range(len(hits)), key=lambda index: (-round(scores[index], 12), -hits[index].candidate.score))

@@ -23,7 +23,7 @@ SMALL_CORPUS = 100
 """Chunks from which the share of the corpus that is linked says anything about an entity."""
 
 
-def weighed(
+def weigh(
     matches: Sequence[EntityMatch],
     result: HybridResult,
     links: EntityLinks,
@@ -139,7 +139,7 @@ def _is_title(title: str, match: EntityMatch) -> bool:
 def _share_of_query(words: Sequence[str], terms: Sequence[Term]) -> float:
     """The share of the query's idf that these words have; the usual one for a reference without a name.
 
-    Other words that no chunk contains do not count, nor do synonyms.
+    Other words that no chunk contains do not count, nor do alternatives to words of the query.
     """
     if not words:
         return aboutness.USUAL_SHARE
@@ -149,7 +149,7 @@ def _share_of_query(words: Sequence[str], terms: Sequence[Term]) -> float:
 
 
 def _counts(term: Term) -> bool:
-    return term.df > 0 and not term.is_synonym
+    return term.df > 0 and not term.is_alternative
 
 
 def _is_of(words: Sequence[str], term: Term) -> bool:

@@ -8,6 +8,7 @@ entities is the weight of both, so a query that merely contains a name keeps the
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,15 +20,18 @@ from app.kinds import FusionUsed
 from app.query import fused_scores
 from app.query.matches import EntityMatch, Link
 from app.query.search_request import SearchRequest
-from app.query.types import Candidate, Hit, HybridRequest, HybridResult
-from app.relevance.relevance import MeanEffect
-from app.search.steps.guidance import blending, evidence, linked_documents
+from app.query.types import Answer, Candidate, Hit, HybridRequest, HybridResult
+from app.relevance.relevance import NO_EFFECT, MeanEffect
+from app.search.state import SearchState, Step, unranked
+from app.search.steps.guidance import blending, evidence, linked_documents, matching
 from app.search.steps.guidance.blending import Lift
 from app.search.steps.guidance.linked_documents import EntityLinks
 from app.search.steps.guidance.matching import EntityMatches
 from app.search.steps.guidance.store.entity_cache import EntityCache
 from app.text.queries import literal_matches
 from app.text.queries.parsed_query import ParsedQuery
+
+log = logging.getLogger(__name__)
 
 CANDIDATES_PER_HIT = 4
 MIN_CANDIDATES, MAX_CANDIDATES = 50, 200
@@ -41,16 +45,6 @@ PROTECTED = 3
 """The boost for each mention of an entity of a type, and the largest boost."""
 LITERAL_WITHIN = 10
 """Rank of the unguided search within which a literal phrase or identifier leaves the order as it is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unguided:
-    """A search before its entities are applied: the query, parsed and as a request, and what the request found."""
-
-    query: SearchRequest
-    parsed: ParsedQuery
-    request: HybridRequest
-    result: HybridResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,36 +79,56 @@ class AppliedGuidance:
         return frozenset(link.document_id for link in self.links.values() if link.entity_id in sure)
 
 
-def widened(request: HybridRequest, query: SearchRequest, matches: EntityMatches) -> HybridRequest:
-    """The request to run: for more candidates, and with their text, if an entity may be applied to them."""
+async def expand(search: SearchState, db: SearchTransaction) -> SearchState:
+    """Match the entities of the query, and ask for more candidates if one of them may be applied."""
+    query, cache = search.query, search.context.services.state(EntityCache)
+    with search.context.timed("pass1"):
+        # Descriptions of entities are compared with the vector of the text only.
+        vector = search.request.vector if query.vector is None else None
+        matches = await matching.run(db, query, search.parsed, vector, cache=cache)
+    search = search.noted(matches)
     if not matches.applicable(query.ranking.guidance):
-        return request
-    wanted = min(MAX_CANDIDATES, max(MIN_CANDIDATES, CANDIDATES_PER_HIT * query.limit))
-    return replace(request, limit=max(request.limit, wanted), with_content=True)
+        return search
+    return replace(search, pool=min(MAX_CANDIDATES, max(MIN_CANDIDATES, CANDIDATES_PER_HIT * query.limit)))
 
 
-async def run(
-    db: SearchTransaction, search: Unguided, matches: EntityMatches, *, cache: EntityCache
-) -> AppliedGuidance:
-    """Weigh the entities that may guide or boost by the evidence that the query is about them, and apply them.
+async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
+    """Apply the entities that the query is about to the candidates: add linked documents, and order all together."""
+    with search.context.timed("recall"):
+        applied = await _apply(search, db)
+    if not (applied.links or applied.mentions):
+        return search.noted(applied)
+    candidates = search.result.candidates
+    found = replace(search.result, candidates=(*candidates, *applied.added))
+    guided = replace(
+        search,
+        result=found,
+        hits=_order(unranked(found), applied),
+        effect=_mean_effect(found.candidates, applied),
+        surely_linked=applied.surely_linked,
+        is_guided=bool(applied.links),
+    )
+    return guided.noted(applied)
 
-    The search has run with the `widened` request.
-    """
+
+async def _apply(search: SearchState, db: SearchTransaction) -> AppliedGuidance:
+    """Weigh the entities that may guide or boost by the evidence that the query is about them, and apply them."""
     query, result, options = search.query, search.result, search.query.ranking.guidance
+    matches, cache = search.note(EntityMatches) or EntityMatches(), search.context.services.state(EntityCache)
     applicable = matches.applicable(options)
     if not applicable:
         return AppliedGuidance(matches.fallback_reason)
     is_forced = options.mode == "force"
     if not is_forced and _has_literal_match(result, search.parsed):
         return AppliedGuidance(matches.fallback_reason or "literal_match")
-    wide = widened(search.request, query, matches)
+    wide = search.wide(search.request)
     links = await linked_documents.of_candidates(db, wide, applicable, result, cache=cache)
     exponent = fused_scores.EXPONENTS[wide.fusion]
-    weighed = evidence.weighed(applicable, result, links, exponent=exponent, forced=is_forced)
+    weighed = evidence.weigh(applicable, result, links, exponent=exponent, forced=is_forced)
     applied = AppliedGuidance(matches.fallback_reason, wide.fusion, weighed)
     guides = _Guides(matches.guiding(options.threshold), links)
     if matches.fallback_reason is None and guides.matches:
-        applied = await _guided(db, search, applied, guides)
+        applied = await _guide(db, search, applied, guides)
     return _with_mentions(applied, query, links)
 
 
@@ -126,8 +140,8 @@ def _has_literal_match(result: HybridResult, parsed: ParsedQuery) -> bool:
     )
 
 
-async def _guided(
-    db: SearchTransaction, search: Unguided, applied: AppliedGuidance, guides: _Guides
+async def _guide(
+    db: SearchTransaction, search: SearchState, applied: AppliedGuidance, guides: _Guides
 ) -> AppliedGuidance:
     """The guidance with the links of the candidates, and with linked documents that are not among them."""
     request, candidates = search.request, search.result.candidates
@@ -182,7 +196,7 @@ class _Guides:
 
 
 def _missing(
-    chosen: Sequence[EntityMatch], strengths: Mapping[UUID, Mapping[UUID, float]], search: Unguided
+    chosen: Sequence[EntityMatch], strengths: Mapping[UUID, Mapping[UUID, float]], search: SearchState
 ) -> dict[UUID, Link]:
     """The linked documents without a candidate that have the best links, best first."""
     request = search.request
@@ -199,7 +213,7 @@ def _missing(
 
 
 def _could_enter(
-    missing: Mapping[UUID, Link], links: Mapping[UUID, Link], search: Unguided, applied: AppliedGuidance
+    missing: Mapping[UUID, Link], links: Mapping[UUID, Link], search: SearchState, applied: AppliedGuidance
 ) -> bool:
     """Whether a document with score 0 and the best of the missing links would be among the hits that are needed."""
     needed = search.request.limit
@@ -244,24 +258,24 @@ def _once(counts: Mapping[UUID, int], matches: Mapping[UUID, EntityMatch]) -> Ma
     return {entity_id: counts[entity_id] for entity_id in best.values()}
 
 
-def ordered(hits: Sequence[Hit], applied: AppliedGuidance) -> list[Hit]:
+def _order(hits: Sequence[Hit], applied: AppliedGuidance) -> list[Hit]:
     """The hits boosted by what they mention, then blended with the scores of their links."""
     if applied.mentions:
         factors = _boost_factors(applied)
         totals = {chunk_id: sum(counts.values()) for chunk_id, counts in applied.mentions.items()}
-        hits = blending.boosted(hits, totals, factors)
+        hits = blending.boost(hits, totals, factors)
     if not applied.links:
         return list(hits)
     return blending.kept(
-        blending.blended(hits, applied.links, weight=applied.weight, fusion=applied.fusion), applied.protected
+        blending.blend(hits, applied.links, weight=applied.weight, fusion=applied.fusion), applied.protected
     )
 
 
-def mean_effect(candidates: Sequence[Candidate], applied: AppliedGuidance) -> MeanEffect:
+def _mean_effect(candidates: Sequence[Candidate], applied: AppliedGuidance) -> MeanEffect:
     """What the entities do to the mean of the best candidates of the search, in their order before guidance."""
     best = [candidate.chunk_id for candidate in candidates[:MIN_CANDIDATES]]
     if not best or not (applied.links or applied.mentions):
-        return MeanEffect()
+        return NO_EFFECT
     links = (applied.links[chunk_id].score for chunk_id in best if chunk_id in applied.links)
     factors = _boost_factors(applied)
     mean_factor = sum(factors.get(chunk_id, 1.0) for chunk_id in best) / len(best)
@@ -288,3 +302,65 @@ def _lifts(counts: Mapping[UUID, int], matches: Iterable[EntityMatch]) -> list[L
         for match in matches
         if match.entity_id in counts
     ]
+
+
+async def finish(search: SearchState, answer: Answer) -> Answer:
+    """The answer with the entities that the query refers to, and whether they guided it, if that was forced."""
+    matches, applied = search.note(EntityMatches), search.note(AppliedGuidance)
+    return answer if matches is None or applied is None else _with_entities(answer, matches, applied, search.query)
+
+
+def _with_entities(answer: Answer, matches: EntityMatches, applied: AppliedGuidance, query: SearchRequest) -> Answer:
+    boosts = [hit.boost for hit in answer.hits if hit.boost]
+    if boosts:
+        moved = sum(abs(boost.moved) for boost in boosts)
+        extra = {"action": "entity_boost", "boosted": len(boosts), "moved": moved}
+        found = {"entities": [match.name for match in matches.all], "factors": [round(one.factor, 3) for one in boosts]}
+        log.debug("entity boost", extra=extra | found)
+    if applied.fallback_reason and matches.all:
+        extra = {"action": "two_pass_fallback", "reason": applied.fallback_reason}
+        log.debug("entities not used: %s", applied.fallback_reason, extra=extra)
+    is_entity_query = applied.links and any(match.key for match in applied.effective) and answer.query_type != "phrase"
+    return replace(
+        answer,
+        search_mode="two_pass" if applied.links else "flat",
+        guided=bool(applied.links) if query.is_guided else None,
+        fallback_reason=answer.fallback_reason or applied.fallback_reason,
+        query_type="entity" if is_entity_query else answer.query_type,
+        entities=tuple(_referred(matches, applied)),
+    )
+
+
+def _referred(matches: EntityMatches, applied: AppliedGuidance) -> list[EntityMatch]:
+    """The entities that the query refers to, with their aboutness where it is known."""
+    weighed = {match.entity_id: match for match in applied.matches}
+    referred = [weighed.get(match.entity_id, match) for match in matches.all]
+    referred = [match for match in referred if match.aboutness is None or match.aboutness >= MIN_ABOUTNESS]
+    if not any(match.key for match in referred):
+        referred = [match for match in referred if match.matched_by != "team"]
+    return referred
+
+
+def explain(search: SearchState) -> dict[str, Any]:
+    """The entities that the query refers to, and what they have changed."""
+    matches, applied = search.note(EntityMatches), search.note(AppliedGuidance)
+    return {} if matches is None or applied is None else {"entities": _entities_explained(matches, applied)}
+
+
+def _entities_explained(matches: EntityMatches, applied: AppliedGuidance) -> dict[str, Any]:
+    matched = [
+        {
+            "entity_id": str(match.entity_id),
+            "name": match.name,
+            "type": match.type,
+            "score": match.score,
+            "matched_by": match.matched_by,
+            **({} if match.fit == 1 else {"fit": round(match.fit, 6)}),
+            "aboutness": None if match.aboutness is None else round(match.aboutness, 6),
+        }
+        for match in _referred(matches, applied)
+    ]
+    return {"pass1": matched, "fallback_reason": applied.fallback_reason, "pass2": dict(applied.report)}
+
+
+STEP = Step(expand=expand, recall=recall, finish=finish, explain=explain)

@@ -86,12 +86,13 @@ async def run(
         return EntityMatches(tuple(matches), _disabled_reason(query))
     if guidance.mode == "force":
         return EntityMatches(tuple(matches), None if matches else "no_entities", tuple(matches))
-    words = query_words.read(parsed.text)
-    referred = [
-        match for match in matches if match.matched_by in EXPLICIT or query_words.asks_for_type(words, match.type)
-    ]
+    referred = [match for match in matches if match.matched_by in EXPLICIT or _asks_for(match, parsed.text)]
     reason = entity_scores.fallback_reason(referred, threshold=guidance.threshold, limit=guidance.max_entities)
     return EntityMatches(tuple(matches), reason, tuple(referred))
+
+
+def _asks_for(match: EntityMatch, text: str) -> bool:
+    return query_words.asks_for_type(query_words.read(text), match.type)
 
 
 def _disabled_reason(query: SearchRequest) -> str:
@@ -126,7 +127,7 @@ async def scored(db: SearchTransaction, parsed: ParsedQuery, vector: Vector | No
     scored = [_scored(match, query_names, text) for match in found]
     named = {match.key for match in scored if match.matched_by == "name" and match.score}
     usable = [match for match, row in zip(scored, found, strict=True) if row.by != "team" or row.key in named]
-    return await namesakes.told_apart(db, usable, parsed.words, vector)
+    return await namesakes.tell_apart(db, usable, parsed.words, vector)
 
 
 @dataclass(frozen=True, slots=True)

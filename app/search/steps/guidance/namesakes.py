@@ -20,7 +20,7 @@ from app.text.names import names
 from app.text.words import lexical
 
 
-async def told_apart(
+async def tell_apart(
     db: Reading, matches: Sequence[EntityMatch], words: str, vector: Vector | None
 ) -> list[EntityMatch]:
     """The matches, those of namesakes with their teams and with a score reduced by how well the query fits them.

@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import Any
 from uuid import UUID
 
 from app.database.transactions import retry_read
 from app.documents.store import document_dates
 from app.kinds import FusionUsed
 from app.query.context import SearchContext
-from app.query.search_request import Recency, SearchRequest
+from app.query.search_request import Recency
 from app.query.types import Hit
-from app.search.steps.recency import newest, recency
+from app.search.state import SearchState, Step
+from app.search.steps.recency import recency
 
 MICROSECONDS_OF_DAY = 86_400_000_000
 
 
-def applied(query: SearchRequest) -> Recency | None:
-    """How the query weighs the age of documents; None if it does not, or only when it asks for the newest."""
-    given = query.ranking.recency
-    if given == "auto":
-        given = Recency(only_if_asked=True)
-    return None if given is None or (given.only_if_asked and not newest.is_asked(query.text)) else given
+async def order(search: SearchState) -> SearchState:
+    """Order the hits by their scores with the age of their documents, ties in their order.
 
-
-async def run(hits: Sequence[Hit], options: Recency, fusion: FusionUsed, context: SearchContext) -> list[Hit]:
-    """The hits by their scores with the age of their documents, ties in their order. Raises DatabaseUnavailable."""
+    Scores of a re-ranking are spread as convex scores are. Raises DatabaseUnavailable.
+    """
+    options = search.query.recency
+    if options is None:
+        return search
+    hits, context = search.hits, search.context
+    is_replaced = any("rerank" in (hit.explain or {}) for hit in hits)
     with context.timed("recency"):
         dates = await _dates({hit.candidate.document_id for hit in hits}, options, context)
-    weighed = [_Weighed(options, fusion, context.moment, dates).hit(hit, place) for place, hit in enumerate(hits, 1)]
-    return sorted(weighed, key=lambda hit: -round(hit.candidate.score, 12))
+    weighed = _Weighed(options, "convex" if is_replaced else search.request.fusion, context.moment, dates)
+    dated = [weighed.hit(hit, place) for place, hit in enumerate(hits, 1)]
+    return replace(search, hits=sorted(dated, key=lambda hit: -round(hit.candidate.score, 12)))
+
+
+def explain(search: SearchState) -> dict[str, Any]:
+    """How the age of documents is weighed."""
+    options = search.query.recency
+    return {"recency": None if options is None else options.model_dump()}
 
 
 @retry_read
@@ -59,3 +68,6 @@ class _Weighed:
         factor = recency.factor(decay, weight=self.options.weight, fusion=self.fusion)
         score = recency.rescored(found.score, factor)
         return hit.rescored("recency", score, age_days=round(age, 3), decay=decay, factor=factor, place_before=place)
+
+
+STEP = Step(uses=attrgetter("query.ranking.recency"), order=order, explain=explain)

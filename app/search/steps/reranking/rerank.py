@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
@@ -20,10 +21,13 @@ from app.documents.storing import document_drafts
 from app.kinds import Degraded, Json, Rerank, Vector
 from app.query.context import SearchContext
 from app.query.search_request import SearchRequest
-from app.query.types import Candidate, Hit
+from app.query.types import Candidate
+from app.search import stale_chunks
+from app.search.state import SearchState, Step
 from app.search.steps.reranking import mmr, rescoring
 from app.search.steps.reranking import store as similarity_matrix
 from app.search.steps.reranking.store import Near
+from app.search.understanding import pool_size
 
 log = logging.getLogger(__name__)
 
@@ -85,22 +89,46 @@ async def run(passages: Sequence[RerankPassage], request: RerankOptions, context
     return Reranking(ranked, ("reranker_failed",) if failed else ())
 
 
-def options_of(query: SearchRequest, text: str, vector: Vector | None, *, keep_all: bool = False) -> RerankOptions:
-    """The options of a search for this text; `keep_all` keeps the hits that MMR does not select, after the others."""
-    keep_all = keep_all or _may_use_all(query)
-    ranking = query.ranking
+async def rerank(search: SearchState) -> SearchState:
+    """Put the best hits into the order of their new scores."""
+    search = await _reorder(search, _options_of(search, rerank=search.query.ranking.rerank))
+    return await _still_stored(search) if search.query.ranking.rerank == "provider" else search
+
+
+async def diversify(search: SearchState) -> SearchState:
+    """Put the best hits into the order in which MMR selects them."""
+    return await _reorder(search, _options_of(search, mmr=True))
+
+
+def _options_of(search: SearchState, *, rerank: Rerank = "none", mmr: bool = False) -> RerankOptions:
+    """The options of a search; hits that MMR does not select are kept where any may be used."""
+    query, ranking = search.query, search.query.ranking
+    keep_all = search.keep_all or _may_use_all(query)
     return RerankOptions(
-        text, vector, ranking.rerank, ranking.mmr, query.limit, keep_all, ranking.rerank_weight, ranking.mmr_lambda
-    )
+        search.parsed.text, search.request.vector, rerank, mmr, query.limit, keep_all, ranking.rerank_weight,
+        ranking.mmr_lambda,
+    )  # fmt: skip
 
 
-async def hits(found: Sequence[Hit], request: RerankOptions, context: SearchContext) -> Reranking:
-    """Re-rank the hits of a search; `applied` puts them into the new order."""
+async def _reorder(search: SearchState, options: RerankOptions) -> SearchState:
+    """The search with its hits in the new order, with their new scores and the details of each step."""
     passages = [
         RerankPassage(hit.candidate.score, hit.candidate.chunk_id, text_of(hit.candidate), hit.candidate.vector_score)
-        for hit in found
+        for hit in search.hits
     ]
-    return await run(passages, request, context)
+    with search.context.timed("rerank"):
+        ordered = await run(passages, options, search.context)
+    search.context.degraded += ordered.degraded
+    hits = [
+        replace(
+            hit,
+            candidate=hit.candidate.with_score(ranked.score),
+            explain={**(hit.explain or {}), **ranked.explain},
+        )
+        for ranked in ordered.passages
+        for hit in (search.hits[ranked.position],)
+    ]
+    return replace(search, hits=hits)
 
 
 def _may_use_all(query: SearchRequest) -> bool:
@@ -108,27 +136,24 @@ def _may_use_all(query: SearchRequest) -> bool:
     return query.has_minimum or query.is_collapsed or query.group_size is not None or query.cursor is not None
 
 
-def applied(found: Sequence[Hit], ordered: Reranking) -> list[Hit]:
-    """The hits in the new order, with their new scores and the details of each step."""
-    return [
-        replace(
-            hit,
-            candidate=replace(hit.candidate, score=ranked.score),
-            explain={**(hit.explain or {}), **ranked.explain},
-        )
-        for ranked in ordered.passages
-        for hit in (found[ranked.position],)
-    ]
+@retry_read
+async def _still_stored(search: SearchState) -> SearchState:
+    """The search with the hits whose documents were neither replaced nor deleted while the provider was called."""
+    async with search.context.services.db.searching(search.context.user_id) as reading:
+        stale = await stale_chunks.find([hit.candidate for hit in search.hits], search.context, reading)
+    return replace(search, hits=[hit for hit in search.hits if hit.candidate.chunk_id not in stale])
 
 
-def pool_size(limit: int) -> int:
-    """Number of candidates that are re-ranked for `limit` hits."""
-    return rescoring.pool_size(limit)
+def _explain_reranking(search: SearchState) -> dict[str, Any]:
+    return {"rerank": search.query.ranking.rerank}
 
 
-def is_wanted(query: SearchRequest) -> bool:
-    """Whether a query requests re-ranking or MMR."""
-    return query.ranking.rerank != "none" or query.ranking.mmr
+def _explain_diversity(search: SearchState) -> dict[str, Any]:
+    return {"mmr": search.query.ranking.mmr}
+
+
+RERANKING = Step(uses=attrgetter("query.is_reranked"), order=rerank, explain=_explain_reranking)
+DIVERSITY = Step(uses=attrgetter("query.ranking.mmr"), order=diversify, explain=_explain_diversity)
 
 
 def text_of(candidate: Candidate) -> str:
@@ -141,9 +166,7 @@ async def _near(
     passages: Sequence[RerankPassage], request: RerankOptions, context: SearchContext
 ) -> Mapping[UUID, Near]:
     """Cosines of the stored chunks: to the query if any is unknown, and to each other for MMR."""
-    known = [
-        passage for passage in passages[: max(request.limit, rescoring.pool_size(request.limit))] if passage.chunk_id
-    ]
+    known = [passage for passage in passages[: max(request.limit, pool_size(request.limit))] if passage.chunk_id]
     unknown = request.rerank == "cosine" and request.vector is not None and any(p.cosine is None for p in known)
     if not known or not (unknown or request.mmr):
         return {}
@@ -162,7 +185,7 @@ async def _new_scores(
     passages: Sequence[RerankPassage], request: RerankOptions, near: Mapping[UUID, Near], context: SearchContext
 ) -> Mapping[int, float]:
     """The cosines or the provider's scores of the best passages by position; none if the provider fails."""
-    best = range(min(len(passages), rescoring.pool_size(request.limit)))
+    best = range(min(len(passages), pool_size(request.limit)))
     if request.rerank == "cosine":
         cosines = (
             {position: _cosine(passages[position], near) for position in best} if request.vector is not None else {}
@@ -196,7 +219,7 @@ def _blended(
     """The final scores by position. A cosine is blended with the score before, a provider's score replaces it."""
     if request.rerank != "cosine" or not new_scores:
         return new_scores
-    best = range(min(len(passages), rescoring.pool_size(request.limit)))
+    best = range(min(len(passages), pool_size(request.limit)))
     weight = request.rerank_weight
     return {
         position: rescoring.blended(passages[position].score, new_scores.get(position), weight=weight)
@@ -232,7 +255,7 @@ def _diversified(
     near: Mapping[UUID, Near],
 ) -> list[RankedPassage]:
     """The passages selected by MMR among the best; with `keep_all` the others follow."""
-    pool = max(request.limit, rescoring.pool_size(request.limit))
+    pool = max(request.limit, pool_size(request.limit))
     best = ranked[:pool]
     similarity = _similarity([passages[one.position] for one in best], near)
     limit = pool if request.keep_all else request.limit
@@ -257,7 +280,7 @@ def _explained(ranked: RankedPassage, chosen: mmr.Selected, trade: float) -> Ran
 
 def _size(passages: Sequence[RerankPassage], request: RerankOptions, near: Mapping[UUID, Near]) -> int:
     """Cost of an MMR selection in units of `offload.run`: pairs compared, and characters of texts without a vector."""
-    pool = max(request.limit, rescoring.pool_size(request.limit))
+    pool = max(request.limit, pool_size(request.limit))
     without_vector = (passage for passage in passages[:pool] if passage.chunk_id not in near)
     return 2 * pool * request.limit + sum(len(passage.text) for passage in without_vector)
 

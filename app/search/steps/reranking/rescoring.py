@@ -9,9 +9,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-POOL_FACTOR = 4
-MIN_POOL, MAX_POOL = 25, 100
-
 
 @dataclass(frozen=True, slots=True)
 class Rescored:
@@ -19,11 +16,6 @@ class Rescored:
 
     position: int
     score: float
-
-
-def pool_size(limit: int) -> int:
-    """Returns the number of hits that are scored again for `limit` results: 4 · limit, clipped to 25 to 100."""
-    return min(MAX_POOL, max(MIN_POOL, POOL_FACTOR * limit))
 
 
 def blended(score: float, cosine: float | None, *, weight: float) -> float:

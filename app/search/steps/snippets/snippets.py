@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from uuid import UUID
 
 from app.concurrency import offload
@@ -12,8 +13,8 @@ from app.documents.store import chunks
 from app.documents.store.chunks import TextKind
 from app.query.context import SearchContext
 from app.query.snippets import Snippet
-from app.query.types import Hit
-from app.search.candidates import Recalled
+from app.query.types import Answer, Hit
+from app.search.state import SearchState, Step
 from app.search.steps.snippets import sentences as snippets
 from app.search.steps.snippets.sentences import Lexemes
 from app.text.queries import conditions
@@ -42,18 +43,15 @@ class AnalysedText:
     markdown: bool
 
 
-async def added(hits: Sequence[Hit], texts: Mapping[UUID, str], found: Recalled, context: SearchContext) -> list[Hit]:
-    """The hits, and those in their `more`, with their snippets. `texts` has the whole text of each by chunk id.
-
-    Raises DatabaseUnavailable.
-    """
-    every = [one for hit in hits for one in (hit, *hit.more)]
+async def finish(search: SearchState, answer: Answer) -> Answer:
+    """The answer with the snippets of its hits, and of those in their `more`. Raises DatabaseUnavailable."""
+    every = [one for hit in answer.hits for one in (hit, *hit.more)]
     passages = {
-        one.candidate.chunk_id: HitText(texts[one.candidate.chunk_id], one.via.name if one.via else "") for one in every
+        one.candidate.chunk_id: HitText(one.candidate.content, one.via.name if one.via else "") for one in every
     }
-    with context.timed("snippets"):
-        by_id = await _of_passages(passages, found, context)
-    return [_with_snippets(hit, by_id) for hit in hits]
+    with search.context.timed("snippets"):
+        by_id = await _of_passages(passages, search)
+    return replace(answer, hits=tuple(_with_snippets(hit, by_id) for hit in answer.hits))
 
 
 def _with_snippets(hit: Hit, by_id: Mapping[UUID, Snippet]) -> Hit:
@@ -61,14 +59,12 @@ def _with_snippets(hit: Hit, by_id: Mapping[UUID, Snippet]) -> Hit:
     return replace(hit, snippet=by_id[hit.candidate.chunk_id], more=more)
 
 
-async def _of_passages(
-    passages: Mapping[UUID, HitText], found: Recalled, context: SearchContext
-) -> dict[UUID, Snippet]:
+async def _of_passages(passages: Mapping[UUID, HitText], found: SearchState) -> dict[UUID, Snippet]:
     size = COST * sum(len(passage.text) for passage in passages.values())
     words = await offload.run(size, _words, [passage.text for passage in passages.values()])
     sought = await offload.run(size, _words, _sought_texts(passages, found.parsed))
     terms = [lexeme for term in found.result.terms for lexeme in term.parts]
-    analysed = await _analysed(list(passages), words, sought, terms, context)
+    analysed = await _analysed(list(passages), words, sought, terms, found.context)
     return await offload.run(size, _chosen, passages, found, analysed)
 
 
@@ -115,7 +111,7 @@ def _is_plain(word: str) -> bool:
 
 
 def _chosen(
-    passages: Mapping[UUID, HitText], found: Recalled, analysed: Mapping[UUID, AnalysedText]
+    passages: Mapping[UUID, HitText], found: SearchState, analysed: Mapping[UUID, AnalysedText]
 ) -> dict[UUID, Snippet]:
     chosen = {}
     for chunk_id, passage in passages.items():
@@ -125,7 +121,7 @@ def _chosen(
     return chosen
 
 
-def _sought(passage: HitText, found: Recalled, lexemes: Lexemes) -> snippets.Sought:
+def _sought(passage: HitText, found: SearchState, lexemes: Lexemes) -> snippets.Sought:
     weights: dict[str, float] = {}
     for term in found.result.terms:
         weights |= {lexeme: max(term.idf, weights.get(lexeme, 0.0)) for lexeme in term.parts}
@@ -137,3 +133,6 @@ def _sought(passage: HitText, found: Recalled, lexemes: Lexemes) -> snippets.Sou
         phrases=[snippets.phrase(text, lexemes) for text in _phrases(found.parsed)],
         written=frozenset(span.text.casefold() for span in word_spans.of(found.parsed.words)),
     )
+
+
+STEP = Step(uses=attrgetter("query.is_compact"), finish=finish)

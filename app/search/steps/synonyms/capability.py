@@ -7,6 +7,7 @@ from app.capability import Capability, Command
 SYNONYMS = Capability(
     exports=("synonyms",),
     routers=("search.steps.synonyms.api:router",),
+    steps=("search.steps.synonyms.synonyms:STEP",),
     commands={
         "synonyms": Command("search.steps.synonyms.commands:app", "List, replace and remove words that mean the same."),
     },

@@ -8,9 +8,9 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from app import limits
 from app.http.contract.responses import Response
 from app.requests import wire
+from app.search.steps.synonyms import types
 from app.search.steps.synonyms.types import SynonymGroup
 from app.text.words import cleaning, lexical
 
@@ -22,8 +22,8 @@ def _term(text: str) -> str:
     return text
 
 
-Term = Annotated[str, Field(max_length=limits.MAX_SYNONYM, min_length=1), AfterValidator(_term)]
-Terms = Annotated[list[Term], *wire.at_most(limits.MAX_SYNONYM_TERMS, at_least=1)]
+Term = Annotated[str, Field(max_length=types.MAX_LENGTH, min_length=1), AfterValidator(_term)]
+Terms = Annotated[list[Term], *wire.at_most(types.MAX_TERMS, at_least=1)]
 
 _TERMS = "Words and phrases that mean the same; a query with one of them also searches for the others."
 _EXPAND_TO = (
@@ -36,9 +36,7 @@ class SynonymsGroup(wire.WireModel):
     """Words and phrases that mean the same, or those that others are expanded to."""
 
     terms: Terms = Field(description=_TERMS, examples=[["boiler", "furnace", "heating unit"]])
-    expand_to: Annotated[list[Term], *wire.at_most(limits.MAX_SYNONYM_TERMS)] | None = Field(
-        None, description=_EXPAND_TO
-    )
+    expand_to: Annotated[list[Term], *wire.at_most(types.MAX_TERMS)] | None = Field(None, description=_EXPAND_TO)
 
     @model_validator(mode="after")
     def _several(self) -> Self:
@@ -54,7 +52,7 @@ class SynonymsGroup(wire.WireModel):
 class Synonyms(wire.WireModel):
     """A user's groups of synonyms."""
 
-    groups: Annotated[list[SynonymsGroup], *wire.at_most(limits.MAX_SYNONYM_GROUPS)] = Field(
+    groups: Annotated[list[SynonymsGroup], *wire.at_most(types.MAX_GROUPS)] = Field(
         description="The groups, which replace all that are stored; an empty list removes them."
     )
 

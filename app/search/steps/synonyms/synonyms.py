@@ -6,24 +6,24 @@ more.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-
-from cachetools import Cache
+from typing import Any
 
 from app import errors
 from app.concurrency import offload
 from app.database import cached_reads
-from app.database.transactions import Database, Reading
-from app.query.synonyms import Synonym, SynonymPhrase
-from app.query.types import HybridRequest
+from app.database.transactions import Database, Reading, SearchTransaction
+from app.query.types import AddedPhrase, AddedTerm
 from app.search import understanding
+from app.search.state import SearchState, Step
 from app.search.steps.synonyms import lines as synonyms
 from app.search.steps.synonyms import store as stored
-from app.search.steps.synonyms.store import AnalysedSynonyms, PlacedLexeme, TermGroup
+from app.search.steps.synonyms.store import AnalysedSynonyms, PlacedLexeme, SynonymCache, TermGroup
 from app.search.steps.synonyms.types import SynonymGroup
 
+ORIGIN = "synonyms"
 MAX_SYNONYMS = 32
 """Synonyms that a query is expanded by, the first in the order of the groups."""
 
@@ -51,16 +51,18 @@ async def put(user_id: str, groups: Sequence[SynonymGroup], *, db: Database) -> 
         await stored.put(writing, groups)
 
 
-async def expanded(db: Reading, request: HybridRequest, cache: Cache[Hashable, AnalysedSynonyms]) -> HybridRequest:
-    """The request with the synonyms of its words."""
-    if not db.synonyms_version or request.lexical is None or not request.weights.text:
-        return request
-    query = await stored.lexemes_of_query(db, request.lexical.words)
+async def expand(search: SearchState, db: SearchTransaction) -> SearchState:
+    """Add the synonyms of the query's words to its text leg."""
+    request, lexical = search.request, search.request.lexical
+    if not db.synonyms_version or lexical is None or not request.weights.text:
+        return search
+    query = await stored.lexemes_of_query(db, lexical.words)
     if not query:
-        return request
-    key = (db.user_id, frozenset(query))
+        return search
+    cache, key = search.context.services.state(SynonymCache).of_versions, (db.user_id, frozenset(query))
     known = await cached_reads.get_or_find(cache, db.synonyms_version, key, partial(_analysed, db, query))
-    return replace(request, lexical=replace(request.lexical, synonyms=tuple(_synonyms(known, query))))
+    added = (*lexical.added, *_synonyms(known, query))
+    return replace(search, request=replace(request, lexical=replace(lexical, added=added)))
 
 
 async def _analysed(db: Reading, configs: Collection[str]) -> AnalysedSynonyms:
@@ -78,16 +80,16 @@ async def _analysed(db: Reading, configs: Collection[str]) -> AnalysedSynonyms:
     return await offload.run(size, AnalysedSynonyms, terms, groups, analysed)
 
 
-def _synonyms(known: AnalysedSynonyms, query: Mapping[str, Sequence[PlacedLexeme]]) -> list[Synonym]:
+def _synonyms(known: AnalysedSynonyms, query: Mapping[str, Sequence[PlacedLexeme]]) -> list[AddedTerm]:
     """The synonyms of the terms that a query contains, without those that it contains itself."""
     matches = _matches(known, query)
     written = {known.terms[place].casefold() for place in matches}
-    found: dict[str, Synonym] = {}
+    found: dict[str, AddedTerm] = {}
     for group in known.groups if matches else ():
         for place in set(group.terms).intersection(matches):
             for other in group.expansions:
                 term, match = known.terms[other], matches[place]
-                if term.casefold() in written or (term in found and found[term].idf >= match.idf):
+                if term.casefold() in written or (term in found and (found[term].idf or 0.0) >= match.idf):
                     continue
                 if term in found or len(found) < MAX_SYNONYMS:
                     found[term] = _synonym(known, place, other, match, query)
@@ -110,23 +112,26 @@ def _matches(known: AnalysedSynonyms, query: Mapping[str, Sequence[PlacedLexeme]
     return found
 
 
-def _synonym(known: AnalysedSynonyms, place: int, other: int, match: _Match, configs: Collection[str]) -> Synonym:
+def _synonym(known: AnalysedSynonyms, place: int, other: int, match: _Match, configs: Collection[str]) -> AddedTerm:
     forms = [(config, known.by_place[config, other]) for config in configs if (config, other) in known.by_place]
-    return Synonym(
-        word=known.terms[place],
-        term=known.terms[other],
+    return AddedTerm(
+        ORIGIN,
+        known.terms[place],
+        known.terms[other],
         idf=match.idf,
-        sources=match.lexemes,
+        alternative_to=match.lexemes,
         lexemes=tuple(dict.fromkeys(form.lexemes[0] for _, form in forms if len(form.lexemes) == 1)),
-        phrases=tuple(
-            SynonymPhrase(config, form.lexemes, form.query) for config, form in forms if len(form.lexemes) > 1
-        ),
+        phrases=tuple(AddedPhrase(config, form.lexemes, form.query) for config, form in forms if len(form.lexemes) > 1),
     )
 
 
-def explained(found: Sequence[Synonym]) -> dict[str, list[str]]:
+def explain(search: SearchState) -> dict[str, Any]:
     """The synonyms by the words of the query, as the groups have them."""
     by_word: dict[str, list[str]] = {}
-    for one in found:
-        by_word.setdefault(one.word, []).append(one.term)
-    return by_word
+    for one in search.request.lexical.added if search.request.lexical else ():
+        if one.origin == ORIGIN:
+            by_word.setdefault(one.word, []).append(one.text)
+    return {"synonyms": by_word}
+
+
+STEP = Step(expand=expand, explain=explain)

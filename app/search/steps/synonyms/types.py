@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+MAX_GROUPS, MAX_TERMS, MAX_LENGTH = 500, 20, 100
+"""Groups of synonyms of a user, words and phrases of each side of a group, and characters of one."""
+
 
 @dataclass(frozen=True, slots=True)
 class SynonymGroup:

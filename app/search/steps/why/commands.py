@@ -14,7 +14,6 @@ from app import errors, limits
 from app.cli import connecting, json_option, options, terminal
 from app.cli.client import Answer, Body, Client
 from app.search.commands import requests
-from app.search.steps.recency import recency_option
 
 
 @connecting.connected
@@ -23,10 +22,10 @@ def why(
     query: Annotated[str, typer.Argument(help="The query of the search.")],
     passage: Annotated[str, typer.Argument(help="URI or path of a document, or the id of a document or chunk.")],
     limit: Annotated[int, typer.Option(min=1, max=limits.MAX_HITS, help="Maximum number of hits.")] = 5,
-    mode: options.Legs = options.Mode.auto,
-    rerank: options.Reranking = options.Rerank.none,
+    mode: options.Mode = "auto",
+    rerank: options.Rerank = "none",
     mmr: options.Mmr = False,
-    recency: recency_option.RecencyText = None,
+    recency: requests.Recency = None,
     collapse: options.Collapse = True,
     hierarchy: options.Hierarchy = True,
     hierarchy_alpha: options.HierarchyAlpha = None,
@@ -38,7 +37,7 @@ def why(
     A query that begins with - follows --: stepwell why -- '-cement lime' notes/lime.md.
     """
     request = requests.build(
-        query, limit=limit, mode=mode.value, filters=filters, collapse=collapse, recency=recency, rerank=rerank.value,
+        query, limit=limit, mode=mode, filters=filters, collapse=collapse, recency=recency, rerank=rerank,
         mmr=mmr, hierarchy=None if hierarchy else "off", alpha=hierarchy_alpha,
     )  # fmt: skip
     answer = _explain(request, passage, client)

@@ -14,8 +14,8 @@ from app.kinds import OrderingStep, SearchLeg
 from app.query.context import SearchContext
 from app.query.search_request import SearchRequest
 from app.query.types import Candidate, Hit, HybridRequest
-from app.search import pages, search
-from app.search.candidates import Ranked
+from app.search import pages, search, state
+from app.search.state import SearchState
 from app.search.steps.why.models import LegPlace, StepPlace
 from app.search.store import recall
 
@@ -25,22 +25,30 @@ LATER_STEPS: tuple[OrderingStep, ...] = ("rerank", "recency", "mmr")
 
 @dataclass(frozen=True, slots=True)
 class SearchRun:
-    """A search that was run: its order, the results of all pages, and what its legs find with the most candidates."""
+    """A search that was run: before and after its final order, the results of all pages, and what its legs find.
 
-    query: SearchRequest
-    ranking: Ranked
+    `widest` is what they find with the most candidates.
+    """
+
+    found: SearchState
+    ordered: SearchState
     results: Sequence[Hit]
     widest: Sequence[Candidate]
 
     @property
+    def query(self) -> SearchRequest:
+        """The request of the search."""
+        return self.found.query
+
+    @property
     def request(self) -> HybridRequest:
         """The request of the hybrid statement, after relaxation."""
-        return self.ranking.candidates.recalled.request
+        return self.found.request
 
     def first_of(self, chunk_ids: Container[UUID]) -> UUID | None:
         """The best placed of some chunks: in the results, in the order before them, or in the legs."""
         shown = (hit for result in self.results for hit in (result, *result.more))
-        ordered = (hit.candidate for hit in itertools.chain(shown, self.ranking.hits))
+        ordered = (hit.candidate for hit in itertools.chain(shown, self.ordered.hits))
         every = itertools.chain(ordered, self.widest)
         return next((one.chunk_id for one in every if one.chunk_id in chunk_ids), None)
 
@@ -61,12 +69,12 @@ class PlacedPassage:
     @property
     def hit(self) -> Hit | None:
         """The chunk as a hit in the final order, before minimums, duplicates and groups."""
-        return next((hit for hit in self.run.ranking.hits if hit.candidate.chunk_id == self.chunk.chunk_id), None)
+        return next((hit for hit in self.run.ordered.hits if hit.candidate.chunk_id == self.chunk.chunk_id), None)
 
     @property
     def place(self) -> int | None:
         """Its place in the final order, before minimums, duplicates and groups, or else in the widest legs."""
-        return self._place_of_hit(self.run.ranking.hits) or self._place(self.run.widest)
+        return self._place_of_hit(self.run.ordered.hits) or self._place(self.run.widest)
 
     def longer(self, place: int | None) -> dict[str, Any]:
         """The limit that a place needs, if it is beyond the limit and there is such a limit."""
@@ -89,16 +97,16 @@ class PlacedPassage:
 
     def steps(self) -> Iterator[StepPlace]:
         """Its places before and after each step that ordered the hits; none beyond the hits that the steps took."""
-        hit, search = self.hit, self.run.ranking.candidates
+        hit, search = self.hit, self.run.found
         if hit is None:
             return
-        if search.guidance.links or search.guidance.mentions:
-            fused, guided = self._place(search.recalled.result.candidates), self._place_of_hit(search.hits)
+        if any(one.guidance or one.boost for one in search.hits):
+            fused, guided = self._place(search.result.candidates), self._place_of_hit(search.hits)
             yield StepPlace(step="guidance", rank_before=fused or 0, rank_after=guided or 0)
         details = hit.explain or {}
         taken = [step for step in LATER_STEPS if step in details]
         before = [details[step]["place_before"] for step in taken]
-        after = [*before[1:], self._place_of_hit(self.run.ranking.hits)]
+        after = [*before[1:], self._place_of_hit(self.run.ordered.hits)]
         for step, rank_before, rank_after in zip(taken, before, after, strict=False):
             yield StepPlace(step=step, rank_before=rank_before, rank_after=rank_after)
 
@@ -114,10 +122,11 @@ async def run(query: SearchRequest, context: SearchContext) -> SearchRun:
     """Run the search. Raises what `search.run` raises."""
     page = pages.of_query(query, context)
     context.moment = page.moment
-    ranking = await search.ranked(query, context, keep_all=True)
+    found = await search.candidates(query, context, ahead=1, keep_all=True)
+    ordered = await state.order(found)
     every = replace(page, limit=limits.MAX_RESULTS, is_whole=True)
-    results = (await pages.of_ranking(ranking, every, context)).hits
-    return SearchRun(query, ranking, results, await _widest(ranking.candidates.recalled.request, context))
+    results = (await pages.of_search(ordered, every)).hits
+    return SearchRun(found, ordered, results, await _widest(found.request, context))
 
 
 @retry_read

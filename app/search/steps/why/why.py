@@ -24,8 +24,7 @@ from app.query.context import SearchContext
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, Candidate, LexicalQuery
 from app.relevance import confidence
-from app.search import depth, search
-from app.search.completion import Completion
+from app.search import completion, depth, search
 from app.search.steps.why import placed_search
 from app.search.steps.why.models import Placement, WhyRequest
 from app.search.steps.why.placed_search import PlacedPassage, SearchRun
@@ -161,7 +160,7 @@ async def _read_scope(
         failing = await recall.failing_conditions(db, left, run.request.lexical or LexicalQuery(EMPTY))
         if not failing.issuperset(left):
             return [one for one in left if one not in failing], obstacles, query
-        words = run.ranking.candidates.recalled.parsed.words
+        words = run.found.parsed.words
         reason = await _failing_condition(db, run, left[0])
         obstacles.append(Obstacle("query", reason, {"query": words} if words else None))
         return left, obstacles, query.changed(query=words)
@@ -179,7 +178,7 @@ def _conditions(given: Filters) -> Iterator[tuple[str, Filters]]:
 
 async def _failing_condition(db: Reading, run: SearchRun, chunk_id: UUID) -> str:
     """Says which is the first condition of the query that the chunk does not meet."""
-    lexical, parsed = run.request.lexical or LexicalQuery(EMPTY), run.ranking.candidates.recalled.parsed
+    lexical, parsed = run.request.lexical or LexicalQuery(EMPTY), run.found.parsed
     required = zip((*parsed.required, *parsed.phrases), lexical.strict, strict=False)
     excluded = zip(parsed.excluded, lexical.excluded, strict=False)
     named = [(f'It lacks "{word}".', LexicalQuery(EMPTY, strict=(text,))) for word, text in required]
@@ -250,7 +249,7 @@ def _below_minimum(passage: PlacedPassage) -> Obstacle | None:
         if least is not None and (score is None or score < least):
             return _below(passage, "min_vector_score", "min_rrf_score")
         return None if given.min_rrf_score is None else _below(passage, "min_rrf_score")
-    whole = Completion.of(passage.run.ranking.candidates).complete(hit)
+    (whole,) = completion.complete([hit], passage.run.found)
     if given.min_confidence is not None and not confidence.at_least(whole.confidence, given.min_confidence):
         return _below(passage, "min_confidence", "min_relevance")
     is_less = given.min_relevance is not None and (whole.relevance or 0.0) < given.min_relevance

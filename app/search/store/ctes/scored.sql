@@ -6,14 +6,14 @@
 -- part filtered  filters on documents
 -- part strict  phrases and required words
 -- part excluding  words and phrases that no hit may contain
--- part synonym_phrases  synonyms of several words
+-- part added_phrases  phrases that steps have added
 -- if text
 candidates AS NOT MATERIALIZED (
     SELECT {{posting_chunk h.item}} AS chunk_no,
            sum({{posting_score h}}) AS score
     FROM (
         {{term_postings t.generates}}
--- if synonym_phrases
+-- if added_phrases
         UNION ALL
         SELECT t.weight, t.per_token, p.item FROM phrase_postings AS p JOIN terms AS t ON t.lexeme = p.lexemes
 -- end

@@ -8,9 +8,8 @@
 -- part text  the text leg
 -- part filtered  filters on documents
 -- part strict  phrases and required words
--- part corrections  lexemes that correct unknown words
--- part synonyms  synonyms of words of the query
--- part synonym_phrases  synonyms of several words
+-- part added  terms that steps have added
+-- part added_phrases  those of several words
 -- part indexed  conditions of an expression
 -- part excluding  words and phrases that no hit may contain
 -- part exclusions  chunks that are excluded from the hits
@@ -21,10 +20,9 @@
 -- :seen_documents uuid[]  the documents that the caller sees
 -- :words_folded text  words scored by BM25, accents folded
 -- :words_plain text  words scored by BM25, accents kept
--- :corrections text[]  lexemes that correct unknown words
--- :added_times float8  number of occurrences in the query that a correction or a synonym counts as
--- :synonyms text[]  lexemes of synonyms
--- :synonym_idfs float8[]  the idf of the words in the query that each is a synonym of, which its own does not exceed
+-- :added_lexemes text[]  added lexemes
+-- :added_times float8[]  number of occurrences in the query that each counts as, less than 1
+-- :added_idfs float8[]  the largest idf that each may have; null for no limit
 -- :expansions text[]  lexemes that begin with a prefix of the query
 -- :candidate_postings bigint  postings that may generate candidates of the text leg
 -- :k1_plus_1 numeric  k1 + 1
@@ -32,7 +30,7 @@
 -- :candidates bigint  maximum number of chunks that a leg passes to the fusion
 -- if text
 query_words AS MATERIALIZED (
--- if corrections or indexed or synonyms
+-- if added or indexed
     SELECT a.lexeme, max(a.times) AS times
     FROM (
 -- end
@@ -46,15 +44,11 @@ query_words AS MATERIALIZED (
     CROSS JOIN LATERAL unnest(to_tsvector(CAST(g.config AS regconfig),
         {{text_for g.config, :words_folded, :words_plain}})) AS t
     GROUP BY t.lexeme
--- if corrections
+-- if added
     UNION ALL
-    SELECT DISTINCT r.lexeme COLLATE "C", :added_times FROM unnest(:corrections) AS r (lexeme)
+    SELECT r.lexeme COLLATE "C", r.times FROM unnest(:added_lexemes, :added_times) AS r (lexeme, times)
 -- end
--- if synonyms
-    UNION ALL
-    SELECT r.lexeme COLLATE "C", :added_times FROM unnest(:synonyms) AS r (lexeme)
--- end
--- if corrections or indexed or synonyms
+-- if added or indexed
     ) AS a
     GROUP BY a.lexeme
 -- end
@@ -86,10 +80,10 @@ terms AS MATERIALIZED (
            OR sum(q.df) OVER rarest_first - q.df <= q.needed * (row_number() OVER rarest_first - 1) AS generates
     FROM (
         SELECT w.lexeme, w.times, coalesce(l.df, 0) AS df,
--- if synonyms
+-- if added
                CASE WHEN w.times < 1 THEN least({{idf u, l}}, y.idf) ELSE {{idf u, l}} END AS idf,
 -- end
--- unless synonyms
+-- unless added
                {{idf u, l}} AS idf,
 -- end
                CAST(:norm_by_length / nullif(u.average_length, 0) AS real) AS per_token,
@@ -115,15 +109,15 @@ terms AS MATERIALIZED (
 -- unless counted
         LEFT JOIN stepwell.lexemes AS l ON l.user_id = :user_id AND l.lexeme = w.lexeme
 -- end
--- if synonyms
-        LEFT JOIN unnest(:synonyms, :synonym_idfs) AS y (lexeme, idf) ON y.lexeme COLLATE "C" = w.lexeme
+-- if added
+        LEFT JOIN unnest(:added_lexemes, :added_idfs) AS y (lexeme, idf) ON y.lexeme COLLATE "C" = w.lexeme
 -- end
     ) AS q
     WINDOW rarest_first AS (ORDER BY q.df, q.lexeme)
--- if synonym_phrases
+-- if added_phrases
     UNION ALL
-    SELECT p.lexemes, :added_times, p.df, p.idf, CAST(:norm_by_length / nullif(u.average_length, 0) AS real), 0, 0,
-           CAST(:k1_plus_1 * :added_times * p.idf AS real), true
+    SELECT p.lexemes, p.times, p.df, p.idf, CAST(:norm_by_length / nullif(u.average_length, 0) AS real), 0, 0,
+           CAST(:k1_plus_1 * p.times * p.idf AS real), true
     FROM corpus AS u CROSS JOIN phrase_terms AS p
 -- end
 )

@@ -77,7 +77,7 @@ def test_the_fallback_reason_depends_on_the_best_score_and_the_spread_of_a_full_
 
 def test_the_blend_is_alpha_times_the_passage_and_the_rest_its_best_entity() -> None:
     links = {A: Link(A, C, 1.0, 2.0), B: Link(B, D, 0.6, 9.0)}
-    blended = blending.blended([hit(A, 0.2, A), hit(B, 0.9, B), hit(C, 1.0, C)], links, weight=0.5)
+    blended = blending.blend([hit(A, 0.2, A), hit(B, 0.9, B), hit(C, 1.0, C)], links, weight=0.5)
     assert scores(blended) == pytest.approx({B: 0.5 * 0.9 + 0.5 * 0.6, A: 0.5 * 0.2 + 0.5 * 1.0, C: 0.5 * 1.0})
     assert [h.candidate.chunk_id for h in blended] == [B, A, C]
     assert [h.guidance.doc_score for h in blended if h.guidance] == [0.9, 0.2, 1.0]
@@ -85,9 +85,9 @@ def test_the_blend_is_alpha_times_the_passage_and_the_rest_its_best_entity() -> 
 
 def test_rrf_scores_are_blended_as_a_power_mean_with_exponent_5() -> None:
     links = {A: Link(A, C, 1.0, 2.0)}
-    blended = blending.blended([hit(A, 0.9, A), hit(B, 0.95, B)], links, weight=0.2, fusion="rrf")
+    blended = blending.blend([hit(A, 0.9, A), hit(B, 0.95, B)], links, weight=0.2, fusion="rrf")
     assert scores(blended) == pytest.approx({A: (0.8 * 0.9**5 + 0.2) ** 0.2, B: (0.8 * 0.95**5) ** 0.2})
-    unweighted = blending.blended([hit(A, 0.9, A), hit(B, 0.95, B)], links, weight=0.0, fusion="rrf")
+    unweighted = blending.blend([hit(A, 0.9, A), hit(B, 0.95, B)], links, weight=0.0, fusion="rrf")
     assert scores(unweighted) == pytest.approx({A: 0.9, B: 0.95})
     assert blending.boost_factor([Lift(1)], "rrf") == pytest.approx(1.1**0.2)
 
@@ -95,7 +95,7 @@ def test_rrf_scores_are_blended_as_a_power_mean_with_exponent_5() -> None:
 @pytest.mark.parametrize(("alpha", "order"), [(1.0, [C, B, A]), (0.0, [A, B, C])])
 def test_alpha_1_is_the_passages_own_order_and_alpha_0_the_entities(alpha: float, order: list[UUID]) -> None:
     links = {A: Link(A, C, 1.0, 2.0), B: Link(B, D, 0.6, 9.0)}
-    blended = blending.blended([hit(A, 0.2, A), hit(B, 0.9, B), hit(C, 1.0, C)], links, weight=1 - alpha)
+    blended = blending.blend([hit(A, 0.2, A), hit(B, 0.9, B), hit(C, 1.0, C)], links, weight=1 - alpha)
     assert [h.candidate.chunk_id for h in blended] == order
 
 
@@ -135,7 +135,7 @@ def test_hits_to_keep_move_up_into_the_first_ten_and_scores_still_descend() -> N
 
 
 def test_boosted_hits_are_ordered_by_uncapped_scores_and_rise_by_the_reported_ranks() -> None:
-    lifted = blending.boosted([hit(A, 0.95), hit(B, 0.9), hit(C, 0.8)], {B: 2, C: 5}, {B: 1.2, C: 1.5})
+    lifted = blending.boost([hit(A, 0.95), hit(B, 0.9), hit(C, 0.8)], {B: 2, C: 5}, {B: 1.2, C: 1.5})
     assert [h.candidate.chunk_id for h in lifted] == [C, B, A]
     assert scores(lifted) == pytest.approx({A: 0.95, B: 0.9 * 1.2, C: 0.8 * 1.5})
     assert [(h.boost.factor, h.boost.mentions, h.boost.score_before, h.boost.moved) for h in lifted if h.boost] == [
@@ -145,8 +145,8 @@ def test_boosted_hits_are_ordered_by_uncapped_scores_and_rise_by_the_reported_ra
 
 
 def test_hits_boosted_above_1_keep_their_order_when_blended_with_one_entity() -> None:
-    lifted = blending.boosted([hit(A, 0.95), hit(B, 0.9)], {A: 1, B: 5}, {A: 1.1, B: 1.5})
-    blended = blending.blended(lifted, dict.fromkeys((A, B), Link(A, C, 1.0, 2.0)), weight=0.5)
+    lifted = blending.boost([hit(A, 0.95), hit(B, 0.9)], {A: 1, B: 5}, {A: 1.1, B: 1.5})
+    blended = blending.blend(lifted, dict.fromkeys((A, B), Link(A, C, 1.0, 2.0)), weight=0.5)
     assert [h.candidate.chunk_id for h in blended] == [B, A]
 
 
@@ -154,9 +154,9 @@ def test_a_better_passage_never_ends_up_lower_for_being_shuffled() -> None:
     dice = random.Random(3)
     hits = [hit(UUID(int=n), dice.random(), dice.choice((A, B))) for n in range(10, 30)]
     links = {h.candidate.chunk_id: Link(A, C, 1.0, 2.0) for h in hits if h.candidate.document_id == A}
-    once = [h.candidate.chunk_id for h in blending.blended(hits, links, weight=0.5)]
+    once = [h.candidate.chunk_id for h in blending.blend(hits, links, weight=0.5)]
     dice.shuffle(hits)
-    assert [h.candidate.chunk_id for h in blending.blended(hits, links, weight=0.5)] == once
+    assert [h.candidate.chunk_id for h in blending.blend(hits, links, weight=0.5)] == once
 
 
 def evidence(use: NameUse, **fields: Any) -> Evidence:

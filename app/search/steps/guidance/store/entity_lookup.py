@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 from uuid import UUID
 
-from app.database import row_records, sql
+from app.database import sql
 from app.database.transactions import Reading
 from app.documents.store import visible_documents
 from app.entities.store import entities as stored
@@ -76,7 +76,7 @@ async def matching(db: Reading, request: MatchRequest) -> list[Match]:
     # Only the words of similar names are compared with those that the caller sees.
     parts, seen = await visible_documents.wanted(db) if request.similar else ((), {})
     rows = await db.execute(sql.statement("matching_entities", *parts), {**binds, **seen})
-    found = row_records.of(Match, rows.all())
+    found = sql.read_records(Match, rows.all())
     return found if db.shows_entities else [replace(match, role=None) for match in found]
 
 

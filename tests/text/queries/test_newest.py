@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.search.steps.recency import newest
+from app.text.queries import newest
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ MAX_WORDS = 1_000
 """Words of a passage that are compared, from its beginning."""
 
 
-def collapsed(hits: Iterable[Hit]) -> list[Hit]:
+def collapse(hits: Iterable[Hit]) -> list[Hit]:
     """Returns the first of each set of duplicates, in order; its `duplicates` has the others.
 
     Every hit is compared with the first ones alone, so that a chain of small changes is no set. The hits must have

@@ -11,7 +11,7 @@ import pytest
 
 from app import limits
 from app.query.types import Candidate, Hit
-from app.search.steps import duplicates
+from app.search.ranking import duplicates
 
 DICE = random.Random(4)
 WORDS = [f"word{number}" for number in range(2_000)]
@@ -31,7 +31,7 @@ def hit(
 
 
 def contents(hits: list[Hit]) -> list[str]:
-    return [one.candidate.content for one in duplicates.collapsed(hits)]
+    return [one.candidate.content for one in duplicates.collapse(hits)]
 
 
 def test_the_best_of_equal_passages_has_the_others_whatever_their_titles() -> None:
@@ -40,7 +40,7 @@ def test_the_best_of_equal_passages_has_the_others_whatever_their_titles() -> No
         hit("Something else about the harbour wall and its stones."),
         hit(NOTE.upper(), "Copy of mortar"),
     ]
-    best, other = duplicates.collapsed(hits)
+    best, other = duplicates.collapse(hits)
     assert (best.candidate, best.duplicates) == (hits[0].candidate, (hits[2].candidate,))
     assert (other, other.duplicates) == (hits[1], ())
 
@@ -73,9 +73,9 @@ def test_passages_that_say_something_else_are_none(one: str, other: str) -> None
 
 def test_a_short_passage_needs_the_title_and_headings_of_the_other() -> None:
     same = [hit("Owner: Mara", "Gannet"), hit("Owner: Mara", "Gannet")]
-    assert len(duplicates.collapsed(same)) == 1
-    assert len(duplicates.collapsed([*same, hit("Owner: Mara", "Wagtail")])) == 2
-    assert len(duplicates.collapsed([*same, hit("Owner: Mara", "Gannet", ("Spare",))])) == 2
+    assert len(duplicates.collapse(same)) == 1
+    assert len(duplicates.collapse([*same, hit("Owner: Mara", "Wagtail")])) == 2
+    assert len(duplicates.collapse([*same, hit("Owner: Mara", "Gannet", ("Spare",))])) == 2
 
 
 def test_a_chain_of_small_changes_is_no_set() -> None:
@@ -114,7 +114,7 @@ def test_documents_with_duplicates_are_named_once_and_a_few_of_them() -> None:
     first, *others = (hit(NOTE, document=number) for number in range(30))
     again = hit(NOTE)
     again = replace(again, candidate=replace(again.candidate, document_id=first.candidate.document_id))
-    (best,) = duplicates.collapsed([first, *others, again])
+    (best,) = duplicates.collapse([first, *others, again])
     assert len(best.duplicates) == 30
     named = [one.uri for one in best.duplicate_documents]
     assert named == [f"note-{number}" for number in range(1, limits.MAX_NAMED_DUPLICATES + 1)]
@@ -123,7 +123,7 @@ def test_documents_with_duplicates_are_named_once_and_a_few_of_them() -> None:
 def test_collapsing_takes_linear_time() -> None:
     def cpu_s(hits: list[Hit]) -> float:
         began = time.process_time()
-        duplicates.collapsed(hits)
+        duplicates.collapse(hits)
         return time.process_time() - began
 
     hits = [hit(" ".join(DICE.choices(WORDS, k=160))) for _ in range(400)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.search.steps.corrections import spelling
+from app.text.queries import spelling
 
 STORED = ["timet", "time", "tim", "harbour", "harb", "gannet", "generat", "gener"]
 

@@ -1,18 +1,19 @@
--- Selects the chunks that contain synonyms of several words, as postings, and computes the idf of each synonym, which is
--- at most that of the words in the query. Tested are the newest chunks with the rarest of its lexemes. A chunk counts as
+-- Selects the chunks that contain added phrases, as postings, and computes the idf of each phrase, which is at most that
+-- of the words in the query. Tested are the newest chunks with the rarest of its lexemes. A chunk counts as
 -- one occurrence.
--- Columns: phrase_postings: lexemes (separated by spaces), item; phrase_terms: lexemes, df, idf.
--- part synonym_phrases  synonyms of several words
+-- Columns: phrase_postings: lexemes (separated by spaces), item; phrase_terms: lexemes, df, idf, times.
+-- part added_phrases  phrases that steps have added
 -- :user_id text  owner of the rows
 -- :phrase_lexemes text[]  the lexemes of each phrase, separated by spaces
 -- :phrase_configs text[]  the text-search configuration in which a phrase has them
 -- :phrase_queries text[]  the phrase as a tsquery
--- :phrase_idfs float8[]  the idf of the words in the query that it is a synonym of
+-- :phrase_times float8[]  number of occurrences in the query that it counts as
+-- :phrase_idfs float8[]  the largest idf that it may have; null for no limit
 -- :phrase_chunks bigint  maximum number of chunks that are tested for each phrase
--- if synonym_phrases
+-- if added_phrases
 phrase_postings AS MATERIALIZED (
-    SELECT p.lexemes, p.most, {{posting c, ARRAY[1]}} AS item
-    FROM unnest(:phrase_lexemes, :phrase_configs, :phrase_queries, :phrase_idfs) AS p (lexemes, config, query, most)
+    SELECT p.lexemes, p.most, p.times, {{posting c, ARRAY[1]}} AS item
+    FROM unnest(:phrase_lexemes, :phrase_configs, :phrase_queries, :phrase_idfs, :phrase_times) AS p (lexemes, config, query, most, times)
     CROSS JOIN LATERAL (
         SELECT w.lexeme COLLATE "C" AS lexeme
         FROM unnest(string_to_array(p.lexemes, ' ')) AS w (lexeme)
@@ -39,10 +40,10 @@ phrase_postings AS MATERIALIZED (
     ) AS c
 ),
 phrase_terms AS MATERIALIZED (
-    SELECT f.lexemes, f.df, least({{idf u, f}}, f.most) AS idf
+    SELECT f.lexemes, f.df, least({{idf u, f}}, f.most) AS idf, f.times
     FROM corpus AS u
     CROSS JOIN (
-        SELECT p.lexemes, count(*) AS df, max(p.most) AS most FROM phrase_postings AS p GROUP BY p.lexemes
+        SELECT p.lexemes, count(*) AS df, max(p.most) AS most, max(p.times) AS times FROM phrase_postings AS p GROUP BY p.lexemes
     ) AS f
 )
 -- end

@@ -1,0 +1,167 @@
+"""Defines the state of a search, and the steps that change it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Literal, TypeVar
+from uuid import UUID
+
+from app import capability
+from app.database.transactions import SearchTransaction
+from app.kinds import Degraded, Vector
+from app.query.context import SearchContext
+from app.query.search_request import SearchRequest
+from app.query.types import Answer, Hit, HybridRequest, HybridResult, Weights
+from app.relevance import relevance
+from app.search.store import recall
+from app.text.queries.parsed_query import ParsedQuery
+
+T = TypeVar("T")
+Phase = Literal["expand", "recall", "order", "finish", "explain"]
+NOTHING = HybridResult((), (), 0, 0, "none", 0, 0, approximate=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchState:
+    """A search so far: its request, the statement that was run last, and the hits.
+
+    Attributes:
+        request: The request of the statement that was run last, or is run next.
+        pool: The least number of candidates that the statement returns with their text, for steps that move them.
+        result: What the statement has found, with the candidates that steps have added.
+        hits: The hits in their order so far.
+        scale: Assesses the relevance of hits; None if the embedding model is not calibrated.
+        effect: What entities do to the score of the mean candidate.
+        surely_linked: The documents that are linked to an entity that the query is almost certainly about.
+        is_guided: Whether links to entities order the hits.
+        is_relaxed: Whether a looser request than the query's has found the hits.
+        keep_all: Whether a step that selects hits keeps the others behind them.
+        wants_vector: Whether a step needs the vector of the query, which the request does not have.
+        spare_vector: That vector.
+        relaxed: What was done to the query so that it finds something.
+        degraded: The parts of the query that could not be used.
+        notes: What steps keep for their later functions, by its type.
+    """
+
+    query: SearchRequest
+    context: SearchContext
+    parsed: ParsedQuery
+    request: HybridRequest
+    pool: int = 0
+    result: HybridResult = NOTHING
+    hits: Sequence[Hit] = ()
+    scale: relevance.Scale | None = None
+    effect: relevance.MeanEffect = relevance.NO_EFFECT
+    surely_linked: frozenset[UUID] = frozenset()
+    is_guided: bool = False
+    is_relaxed: bool = False
+    keep_all: bool = False
+    wants_vector: bool = False
+    spare_vector: Vector | None = None
+    relaxed: tuple[str, ...] = ()
+    degraded: tuple[Degraded, ...] = ()
+    notes: Mapping[type, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def found_nothing(self) -> bool:
+        """Whether no chunk was found although there are some in scope."""
+        return not self.result.candidates and self.result.scope_chunks > 0
+
+    @property
+    def lacks_words(self) -> bool:
+        """Whether chunks were found, and none of them contains one of the words of the query."""
+        return bool(self.result.candidates) and not all([term.df for term in self.result.terms])
+
+    @property
+    def weights(self) -> Weights:
+        """The weights of the legs that were run, 0 for the others."""
+        return recall.effective_weights(self.request)
+
+    def noted(self, *notes: object) -> SearchState:
+        """The state with what a step keeps for its later functions."""
+        return replace(self, notes={**self.notes, **{type(one): one for one in notes}})
+
+    def note(self, kind: type[T]) -> T | None:
+        """What a step has kept; None if it has not run."""
+        found: T | None = self.notes.get(kind)
+        return found
+
+    def wide(self, request: HybridRequest) -> HybridRequest:
+        """A request for at least as many candidates as the steps ask for."""
+        if not self.pool:
+            return request
+        return replace(request, limit=max(request.limit, self.pool), with_content=True)
+
+    async def run(self, db: SearchTransaction, request: HybridRequest) -> SearchState:
+        """The state after the statement was run with a request: its candidates in their order."""
+        result = await recall.hybrid(db, self.wide(request))
+        return replace(self, request=request, result=result, hits=unranked(result))
+
+
+def unranked(result: HybridResult) -> list[Hit]:
+    """The candidates as hits in the order of the statement, before confidence and reasons are known."""
+    return [Hit(candidate, "low", ()) for candidate in result.candidates]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The results of a page after `offset` others, and the cursor of the next page."""
+
+    hits: tuple[Hit, ...] = ()
+    next_cursor: str | None = None
+    offset: int = 0
+
+
+InTransaction = Callable[[SearchState, SearchTransaction], Awaitable[SearchState]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What may be left out of a search, as a function for each phase that it takes part in.
+
+    Attributes:
+        uses: Whether a search uses the functions of a phase, except `explain`; by default every search does.
+        expand: Runs before the statement, in its transaction: adds terms, or asks for more candidates.
+        recall: Runs after the statement, in its transaction: finds more, or orders what was found.
+        order: Orders the hits of one search or of several hops; no transaction is open.
+        finish: Completes the answer with the hits of a page; no transaction is open.
+        explain: Returns the entries of the step in the explanation of the answer.
+    """
+
+    uses: Callable[[SearchState], object] | None = None
+    expand: InTransaction | None = None
+    recall: InTransaction | None = None
+    order: Callable[[SearchState], Awaitable[SearchState]] | None = None
+    finish: Callable[[SearchState, Answer], Awaitable[Answer]] | None = None
+    explain: Callable[[SearchState], Mapping[str, Any]] | None = None
+
+
+def steps(phase: Phase) -> Iterator[Step]:
+    """The steps that take part in a phase, in their order."""
+    return (step for step in capability.declared("steps") if getattr(step, phase) is not None)
+
+
+async def run(phase: Literal["expand", "recall"], search: SearchState, db: SearchTransaction) -> SearchState:
+    """The search after a phase in the transaction of its statement."""
+    for step in steps(phase):
+        if step.uses is None or step.uses(search):
+            search = await getattr(step, phase)(search, db)
+    return search
+
+
+async def order(search: SearchState) -> SearchState:
+    """The search with its hits in their final order."""
+    for step in steps("order"):
+        if step.order and (step.uses is None or step.uses(search)):
+            search = await step.order(search)
+    return search
+
+
+async def finish(search: SearchState, answer: Answer) -> Answer:
+    """The answer as the steps complete it. Raises DatabaseUnavailable."""
+    for step in steps("finish"):
+        if step.finish and (step.uses is None or step.uses(search)):
+            answer = await step.finish(search, answer)
+    return answer

@@ -1,0 +1,65 @@
+"""Finds the stored words that begin like given ones, or that texts contain behind a minus sign only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+
+from app.database import sql
+from app.database.transactions import Reading
+from app.documents.store import visible_documents
+from app.text.queries.conditions import IndexText
+
+MAX_LEXEMES = 2_000
+PREFIX = 2
+MOST_READ = 200
+"""Chunks that a restricted caller sees up to which their texts are read for lexemes, instead of postings."""
+
+
+async def starting_like(db: Reading, words: Collection[str]) -> dict[str, list[str]]:
+    """For each word up to 2,000 stored lexemes with its first two letters, by descending document frequency.
+
+    The lexemes are ranges of the key, whose column has collation C: LIKE would not use the index under row-level
+    security.
+    """
+    lexemes = await beginning_with(db, list(dict.fromkeys(word[:PREFIX] for word in words)), limit=MAX_LEXEMES)
+    return {word: lexemes.get(word[:PREFIX], []) for word in words}
+
+
+async def beginning_with(db: Reading, prefixes: Sequence[str], *, limit: int) -> dict[str, list[str]]:
+    """For each prefix up to `limit` stored lexemes that begin with it, by descending document frequency."""
+    binds = {
+        "user_id": db.user_id,
+        "firsts": prefixes,
+        "ends": [_after(first) for first in prefixes],
+        "queries": [f"{_quoted(first)}:*" for first in prefixes],
+        "most_read": MOST_READ,
+        "limit": limit,
+    }
+    parts, seen = await visible_documents.wanted(db)
+    rows = await db.execute(sql.statement("lexemes_by_prefix", *parts), {**binds, **seen})
+    return {row.first: row.lexemes for row in rows}
+
+
+async def signed(db: Reading, words: Mapping[str, IndexText]) -> list[str]:
+    """The words that the visible texts contain behind a minus sign only, such as "rf" of "-rf"."""
+    binds = {
+        "user_id": db.user_id,
+        "words": [re.escape(word) for word in words],
+        "words_folded": [text.folded for text in words.values()],
+        "words_plain": [text.plain for text in words.values()],
+        "most_read": MOST_READ,
+    }
+    found = set(await db.scalars(sql.statement("signed_words"), binds))
+    return [word for word in words if re.escape(word) in found]
+
+
+def _quoted(lexeme: str) -> str:
+    """A lexeme in the syntax of tsquery."""
+    escaped = lexeme.replace("\\", "\\\\").replace("'", "''")
+    return f"'{escaped}'"
+
+
+def _after(start: str) -> str:
+    following = min(ord(start[-1]) + 1, 0x10FFFF)
+    return start[:-1] + chr(0xE000 if following == 0xD800 else following)

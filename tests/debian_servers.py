@@ -1,0 +1,146 @@
+"""Starts servers from Debian's packages: Postgres that requires TLS, and PgBouncer in front of any server."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import certificates
+import server_folders
+
+from app.database.embedded import embedded_files
+
+SUPERUSER, PASSWORD = "postgres", "secret"
+STARTS_WITHIN_S = 30
+PGBOUNCER = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
+NO_PGBOUNCER = "needs Debian's package pgbouncer"
+
+
+def programs(major: int, *, vectors: bool = True) -> Path | None:
+    """The folder of the server's programs of a major version; None if it, or pgvector for it, is not installed."""
+    folder = Path(f"/usr/lib/postgresql/{major}/bin")
+    needed = [folder / "postgres", *([folder.parent / "lib" / "vector.so"] if vectors else [])]
+    return folder if all(path.is_file() for path in needed) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that passwords and TLS are required of on TCP, and nothing on its socket; the superuser is SUPERUSER."""
+
+    folder: Path
+    port: int
+    certificate: Path
+
+    def dsn(self, user: str, database: str, *, tls: str = "sslmode=require") -> str:
+        """The address of a database for a role, all of which have PASSWORD."""
+        return f"postgresql://{user}:{PASSWORD}@127.0.0.1:{self.port}/{database}?{tls}"
+
+
+def _free_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return int(bound.getsockname()[1])
+
+
+def _as_account(*command: str | Path) -> list[str]:
+    account = embedded_files.server_account()
+    switch = ["runuser", "-u", account.name, "--"] if account.switches else []
+    return [*switch, *map(str, command)]
+
+
+def _own(*paths: Path) -> None:
+    account = embedded_files.server_account()
+    for path in paths:
+        os.chown(path, account.uid, account.gid)
+
+
+@contextmanager
+def postgres(bin_folder: Path, **settings: str) -> Iterator[Server]:
+    """A new cluster of Debian's Postgres on a port of 127.0.0.1."""
+    with server_folders.temporary() as folder:
+        certificate, key = certificates.write(folder)
+        key.chmod(0o600)
+        (folder / "password").write_text(PASSWORD)
+        _own(folder, certificate, key)
+        data, port = folder / "data", _free_port()
+        initdb = [bin_folder / "initdb", "-D", data, "-U", SUPERUSER, "-E", "UTF8", "--locale=C.UTF-8", "--auth=trust"]
+        subprocess.run(
+            _as_account(*initdb, f"--pwfile={folder / 'password'}", "--no-sync"), check=True, capture_output=True
+        )
+        access = "local all all trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n"
+        (data / "pg_hba.conf").write_text(access)
+        given = {
+            "listen_addresses": "127.0.0.1",
+            "port": str(port),
+            "unix_socket_directories": str(folder),
+            "ssl": "on",
+            "ssl_cert_file": str(certificate),
+            "ssl_key_file": str(key),
+            "fsync": "off",
+            **settings,
+        }
+        with (data / "postgresql.conf").open("a") as file:
+            file.writelines(f"{name} = '{value}'\n" for name, value in given.items())
+        with _running(_as_account(bin_folder / "postgres", "-D", data), folder / "log", port, signal.SIGINT):
+            while subprocess.run([bin_folder / "pg_isready", "-q", "-h", folder, "-p", str(port)]).returncode:
+                time.sleep(0.02)
+            yield Server(folder, port, certificate)
+
+
+@contextmanager
+def pgbouncer(*, host: str, port: int, mode: str, passwords: dict[str, str], tls: bool = False) -> Iterator[int]:
+    """The port of a PgBouncer with its default settings; by transaction, it has fewer connections than clients."""
+    assert PGBOUNCER is not None
+    with server_folders.temporary() as folder:
+        own = _free_port()
+        lines = [
+            "[databases]",
+            f"* = host={host} port={port}",
+            "[pgbouncer]",
+            f"listen_addr = 127.0.0.1\nlisten_port = {own}\nunix_socket_dir =",
+            f"auth_type = {'scram-sha-256' if tls else 'trust'}\nauth_file = {folder / 'users'}",
+            f"pool_mode = {mode}\ndefault_pool_size = {4 if mode == 'transaction' else 20}\nmax_client_conn = 200",
+        ]
+        if tls:
+            certificate, key = certificates.write(folder)
+            _own(certificate, key)
+            lines.append(f"client_tls_sslmode = require\nclient_tls_cert_file = {certificate}")
+            lines.append(f"client_tls_key_file = {key}\nserver_tls_sslmode = require")
+        (folder / "pgbouncer.ini").write_text("\n".join(lines) + "\n")
+        (folder / "users").write_text("".join(f'"{user}" "{word}"\n' for user, word in passwords.items()))
+        with _running(_as_account(PGBOUNCER, folder / "pgbouncer.ini"), folder / "log", own, signal.SIGTERM):
+            yield own
+
+
+@contextmanager
+def _running(command: list[str], log: Path, port: int, stop: signal.Signals) -> Iterator[None]:
+    """A program that answers on a port of 127.0.0.1 and ends with the block."""
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        until = time.monotonic() + STARTS_WITHIN_S
+        while not _answers(port):
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < until, log.read_text()
+            time.sleep(0.02)
+        yield
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, stop)
+        process.wait(timeout=STARTS_WITHIN_S)
+
+
+def _answers(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,83 @@
+"""Backups of a server that requires TLS are written and restored, also into another major version."""
+
+from __future__ import annotations
+
+import asyncio
+
+import harness
+import pytest
+import test_matrix
+
+from app import errors
+from app.database import transactions
+from app.database.schema import migration
+from app.maintenance.commands import backup
+from app.maintenance.store import backups as storage
+from app.maintenance.store.backups import Access
+from app.settings import environment
+from benchmarks.fake_embedder import FakeEmbedder
+
+EMBEDDER = FakeEmbedder()
+EMBEDDING = EMBEDDER.model.name, EMBEDDER.model.dimension
+
+
+async def filled(owner_dsn: str) -> None:
+    """Upgrade a database and store documents that fill more than a pipe."""
+    await migration.upgrade(owner_dsn, model=EMBEDDING[0], dimension=EMBEDDING[1])
+    owner = transactions.connect(owner_dsn, pool_size=2)
+    try:
+        tenant = harness.Tenant(owner, EMBEDDER, "local")
+        await tenant.add_all({f"{number}.md": f"Copper lantern {number} " * 200 for number in range(40)})
+    finally:
+        await owner.close()
+
+
+async def stored(owner_dsn: str) -> int:
+    """The number of documents of the user."""
+    owner = transactions.connect(owner_dsn, pool_size=1)
+    try:
+        return len(await harness.Tenant(owner, EMBEDDER, "local").uris())
+    finally:
+        await owner.close()
+
+
+async def test_a_backup_over_tls_is_restored_over_tls(debian, tmp_path):
+    async with (
+        test_matrix.on_debian(debian, "direct") as source,
+        test_matrix.on_debian(debian, "direct", name="restored") as target,
+    ):
+        await filled(source.owner_dsn)
+        await backup.create(tmp_path / "a.dump", access=Access(source.owner_dsn, environment()))
+        done = await backup.load(
+            tmp_path / "a.dump", access=Access(target.owner_dsn, environment()), embedding=EMBEDDING
+        )
+        assert (done.archive.server_major, done.stems_differ) == (test_matrix.MAJOR, False)
+        await storage.vacuum(target.owner_dsn)
+        assert await stored(target.owner_dsn) == 40
+
+
+async def test_a_restore_that_psql_refuses_ends_with_its_message(debian, tmp_path):
+    async with (
+        test_matrix.on_debian(debian, "direct") as source,
+        test_matrix.on_debian(debian, "direct", schema="extensions") as target,
+    ):
+        await filled(source.owner_dsn)
+        await backup.create(tmp_path / "a.dump", access=Access(source.owner_dsn, environment()))
+        restoring = backup.load(
+            tmp_path / "a.dump", access=Access(target.owner_dsn, environment()), embedding=EMBEDDING
+        )
+        with pytest.raises(errors.BackupFailed, match="Run ALTER EXTENSION vector SET SCHEMA public"):
+            await asyncio.wait_for(restoring, 120)
+        assert await stored(target.owner_dsn) == 0
+
+
+async def test_a_backup_of_another_major_says_that_stems_differ(debian, new_database, tmp_path):
+    source = await new_database()
+    await filled(source.owner_dsn)
+    await backup.create(tmp_path / "a.dump", access=Access(source.owner_dsn, environment()))
+    async with test_matrix.on_debian(debian, "direct") as target:
+        done = await backup.load(
+            tmp_path / "a.dump", access=Access(target.owner_dsn, environment()), embedding=EMBEDDING
+        )
+        assert (done.archive.server_major, done.stems_differ) == (18, True)
+        assert await stored(target.owner_dsn) == 40
