@@ -46,15 +46,6 @@ async def page(
 
 
 @retry_read
-async def with_uri(uri: str, user_id: str, *, db: Database) -> Document:
-    """The document that a URI means, in any spelling; the one with exactly this URI first. Raises NotFound."""
-    found = await page(user_id, db=db, limit=len(uris.spellings(uri)), after=None, only=DocumentFilter(uri))
-    if not found:
-        raise errors.NotFound("The user has no document with this uri.")
-    return next((one for one in found if one.uri == uri), found[0])
-
-
-@retry_read
 async def chunks(document_id: UUID, user_id: str, *, db: Database, limit: int, offset: int) -> list[Chunk]:
     """A document's chunks in order. Raises NotFound."""
     async with db.reading(user_id) as reading:

@@ -14,15 +14,17 @@ from uuid import UUID, uuid5
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 
+from app import capability
 from app.database import sql, vectors
 from app.database.schema import tables
 from app.database.transactions import Writing
 from app.database.vectors import VectorValue
-from app.documents.store import key_bounds, metadata_changes
+from app.documents.store import key_bounds
 from app.documents.types import DocumentDraft
 from app.entities.store import mentions
 from app.entities.store.mentions import LinkedNames
 from app.jobs.store import jobs
+from app.kinds import Json
 
 POSTING_REMOVAL = "remove_postings"
 """The kind of jobs that remove the postings of hidden chunks."""
@@ -136,7 +138,7 @@ async def _insert(db: Writing, new: Sequence[DocumentWrite], names_version: int)
     await db.execute(
         sql.statement("insert_documents"), {"user_id": db.user_id, "names_version": names_version, **binds}
     )
-    await metadata_changes.note(db, added=[draft.metadata for draft in drafts])
+    await note_metadata(db, added=[draft.metadata for draft in drafts])
 
 
 async def update(db: Writing, document_id: UUID, draft: DocumentDraft, values: Mapping[str, Any]) -> None:
@@ -156,7 +158,7 @@ async def update(db: Writing, document_id: UUID, draft: DocumentDraft, values: M
     of_document = sa.select(_d.metadata).where(_d.user_id == db.user_id, _d.document_id == document_id)
     before = list(await db.scalars(of_document))
     await db.execute(change.values(**{"extracted": extracted, **values}, updated_at=changed_at))
-    await metadata_changes.note(db, added=[draft.metadata], removed=before)
+    await note_metadata(db, added=[draft.metadata], removed=before)
 
 
 def attributes(draft: DocumentDraft) -> dict[str, Any]:
@@ -237,3 +239,9 @@ def _columns(writes: Sequence[DocumentWrite]) -> dict[str, list[Any]]:
         "indexed": [chunk.indexed for _one, _index, chunk in chunks],
         "embedding_keys": [chunk.embedding_key for _one, _index, chunk in chunks],
     }
+
+
+async def note_metadata(db: Writing, *, added: Sequence[Json] = (), removed: Sequence[Json] = ()) -> None:
+    """Tell those who count metadata what a write adds, and what it removes or replaces. Under the user's lock."""
+    for take in capability.declared("metadata"):
+        await take(db, added=added, removed=removed)

@@ -27,7 +27,6 @@ from app.documents.store import (
     embedding_cache,
     equal_documents,
     key_bounds,
-    metadata_changes,
     pending_versions,
     selections,
 )
@@ -223,7 +222,7 @@ async def delete(db: Writing, document_ids: Sequence[UUID]) -> dict[UUID, RowCou
     await mentions.prune(db, linked)
     these = _d.document_id == sa.any_(sa.literal(list(found), sa.ARRAY(sa.Uuid)))
     gone = sa.delete(tables.documents).where(_d.user_id == db.user_id, these).returning(_d.metadata)
-    await metadata_changes.note(db, removed=list(await db.scalars(gone)))
+    await document_rows.note_metadata(db, removed=list(await db.scalars(gone)))
     return {**dict.fromkeys(superseded, RowCounts()), **found}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import weakref
 from collections import OrderedDict
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 from app.database import sql
@@ -16,6 +17,8 @@ from app.database.filter_types import Filters
 from app.database.filters import filters
 from app.database.transactions import Listed, Reading
 
+MOST_VISIBLE = 2_000
+"""Chunks up to which postings are compared with all chunks that the caller sees (docs/benchmarks.md)."""
 MOST_LISTED = 2_000
 """Documents up to which a list costs less than looking up the document of each row (docs/benchmarks.md)."""
 MOST_COUNTED = 4_000
@@ -49,6 +52,18 @@ async def prepare(db: Reading) -> None:
     if listed is not None:
         await db.execute(_USE, {"document_ids": listed.document_ids})
         db.listed = listed
+
+
+async def wanted(db: Reading) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """The parts and binds of a statement that shows words (fragments `visible_chunks`, `lexeme_is_visible`).
+
+    None for a caller who sees everything.
+    """
+    if db.restriction is None:
+        return (), {}
+    await prepare(db)
+    binds = filters.binds(filters.visible(db, Filters()))
+    return ("restricted", *binds), {"most_visible": MOST_VISIBLE, **binds}
 
 
 async def _current(db: Reading, audience: str) -> Listed | None:

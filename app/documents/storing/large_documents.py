@@ -19,7 +19,7 @@ from uuid import UUID
 from app import errors
 from app.concurrency import cancellable, interruption, retries, stage_times
 from app.database.transactions import Transaction, Writing
-from app.documents.store import document_puts, documents, key_bounds, pending_versions, publishing, staging
+from app.documents.store import document_puts, documents, key_bounds, pending_versions, staging
 from app.documents.store.documents import DocumentSource, StoredVersion
 from app.documents.store.staging import Slice, StagedDocument
 from app.documents.storing import chunk_vectors, document_drafts, posting_removal
@@ -298,7 +298,7 @@ async def _index(storing: _Storing) -> None:
         some = Slice(first, min(first + pace.size, total) - 1)
         async with db.writing(user_id) as writing:
             began = time.monotonic()
-            await publishing.index(writing, storing.staged, some)
+            await staging.index(writing, storing.staged, some)
             await storing.advance(writing, step="index", done=some.last + 1)
             pace.note(some.last + 1 - first, time.monotonic() - began)
         first = some.last + 1
@@ -310,17 +310,17 @@ async def _publish(storing: _Storing) -> None:
     total = int(storing.progress["total"])
     async with services.db.preparing(user_id) as writing:
         added = not await documents.exists(writing, staged.document_id)
-        await publishing.begin(writing, staged, lock_s=LOCK_S)
+        await staging.begin(writing, staged, lock_s=LOCK_S)
         for first in range(0, total, CHUNKS):
             some = Slice(first, min(first + CHUNKS, total) - 1)
-            await publishing.copy(writing, staged, some)
+            await staging.copy(writing, staged, some)
             await _still_wanted(storing, done=some.last + 1)
         await _take_lock(storing, writing, done=total)
         await writing.lock()
         other = await documents.find(writing, identity=staged.draft.identity)
         if other and other.document_id != staged.document_id:
             raise errors.Conflict("Another document already has this uri or this content.", field="uri")
-        await publishing.finish(writing, staged, names_version=names.VERSION)
+        await staging.finish(writing, staged, names_version=names.VERSION)
         await mention_refresh.leave(writing, staged.document_id)
         await llm_entities.enqueue(writing, [staged.document_id], services.chunking_options)
         result = {"document_id": str(staged.document_id), "status": "added" if added else "replaced"}
@@ -334,7 +334,7 @@ async def _take_lock(storing: _Storing, writing: Writing, *, done: int) -> None:
     That write may hold the lock and wait for rows of this transaction. Raises ClaimLost, Busy.
     """
     for _ in range(int(LOCK_S / LOCK_POLL_S)):
-        if await publishing.try_lock(writing):
+        if await staging.try_lock(writing):
             return
         await _still_wanted(storing, done=done)
         await asyncio.sleep(LOCK_POLL_S)

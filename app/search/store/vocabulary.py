@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from app.database import sql
 from app.database.transactions import Reading
-from app.documents.store import visible_chunks
+from app.documents.store import visible_documents
 from app.text.queries.conditions import IndexText
 
 MAX_LEXEMES = 2_000
@@ -36,7 +36,7 @@ async def beginning_with(db: Reading, prefixes: Sequence[str], *, limit: int) ->
         "most_read": MOST_READ,
         "limit": limit,
     }
-    parts, seen = await visible_chunks.wanted(db)
+    parts, seen = await visible_documents.wanted(db)
     rows = await db.execute(sql.statement("lexemes_by_prefix", *parts), {**binds, **seen})
     return {row.first: row.lexemes for row in rows}
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from harness import Tenant, uris
 
+from app.database.filter_types import DocumentFilter
 from app.documents import document_changes, documents
 from app.documents.types import Upload
 from app.services import ChunkingOptions
@@ -51,7 +52,9 @@ async def test_each_document_is_indexed_in_its_own_language_and_found_by_inflect
     }.items():
         assert uri in uris(await tenant.ask(query, mode="lexical", limit=3)), query
 
-    document_id = (await documents.with_uri("explicit", tenant.user_id, db=tenant.db)).document_id
+    only = DocumentFilter("explicit")
+    (document,) = await documents.page(tenant.user_id, db=tenant.db, limit=1, after=None, only=only)
+    document_id = document.document_id
     services: Any = tenant.services()
     patch = {"language": None}
     await document_changes.change(document_id, patch, tenant.user_id, services, check_metadata=lambda _metadata: None)

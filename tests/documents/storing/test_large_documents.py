@@ -20,7 +20,7 @@ from app.database.transactions import Database, WriteTurns
 from app.derived_rows import Damage
 from app.documents import document_changes, documents, selections
 from app.documents.store import documents as store_documents
-from app.documents.store import hidden_chunks, publishing, staging
+from app.documents.store import hidden_chunks, staging
 from app.documents.storing import document_drafts, ingest, large_documents, posting_removal
 from app.documents.types import IngestResult, RowCounts, Upload
 from app.entities.linking import mention_refresh
@@ -166,9 +166,9 @@ async def test_readers_see_the_old_version_or_the_new_one_and_small_writes_succe
 STEPS = {
     "stage_chunks": staging,
     "stage_vectors": staging,
-    "index": publishing,
-    "copy": publishing,
-    "finish": publishing,
+    "index": staging,
+    "copy": staging,
+    "finish": staging,
     "unindex": hidden_chunks,
     "delete_ended": staging,
 }
@@ -259,7 +259,7 @@ async def test_a_job_that_is_cancelled_or_superseded_in_any_step_leaves_nothing(
 async def _is_locked(tenant: Tenant) -> bool:
     """Whether another transaction has the user's lock."""
     async with tenant.db.preparing(tenant.user_id) as preparing:
-        return not await publishing.try_lock(preparing)
+        return not await staging.try_lock(preparing)
 
 
 @pytest.mark.parametrize("by", ["id", "uri", "filter", "everything"])

@@ -22,7 +22,7 @@ from app.database.filter_types import Filters
 from app.database.filters import filters
 from app.database.schema import tables
 from app.database.transactions import Database
-from app.documents.store import visible_chunks, visible_documents
+from app.documents.store import visible_documents
 from app.multihop.store import links
 from app.multihop.types import LinkScope, LinkSource, SourceIdentifier
 from app.query import signals
@@ -307,10 +307,10 @@ async def test_words_are_compared_with_the_few_chunks_that_a_caller_sees(databas
     }
     for name, binds in requests.items():
         looked_up = []
-        for most in (visible_chunks.MOST_VISIBLE, 0):
-            monkeypatch.setattr(visible_chunks, "MOST_VISIBLE", most)
+        for most in (visible_documents.MOST_VISIBLE, 0):
+            monkeypatch.setattr(visible_documents, "MOST_VISIBLE", most)
             async with seen.reading(big) as reading:
-                parts, own = await visible_chunks.wanted(reading)
+                parts, own = await visible_documents.wanted(reading)
                 values = {"user_id": big, **binds, **own}
                 ran = plans.ran(await plans.explained(reading, sql.statement(name, *parts).text, values))
             looked_up.append(sum(n["Actual Loops"] for n in ran if n.get("Relation Name") == "chunks"))

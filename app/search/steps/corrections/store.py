@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.database import sql
 from app.database.transactions import Reading
-from app.documents.store import visible_chunks
+from app.documents.store import visible_documents
 from app.text.queries.conditions import IndexText
 
 
@@ -34,6 +34,6 @@ async def find(db: Reading, words: Mapping[str, EditedWord], *, limit: int) -> d
         "edits_plain": [one.edits.plain for one in given],
         "limit": limit,
     }
-    parts, seen = await visible_chunks.wanted(db)
+    parts, seen = await visible_documents.wanted(db)
     rows = await db.execute(sql.statement("corrections_of_words", *parts), {**binds, **seen})
     return {row.word: row.lexemes for row in rows}

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from app.database import sql
 from app.database.transactions import Reading
-from app.documents.store import visible_chunks
+from app.documents.store import visible_documents
 from app.entities.store import entities as stored
 from app.kinds import MatchedBy, Origin, Vector
 from app.query.matches import EntityMatch
@@ -74,7 +74,7 @@ async def matching(db: Reading, request: MatchRequest) -> list[Match]:
         "most": MAX_MATCHES,
     }
     # Only the words of similar names are compared with those that the caller sees.
-    parts, seen = await visible_chunks.wanted(db) if request.similar else ((), {})
+    parts, seen = await visible_documents.wanted(db) if request.similar else ((), {})
     rows = await db.execute(sql.statement("matching_entities", *parts), {**binds, **seen})
     found = sql.read_records(Match, rows.all())
     return found if db.shows_entities else [replace(match, role=None) for match in found]
