@@ -45,7 +45,7 @@ def check(documents: Iterable[ExtractedDocument], content: Content, raw: bytes) 
 
 
 class Guard:
-    """Counts the words of the documents of one file, between blanks; only those that differ are looked at closely."""
+    """Counts the lines and words of the documents of one file; only those that differ are looked at closely."""
 
     def __init__(self) -> None:
         self._stored: Counter[str] = Counter()
@@ -91,11 +91,10 @@ class Guard:
         return (*reasons(self._left_out), *losses)
 
     def _losses(self, parts: Sequence[tuple[str, str]]) -> list[str]:
-        stored, expected = self._stored, Counter[str]()
-        for text in (*self._pages, *(left.text for left in self._left_out)):
-            stored.update(text.split())
-        for _, text in parts:
-            expected.update(text.split())
+        lines = _lines((*self._pages, *(left.text for left in self._left_out)))
+        wanted = _lines(text for _, text in parts)
+        expected = Counter(_words(wanted - lines))
+        stored = self._stored + Counter(_words(lines - wanted))
         without, beyond = _tokens_of(expected - stored), _tokens_of(stored - expected)
         missing, surplus = without - beyond, beyond - without
         if not missing:
@@ -154,6 +153,14 @@ def _sum(counts: Iterable[Counter[str]]) -> Counter[str]:
     for count in counts:
         total.update(count)
     return total
+
+
+def _lines(texts: Iterable[str]) -> Counter[str]:
+    return Counter(map(str.strip, "\n".join(texts).split("\n")))
+
+
+def _words(lines: Counter[str]) -> list[str]:
+    return "\n".join(lines.elements()).split()
 
 
 def _tokens_of(words: Counter[str]) -> Counter[str]:
