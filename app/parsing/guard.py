@@ -64,21 +64,22 @@ class Guard:
         bounds = [*document.page_starts, len(text)] if document.page_starts else [0, len(text)]
         self._pages += [text[start:end] for start, end in itertools.pairwise(bounds)]
         self._metadata.append(f"{document.metadata}")
-        self._stored.update(document.title.split())
+        self._stored[document.title.strip()] += 1
 
     def _add_record(self, document: ExtractedDocument) -> None:
         """Count a record, whose fields may be lines of its text; many at once, since each one takes long by itself."""
         lines = frozenset(document.text.split("\n"))
         fields = document.metadata.items()
         self._records.append(document.text)
-        self._records += (f"{name} {value}" for name, value in fields if f"{name}: {value}" not in lines)
+        self._records += (f"{name}: {value}" for name, value in fields if f"{name}: {value}" not in lines)
         if document.markdown:
             self._records.append(document.title)
         if len(self._records) >= RECORDS:
             self._count_records()
 
     def _count_records(self) -> None:
-        self._stored.update("\n".join(self._records).split())
+        """Count the names and the values of the fields as lines."""
+        self._stored.update(_lines(["\n".join(self._records).replace(": ", "\n")]))
         self._records.clear()
 
     def warnings(self, content: Content, raw: bytes) -> tuple[str, ...]:
@@ -91,11 +92,10 @@ class Guard:
         return (*reasons(self._left_out), *losses)
 
     def _losses(self, parts: Sequence[tuple[str, str]]) -> list[str]:
-        lines = _lines((*self._pages, *(left.text for left in self._left_out)))
+        stored = self._stored + _lines((*self._pages, *(left.text for left in self._left_out)))
         wanted = _lines(text for _, text in parts)
-        expected = Counter(_words(wanted - lines))
-        stored = self._stored + Counter(_words(lines - wanted))
-        without, beyond = _tokens_of(expected - stored), _tokens_of(stored - expected)
+        expected, found = Counter(_words(wanted - stored)), Counter(_words(stored - wanted))
+        without, beyond = _tokens_of(expected - found), _tokens_of(found - expected)
         missing, surplus = without - beyond, beyond - without
         if not missing:
             return []
