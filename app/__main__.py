@@ -119,7 +119,7 @@ def _of_database(error: Exception) -> list[Failure] | None:
         return None
     from app.database import driver_errors
 
-    found = driver_errors.explained(error)
+    found = driver_errors.explain(error)
     return [Failure(found.code, found.message, found.field)] if isinstance(found, errors.StepwellError) else None
 
 

@@ -150,14 +150,17 @@ class Client:
         if self.local is not None:
             self.local.finish_jobs()
 
-    def send(self, method: str, path: str, *, patience_s: float = PATIENCE_S, **request: Any) -> Answer:
-        """Sends a request, and again for `patience_s` seconds while there is no room for it."""
-        return self.respond(method, path, patience_s=patience_s, **request)[0]
+    def send(self, method: str, path: str, **request: Any) -> Answer:
+        """The answer to a request, which is sent again while the service has no room for it."""
+        return self.respond(method, path, **request)[0]
 
     def respond(
         self, method: str, path: str, *, patience_s: float = PATIENCE_S, **request: Any
     ) -> tuple[Answer, httpx.Headers]:
-        """The answer to a request as `send` returns it, and the header fields of the response."""
+        """The answer to a request, and the header fields of the response.
+
+        The request is sent again for `patience_s` seconds while the service has no room for it.
+        """
         response = self._send_repeatedly(method, path, patience_s, request)
         answer = _object(response)
         if response.is_success and answer is not None:

@@ -92,9 +92,9 @@ def run(work: Coroutine[Any, Any, Result], *, loop: Callable[[], asyncio.Abstrac
         raise report_interrupt() from None
 
 
-def report_interrupt() -> typer.Exit:
-    """Says that the command was interrupted; returns what ends it with status 130."""
-    err.print("Interrupted.")
+def report_interrupt(state: str = "") -> typer.Exit:
+    """Says that the command was interrupted, and what it has done; returns what ends it with status 130."""
+    err.print(f"Interrupted. {state}".rstrip(), soft_wrap=True)
     return typer.Exit(130)
 
 

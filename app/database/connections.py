@@ -152,7 +152,7 @@ class Connection:
         """The rows of a statement. Raises Unresponsive after `limit_s`, and what the driver or SQLAlchemy raises."""
         if not self.runs_on_driver(statement, binds):
             async with bounded.within(self.limit_s):
-                return await self._wrapped().execute(statement, binds)
+                return await self._wrap().execute(statement, binds)
         text, values_of = written(statement, self._engine.dialect)
         try:
             rows = await self._driver.fetch(
@@ -182,18 +182,18 @@ class Connection:
     async def exec_driver_sql(self, statement: str, binds: tuple[Any, ...] | None = None) -> Any:
         """The rows of a statement with the driver's placeholders, through SQLAlchemy."""
         async with bounded.within(self.limit_s):
-            return await self._wrapped().exec_driver_sql(statement, binds)
+            return await self._wrap().exec_driver_sql(statement, binds)
 
     async def run_sync(self, work: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """The result of a function that takes a synchronous connection, which must end within `limit_s`."""
         async with bounded.within(self.limit_s):
-            return await self._wrapped().run_sync(work, *args, **kwargs)
+            return await self._wrap().run_sync(work, *args, **kwargs)
 
     def stream(self, statement: sa.Executable, binds: Binds = None) -> AbstractAsyncContextManager[Any]:
         """Run a statement whose rows are read in batches, in a block."""
-        return self._wrapped().stream(statement, binds)
+        return self._wrap().stream(statement, binds)
 
-    def _wrapped(self) -> AsyncConnection:
+    def _wrap(self) -> AsyncConnection:
         """The same connection for SQLAlchemy, which neither begins nor ends a transaction of Postgres."""
         if self._through_sqlalchemy is None:
             connection = sa.Connection(self._engine.sync_engine, self._pooled)

@@ -24,7 +24,7 @@ _NO_TEMPORARY_SPACE = "The database's disk is full, and this search needs tempor
 DISK_FULL = "The database's disk is full: nothing was stored. Make room on it, then try again; searches go on."
 
 
-def translated(error: BaseException, *, read_only: bool) -> BaseException:
+def translate(error: BaseException, *, read_only: bool) -> BaseException:
     """The application's error for a driver's error; `error` itself if it is a defect and not a state of the database.
 
     `read_only` says whether the transaction could only read.
@@ -45,7 +45,7 @@ def translated(error: BaseException, *, read_only: bool) -> BaseException:
 
 def is_of_a_statement(cause: BaseException) -> bool:
     """Whether Postgres rejects what it was sent, which is a defect unless a connection is opened or a command runs."""
-    return isinstance(cause, asyncpg.PostgresError) and translated(cause, read_only=False) is cause
+    return isinstance(cause, asyncpg.PostgresError) and translate(cause, read_only=False) is cause
 
 
 def _of_tls(cause: BaseException) -> errors.StepwellError:
@@ -115,9 +115,9 @@ _STATES: tuple[tuple[Any, str, Callable[[BaseException], errors.StepwellError]],
 """The driver's errors that are a state of the database, by their kind and a part of their message; the first counts."""
 
 
-def explained(error: BaseException) -> BaseException:
+def explain(error: BaseException) -> BaseException:
     """The same, where a refused statement is no defect: what an owner runs depends on the server's configuration."""
-    found = translated(error, read_only=False)
+    found = translate(error, read_only=False)
     cause = root(error)
     if found is error and isinstance(cause, asyncpg.PostgresError | asyncpg.InterfaceError):
         return errors.SchemaMismatch(f"Postgres refuses what this command needs: {cause}.")
@@ -126,11 +126,11 @@ def explained(error: BaseException) -> BaseException:
 
 @contextmanager
 def explaining() -> Iterator[None]:
-    """Translate the errors of the block as `explained` does."""
+    """Translate the errors of the block as `explain` does."""
     try:
         yield
     except (exc.SQLAlchemyError, asyncpg.PostgresError, *bounded.UNREACHABLE) as error:
-        raise explained(error) from error
+        raise explain(error) from error
 
 
 def _by_standby(cause: BaseException, *, read_only: bool) -> errors.StepwellError | None:

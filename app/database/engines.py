@@ -67,7 +67,7 @@ def create(dsn: str, *, prepares: bool | None = None, **options: Any) -> AsyncEn
     }
     engine = create_async_engine(address.url(), connect_args=connecting, json_deserializer=_JSON.decode, **options)
     sa.event.listen(engine.sync_engine, "do_connect", _Opener(_SETTINGS | address.settings(), prepares).open)
-    sa.event.listen(engine.sync_engine, "connect", _connected)
+    sa.event.listen(engine.sync_engine, "connect", _prepare)
     return engine
 
 
@@ -107,7 +107,7 @@ class _Opener:
         return connection
 
     def _pooled(self, dialect: Any, record: Any, options: dict[str, Any]) -> Any:
-        """A connection through a pooler; what sets it up is one transaction, which `_connected` commits."""
+        """A connection through a pooler; what sets it up is one transaction, which `_prepare` commits."""
         if self.prepares:
             return dialect.connect(**options, server_settings=self.settings)
         connection = dialect.connect(**options | _UNPREPARED, server_settings=self.settings)
@@ -126,7 +126,7 @@ async def _begin(driver: asyncpg.Connection) -> Any:
     return transaction
 
 
-def _connected(connection: Any, record: sa.pool.ConnectionPoolEntry) -> None:
+def _prepare(connection: Any, record: sa.pool.ConnectionPoolEntry) -> None:
     record.info[KNOWS_VECTORS] = connection.run_async(vectors.register)
     opening = record.info.pop(_OPENING, None)
     if opening is not None:

@@ -101,7 +101,7 @@ class _ConnectionClosed(Exception):
 
 
 @asynccontextmanager
-async def _dropped_if_closed(connection: Connection) -> AsyncIterator[None]:
+async def _drop_if_closed(connection: Connection) -> AsyncIterator[None]:
     """Close the connection and raise _ConnectionClosed if the block finds that the server has closed it."""
     try:
         yield
@@ -152,8 +152,8 @@ class Pool:
     @asynccontextmanager
     async def transaction(self, entry: Entry) -> AsyncIterator[Entered]:
         """Open a transaction and run its first statement."""
-        async with self._translated(read_only=entry.read_only):
-            entered, stack = await self._on_live_connection(partial(self._begun, entry))
+        async with self._translate_errors(read_only=entry.read_only):
+            entered, stack = await self._on_live_connection(partial(self._begin, entry))
             async with stack:
                 yield entered
 
@@ -162,7 +162,7 @@ class Pool:
 
         It is cancelled after `within_s` seconds, the wait for a connection included. Raises DatabaseUnavailable.
         """
-        async with bounded.within(within_s), self._translated(read_only=False):
+        async with bounded.within(within_s), self._translate_errors(read_only=False):
             return await self._on_live_connection(partial(self._rows, statement, values))
 
     async def _on_live_connection(self, work: Callable[[AsyncExitStack], Awaitable[T]]) -> T:
@@ -183,21 +183,21 @@ class Pool:
         raise AssertionError("the last attempt raises its error")
 
     async def _rows(self, statement: sa.TextClause, values: Mapping[str, Any], stack: AsyncExitStack) -> Rows:
-        connection = await self._checked_out(stack)
-        async with _dropped_if_closed(connection):
+        connection = await self._check_out(stack)
+        async with _drop_if_closed(connection):
             rows: Rows = await connection.execute(statement, values)
         self._note_mode(rows)
         return rows
 
-    async def _begun(self, entry: Entry, stack: AsyncExitStack) -> tuple[Entered, AsyncExitStack]:
+    async def _begin(self, entry: Entry, stack: AsyncExitStack) -> tuple[Entered, AsyncExitStack]:
         """Begin a transaction. Raises _ConnectionClosed if a pooled connection is closed, DatabaseUnavailable."""
-        connection = await self._checked_out(stack)
-        async with _dropped_if_closed(connection):
+        connection = await self._check_out(stack)
+        async with _drop_if_closed(connection):
             await stack.enter_async_context(connection.transaction(entry.limit_s, reading=entry.read_only))
             rows: Rows = await connection.execute(entry.first, entry.values)
         self._note_mode(rows)
         first = rows.one()
-        entered = Entered.of(connection, first, vector_tables.locked(first))
+        entered = Entered.of(connection, first, vector_tables.read_locked(first))
         connection.limit_s = entry.limit_s
         return entered, stack.pop_all()
 
@@ -206,7 +206,7 @@ class Pool:
         if rows and "read_only" in rows[0]:
             self.is_read_only = rows[0].read_only == "on"
 
-    async def _checked_out(self, stack: AsyncExitStack) -> Connection:
+    async def _check_out(self, stack: AsyncExitStack) -> Connection:
         """A connection of the pool, which may open a new one. Raises DatabaseUnavailable."""
         if self._is_closed:
             raise errors.DatabaseUnavailable("The service is shutting down.")
@@ -217,7 +217,7 @@ class Pool:
                 await self._open(connection)
         except TimeoutError as error:
             raise failures.Unresponsive(bounded.UNRESPONSIVE) from error
-        stack.push_async_callback(self._returned, connection)
+        stack.push_async_callback(self._give_back, connection)
         return connection
 
     async def _open(self, connection: Connection) -> None:
@@ -250,7 +250,7 @@ class Pool:
     def _opened(self) -> int:
         return self.in_use() + int(getattr(self.engine.pool, "checkedin", lambda: 0)())
 
-    async def _returned(self, connection: Connection) -> None:
+    async def _give_back(self, connection: Connection) -> None:
         """Return a connection to the pool, or close it if nothing closes the pool any more."""
         if self._is_closed:
             await connection.invalidate()
@@ -260,7 +260,7 @@ class Pool:
             self._given_back = asyncio.Event()
 
     @asynccontextmanager
-    async def _translated(self, *, read_only: bool) -> AsyncIterator[None]:
+    async def _translate_errors(self, *, read_only: bool) -> AsyncIterator[None]:
         try:
             yield
         except failures.Unresponsive:
@@ -269,7 +269,7 @@ class Pool:
         except (exc.SQLAlchemyError, asyncpg.PostgresError, *bounded.UNREACHABLE) as error:
             if isinstance(error, asyncpg.InvalidCachedStatementError | asyncpg.OutdatedSchemaCacheError):
                 await self.close_idle()  # their connections have prepared statements of the old schema too
-            translated = driver_errors.translated(error, read_only=read_only)
+            translated = driver_errors.translate(error, read_only=read_only)
             if isinstance(translated, errors.ReadOnly):
                 self.is_read_only = True
             if isinstance(translated, errors.ConnectionLost) and not isinstance(translated, failures.RecoveryConflict):

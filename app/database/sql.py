@@ -106,11 +106,6 @@ def inline(source: str, **binds: str) -> sa.TextClause:
     return parse(source, binds).compiled()
 
 
-def compiled(source: str, *parts: str) -> sa.TextClause:
-    """A statement from its source text; see `statement`."""
-    return parse(source).compiled(*parts)
-
-
 def parse(source: str, binds: Mapping[str, str] = MappingProxyType({})) -> StatementSource:
     """The checked source of a statement from its text, and the types of binds that are not declared in it.
 

@@ -499,19 +499,17 @@ class Database:
 
 def retry_read(read: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
     """Decorate a read-only function to retry it once after a lost connection."""
-    return _retried(read, errors.ConnectionLost)
+    return _retry(read, errors.ConnectionLost)
 
 
 def repeat_rerouted(read: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
     """Decorate a read-only function to repeat it as a whole if its reads go to another server from now on."""
-    return _retried(read, failures.Rerouted)
+    return _retry(read, failures.Rerouted)
 
 
-def _retried(
-    read: Callable[P, Awaitable[T]], error: type[errors.ConnectionLost]
-) -> Callable[P, Coroutine[Any, Any, T]]:
+def _retry(read: Callable[P, Awaitable[T]], error: type[errors.ConnectionLost]) -> Callable[P, Coroutine[Any, Any, T]]:
     @functools.wraps(read)
-    async def retried(*args: P.args, **kwargs: P.kwargs) -> T:
+    async def run(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return await read(*args, **kwargs)
         except error:
@@ -521,7 +519,7 @@ def _retried(
             )
             return await read(*args, **kwargs)
 
-    return retried
+    return run
 
 
 def connect(

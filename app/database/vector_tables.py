@@ -38,7 +38,7 @@ def expecting(table: int) -> Iterator[None]:
         _expected.reset(token)
 
 
-def locked(first_row: Any) -> VectorTables:
+def read_locked(first_row: Any) -> VectorTables:
     """The tables that a transaction has locked, by its first row; zeros in one that belongs to no user.
 
     Raises ModelReplaced if another table is expected.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import AsyncIterable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -87,7 +87,10 @@ def read_questions(folder: Path) -> list[JudgedQuestion]:
 
 
 async def write(folder: Path, judged: Sequence[JudgedQuestion], documents: AsyncIterable[Upload]) -> int:
-    """Writes a set whose documents are read one by one; replaces existing files. Returns the number of documents."""
+    """Writes a set without entities into a folder that is made; replaces existing files.
+
+    The documents are read one by one. Returns their number.
+    """
     _write_questions(folder, judged)
     count = 0
     with (folder / CORPUS).open("w", encoding="utf-8") as corpus:
@@ -97,17 +100,9 @@ async def write(folder: Path, judged: Sequence[JudgedQuestion], documents: Async
     return count
 
 
-def save(evaluation_set: EvaluationSet, folder: Path) -> None:
-    """Writes a set so that `load` returns an equal one; replaces existing files."""
-    _write_questions(folder, evaluation_set.questions)
-    _write(folder / CORPUS, (_document_row(upload) for upload in evaluation_set.documents))
-    _write(folder / ENTITIES, evaluation_set.entities)
-
-
 def _write_questions(folder: Path, judged: Sequence[JudgedQuestion]) -> None:
-    """Writes the questions of a set and their judgements, into a folder that is made."""
     folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / QUERIES, map(_question_row, judged))
+    (folder / QUERIES).write_text("".join(_line(_question_row(one)) for one in judged), encoding="utf-8")
     lines = (
         f"{question.query_id}\t{document}\t{grade}\n"
         for question in judged
@@ -174,10 +169,6 @@ def _question_row(question: JudgedQuestion) -> dict[str, Any]:
     filters = {name: value for name, value in limits.items() if value is not None}
     row = {"_id": question.query_id, "text": question.text, "type": question.kind, "filters": filters}
     return {name: value for name, value in row.items() if value}
-
-
-def _write(path: Path, rows: Iterable[Json]) -> None:
-    path.write_text("".join(map(_line, rows)), encoding="utf-8")
 
 
 def _line(row: Json) -> str:

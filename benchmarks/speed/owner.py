@@ -258,7 +258,7 @@ class Owner:
 
 @cache
 def _statement(name: str) -> sa.TextClause:
-    return sql.compiled((FOLDER / f"{name}.sql").read_text(encoding="utf-8"))
+    return sql.parse((FOLDER / f"{name}.sql").read_text(encoding="utf-8")).compiled()
 
 
 @asynccontextmanager

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from uuid import uuid4
 
 import harness
 import httpx
+import made_files
 import pytest
 from playground_page import Playground
+from playwright.async_api import Dialog, Route
 
 from app.database.transactions import Database
 from app.documents.storing import large_documents
@@ -181,6 +185,57 @@ async def test_a_large_file_is_followed_until_its_job_has_stored_it(
     assert f"Stored, {document['chunk_count']} chunks" in text
     await playground.page.locator("#uploads-clear").click()
     await client.delete(f"documents/{document['document_id']}")
+
+
+async def test_each_warning_on_an_upload_is_in_its_row_once(
+    playground: Playground, client: httpx.AsyncClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = "name;note\n" + "".join(f"row {number};gr\xfc\xdfe vom K\xf6nig {number}\n" for number in range(9))
+    (table := tmp_path / "rows.csv").write_bytes(rows.encode("latin-1"))
+    front = "---\ntitle: [broken\n---\n\nLime sets slowly."
+    (packed := tmp_path / "packed.zip").write_bytes(made_files.archive({"in/bad.md": front.encode()}))
+    (large := tmp_path / "large.md").write_text(front + "\n\nLime is slaked." * 200)
+    shown = await playground.upload(table)
+    assert "Stored, 9 chunks" in shown
+    assert shown.count("Windows-1252") == 1
+    assert "in/bad.md: frontmatter" in await playground.upload(packed)
+    monkeypatch.setattr(large_documents, "LARGE", 2_000)
+    assert (await playground.upload(large)).count("frontmatter") == 1
+    await playground.page.locator("#uploads-clear").click()
+    stored = (await client.get("documents", params={"limit": 12})).json()["documents"]
+    ids = [one["document_id"] for one in stored if str(one["uri"]).startswith(("rows.", "packed.", "large."))]
+    await client.post("documents/delete", json={"filters": {"document_ids": ids}})
+
+
+async def test_the_page_asks_before_it_is_closed_while_a_file_is_sent(
+    open_page: Callable[..., Awaitable[Playground]], tmp_path: Path
+) -> None:
+    opened = await open_page("/#documents")
+    page = opened.page
+    (path := tmp_path / "slow.md").write_text("Lime sets slowly.")
+    held, asked = asyncio.Event(), asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        await held.wait()
+        await route.continue_()
+
+    async def stay(dialog: Dialog) -> None:
+        assert dialog.type == "beforeunload"
+        await dialog.dismiss()
+        asked.set()
+
+    await page.route("**/documents/upload", hold)
+    page.on("dialog", stay)
+    await page.locator("#documents-title").click()
+    await page.locator("#files").set_input_files(path)
+    await page.locator("#uploads .row", has_text="slow.md").wait_for()
+    await page.close(run_before_unload=True)
+    await asyncio.wait_for(asked.wait(), 15)
+    held.set()
+    await page.locator("#uploads .row[data-state=done]", has_text="slow.md").wait_for()
+    assert not await page.evaluate("!dispatchEvent(new Event('beforeunload', {cancelable: true}))"), "nothing is sent"
+    async with httpx.AsyncClient(base_url=f"{opened.url}/api/rag/") as service:
+        await service.delete("documents", params={"uri": "slow.md"})
 
 
 async def test_a_document_is_read_in_pages_around_a_passage(playground: Playground, client: httpx.AsyncClient) -> None:

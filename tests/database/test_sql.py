@@ -36,9 +36,9 @@ def test_a_misspelt_part_directive_or_fragment_is_refused_when_the_file_is_read(
 
 def test_an_undeclared_part_is_refused_when_it_is_requested():
     source = f"{DECLARED}SELECT 1\n-- if a or b\n, 2\n-- end"
-    assert "2" in str(sql.compiled(source, "b"))
+    assert "2" in str(sql.parse(source).compiled("b"))
     with pytest.raises(ValueError, match="unknown parts"):
-        sql.compiled(source, "aa")
+        sql.parse(source).compiled("aa")
     with pytest.raises(ValueError, match="unknown parts"):
         sql.statement("hybrid", "vectro")
 

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from harness import COMPANY
 
 from app import errors
+from app.documents.types import Upload
 from app.evaluation import beir
 
 
-def test_a_saved_set_is_read_back_equal(tmp_path: Path) -> None:
+async def test_a_set_that_is_written_is_read_equally(tmp_path: Path) -> None:
     company = beir.load(COMPANY)
     assert any(question.filters.created_after for question in company.questions)
-    beir.save(company, tmp_path / "set")
-    assert beir.load(tmp_path / "set") == company
+
+    async def documents() -> AsyncIterator[Upload]:
+        for upload in company.documents:
+            yield upload
+
+    assert await beir.write(tmp_path / "set", company.questions, documents()) == len(company.documents)
+    written = beir.load(tmp_path / "set")
+    assert (written.documents, written.questions) == (company.documents, company.questions)
     assert {path.name: path.read_text() for path in (tmp_path / "set").iterdir()} == {
-        path.name: path.read_text() for path in COMPANY.iterdir() if path.suffix != ".md"
+        path.name: path.read_text()
+        for path in COMPANY.iterdir()
+        if path.name in (beir.CORPUS, beir.QUERIES, beir.QRELS)
     }
 
 

@@ -69,13 +69,24 @@ class Verified:
     token_key: bytes | None = None
 
 
-_LIVE = """
+_VERIFY = sql.inline(
+    """
     SELECT v.user_id, v.scopes, CAST(v.filters AS text) AS filters, v.shows_entities, v.token_key,
            current_setting('transaction_read_only') AS read_only
-    FROM stepwell.{} AS v
+    FROM stepwell.live_key(:key_id, :secret_hash) AS v
+    """,
+    key_id="text",
+    secret_hash="bytea",
+)
+
+_OF_TOKEN = sql.inline(
     """
-_VERIFY = sql.inline(_LIVE.format("live_key(:key_id, :secret_hash)"), key_id="text", secret_hash="bytea")
-_OF_TOKEN = sql.inline(_LIVE.format("token_key(:key_id)"), key_id="text")
+    SELECT v.user_id, v.scopes, CAST(v.filters AS text) AS filters, v.shows_entities, v.token_key,
+           current_setting('transaction_read_only') AS read_only
+    FROM stepwell.token_key(:key_id) AS v
+    """,
+    key_id="text",
+)
 
 
 async def verify(db: Database, *, key_id: str, secret_hash: bytes, within_s: float) -> Verified | None:

@@ -134,25 +134,19 @@ chunks = Table(
 )
 
 
-def embeddings_table(dimension: int, into: MetaData) -> Table:
-    """The table of chunk vectors, apart from the chunks, so that exact scans and re-embedding read nothing else."""
-    return Table(
-        "embeddings",
-        into,
-        *columns.tenant(),
-        Column("chunk_no", BigInteger, nullable=False),
-        Column("document_id", Uuid, nullable=False),
-        Column("embedding", HALFVEC(dimension), nullable=False),
-        PrimaryKeyConstraint("user_id", "chunk_no"),
-        ForeignKeyConstraint(
-            ["user_id", "chunk_no"], [f"{SCHEMA}.chunks.{c}" for c in ("user_id", "chunk_no")], ondelete="CASCADE"
-        ),
-        Index(None, "user_id", "document_id"),
-        columns.hnsw("ix_embeddings_embedding"),
-    )
-
-
-embeddings = embeddings_table(384, metadata)
+# Apart from the chunks, so that exact scans and re-embedding read nothing else. Its dimension is that of the model.
+embeddings = Table(
+    "embeddings",
+    metadata,
+    *columns.tenant(),
+    Column("chunk_no", BigInteger, nullable=False),
+    Column("document_id", Uuid, nullable=False),
+    Column("embedding", HALFVEC(384), nullable=False),
+    PrimaryKeyConstraint("user_id", "chunk_no"),
+    ForeignKeyConstraint(["user_id", "chunk_no"], [chunks.c.user_id, chunks.c.chunk_no], ondelete="CASCADE"),
+    Index(None, "user_id", "document_id"),
+    columns.hnsw("ix_embeddings_embedding"),
+)
 
 text_statistics = Table(
     "text_statistics",
@@ -250,23 +244,17 @@ entity_words = Table(
 )
 
 
-def entity_vectors_table(dimension: int, into: MetaData) -> Table:
-    """The table of vectors of entity descriptions."""
-    return Table(
-        "entity_vectors",
-        into,
-        *columns.tenant(),
-        Column("entity_id", Uuid, nullable=False),
-        Column("embedding", HALFVEC(dimension), nullable=False),
-        PrimaryKeyConstraint("user_id", "entity_id"),
-        ForeignKeyConstraint(
-            ["user_id", "entity_id"], [f"{SCHEMA}.entities.{c}" for c in ("user_id", "entity_id")], ondelete="CASCADE"
-        ),
-        columns.hnsw("ix_entity_vectors_embedding"),
-    )
-
-
-entity_vectors = entity_vectors_table(384, metadata)
+# The vectors of descriptions of entities.
+entity_vectors = Table(
+    "entity_vectors",
+    metadata,
+    *columns.tenant(),
+    Column("entity_id", Uuid, nullable=False),
+    Column("embedding", HALFVEC(384), nullable=False),
+    PrimaryKeyConstraint("user_id", "entity_id"),
+    ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
+    columns.hnsw("ix_entity_vectors_embedding"),
+)
 
 entity_changes = Table(
     "entity_changes",

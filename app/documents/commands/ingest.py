@@ -14,14 +14,10 @@ import typer
 
 from app.cli import connecting, options, terminal
 from app.cli.client import Client
-from app.documents.commands import ingest_report, uploading
+from app.documents.commands import estimating, ingest_report, uploading
 from app.documents.commands.ingesting import Files, ListedFile, Summary
 from app.documents.files import file_reading, folders
 
-TEXT_SHARE = 0.05
-"""Estimated share of text in the bytes of PDF and Office files."""
-PICTURE_BYTES = 2_000
-"""Estimated bytes of text on a picture."""
 _ADDRESS = re.compile(r"https?://", re.I)
 
 
@@ -58,7 +54,10 @@ def ingest(
         plan = ingest_report.planned(summary, files)
         _finish(summary, plan, report, partial(ingest_report.show_plan, summary, plan), as_json=as_json)
         return
-    uploading.run(files, summary, client)
+    try:
+        uploading.run(files, summary, client)
+    except KeyboardInterrupt:
+        raise options.report_interrupt(ingest_report.so_far(summary, files)) from None
     show = partial(ingest_report.show, summary)
     _finish(summary, summary.as_json(), report, show, as_json=as_json, written=summary.report())
 
@@ -128,7 +127,4 @@ def _listed(path: Path) -> tuple[ListedFile, bytes | None]:
     except OSError:
         return ListedFile(path, 0, "unsupported"), None
     format = file_reading.format_name(head, path.name)
-    share = TEXT_SHARE if file_reading.is_binary(path.name) else 1.0
-    if format == file_reading.PICTURE:
-        share = PICTURE_BYTES / max(1, size)
-    return ListedFile(path, size, format, share), head
+    return ListedFile(path, size, format, estimating.chunks_of(path, size, format, head)), head

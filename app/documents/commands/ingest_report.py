@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,28 +13,44 @@ from rich.markup import escape
 
 from app.cli import options
 from app.documents.commands import left_out
-from app.documents.commands.ingesting import CHUNK_BYTES, Files, Summary
+from app.documents.commands.ingesting import Files, Summary
 from app.parsing import formats
 
-MOST_WARNINGS = 50
-"""Warnings that are printed."""
+MOST_WARNED = 30
+"""Files whose warnings are printed."""
 
 
 def show(summary: Summary) -> None:
-    """Prints the counts, a table by format, what is left out, warnings, and each failure with its reason."""
+    """Prints a table by format, what is left out, warnings by file, each failure with its reason, and the counts."""
+    _show_formats(summary, ("files", "documents", "chunks", "failed"))
+    left_out.show(summary.left_out.as_json())
+    _show_warnings(summary.warnings)
+    for path, reason in summary.failures:
+        options.err.print(f"[red]failed[/] {escape(path)}: {escape(summary.reason(path, reason))}", soft_wrap=True)
     counts, failed = summary.counts, len(summary.failures)
     options.out.print(
         f"{counts['added']} added, {counts['replaced']} replaced, {counts['unchanged']} unchanged, "
-        f"{failed} failed; {summary.chunks} chunks."
+        f"{failed} failed; {summary.chunks} chunks in {timedelta(seconds=round(summary.seconds))}."
     )
-    _show_formats(summary, ("files", "documents", "chunks", "failed"))
-    left_out.show(summary.left_out.as_json())
-    for path, warning in summary.warnings[:MOST_WARNINGS]:
-        options.err.print(f"[yellow]warning[/] {escape(path)}: {escape(warning)}", soft_wrap=True)
-    if (more := len(summary.warnings) - MOST_WARNINGS) > 0:
-        options.err.print(f"{more:,} more warnings are in the report of --report.", soft_wrap=True)
-    for path, reason in summary.failures:
-        options.err.print(f"[red]failed[/] {escape(path)}: {escape(summary.reason(path, reason))}", soft_wrap=True)
+
+
+def _show_warnings(warnings: Sequence[tuple[str, str]]) -> None:
+    """Prints a line for each file, up to MOST_WARNED."""
+    by_path: dict[str, list[str]] = {}
+    for path, warning in warnings:
+        by_path.setdefault(path, []).append(warning)
+    for path, found in islice(by_path.items(), MOST_WARNED):
+        options.err.print(f"[yellow]warning[/] {escape(path)}: {escape(' '.join(found))}", soft_wrap=True)
+    if (more := len(by_path) - MOST_WARNED) > 0:
+        options.err.print(f"Warnings on {more:,} more files are in the report of --report.", soft_wrap=True)
+
+
+def so_far(summary: Summary, files: Files) -> str:
+    """What an interrupted ingest has stored, and how to go on."""
+    return (
+        f"{summary.read:,} of {len(files.listed):,} files are done: {summary.chunks:,} chunks are stored. "
+        "Repeat the command to continue: files that have not changed are not stored again."
+    )
 
 
 def _show_formats(summary: Summary, columns: Sequence[str]) -> None:
@@ -49,7 +67,7 @@ def planned(summary: Summary, files: Files) -> dict[str, object]:
     """What an ingest would read, as --dry-run --json prints it."""
     kept = {name: {"files": count.files, "bytes": count.bytes} for name, count in sorted(summary.formats.items())}
     pages = {"pages": len(files.addresses)} if files.addresses else {}
-    counted = {"dry_run": True, "files": len(files.listed), "estimated_chunks": round(files.text_bytes / CHUNK_BYTES)}
+    counted = {"dry_run": True, "files": len(files.listed), "estimated_chunks": files.chunks}
     read = {**counted, **pages, "formats": kept}
     return {**read, "left_out": summary.left_out.as_json(), "failures": summary.as_json()["failures"]}
 

@@ -5,31 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from operator import itemgetter
 from pathlib import Path
 
 from app.documents.files.left_out import LeftOutCounts
-
-CHUNK_BYTES = 600
-"""Bytes of text per chunk, until documents of an ingest show it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedFile:
     """A file to read: its path, its size, and the name of its format, which its first bytes show.
 
-    `is_found`: it was found in a folder, and not named itself.
+    `chunks` is an estimate. `is_found`: it was found in a folder, and not named itself.
     """
 
     path: Path
     size: int
     format: str
-    text_share: float = 1.0
+    chunks: float = 1.0
     is_found: bool = False
-
-    @property
-    def text_bytes(self) -> float:
-        """The estimated size of its text."""
-        return self.size * self.text_share
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +34,9 @@ class Files:
     addresses: Sequence[str] = ()
 
     @property
-    def text_bytes(self) -> int:
-        """The estimated size of their text."""
-        return round(sum(file.text_bytes for file in self.listed))
+    def chunks(self) -> int:
+        """Their estimated chunks."""
+        return round(sum(file.chunks for file in self.listed))
 
 
 @dataclass(slots=True)
@@ -59,10 +52,14 @@ class FormatCount:
 
 @dataclass(slots=True)
 class Summary:
-    """Counts documents by status and format and what is left out by reason, and lists warnings and failures."""
+    """Counts documents by status and format and what is left out by reason, and lists warnings and failures.
+
+    `read` are the files that the service has answered for.
+    """
 
     counts: Counter[str] = field(default_factory=Counter)
     chunks: int = 0
+    read: int = 0
     failures: list[tuple[str, str]] = field(default_factory=list)
     warnings: list[tuple[str, str]] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
@@ -71,6 +68,7 @@ class Summary:
     seconds: float = 0.0
     stages: Mapping[str, float] = field(default_factory=dict)
     _format_of: dict[str, str] = field(default_factory=dict)
+    _warned: set[tuple[str, str]] = field(default_factory=set)
 
     def note(self, files: Iterable[ListedFile]) -> None:
         """Counts files that are to be read."""
@@ -87,7 +85,8 @@ class Summary:
     def store(self, path: str, status: str, chunks: int, warnings: Iterable[str] = ()) -> None:
         """Counts a document of a file that has been stored or found unchanged."""
         self.counts[status] += 1
-        self.warnings += ((path, warning) for warning in warnings)
+        for warning in warnings:
+            self._warn(path, warning)
         self.chunks += chunks
         if (count := self._count_of(path)) is not None:
             count.documents += 1
@@ -108,6 +107,11 @@ class Summary:
     def unreadable(self, path: Path, error: OSError) -> None:
         """Records a file or folder that the system does not let read."""
         self.fail(path, str(error.strerror))
+
+    def sort(self) -> None:
+        """Puts warnings and failures in the order of their paths."""
+        self.warnings.sort(key=itemgetter(0))
+        self.failures.sort(key=itemgetter(0))
 
     def reason(self, path: str, reason: str) -> str:
         """A reason with the number of the file's documents that were refused, if there are several."""
@@ -132,6 +136,12 @@ class Summary:
             "per_second": {name: round(count / self.seconds, 2) for name, count in rates.items() if self.seconds},
             "stages": {stage: round(seconds, 2) for stage, seconds in sorted(self.stages.items())},
         }
+
+    def _warn(self, path: str, warning: str) -> None:
+        """Lists a warning on a file once, however many of its documents have it."""
+        if (path, warning) not in self._warned:
+            self._warned.add((path, warning))
+            self.warnings.append((path, warning))
 
     def _count_of(self, path: str) -> FormatCount | None:
         if (name := self._format_of.get(path)) is None:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from datetime import timedelta
 
-from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
 from app import errors
 from app.cli import options
 from app.cli.client import Answer, Client
 from app.cli.progress import Progress
+from app.documents.commands.estimating import Estimate
 from app.documents.commands.ingesting import Files, ListedFile, Summary
 from app.documents.files.file_reading import PICTURE
 from app.kinds import LeftOutReason
@@ -23,8 +26,12 @@ from app.text import uris
 
 CONCURRENT = 2
 """Batches that are sent at once: as many as a service works on for one user."""
-BATCH_FILES, BATCH_BYTES = 32, 1_000_000
-"""Files of a request, and their bytes unless it is a single file."""
+BATCH_FILES, BATCH_BYTES, BATCH_CHUNKS = 32, 1_000_000, 128.0
+"""Files of a request, and their bytes and estimated chunks unless it is a single file: some seconds of work."""
+FIRST_CHUNKS = 8.0
+"""Estimated chunks of the first request, which shows the rate early; each following one has up to twice as many."""
+RATE_S = 60.0
+"""Seconds whose rate the time left is computed from."""
 PATIENCE_S = 900.0
 """How long a batch is sent again while the service or its model is not available."""
 REFUSALS = frozenset({400, 413, 415, 422})
@@ -46,46 +53,89 @@ class _Sent:
     error: errors.StepwellError | OSError | None = None
 
 
-class _Rates(ProgressColumn):
+class _Chunks(ProgressColumn):
     def render(self, task: Task) -> Text:
-        """Documents and chunks per second since the start."""
-        seconds = task.elapsed or 0.0
-        if not seconds:
-            return Text("–/s")
-        documents, chunks = task.fields["documents"] / seconds, task.fields["chunks"] / seconds
-        return Text(f"{documents:.1f} documents/s, {chunks:.0f} chunks/s")
+        """The stored chunks, the estimate of all, and the chunks per second."""
+        chunks, pace = task.fields["chunks"], task.fields["pace"]
+        if pace is None:
+            return Text(f"about {task.fields['estimate']:,} chunks")
+        return Text(f"{chunks:,} of about {task.fields['estimate']:,} chunks, {pace.rate:.0f}/s")
 
 
-class _Remaining(TimeRemainingColumn):
+class _Remaining(ProgressColumn):
     def render(self, task: Task) -> Text:
-        """The time left, in words that stand alone in a line; nothing while it is not known."""
-        return Text() if task.time_remaining is None else super().render(task).append(" left")
+        """The time left; nothing before the first answer."""
+        pace: _Pace | None = task.fields["pace"]
+        if pace is None or task.finished:
+            return Text()
+        left = max(0, round(pace.ends_at - time.monotonic()))
+        return Text(f"{timedelta(seconds=left)} left")
 
 
-COLUMNS = (TextColumn("Sending files"), BarColumn(), MofNCompleteColumn(), _Rates(), _Remaining())
+COLUMNS = (TextColumn("Storing files"), BarColumn(), MofNCompleteColumn(), _Chunks(), _Remaining())
+
+
+@dataclass(frozen=True, slots=True)
+class _Pace:
+    """Chunks per second, and the moment at which all are stored at this rate."""
+
+    rate: float
+    ends_at: float
+
+
+class _Clock:
+    """Measures the rate of the last RATE_S seconds."""
+
+    def __init__(self) -> None:
+        self._seen = deque([(time.monotonic(), 0)])
+
+    def pace(self, chunks: int, left: float) -> _Pace | None:
+        """The pace once this number of chunks is stored; None before the first one."""
+        now = time.monotonic()
+        self._seen.append((now, chunks))
+        while len(self._seen) > 2 and self._seen[1][0] < now - RATE_S:
+            self._seen.popleft()
+        began, before = self._seen[0]
+        rate = (chunks - before) / max(0.001, now - began)
+        return _Pace(rate, now + left / rate) if rate else None
 
 
 def run(files: Files, summary: Summary, client: Client) -> None:
     """Stores files and pages and counts what becomes of each. Raises StepwellError where this cannot go on."""
     began = time.monotonic()
     sender = _Sender(client, files.text_field)
-    with Progress(*COLUMNS, console=options.err) as bar:
-        task = bar.add_task("ingest", total=len(files.listed), documents=0, chunks=0)
-        for sent in _sent(files.listed, sender):
-            _count(sent, summary)
-            bar.update(task, advance=len(sent.files), documents=summary.counts.total(), chunks=summary.chunks)
+    _store(files, summary, sender)
     for address in files.addresses:
         _fetch(address, files.text_field, summary, client)
     client.finish_jobs()
     summary.seconds, summary.stages = time.monotonic() - began, sender.stages
 
 
+def _store(files: Files, summary: Summary, sender: _Sender) -> None:
+    """Stores the files, and shows the progress."""
+    estimate, clock = Estimate(files.listed), _Clock()
+    with Progress(*COLUMNS, console=options.err) as bar:
+        task = bar.add_task("ingest", total=len(files.listed), chunks=0, estimate=files.chunks, pace=None)
+        for sent in _sent(files.listed, sender):
+            _count(sent, summary)
+            estimate.add(sent.files)
+            left = estimate.left(summary.formats)
+            bar.update(
+                task,
+                advance=len(sent.files),
+                chunks=summary.chunks,
+                estimate=round(summary.chunks + left),
+                pace=clock.pace(summary.chunks, left),
+            )
+    summary.sort()
+
+
 def _sent(listed: Sequence[ListedFile], sender: _Sender) -> Iterator[_Sent]:
-    """What becomes of the files, in their order; a service finishes the batches of an interrupted command."""
+    """What becomes of the files, as they are answered; a service finishes the batches of an interrupted command."""
     with ThreadPoolExecutor(CONCURRENT) as threads:
-        futures: list[Future[list[_Sent]]] = [threads.submit(sender.send, batch) for batch in _batches(listed)]
+        futures = [threads.submit(sender.send, batch) for batch in _batches(listed)]
         try:
-            for future in futures:
+            for future in as_completed(futures):
                 yield from future.result()
         except BaseException:
             sender.stopped.set()
@@ -96,15 +146,20 @@ def _sent(listed: Sequence[ListedFile], sender: _Sender) -> Iterator[_Sent]:
 
 def _batches(listed: Sequence[ListedFile]) -> Iterator[_Batch]:
     batch: _Batch = []
-    size = 0
+    most = FIRST_CHUNKS
     for file in listed:
-        if batch and (len(batch) == BATCH_FILES or size + file.size > BATCH_BYTES):
+        if batch and _exceeds([*batch, file], most):
             yield batch
-            batch, size = [], 0
+            batch, most = [], min(2 * most, BATCH_CHUNKS)
         batch.append(file)
-        size += file.size
     if batch:
         yield batch
+
+
+def _exceeds(batch: _Batch, chunks: float) -> bool:
+    """Whether files are too much for a request of this many chunks."""
+    size, expected = sum(file.size for file in batch), sum(file.chunks for file in batch)
+    return len(batch) > BATCH_FILES or size > BATCH_BYTES or expected > chunks
 
 
 @dataclass(slots=True)
@@ -185,6 +240,7 @@ def _fetch(address: str, text_field: str | None, summary: Summary, client: Clien
 
 
 def _count(sent: _Sent, summary: Summary) -> None:
+    summary.read += len(sent.files)
     if isinstance(sent.error, OSError):
         summary.unreadable(sent.files[0].path, sent.error)
     elif sent.error is not None:

@@ -248,6 +248,7 @@ async def _found(file: NamedFile, parser: Parser) -> AsyncGenerator[Upload | Arc
     async with aclosing(documents):
         async for found in documents:
             yield found if isinstance(found, ArchiveMember) else _upload(found, file, notes)
+            notes = ()  # of many rows the first one has the warnings on the whole file
 
 
 async def _run(size: int, work: Callable[[], T]) -> T:

@@ -87,7 +87,8 @@ class Task:
 
 def proposal_task(query: str, passages: Sequence[str]) -> Task:
     """Asks what to search for next."""
-    return Task(*messages(query, passages), SCHEMA, MAX_TOKENS, MAX_REASONING_TOKENS)
+    delimited = _delimit(TASK, {"question": query, "passages": list(passages)})
+    return Task(*delimited, SCHEMA, MAX_TOKENS, MAX_REASONING_TOKENS)
 
 
 def entity_task(text: str) -> Task:
@@ -96,12 +97,8 @@ def entity_task(text: str) -> Task:
     return Task(*delimited, ENTITY_SCHEMA, MAX_ENTITY_TOKENS, MAX_ENTITY_REASONING_TOKENS)
 
 
-def messages(query: str, passages: Sequence[str]) -> tuple[str, str]:
-    """The system message, and the user message with the delimited data."""
-    return _delimit(TASK, {"question": query, "passages": list(passages)})
-
-
 def _delimit(task: str, content: dict[str, Any]) -> tuple[str, str]:
+    """The system message, and the user message with the delimited data."""
     nonce = secrets.token_hex(8)
     data = json.dumps(content, ensure_ascii=True).replace("<", "\\u003c").replace(">", "\\u003e")
     return task.format(nonce=nonce), f"<data {nonce}>\n{data}\n</data {nonce}>"

@@ -240,3 +240,10 @@ async def test_a_hit_from_a_pdf_has_its_page_and_offsets_into_the_cleaned_text(c
     )
     again = (await caller.client.get(f"{DOCUMENTS}/{stored['document_id']}/chunks")).json()["chunks"]
     assert {chunk["page"] for chunk in again} == {1, 2, 3}
+
+
+async def test_a_warning_on_a_file_of_many_rows_is_in_the_answer_once(caller: Caller) -> None:
+    rows = "name;note\n" + "".join(f"row {number};gr\xfc\xdfe vom K\xf6nig {number}\n" for number in range(9))
+    documents = (await _upload(caller, ("rows.csv", rows.encode("latin-1")))).json()["documents"]
+    assert len(documents) == 9
+    assert [warning for one in documents for warning in one["warnings"]] == ["not UTF-8: read as Windows-1252"]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import re
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -250,15 +252,15 @@ def test_without_a_terminal_progress_is_a_line_at_most_every_few_seconds(monkeyp
     console, written = Console(file=io.StringIO()), threading.Event()
     monkeypatch.setattr(console, "print", lambda line, **_: (console.file.write(line), written.set()))
     with Progress(*uploading.COLUMNS, console=console) as bar:
-        bar.add_task("ingest", total=10, completed=5, documents=0, chunks=0)
+        bar.add_task("ingest", total=10, completed=5, chunks=0, estimate=0, pace=None)
         assert console.file.getvalue() == ""
     monkeypatch.setattr(progress, "INTERVAL_S", 0.01)
     with Progress(*uploading.COLUMNS, console=console) as bar:
-        bar.add_task("ingest", total=31, completed=7, documents=0, chunks=0)
-        (task,) = bar.tasks
-        task.start_time = bar.get_time() - 100
+        pace = uploading._Pace(rate=17.2, ends_at=time.monotonic() + 3_600)
+        bar.add_task("ingest", total=31, completed=7, chunks=40, estimate=1_300, pace=pace)
         assert written.wait(10)
-    assert console.file.getvalue().startswith("Sending files  7/31 0.0 documents/s, 0 chunks/s")
+    line = r"Storing files +7/31 40 of about 1,300 chunks, 17/s (1:00:00|0:59:5\d) left"
+    assert re.match(line, console.file.getvalue())
 
 
 def test_work_of_a_stage_at_the_same_time_counts_once() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import made_files
 import pytest
 import source_folder
 from api_caller import Caller
@@ -192,3 +193,26 @@ async def test_a_source_is_added_once_for_an_idempotency_key(caller: Caller, roo
     responses = [await caller.client.post(SOURCES, json={"path": "notes"}, headers=key) for _ in range(2)]
     assert [response.status_code for response in responses] == [201, 201]
     assert responses[0].json() == responses[1].json()
+
+
+async def test_a_file_of_a_source_and_its_upload_are_one_hit_and_listed_as_equal(caller: Caller, root: Path) -> None:
+    files = {
+        "short.txt": b"Lime harl.",
+        "long.md": b"# Walls\n\nThe lime of the harbour wall was mixed with sand from the northern beach.",
+        "page.html": b"<html><title>Lime - Stone</title><body><h1>Lime</h1><p>Sets slowly.</p></body></html>",
+        "pit.pdf": made_files.pdf([["Slaked lime rests in the pit for three months."]]),
+        "rows.csv": b"name,use\nquick lime,mortar",
+        "deep/log.txt": b"Lime putty came on Monday.",
+    }
+    for name, raw in files.items():
+        source_folder.write(root / caller.user_id, f"walls/{name}", raw)
+    added = await caller.client.post(SOURCES, json={"path": "walls"})
+    await caller.finished(added.headers["location"])
+    uploads = [("files", (name, raw)) for name, raw in files.items()]
+    uploaded = await caller.client.post("/api/rag/documents/upload", files=uploads)
+    assert [one["status"] for one in uploaded.json()["documents"]] == ["added"] * len(files)
+    found = await caller.search("lime", limit=20, explain=True)
+    assert len(found["results"]) == len(files)
+    assert [hit["explain"].get("duplicates") for hit in found["results"]] == [1] * len(files)
+    equal = (await caller.client.get("/api/rag/stats")).json()["duplicates"]
+    assert (equal["documents"], len(equal["sets"])) == (len(files), len(files))

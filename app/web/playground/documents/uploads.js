@@ -17,9 +17,12 @@ const FORM_BYTES = 4_000;
 const MOST = 100;
 let queue = [];
 let run = null;
+// Whether a file is on its way; what a job stores is safe, and needs the page no longer.
+let isSending = false;
 
 /** Takes files from the inputs and the drop zone. */
 export function acceptFiles() {
+  addEventListener("beforeunload", (event) => (isSending || queue.length) && event.preventDefault());
   taken(byId("files"), (file) => file.name);
   taken(byId("folder"), (file) => file.webkitRelativePath || file.name);
   acceptDrops(byId("drop"), send, () => says("Nothing is stored: drop files into the frame under Documents."));
@@ -72,8 +75,9 @@ async function store(file, name) {
   let documents = [];
   try {
     if (file.size > MAX_BYTES - FORM_BYTES) throw new Problem({ detail: tooLarge(file) });
-    const answer = await upload(file, name, (share) => row.at(share, share < 1 ? "Sending" : "Storing"));
-    reasons.push(...answer.failed.map((failure) => refusal(failure, name)));
+    isSending = true;
+    const answer = await upload(file, name, (share) => row.at(share, share < 1 ? "Sending" : "Storing")).finally(() => (isSending = false));
+    reasons.push(...answer.failed.map((failure) => about(failure, failure.detail, name)));
     for (const document of answer.documents) documents.push(document.job_id ? await queued(document, row) : document);
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
@@ -84,9 +88,15 @@ async function store(file, name) {
   return !reasons.length;
 }
 
-/** Why a document was refused; a file of an archive is named. */
-function refusal({ uri, detail }, name) {
-  return uri?.startsWith(`${name}/`) ? `${uri.slice(name.length + 1)}: ${detail}` : detail;
+/** A sentence on a document of a file: why it was refused, or a warning. A file of an archive is named. */
+function about({ uri }, text, name) {
+  return uri?.startsWith(`${name}/`) ? `${uri.slice(name.length + 1).split("#")[0]}: ${text}` : text;
+}
+
+/** The warnings on the documents of a file; one that many rows share is said once. */
+function warningsOf(documents, name) {
+  const warned = documents.flatMap((document) => document.warnings.map((warning) => about(document, warning, name)));
+  return [...new Set(warned)].join(" ");
 }
 
 function tooLarge(file) {
@@ -101,7 +111,7 @@ async function queued(document, row) {
     row.at(total ? done / total : null, progressText(job) || job.status);
   });
   if (last.status !== "done") throw new Problem({ detail: `${last.status}${last.error ? `: ${last.error}` : ""}` });
-  return { ...document, warnings: [], ...last.result };
+  return { ...document, ...last.result };
 }
 
 function cleared() {
@@ -140,8 +150,8 @@ class UploadRow {
     const [{ document_id: id, status }] = documents;
     const counted = chunks === 1 ? "1 chunk" : `${chunks.toLocaleString("en")} chunks`;
     const target = documents.length > 1 ? `${documents.length} documents` : el("a", { href: address("document", { id }), "aria-label": `Open ${this.name}` }, "Open");
-    const warnings = documents.flatMap((document) => document.warnings);
-    fill(this.text, `${DONE[status] ?? "Stored"}, ${counted}. `, target, warnings.length ? `. ${warnings.join(" ")}` : "");
+    const warnings = warningsOf(documents, this.name);
+    fill(this.text, `${DONE[status] ?? "Stored"}, ${counted}. `, target, warnings && `. ${warnings}`);
     this.bar.value = 1;
     this.item.dataset.state = "done";
   }

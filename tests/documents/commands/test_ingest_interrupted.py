@@ -1,0 +1,59 @@
+"""`stepwell ingest` in a process of its own: it estimates and shows its time, is interrupted, and continues."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import harness
+
+PROGRESS = re.compile(r" +(\d+)/60 [\d,]+ of about ([\d,]+) chunks, \d+/s \d+:\d\d:\d\d left")
+QUICK = "from app.cli import progress; progress.INTERVAL_S = 0.05; from app.__main__ import main; main()"
+"""Runs the command with a line of progress every twentieth of a second."""
+
+
+def _fill(folder: Path) -> None:
+    """Forty notes, ten pages and ten tables."""
+    for number in range(60):
+        text = " ".join(f"Lime putty {number}-{word} rests below the landing." for word in range(10 * (number % 4 + 1)))
+        if number % 6 == 4:
+            (folder / f"{number:02}.html").write_text(f"<html><body><h1>Lime {number}</h1><p>{text}</p></body></html>")
+        elif number % 6 == 5:
+            rows = "".join(f"{number}-{row},mortar\n" for row in range(12))
+            (folder / f"{number:02}.csv").write_text(f"name,use\n{rows}")
+        else:
+            (folder / f"{number:02}.md").write_text(f"# Lime {number}\n\n{text}")
+
+
+def test_an_interrupted_ingest_says_what_is_stored_and_continues_when_it_is_repeated(
+    stepwell: Callable[..., Any], data_dir: Path, tmp_path: Path
+) -> None:
+    _fill(tmp_path)
+    ingest = ("ingest", str(tmp_path), "--user", (user := harness.new_user()), "--data-dir", str(data_dir))
+    environment = {**os.environ, "STEPWELL_DATA_DIR": str(data_dir)}
+    command = [sys.executable, "-c", QUICK, *ingest]
+    # A shell starts background jobs with SIGINT ignored, which a child process inherits.
+    heed = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, preexec_fn=heed) as process:
+        assert process.stderr
+        shown = next(found for line in process.stderr if (found := PROGRESS.search(line)) and int(found[1]) >= 6)
+        process.send_signal(signal.SIGINT)
+        ended = process.stderr.read()
+    assert process.returncode == 130, ended
+    said = re.search(r"Interrupted\. (\d+) of 60 files are done: (\d+) chunks are stored\. Repeat the command", ended)
+    assert said, ended
+    assert 6 <= int(said[1]) < 60
+    first = stepwell("stats", "--user", user, "--json").json
+    assert first["chunks"] >= int(said[2]) > 0
+    again = stepwell(*ingest, "--json").json
+    assert (again["unchanged"], again["failed"]) == (first["documents"], 0)
+    assert abs(int(shown[2].replace(",", "")) - again["chunks"]) < 0.2 * again["chunks"]
+    assert json.loads(stepwell("stats", "--user", user, "--json").out)["chunks"] == again["chunks"]
