@@ -45,40 +45,41 @@ def check(documents: Iterable[ExtractedDocument], content: Content, raw: bytes) 
 
 
 class Guard:
-    """Counts the words and numbers of the documents of one file."""
+    """Counts the lines and words of the documents of one file; only those that differ are looked at closely."""
 
     def __init__(self) -> None:
         self._stored: Counter[str] = Counter()
-        self._pages: list[Counter[str]] = []
+        self._pages: list[str] = []
+        self._metadata: list[str] = []
         self._left_out: list[LeftOut] = []
         self._records: list[str] = []
 
     def add(self, document: ExtractedDocument) -> None:
-        """Count a document. A value of its metadata that is in its text too counts once."""
+        """Count a document."""
         self._left_out += document.left_out
-        if document.fragment and not document.markdown:
+        if document.fragment:
             self._add_record(document)
             return
         text = document.text
         bounds = [*document.page_starts, len(text)] if document.page_starts else [0, len(text)]
-        pages = [Counter(_tokens(text[start:end])) for start, end in itertools.pairwise(bounds)]
-        counted = _sum(pages)
-        known = Counter(_tokens(f"{document.metadata}")) - counted
-        for found in (counted, known, _tokens(document.title)):
-            self._stored.update(found)
-        self._pages += pages
+        self._pages += [text[start:end] for start, end in itertools.pairwise(bounds)]
+        self._metadata.append(f"{document.metadata}")
+        self._stored[document.title.strip()] += 1
 
     def _add_record(self, document: ExtractedDocument) -> None:
-        """Count a record, whose fields are lines of its text; many at once, because each one takes long by itself."""
+        """Count a record, whose fields may be lines of its text; many at once, since each one takes long by itself."""
         lines = frozenset(document.text.split("\n"))
         fields = document.metadata.items()
         self._records.append(document.text)
-        self._records += (f"{name} {value}" for name, value in fields if f"{name}: {value}" not in lines)
+        self._records += (f"{name}: {value}" for name, value in fields if f"{name}: {value}" not in lines)
+        if document.markdown:
+            self._records.append(document.title)
         if len(self._records) >= RECORDS:
             self._count_records()
 
     def _count_records(self) -> None:
-        self._stored.update(_tokens("\n".join(self._records)))
+        """Count the names and the values of the fields as lines."""
+        self._stored.update(_lines(["\n".join(self._records).replace(": ", "\n")]))
         self._records.clear()
 
     def warnings(self, content: Content, raw: bytes) -> tuple[str, ...]:
@@ -91,20 +92,30 @@ class Guard:
         return (*reasons(self._left_out), *losses)
 
     def _losses(self, parts: Sequence[tuple[str, str]]) -> list[str]:
-        stored = self._stored + Counter(_tokens(" ".join(left.text for left in self._left_out)))
+        stored = self._stored + _lines((*self._pages, *(left.text for left in self._left_out)))
+        wanted = _lines(text for _, text in parts)
+        expected, found = Counter(_words(wanted - stored)), Counter(_words(stored - wanted))
+        without, beyond = _tokens_of(expected - found), _tokens_of(found - expected)
+        missing, surplus = without - beyond, beyond - without
+        if not missing:
+            return []
+        pages = [Counter(_tokens(page)) for page in self._pages]
+        missing -= Counter(_tokens("\n".join(self._metadata))) - _sum(pages)
+        for _, text in parts if missing else ():
+            _explain_joined(text, missing, surplus)
+        if not missing:
+            return []
         counts = [Counter(_tokens(text)) for _, text in parts]
-        expected = _sum(counts)
-        missing, surplus = expected - stored, stored - expected
-        if missing:
-            for _, text in parts:
-                _explain_joined(text, missing, surplus)
-        return [_loss(parts[number][0], lost) for number, lost in self._by_part(counts, +missing).items()]
+        return [_loss(parts[number][0], lost) for number, lost in self._by_part(counts, pages, +missing).items()]
 
-    def _by_part(self, counts: Sequence[Counter[str]], missing: Counter[str]) -> dict[int, Counter[str]]:
+    @staticmethod
+    def _by_part(
+        counts: Sequence[Counter[str]], pages: Sequence[Counter[str]], missing: Counter[str]
+    ) -> dict[int, Counter[str]]:
         """What is missing by the part where it should be: a page without it, else the last part with it."""
         last_first = reversed(list(enumerate(counts)))
-        pages = self._pages if len(self._pages) == len(counts) else ()
-        without = ((number, counts[number] - page) for number, page in enumerate(pages))
+        same = pages if len(pages) == len(counts) else ()
+        without = ((number, counts[number] - page) for number, page in enumerate(same))
         found: defaultdict[int, Counter[str]] = defaultdict(Counter)
         for number, count in itertools.chain(without, last_first):
             lost = count & missing
@@ -142,6 +153,19 @@ def _sum(counts: Iterable[Counter[str]]) -> Counter[str]:
     for count in counts:
         total.update(count)
     return total
+
+
+def _lines(texts: Iterable[str]) -> Counter[str]:
+    return Counter(map(str.strip, "\n".join(texts).split("\n")))
+
+
+def _words(lines: Counter[str]) -> list[str]:
+    return "\n".join(lines.elements()).split()
+
+
+def _tokens_of(words: Counter[str]) -> Counter[str]:
+    """The words and numbers in what stands between blanks."""
+    return Counter(_tokens("\n".join(words.elements())))
 
 
 def _tokens(text: str) -> list[str]:

@@ -90,3 +90,13 @@ def test_a_page_that_the_reader_of_pdf_drops_is_found() -> None:
     cut = ExtractedDocument(document.text[: document.page_starts[1]])
     (checked,) = guard.check([cut], pdf.content, raw)
     assert checked.warnings[0].startswith("Not in the stored text: 4 words and numbers of page 2")
+
+
+def test_a_word_that_is_in_the_text_and_in_a_field_of_a_record_is_no_loss() -> None:
+    record = ExtractedDocument("The pier is shut.", metadata={"place": "pier 4"}, fragment="line=1")
+    assert warnings(record, ["The pier is shut.\npier 4"], "line") == ()
+
+
+def test_one_of_two_equal_lines_that_is_lost_is_found() -> None:
+    (warning,) = warnings(ExtractedDocument("Fee 12 EUR\nTax"), ["Fee 12 EUR\nTax\nFee 12 EUR"])
+    assert warning.startswith("Not in the stored text: 3 words and numbers")

@@ -155,3 +155,8 @@ def test_the_cells_of_an_ods_are_shown_and_merged_as_in_the_sheet(read: Read) ->
     oslo, voss = read(made_files.opendocument(table, kind="spreadsheet"), "a.ods")
     assert (oslo.text, oslo.metadata["Rate"]) == ("Region: North\nTown: Oslo\nRate: 12,5 %", 0.125)
     assert (voss.text, voss.metadata["Rate"]) == ("Region: North\nTown: Voss\nRate: 1,10", 1.1)
+
+
+def test_a_column_without_any_value_is_named(read: Read) -> None:
+    (*_, last) = read(b"name;note;size\nbolt;;3\nnut; ;\n", "a.csv")
+    assert last.warnings == ("Left out as columns without a value: note.",)
