@@ -51,7 +51,7 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command's name, the imported command and its arguments."""
         name, _listed, rest = super().resolve_command(ctx, args)
-        return name, _imported(str(name)), rest
+        return name, _import(str(name)), rest
 
 
 app = typer.Typer(
@@ -143,7 +143,7 @@ def _end(status: int, failures: list[Failure], *, as_json: bool) -> NoReturn:
     sys.exit(status)
 
 
-def _imported(name: str) -> Any:
+def _import(name: str) -> Any:
     command = capability.commands()[name]
     found = capability.load(command.place)
     if isinstance(found, typer.Typer):

@@ -77,12 +77,12 @@ def formatter(*, json: bool) -> logging.Formatter:
     )
 
 
-def masked(line: str) -> str:
+def mask(line: str) -> str:
     """The line with *** for every API key's secret and every password in an address."""
     return _SECRETS.sub(lambda found: f"{found[1] or found[2]}***", line)
 
 
-def described(error: BaseException, *, in_full: bool = False) -> list[str]:
+def describe(error: BaseException, *, in_full: bool = False) -> list[str]:
     """The lines of an exception and its causes, innermost last: each with its type and frames.
 
     Only our own messages are included, since a foreign one may quote a user or a password; `in_full` returns the
@@ -107,7 +107,7 @@ def _without_private(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     debug = record.levelno <= logging.DEBUG
     event.pop("color_message", None)  # uvicorn's, a second form of its message
     if exc_info := event.pop("exc_info", None):
-        event["exception"] = described(exc_info[1], in_full=debug)
+        event["exception"] = describe(exc_info[1], in_full=debug)
     if debug:
         return event
     if record.name == "asyncio":
@@ -124,7 +124,7 @@ def _plain(_: WrappedLogger, __: str, event: EventDict) -> str:
 
 
 def _masking(render: Processor) -> Callable[[WrappedLogger, str, EventDict], str]:
-    return lambda logger, name, event: masked(str(render(logger, name, event)))
+    return lambda logger, name, event: mask(str(render(logger, name, event)))
 
 
 def _uncaught(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:

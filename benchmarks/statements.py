@@ -21,7 +21,7 @@ def recorded(database: Database, record: Callable[[str, Any], None]) -> Iterator
 
     async def recording(self: Connection, statement: sa.Executable, binds: Any = None) -> Any:
         if self.engine is engine and self.runs_on_driver(statement, binds):
-            text, values_of = connections.written(statement, engine.dialect)
+            text, values_of = connections.write(statement, engine.dialect)
             record(text, values_of(binds))
         return await execute(self, statement, binds)
 

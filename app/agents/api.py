@@ -98,7 +98,7 @@ async def definitions(
 
 
 @router.get("/tools/openapi.json", operation_id="describe_tools", summary="Describe the tools in OpenAPI")
-async def described(request: Request, user_id: AnyUser) -> dict[str, Any]:
+async def describe(request: Request, user_id: AnyUser) -> dict[str, Any]:
     """An OpenAPI document of the tools that the key may call, with one typed operation each.
 
     Its server is the address of this request.

@@ -86,8 +86,8 @@ def _context(each: Any, tool: Tool) -> dict[str, Any]:
     found = field_names.advice(unknown, {name: name for name in names})
     if field_names.is_search_option(unknown) and found.get("nearest", "").startswith("metadata."):
         found = {}
-    return {"remark": _listed(names)} | context | found
+    return {"remark": _list(names)} | context | found
 
 
-def _listed(names: list[str]) -> str:
+def _list(names: list[str]) -> str:
     return f"The arguments are {', '.join(names)}." if names else "This tool has no arguments."

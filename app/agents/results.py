@@ -91,7 +91,7 @@ def _begins_with(content: str, title: str) -> bool:
 
 def _is_named(candidate: Candidate) -> bool:
     """Whether a passage's document is in a file with the name of its title, such as `mara-veit.md`."""
-    name = PurePosixPath(uris.shown(candidate.uri or "")).stem
+    name = PurePosixPath(uris.show(candidate.uri or "")).stem
     title, named = (_NO_WORD.sub(" ", text.casefold()).strip() for text in (candidate.title, name))
     return title == named
 

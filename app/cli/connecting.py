@@ -43,7 +43,7 @@ ApiKey = Annotated[
 OPTIONS: dict[str, Any] = {"user": User, "url": Url, "api_key": ApiKey, "data_dir": options.DataDir}
 
 
-def connected(command: Command) -> Command:
+def connect(command: Command) -> Command:
     """A command with the options that choose its client, which it gets as its first argument."""
 
     @functools.wraps(command)

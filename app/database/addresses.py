@@ -99,9 +99,9 @@ def read(dsn: str) -> Address:
     except (sa.exc.ArgumentError, ValueError) as error:
         raise _bad("The address cannot be read: it must be postgresql://USER:PASSWORD@HOST:PORT/DATABASE.") from error
     parameters = {name: value if isinstance(value, str) else value[-1] for name, value in url.query.items()}
-    hosts = _hosts(parts["hosts"]) or _listed(parameters.pop("host", ""), parameters.pop("port", ""))
+    hosts = _hosts(parts["hosts"]) or _list(parameters.pop("host", ""), parameters.pop("port", ""))
     password = None if url.password is None else str(url.password)
-    return Address(url.username, password, url.database or None, hosts, _checked(parameters))
+    return Address(url.username, password, url.database or None, hosts, _check(parameters))
 
 
 def _hosts(text: str) -> tuple[tuple[str, int | None], ...]:
@@ -114,7 +114,7 @@ def _hosts(text: str) -> tuple[tuple[str, int | None], ...]:
     return tuple((host or "localhost", int(port) if port else None) for host, port in hosts)
 
 
-def _listed(hosts: str, ports: str) -> tuple[tuple[str, int | None], ...]:
+def _list(hosts: str, ports: str) -> tuple[tuple[str, int | None], ...]:
     """Hosts and ports that are parameters, each a list with commas; one port is that of all hosts."""
     if not hosts and not ports:
         return ()
@@ -134,7 +134,7 @@ def _pair(name: str, port: str) -> tuple[tuple[str, int | None], ...]:
     return _hosts(f"{name}:{port}" if port else name or "localhost")
 
 
-def _checked(parameters: Mapping[str, str]) -> Mapping[str, str]:
+def _check(parameters: Mapping[str, str]) -> Mapping[str, str]:
     known = _TLS | _PASSED | _SETTINGS | _LEFT_OUT | {"connect_timeout", "dbname"}
     for name, value in parameters.items():
         if name not in known:

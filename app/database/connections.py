@@ -153,7 +153,7 @@ class Connection:
         if not self.runs_on_driver(statement, binds):
             async with bounded.within(self.limit_s):
                 return await self._wrap().execute(statement, binds)
-        text, values_of = written(statement, self._engine.dialect)
+        text, values_of = write(statement, self._engine.dialect)
         try:
             rows = await self._driver.fetch(
                 self.marker + text, *values_of(binds), timeout=self.limit_s, record_class=Row
@@ -216,7 +216,7 @@ _texts: weakref.WeakKeyDictionary[sa.TextClause, tuple[str, Callable[[Any], Sequ
 )
 
 
-def written(statement: sa.TextClause, dialect: Dialect) -> tuple[str, Callable[[Any], Sequence[Any]]]:
+def write(statement: sa.TextClause, dialect: Dialect) -> tuple[str, Callable[[Any], Sequence[Any]]]:
     """A statement as the driver reads it, and a function that returns its values in their order."""
     found = _texts.get(statement)
     if found is None:

@@ -42,7 +42,7 @@ async def change(
     """
 
     def changed(source: DocumentSource) -> CleanDocument:
-        patched = _patched(source, patch, services.chunking_options.language)
+        patched = _patch(source, patch, services.chunking_options.language)
         check_metadata(dict(patched.metadata))
         return patched
 
@@ -66,7 +66,7 @@ async def _source(document_id: UUID, user_id: str, services: Services) -> Docume
         raise
 
 
-def merged(value: Json, patch: Json) -> dict[str, Any]:
+def merge(value: Json, patch: Json) -> dict[str, Any]:
     """The result of a JSON merge patch: null removes a key, objects are merged, other values are replaced."""
     result = dict(value)
     for key, change in patch.items():
@@ -74,7 +74,7 @@ def merged(value: Json, patch: Json) -> dict[str, Any]:
             result.pop(key, None)
         elif isinstance(change, Mapping):
             old = result.get(key)
-            result[key] = merged(old if isinstance(old, Mapping) else {}, change)
+            result[key] = merge(old if isinstance(old, Mapping) else {}, change)
         else:
             result[key] = change
     return result
@@ -98,20 +98,20 @@ def clean_document(source: DocumentSource) -> CleanDocument:
     return dataclasses.replace(undated, created_at=stored.created_at)
 
 
-def _patched(source: DocumentSource, patch: Json, language: str | None) -> CleanDocument:
+def _patch(source: DocumentSource, patch: Json, language: str | None) -> CleanDocument:
     """The document after the patch. Raises BadRequest naming the field.
 
     `language` is that of documents which name none; None: it is detected.
     """
     document = clean_document(source)
     if "content" in patch:
-        sent = document_drafts.resolved(Upload(str(patch["content"]), markdown=document.markdown))
+        sent = document_drafts.resolve(Upload(str(patch["content"]), markdown=document.markdown))
         metadata = {**document.metadata, **sent.metadata}
         document = dataclasses.replace(
             document, content=sent.content, metadata=metadata, page_starts=(), warnings=sent.warnings
         )
     if "metadata" in patch:
-        metadata = {} if patch["metadata"] is None else merged(document.metadata, patch["metadata"])
+        metadata = {} if patch["metadata"] is None else merge(document.metadata, patch["metadata"])
         document = dataclasses.replace(document, metadata=metadata)
     if "title" in patch:
         title = patch["title"] or _default_title(document)

@@ -21,7 +21,7 @@ MOST_SHOWN = 10
 
 
 @app.command("import")
-@connecting.connected
+@connecting.connect
 def bring(
     client: Client,
     file: Annotated[Path, typer.Argument(help="JSON lines, one entity per line; - reads standard input.")],
@@ -46,8 +46,8 @@ def bring(
 
 
 @app.command("list")
-@connecting.connected
-def listed(
+@connecting.connect
+def list_all(
     client: Client,
     q: Annotated[str | None, typer.Option("--q", help="Only names similar to this.")] = None,
     type: Annotated[str | None, typer.Option("--type", help="Only this type.")] = None,
@@ -55,7 +55,7 @@ def listed(
     as_json: options.AsJson = False,
 ) -> None:
     """List entities by name, or by similarity to --q."""
-    found = _found(client, q, type, limit)
+    found = _find(client, q, type, limit)
     if as_json:
         terminal.write_json(found)
         return
@@ -67,7 +67,7 @@ def listed(
 
 
 @app.command()
-@connecting.connected
+@connecting.connect
 def search(
     client: Client,
     query: Annotated[str, typer.Argument(help="A name in any spelling, a role, or what is known about the entity.")],
@@ -88,14 +88,14 @@ def search(
 
 
 @app.command()
-@connecting.connected
+@connecting.connect
 def show(
     client: Client,
     name_or_id: Annotated[str, typer.Argument(help="A name in any spelling, or an id.")],
     as_json: options.AsJson = False,
 ) -> None:
     """Show an entity with the documents that are linked to it most strongly."""
-    entity = _resolved(name_or_id, client)
+    entity = _resolve(name_or_id, client)
     documents = client.list(f"/entities/{entity['entity_id']}/documents", "documents", limit=MOST_SHOWN)
     if as_json:
         terminal.write_json({**entity, "documents": documents})
@@ -124,12 +124,12 @@ def _show(entity: Answer, documents: Sequence[Answer]) -> None:
     table = Table("strength", "document", "mentions")
     for document in documents:
         counts = ", ".join(f"{kind} {count}" for kind, count in sorted(document["mentions"].items()))
-        named = document["title"] or uris.shown(document["uri"] or "")
+        named = document["title"] or uris.show(document["uri"] or "")
         table.add_row(f"{document['strength']:.2f}", escape(named), counts)
     options.out.print(table)
 
 
-def _found(client: Client, q: str | None, type: str | None, limit: int) -> list[Answer]:
+def _find(client: Client, q: str | None, type: str | None, limit: int) -> list[Answer]:
     """Entities by name; with `q` one page of those with similar names."""
     if q is None:
         return client.list("/entities", "entities", limit=limit, type=type)
@@ -137,12 +137,12 @@ def _found(client: Client, q: str | None, type: str | None, limit: int) -> list[
     return found
 
 
-def _resolved(name_or_id: str, client: Client) -> Answer:
+def _resolve(name_or_id: str, client: Client) -> Answer:
     """The entity with this id, else the one with a name like this. Raises NotFound, Conflict."""
     try:
         return client.get(f"/entities/{UUID(name_or_id)}")
     except ValueError:
-        found = _found(client, name_or_id, None, MOST_SHOWN)
+        found = _find(client, name_or_id, None, MOST_SHOWN)
     if not found:
         raise errors.NotFound("No entity has this name or a similar one.")
     first = found[0]

@@ -122,7 +122,7 @@ def _upload(row: dict[str, Any]) -> Upload | None:
     return Upload(
         text,
         title or None,
-        uris.composed(str(row["_id"])),
+        uris.compose(str(row["_id"])),
         metadata,
         created_at=_instant(row.get("created_at"), CORPUS),
         markdown=False,
@@ -200,7 +200,7 @@ def _judgements(path: Path) -> dict[str, dict[str, int]]:
             if number == 1:
                 continue
             raise errors.BadRequest(f"Line {number} is not query, document, relevance.", field=path.name) from error
-        judged[query][uris.composed(document)] = grade
+        judged[query][uris.compose(document)] = grade
     return dict(judged)
 
 

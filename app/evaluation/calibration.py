@@ -115,7 +115,7 @@ class _Asking:
             hits[found.hops is not None] += self._judge(found, grades)
             if found.answerable is not None:
                 scale = self.current.answerable if self.current else LogitScale()
-                answers.append((logit_scales.removed(scale, found.answerable), any(grades.values())))
+                answers.append((logit_scales.remove(scale, found.answerable), any(grades.values())))
         return AskedQuestion(hits[False], answers, hits[True])
 
     def _judge(self, found: Answer, grades: Mapping[str, int]) -> list[Prediction]:
@@ -126,7 +126,7 @@ class _Asking:
             names = (*uris.spellings(hit.candidate.uri or ""), str(hit.candidate.document_id))
             grade = next((grades[name] for name in names if name in grades), None)
             if hit.relevance is not None and not (grade is None and self.only_judged):
-                pairs.append((logit_scales.removed(scale, hit.relevance), (grade or 0) > 0))
+                pairs.append((logit_scales.remove(scale, hit.relevance), (grade or 0) > 0))
         return pairs
 
 
@@ -175,7 +175,7 @@ def _cross_validate(questions: Sequence[Sequence[Prediction]], prior: Prior) -> 
         scale = _fit_scale([pairs for index, pairs in enumerate(questions) if index % FOLDS != fold], prior)
         others = (pairs for index, pairs in enumerate(questions) if index % FOLDS == fold)
         found += [
-            ((predicted, occurred), (logit_scales.applied(scale, predicted), occurred))
+            ((predicted, occurred), (logit_scales.apply(scale, predicted), occurred))
             for pairs in others
             for predicted, occurred in pairs
         ]

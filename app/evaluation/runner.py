@@ -324,7 +324,7 @@ async def _delete_others(kept: set[str], user_id: str, services: Services) -> No
     after = None
     while page := await documents.page(user_id, db=services.db, limit=1000, after=after):
         for document in page:
-            if uris.composed(document.uri or "") not in kept:
+            if uris.compose(document.uri or "") not in kept:
                 await documents.delete(document.document_id, user_id, db=services.db)
         after = (page[-1].created_at, page[-1].document_id)
 

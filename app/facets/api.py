@@ -51,7 +51,7 @@ router = APIRouter(
     summary="List keys and values of metadata",
     responses=problems.responses(504),
 )
-async def listed(
+async def list_all(
     user_id: auth.Searcher,
     use: auth.ReadUse,
     filters: filter_parameter.Filtered,

@@ -14,7 +14,7 @@ from app.cli.client import Client
 MOST_VALUES = 100
 
 
-@connecting.connected
+@connecting.connect
 def facets(
     client: Client,
     key: Annotated[str | None, typer.Argument(help="Only this key.", show_default=False)] = None,
@@ -32,11 +32,11 @@ def facets(
         return
     table = options.table("key", "documents", "types", "values")
     for one in answer["facets"]:
-        values = ", ".join(f"{_shown(value['value'])} ({value['documents']})" for value in one["values"])
+        values = ", ".join(f"{_show(value['value'])} ({value['documents']})" for value in one["values"])
         more = ", …" if one["distinct"] > len(one["values"]) else ""
         table.add_row(escape(one["key"]), str(one["documents"]), ", ".join(one["types"]), escape(values + more))
     options.print_table(table)
 
 
-def _shown(value: Any) -> str:
+def _show(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)

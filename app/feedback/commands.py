@@ -23,7 +23,7 @@ app = typer.Typer(help="Feedback: give, list, export.", no_args_is_help=True)
 
 
 @app.command()
-@connecting.connected
+@connecting.connect
 def give(
     client: Client,
     query: Annotated[str, typer.Argument(help="The query of the search.")],
@@ -59,11 +59,11 @@ def _given(client: Client, judgement: Body, passage: str) -> Answer:
 
 
 @app.command("list")
-def listed(
+def list_all(
     user: options.User = options.LOCAL, as_json: options.AsJson = False, data_dir: options.DataDir = None
 ) -> None:
     """List judgements of hits, newest first."""
-    found = options.run(_listed(options.check_user(user), options.settings(data_dir)))
+    found = options.run(_list(options.check_user(user), options.settings(data_dir)))
     if as_json:
         terminal.write_json([_row(one) for one in found])
         return
@@ -71,7 +71,7 @@ def listed(
     for one in found:
         helpful = "yes" if one.helpful else "no"
         table.add_row(
-            f"{one.at:%Y-%m-%d %H:%M}", helpful, escape(one.query), escape(uris.shown(one.uri or "") or one.title)
+            f"{one.at:%Y-%m-%d %H:%M}", helpful, escape(one.query), escape(uris.show(one.uri or "") or one.title)
         )
     options.print_table(table)
 
@@ -92,7 +92,7 @@ def export(
         options.out.print(f"Wrote {folder}: {questions} questions, {documents} documents.", markup=False)
 
 
-async def _listed(user_id: str, settings: Settings) -> list[GivenFeedback]:
+async def _list(user_id: str, settings: Settings) -> list[GivenFeedback]:
     from app import runtime
     from app.feedback import feedback as pipeline
 

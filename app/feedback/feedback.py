@@ -55,7 +55,7 @@ def _unknown(given: Feedback) -> errors.NotFound:
 async def listed(user_id: str, services: Services) -> AsyncIterator[GivenFeedback]:
     """The judgements of a user, newest first."""
     async with services.db.reading(user_id) as reading:
-        async for one in store.listed(reading, days=services.option(FeedbackOptions).days):
+        async for one in store.list_all(reading, days=services.option(FeedbackOptions).days):
             yield one
 
 
@@ -72,7 +72,7 @@ async def expire_forever(services: Services) -> None:
         await asyncio.sleep(EXPIRE_EVERY_S)
 
 
-def grouped(given: Iterable[GivenFeedback]) -> list[JudgedQuestion]:
+def group(given: Iterable[GivenFeedback]) -> list[JudgedQuestion]:
     """The judgements as questions, in the order of the first on each.
 
     A document, named by URI or else by id, has grade 1 if it or a passage of it helped, else 0.
@@ -95,7 +95,7 @@ async def export(user_id: str, folder: Path, services: Services) -> tuple[int, i
 
     Returns the numbers of questions and documents.
     """
-    judged = grouped(reversed([one async for one in listed(user_id, services)]))
+    judged = group(reversed([one async for one in listed(user_id, services)]))
     count = await beir.write(folder, judged, _uploads(user_id, services))
     return len(judged), count
 

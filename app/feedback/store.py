@@ -90,7 +90,7 @@ async def withdraw(db: Writing, given: Feedback) -> UUID | None:
     return document_id
 
 
-async def listed(db: Reading, *, days: int) -> AsyncIterator[GivenFeedback]:
+async def list_all(db: Reading, *, days: int) -> AsyncIterator[GivenFeedback]:
     """The judgements of the last days, newest first."""
     of_document = sa.and_(_d.user_id == _f.user_id, _d.document_id == _f.document_id)
     columns = (_f.query, _f.helpful, _f.document_id, _f.chunk_id, _d.uri, _d.title, _f.at)

@@ -69,7 +69,7 @@ class WebFetcher:
 
         Raises `blocked_url`, `fetch_failed`, `site_unavailable`.
         """
-        with _translated(self._limits):
+        with _translate(self._limits):
             async with asyncio.timeout(self._limits.whole_s), self._connections() as connections:
                 return await self._followed(_url(address), allowed, known, connections)
 
@@ -111,7 +111,7 @@ class WebFetcher:
         if length.isdigit() and (len(length) > 15 or int(length) > self._limits.max_bytes):
             raise self._too_large()
         body = bytearray()
-        async for part in _decoded(self._received(response), headers.get("content-encoding", "")):
+        async for part in _decode(self._received(response), headers.get("content-encoding", "")):
             body += part
             if len(body) > self._limits.max_bytes:
                 raise self._too_large()
@@ -121,7 +121,7 @@ class WebFetcher:
             bytes(body),
             media_type=content_type.get_content_type() if headers.get("content-type") else "",
             charset=content_type.get_content_charset("") or "",
-            validators=Validators(str(url), _kept(headers.get("etag")), _kept(headers.get("last-modified"))),
+            validators=Validators(str(url), _keep(headers.get("etag")), _keep(headers.get("last-modified"))),
         )
 
     async def _received(self, response: httpcore.Response) -> AsyncIterator[bytes]:
@@ -198,13 +198,13 @@ def _check_status(status: int) -> None:
         )
 
 
-def _kept(header: str | None) -> str:
+def _keep(header: str | None) -> str:
     """A validator that can be sent back as it is; empty for any other."""
     text = header or ""
     return text if len(text) <= MAX_VALIDATOR and text.isascii() and text.isprintable() else ""
 
 
-async def _decoded(parts: AsyncIterator[bytes], encoding: str) -> AsyncIterator[bytes]:
+async def _decode(parts: AsyncIterator[bytes], encoding: str) -> AsyncIterator[bytes]:
     """The content of a body. Raises `fetch_failed` for an encoding that was not asked for, and for invalid gzip."""
     named = encoding.strip().lower()
     if named in ("", "identity"):
@@ -216,7 +216,7 @@ async def _decoded(parts: AsyncIterator[bytes], encoding: str) -> AsyncIterator[
             "The site sends the page in a content encoding that was not asked for.", field="url", code="fetch_failed"
         )
     try:
-        async for part in _unzipped(parts):
+        async for part in _unzip(parts):
             yield part
     except (zlib.error, EOFError) as error:
         raise errors.BadRequest(
@@ -224,7 +224,7 @@ async def _decoded(parts: AsyncIterator[bytes], encoding: str) -> AsyncIterator[
         ) from error
 
 
-async def _unzipped(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _unzip(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """The content of gzip members in pieces. Raises zlib.error, and EOFError if it is not complete."""
     member, is_complete = _member(), False
     async for left in parts:
@@ -242,7 +242,7 @@ def _member() -> zlib._Decompress:
 
 
 @contextmanager
-def _translated(limits: FetchLimits) -> Iterator[None]:
+def _translate(limits: FetchLimits) -> Iterator[None]:
     """Translates failures of the network. Sentences do not say which addresses or ports answer."""
     try:
         yield

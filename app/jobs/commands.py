@@ -27,7 +27,7 @@ JobKey = Annotated[
 
 
 @app.command("list")
-@connecting.connected
+@connecting.connect
 def list_jobs(
     client: Client,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of jobs.")] = 50,
@@ -46,14 +46,14 @@ def list_jobs(
 
 
 @app.command()
-@connecting.connected
+@connecting.connect
 def show(client: Client, job_id: JobKey, as_json: options.AsJson = False) -> None:
     """Show a job with its progress and result."""
     _show(client.get(f"/jobs/{job_id}"), as_json=as_json)
 
 
 @app.command()
-@connecting.connected
+@connecting.connect
 def cancel(client: Client, job_id: JobKey, as_json: options.AsJson = False) -> None:
     """Cancel a job that waits or runs."""
     job = client.post(f"/jobs/{job_id}/cancel")

@@ -18,7 +18,7 @@ from app.search.commands import passage_text, requests
 from app.search.commands import search as plain
 
 
-@connecting.connected
+@connecting.connect
 def multihop(
     client: Client,
     query: Annotated[str, typer.Argument(help="The question.")],

@@ -125,9 +125,9 @@ class HopAnswer:
         if hit.explain is not None:
             explain = {
                 **completion.of_later_hop({**hit.explain, **chunk.guided_steps}, chunk.hop),
-                **_explained(chunk, via, scored, scores.largest),
+                **_explain(chunk, via, scored, scores.largest),
                 **(ranked.explain or {}),
-                **completion.capped(candidate.score),
+                **completion.cap(candidate.score),
             }
         found = replace(
             hit,
@@ -159,6 +159,6 @@ def _with_similarity(candidate: Candidate, similarity: float | None) -> Candidat
     return replace(candidate, cosine=similarity, vector_score=vector_score)
 
 
-def _explained(chunk: HopChunk, via: ChunkLink | None, scored: Scored, largest: float) -> Mapping[str, Any]:
+def _explain(chunk: HopChunk, via: ChunkLink | None, scored: Scored, largest: float) -> Mapping[str, Any]:
     heading = {"heading": via.name} if via and via.heading else {}
     return {"signals": dict(chunk.signals), **heading, "parts": dict(scored.parts), "best": largest}

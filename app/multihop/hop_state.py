@@ -190,9 +190,9 @@ def _of_search(chunk: HopChunk, searched: HopTerms) -> ChunkLink | None:
         return None
     if not searched.terms:
         return ChunkLink("asked", searched.questions[0])
-    text = names.spaced(names.words(chunk.text))
+    text = names.space(names.words(chunk.text))
     keys = {term: names.key(term) for term in searched.terms}
-    term = next((term for term, key in keys.items() if key and names.spaced([key]) in text), searched.terms[0])
+    term = next((term for term, key in keys.items() if key and names.space([key]) in text), searched.terms[0])
     return ChunkLink("expanded", term, searched.sources.get(term))
 
 

@@ -88,7 +88,7 @@ async def run(
         questions = tuple(terms.usable_questions(proposal.questions, question))
         first: ExtractorUsed = "llm" if method == "auto" else method
         for used in FALLBACK_ORDER[FALLBACK_ORDER.index(first) :]:
-            found = _found(used, passages, proposal)
+            found = _find(used, passages, proposal)
             if found:
                 return HopTerms(tuple(found), used, _sources(found, passages), questions)
     return HopTerms(method="llm" if questions else None, questions=questions)
@@ -103,7 +103,7 @@ async def _read(question: str, chunk_ids: Sequence[UUID], context: SearchContext
     return _Passages(question, chunk_ids, candidates, stored_names, corpus_chunks)
 
 
-def _found(method: ExtractorUsed, passages: _Passages, proposal: Proposal) -> list[str]:
+def _find(method: ExtractorUsed, passages: _Passages, proposal: Proposal) -> list[str]:
     if method == "llm":
         proposed = terms.usable(list(proposal.terms), passages.texts_with_titles, passages.question)
         return _chosen_by_model(proposed, passages)

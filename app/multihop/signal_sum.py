@@ -44,7 +44,7 @@ def with_limit(
 
     Chunks are compared with the words of the question that they contain.
     """
-    limited, given = dict(scores), {chunk: _limited(scored) for chunk, scored in scores.items()}
+    limited, given = dict(scores), {chunk: _limit(scored) for chunk, scored in scores.items()}
     if not any(given.values()):
         return limited
     weights, total = _word_weights(idf)
@@ -63,7 +63,7 @@ def with_limit(
     return limited
 
 
-def _limited(scored: Scored) -> float:
+def _limit(scored: Scored) -> float:
     return sum(scored.parts.get(name, 0.0) for name in signals.LIMITED)
 
 

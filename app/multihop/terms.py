@@ -63,7 +63,7 @@ def distinct(terms: Iterable[str]) -> list[str]:
     kept: dict[str, str] = {}
     for term in terms:
         words = names.words(term)
-        spaced = names.spaced(words)
+        spaced = names.space(words)
         if words and not any(spaced in other for other in kept):
             kept[spaced] = term
             if len(kept) == MAX_TERMS:
@@ -78,8 +78,8 @@ def usable(proposed: object, passages: Sequence[str], query: str) -> list[str]:
     """
     if not isinstance(proposed, list):
         return []
-    texts = [names.spaced(names.words(passage)) for passage in passages]
-    question = names.spaced(names.words(query))
+    texts = [names.space(names.words(passage)) for passage in passages]
+    question = names.space(names.words(query))
     kept = []
     for term in proposed[: 4 * MAX_TERMS]:
         if not isinstance(term, str) or not 2 <= len(term.strip()) <= MAX_TERM_LENGTH:
@@ -88,7 +88,7 @@ def usable(proposed: object, passages: Sequence[str], query: str) -> list[str]:
         key = names.key(term)
         if not term.isprintable() or _UNUSABLE.search(term) or key is None:
             continue
-        spaced = names.spaced([key])
+        spaced = names.space([key])
         if spaced not in question and any(spaced in text for text in texts):
             kept.append(term)
     return distinct(kept)

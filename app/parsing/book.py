@@ -21,7 +21,7 @@ _DC = "{http://purl.org/dc/elements/1.1/}"
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
     """The book with its title, author, language and date. Raises UnreadableFile for one with copy protection."""
     with archives.opened(file.raw) as archive:
-        package, chapters = _opened(archive)
+        package, chapters = _open(archive)
         _check_encryption(archive, chapters)
         pages, left_out = _pages(archive, chapters)
     texts = []
@@ -46,13 +46,13 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
 def content(raw: bytes) -> Iterator[tuple[str, str]]:
     """The text nodes of each chapter that a reader of books shows."""
     with archives.opened(raw) as archive:
-        _package, chapters = _opened(archive)
+        _package, chapters = _open(archive)
         pages, _left_out = _pages(archive, chapters)
     for number, page in enumerate(pages, 1):
-        yield f"chapter {number}", html_text.shown(page)
+        yield f"chapter {number}", html_text.show(page)
 
 
-def _opened(archive: zipfile.ZipFile) -> tuple[Any, list[str]]:
+def _open(archive: zipfile.ZipFile) -> tuple[Any, list[str]]:
     """The description of a book, and the names of its chapters, each once."""
     place = _first(archives.xml(archive.read(_CONTAINER)), "rootfile").get("full-path")
     package = archives.xml(archive.read(place))

@@ -79,12 +79,12 @@ def decode(raw: bytes, declared: str | None = None) -> Decoded:
     for bom, encoding in _BOMS:
         if raw.startswith(bom):
             return _replacing(raw[len(bom) :], encoding, None if encoding == "utf-8" else f"read as {encoding.upper()}")
-    if declared and (found := _decoded(raw, _named(declared))) is not None:
+    if declared and (found := _decode(raw, _named(declared))) is not None:
         return Decoded(found)
     wide = _wide_encoding(raw[:_SAMPLE])
     if wide:
         return _replacing(raw, wide, f"read as {wide.upper()} without a byte order mark")
-    text = _decoded(raw, "utf-8")
+    text = _decode(raw, "utf-8")
     if text is None:
         return _by_code_page(raw)
     if _control_share(text[:_SAMPLE]) > 0.34:
@@ -98,11 +98,11 @@ def guess(raw: bytes) -> str:
     sample = raw[max(0, first - _HEAD) : first + _SAMPLE]
     if _foreign_share(sample) > FOREIGN:
         encoding = _detected(sample, (*_LATIN, *_OTHER_SCRIPTS))
-        words = _decoded(sample, encoding) or ""
+        words = _decode(sample, encoding) or ""
         if len(_TWO_SCRIPTS.findall(words)) <= TWO_SCRIPTS * len(words):
             return encoding
     encoding = _detected(sample, _LATIN)
-    same = _decoded(sample, encoding) == _decoded(sample, _WINDOWS)
+    same = _decode(sample, encoding) == _decode(sample, _WINDOWS)
     return _WINDOWS if same else encoding
 
 
@@ -141,12 +141,12 @@ def _by_code_page(raw: bytes) -> Decoded:
     if _control_share(re.sub("[\x80-\x9f]+", "", text[:_SAMPLE])) > 0.05:
         raise _binary()
     declared = _DECLARED.search(raw[:_HEAD])
-    if declared and (found := _decoded(raw, _named(declared[1].decode()))) is not None:
+    if declared and (found := _decode(raw, _named(declared[1].decode()))) is not None:
         return Decoded(found)
     if (mixed := _mostly_utf8(raw)) is not None:
         return Decoded(mixed, ("not wholly UTF-8: other bytes read as Windows-1252",))
     encoding = guess(raw)
-    guessed = _decoded(raw, encoding)
+    guessed = _decode(raw, encoding)
     if guessed is None:
         return Decoded(text, ("not UTF-8: read as Latin-1",))
     return Decoded(guessed, (f"not UTF-8: read as {_NAMES.get(encoding, encoding)}",))
@@ -177,7 +177,7 @@ def _named(declared: str) -> str:
     return "" if _NOT_DECLARED.fullmatch(name) else _SUPERSETS.get(name, name)
 
 
-def _decoded(raw: bytes, encoding: str) -> str | None:
+def _decode(raw: bytes, encoding: str) -> str | None:
     """The text of bytes in an encoding; None if they do not fit, or if it is no encoding of text."""
     if not encoding:
         return None

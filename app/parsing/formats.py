@@ -296,13 +296,13 @@ def sniff(raw: bytes, name: str) -> FileFormat:
         return ARCHIVE
     if _PACKED.match(head):  # before PDF, which an archive may have near its beginning
         return PACKED
-    if (signed := _signed(head, "binary")) is not None:
+    if (signed := _sign(head, "binary")) is not None:
         return signed
     if head.startswith(_COMPOUND):
         return OLD_OFFICE
     if head.startswith(_UNSUPPORTED):
         raise unsupported()
-    if (signed := _signed(head, "encoded")) is not None:
+    if (signed := _sign(head, "encoded")) is not None:
         return signed
     named = by_suffix(name)
     if named.content != "binary":
@@ -327,7 +327,7 @@ def by_suffix(name: str) -> FileFormat:
     return _BY_SUFFIX.get(suffix(name), TEXT)
 
 
-def _signed(head: bytes, content: Content) -> FileFormat | None:
+def _sign(head: bytes, content: Content) -> FileFormat | None:
     found = (one for one in FORMATS if one.content == content and one.signature and one.signature.match(head))
     return next(found, None)
 

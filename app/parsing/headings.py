@@ -45,7 +45,7 @@ Found = dict[tuple[int, int], Heading]
 def find(pages: Sequence[Sequence[PageLine]], outline: Iterable[OutlineEntry]) -> Found:
     """The headings of the pages, and the title of the document where its font shows it."""
     body = _body_size(pages)
-    found = _outlined(pages, outline) or _larger(pages, body)
+    found = _outline(pages, outline) or _larger(pages, body)
     title = _title(pages, body)
     if title is not None and (title[0] not in found or _is_only_first(found, title[0])):
         found[title[0]] = title[1]
@@ -57,7 +57,7 @@ def _is_only_first(found: Found, place: tuple[int, int]) -> bool:
     return [key for key, heading in found.items() if heading.level == FIRST_LEVEL] == [place]
 
 
-def _outlined(pages: Sequence[Sequence[PageLine]], outline: Iterable[OutlineEntry]) -> Found:
+def _outline(pages: Sequence[Sequence[PageLine]], outline: Iterable[OutlineEntry]) -> Found:
     found: Found = {}
     for entry in outline:
         if not (0 <= entry.page < len(pages)) or not (wanted := _key(entry.title)):
@@ -98,7 +98,7 @@ def _larger(pages: Sequence[Sequence[PageLine]], body: float) -> Found:
             count = _larger_lines(lines, index, LARGER * body)
             if count:
                 candidates[page, index] = Heading(0, count)
-                sizes[page, index] = _rounded(lines[index].size)
+                sizes[page, index] = _round(lines[index].size)
             index += max(1, count)
     total = sum(len(lines) for lines in pages)
     if sum(heading.count for heading in candidates.values()) > MAX_SHARE * total:
@@ -112,7 +112,7 @@ def _larger_lines(lines: Sequence[PageLine], first: int, least: float) -> int:
     """The number of lines from `first` on that are one heading in a larger font; 0 if there is none."""
     count = characters = 0
     for line in lines[first : first + MAX_LINES]:
-        same = count == 0 or (not line.begins and _rounded(line.size) == _rounded(lines[first].size))
+        same = count == 0 or (not line.begins and _round(line.size) == _round(lines[first].size))
         if line.is_block or line.size < least or not any(map(str.isalpha, line.text)) or not same:
             break
         count, characters = count + 1, characters + len(line.text)
@@ -121,12 +121,12 @@ def _larger_lines(lines: Sequence[PageLine], first: int, least: float) -> int:
 
 def _title(pages: Sequence[Sequence[PageLine]], body: float) -> tuple[tuple[int, int], Heading] | None:
     """The lines of the first page in the largest font of the document, if no other page has that font."""
-    sizes = [(_rounded(line.size), page) for page, lines in enumerate(pages) for line in lines if not line.is_block]
+    sizes = [(_round(line.size), page) for page, lines in enumerate(pages) for line in lines if not line.is_block]
     if not sizes or (largest := max(sizes)[0]) < TITLE_LARGER * body:
         return None
     if any(size == largest and page > 0 for size, page in sizes):
         return None
-    first = next(index for index, line in enumerate(pages[0]) if not line.is_block and _rounded(line.size) == largest)
+    first = next(index for index, line in enumerate(pages[0]) if not line.is_block and _round(line.size) == largest)
     count = _larger_lines(pages[0], first, largest - 0.5)
     return ((0, first), Heading(TITLE_LEVEL, count)) if count else None
 
@@ -136,9 +136,9 @@ def _body_size(pages: Sequence[Sequence[PageLine]]) -> float:
     characters: Counter[float] = Counter()
     for lines in pages:
         for line in lines:
-            characters[_rounded(line.size)] += len(line.text) * (not line.is_block)
+            characters[_round(line.size)] += len(line.text) * (not line.is_block)
     return characters.most_common(1)[0][0] if characters else 0.0
 
 
-def _rounded(size: float) -> float:
+def _round(size: float) -> float:
     return round(size * 2) / 2

@@ -56,7 +56,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
 
 def page(html: str, *, notes: tuple[str, ...] = ()) -> ExtractedDocument:
     """The main text of a page, with its title, author, language and date. Raises UnreadableFile if it has no text."""
-    soup = _parsed(html)
+    soup = _parse(html)
     root = soup.html
     language = root.get("lang") if root is not None else None
     author, date = (_declared(soup, names) for names in (_AUTHOR, _DATE))
@@ -78,10 +78,10 @@ def page(html: str, *, notes: tuple[str, ...] = ()) -> ExtractedDocument:
 
 def content(raw: bytes) -> Iterator[tuple[str, str]]:
     """The text nodes of a page that a browser shows."""
-    yield "", shown(decode(raw).text)
+    yield "", show(decode(raw).text)
 
 
-def shown(html: str) -> str:
+def show(html: str) -> str:
     """The text nodes of a page or of a fragment that a browser shows, with a line break around blocks."""
     parser = lxml_html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
     root = lxml_html.document_fromstring(html.encode("utf-8", "replace") or b"<p>", parser=parser)
@@ -98,7 +98,7 @@ def shown(html: str) -> str:
 
 def chapter(html: str) -> tuple[str, list[LeftOut]]:
     """A page below a title that is known from elsewhere, and what is left out: its headings are one level deeper."""
-    soup = _parsed(html)
+    soup = _parse(html)
     left_out = _prepare(soup)
     for element in soup.find_all(_HEADINGS):
         element.name = f"h{min(6, int(element.name[1]) + 1)}"
@@ -120,7 +120,7 @@ def decode(raw: bytes, declared: str | None = None) -> Decoded:
         raise UnreadableFile("damaged", "The encoding of the page is unknown: save it in UTF-8.") from error
 
 
-def _parsed(html: str) -> BeautifulSoup:
+def _parse(html: str) -> BeautifulSoup:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)  # XHTML is read as browsers do
         return BeautifulSoup(html, "lxml")
@@ -140,7 +140,7 @@ def _prepare(soup: BeautifulSoup) -> list[LeftOut]:
     """Show a page as a browser does: values of fields as text, tables with all cells. Returns what it does not show."""
     for element in soup.find_all(_NOT_SHOWN):
         element.decompose()
-    left_out = [*_removed(soup, _ELSEWHERE), *_unchosen(soup)]
+    left_out = [*_remove(soup, _ELSEWHERE), *_unchosen(soup)]
     for field in soup.find_all("input"):
         field.replace_with(f" {_value(field)} ")
     for form in soup.find_all("form"):  # what recognises the main text takes forms for navigation
@@ -179,7 +179,7 @@ def _unchosen(soup: BeautifulSoup) -> Iterator[LeftOut]:
             yield LeftOut("options that are not chosen", "\n".join(texts))
 
 
-def _removed(soup: BeautifulSoup, reasons: dict[str, str], within: tuple[str, ...] = ()) -> Iterator[LeftOut]:
+def _remove(soup: BeautifulSoup, reasons: dict[str, str], within: tuple[str, ...] = ()) -> Iterator[LeftOut]:
     """Remove elements with these names, apart from those within others."""
     for element in soup.find_all(list(reasons)):
         if element.decomposed or (within and element.find_parent(within)):
@@ -196,13 +196,13 @@ def _main_text(soup: BeautifulSoup, title: str) -> tuple[str, list[LeftOut]]:
 
     With what is left out. The heading of the page is kept wherever it is.
     """
-    left_out = [*_removed(soup, {"nav": _NOT_MAIN["nav"]}), *_removed(soup, _NOT_MAIN, within=_MAIN)]
+    left_out = [*_remove(soup, {"nav": _NOT_MAIN["nav"]}), *_remove(soup, _NOT_MAIN, within=_MAIN)]
     whole = _markdown(soup)
     if not whole.strip():  # a page that is navigation only
         return "\n\n".join(left.text.strip() for left in left_out), []
     main, reason = _marked(soup, whole), "text outside of the element that marks the main text"
     if main is None:
-        main, reason = _recognised(soup, whole), "text beside what was recognised as the main text"
+        main, reason = _recognise(soup, whole), "text beside what was recognised as the main text"
     if main is None:
         return whole, left_out
     main = _with_heading(main, soup, title)
@@ -217,7 +217,7 @@ def _marked(soup: BeautifulSoup, whole: str) -> str | None:
     return text if text and len(text) >= MAIN_SHARE * len(whole) else None
 
 
-def _recognised(soup: BeautifulSoup, whole: str) -> str | None:
+def _recognise(soup: BeautifulSoup, whole: str) -> str | None:
     """What is recognised as the main text of a long page; None if it has too few of its words or numbers."""
     if len(whole) <= SHORT:
         return None

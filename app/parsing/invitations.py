@@ -21,7 +21,7 @@ def text(calendar: str) -> str:
 
 
 def _lines(event: Any) -> Iterator[str]:
-    if summary := _joined(event, "SUMMARY"):
+    if summary := _join(event, "SUMMARY"):
         yield summary
     for name, label in _TIMES.items():
         if name in event:
@@ -30,7 +30,7 @@ def _lines(event: Any) -> Iterator[str]:
         if people := ", ".join(map(_person, _values(event, name))):
             yield f"{label}: {people}"
     for name, label in _TEXTS.items():
-        if found := _joined(event, name):
+        if found := _join(event, name):
             yield f"{label}: {found}"
 
 
@@ -39,7 +39,7 @@ def _values(event: Any, name: str) -> list[Any]:
     return found if isinstance(found, list) else [found]
 
 
-def _joined(event: Any, name: str) -> str:
+def _join(event: Any, name: str) -> str:
     return "\n".join(filter(None, (str(value).strip() for value in _values(event, name))))
 
 

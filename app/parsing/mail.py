@@ -69,13 +69,13 @@ def _parsed_header(name: str, value: str) -> Any:
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
     """The message. Raises UnreadableFile if it has neither text nor a subject."""
-    found = document(parsed(file.raw))
+    found = document(parse(file.raw))
     if found is None:
         raise UnreadableFile("no_text", "The message contains no text and has no subject.")
     yield found
 
 
-def parsed(raw: bytes) -> EmailMessage:
+def parse(raw: bytes) -> EmailMessage:
     """A message, whose headers are read when they are used."""
     message = email.message_from_bytes(raw, policy=_POLICY)
     assert isinstance(message, EmailMessage)
@@ -94,7 +94,7 @@ def document(message: EmailMessage) -> ExtractedDocument | None:
         body.text,
         title=title,
         metadata=_metadata(message, body.attachments),
-        created_at=_sent(message),
+        created_at=_send(message),
         markdown=body.has_markdown,
         left_out=tuple(body.left_out),
         warnings=tuple(dict.fromkeys(body.warnings)),
@@ -117,7 +117,7 @@ def _texts(message: Message) -> Iterator[str]:
         if part.get_content_type() == "text/calendar":
             unfolded = re.sub(r"\r?\n[ \t]", "", text)
             text = "\n".join(re.findall(r"^(?:SUMMARY|LOCATION)[^:\n]*:([^\\\n]*)$", unfolded, re.M))
-        yield html_text.shown(text) if part.get_content_type().endswith("html") else text
+        yield html_text.show(text) if part.get_content_type().endswith("html") else text
 
 
 def _metadata(message: EmailMessage, attachments: list[str]) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def _metadata(message: EmailMessage, attachments: list[str]) -> dict[str, Any]:
     return {name: value for name, value in metadata.items() if value}
 
 
-def _sent(message: EmailMessage) -> datetime | None:
+def _send(message: EmailMessage) -> datetime | None:
     header = message.get("date")
     moment = getattr(header, "datetime", None)
     if not isinstance(moment, datetime):

@@ -41,7 +41,7 @@ class MailBody:
         """All texts in their order."""
         if not self.has_markdown:
             return "\n\n".join(text for text, _ in self.parts)
-        return "\n\n".join(text if is_markdown else _escaped(text) for text, is_markdown in self.parts)
+        return "\n\n".join(text if is_markdown else _escape(text) for text, is_markdown in self.parts)
 
     def add(self, text: str, *, is_markdown: bool = False) -> None:
         """Add a text unless it is blank."""
@@ -99,7 +99,7 @@ def _read(part: Message, found: MailBody, depth: int) -> None:
 
 
 def _read_text(part: Message, kind: str, found: MailBody) -> None:
-    decoded = _decoded(part)
+    decoded = _decode(part)
     found.warnings += decoded.warnings
     if kind.endswith("html"):
         text, left_out = html_text.chapter(decoded.text)
@@ -113,7 +113,7 @@ def _read_invitation(part: Message, found: MailBody) -> None:
     """An invitation, which a message may have as a part and as an attachment."""
     if name := part.get_filename():
         found.attachments.append(name)
-    calendar = _decoded(part).text
+    calendar = _decode(part).text
     try:
         text = invitations.text(calendar)
     except ValueError:
@@ -167,8 +167,8 @@ def _leave(part: Message, found: MailBody) -> None:
     found.left_out.append(LeftOut(reason, where=name or part.get_content_type()))
 
 
-def _escaped(text: str) -> str:
-    return "\n".join(map(markup.escaped, text.splitlines()))
+def _escape(text: str) -> str:
+    return "\n".join(map(markup.escape, text.splitlines()))
 
 
 def _headers(message: Message, names: Sequence[str]) -> str:
@@ -180,7 +180,7 @@ def _inner(part: Message) -> list[Any]:
     return payload if isinstance(payload, list) else []
 
 
-def _decoded(part: Message) -> Decoded:
+def _decode(part: Message) -> Decoded:
     raw = part.get_payload(decode=True)
     return decode(raw if isinstance(raw, bytes) else b"", _charset(part))
 

@@ -53,9 +53,9 @@ class _Counted:
 def remove(pages: Sequence[Sequence[PageLine]]) -> tuple[list[list[PageLine]], tuple[LeftOut, ...]]:
     """The pages without page numbers and without lines that an earlier page has, and what is left out."""
     lines = {place: pages[place[0]][place[1]].text for place in _margins(pages)}
-    counted = _counted(pages, list(lines), len(pages))
+    counted = _count(pages, list(lines), len(pages))
     texts = {place: counted[place].rest if place in counted else text for place, text in lines.items()}
-    repeated = dict.fromkeys(_repeated(texts))
+    repeated = dict.fromkeys(_repeat(texts))
     kept = [
         [
             _without(line, texts.get((page, at), line.text))
@@ -84,7 +84,7 @@ def _margins(pages: Sequence[Sequence[PageLine]]) -> Iterator[Place]:
                 yield page, index
 
 
-def _counted(pages: Sequence[Sequence[PageLine]], places: Sequence[Place], count: int) -> dict[Place, _Counted]:
+def _count(pages: Sequence[Sequence[PageLine]], places: Sequence[Place], count: int) -> dict[Place, _Counted]:
     """The lines with a page number: numbers at the same end of neighbouring pages that are as far ahead of them."""
     groups: defaultdict[tuple[int, bool, int], list[Place]] = defaultdict(list)
     found: dict[Place, _Counted] = {}
@@ -129,7 +129,7 @@ def _to_roman(value: int) -> str:
     return text + "i" * value
 
 
-def _repeated(texts: Mapping[Place, str]) -> Iterator[Place]:
+def _repeat(texts: Mapping[Place, str]) -> Iterator[Place]:
     """The lines that are on at least MIN_PAGES neighbouring pages, but for the first of them."""
     places: defaultdict[str, list[Place]] = defaultdict(list)
     for place, text in texts.items():

@@ -10,14 +10,14 @@ _MARKUP = re.compile(r" {0,3}(?:#{1,6}\s|=+\s*$|-+\s*$|```|~~~)")
 _FENCE = re.compile("`{3,}")
 
 
-def escaped(line: str) -> str:
+def escape(line: str) -> str:
     """A line of text that does not begin as a heading or a block of code does."""
     return "\\" + line if _MARKUP.match(line) else line
 
 
 def paragraph(text: str) -> str:
     """A paragraph of lines, each without blanks around it."""
-    return "\n".join(escaped(line) for line in map(str.strip, text.split("\n")) if line)
+    return "\n".join(escape(line) for line in map(str.strip, text.split("\n")) if line)
 
 
 def heading(level: int, text: str) -> str:

@@ -24,7 +24,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     unread = 0
     for number, raw in enumerate(_messages(file.raw), 1):
         try:
-            message = mail.parsed(raw)
+            message = mail.parse(raw)
             found = mail.document(message)
         except MemoryError:
             raise

@@ -35,7 +35,7 @@ def read(file: InputFile) -> Iterator[ArchiveMember]:
     """The files of an archive, each name once. Raises UnreadableFile; files that were yielded before are complete."""
     seen: set[str] = set()
     has_files = False
-    found = _zipped(file.raw) if file.raw.startswith(b"PK") else _unpacked(file)
+    found = _zip(file.raw) if file.raw.startswith(b"PK") else _unpack(file)
     for member in found:
         if member.path in seen and member.left_out is not None:
             continue
@@ -48,14 +48,14 @@ def read(file: InputFile) -> Iterator[ArchiveMember]:
         raise UnreadableFile("no_text", "The archive contains no files, other than hidden ones.")
 
 
-def _zipped(raw: bytes) -> Iterator[ArchiveMember]:
+def _zip(raw: bytes) -> Iterator[ArchiveMember]:
     """The files of a ZIP archive, whose entries were checked before."""
     with archives.opened(raw) as archive:
         for entry in archive.infolist():
             kind, path = stat.S_IFMT(entry.external_attr >> 16), _path(_name(entry))
             if not entry.is_dir() and path:
                 left_out = _left_out(path, is_link=kind not in (0, stat.S_IFREG))
-                yield left_out or _unzipped(archive, entry, path)
+                yield left_out or _unzip(archive, entry, path)
 
 
 def _left_out(path: str, *, is_link: bool) -> ArchiveMember | None:
@@ -68,7 +68,7 @@ def _left_out(path: str, *, is_link: bool) -> ArchiveMember | None:
     return ArchiveMember(path, refused=_LINK, left_out="link") if is_link else None
 
 
-def _unzipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: str) -> ArchiveMember:
+def _unzip(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: str) -> ArchiveMember:
     if entry.file_size > LARGEST_MEMBER:
         return _too_large(path)
     try:
@@ -87,11 +87,11 @@ def _name(entry: zipfile.ZipInfo) -> str:
         return entry.filename
 
 
-def _unpacked(file: InputFile) -> Iterator[ArchiveMember]:
+def _unpack(file: InputFile) -> Iterator[ArchiveMember]:
     """The files of a TAR archive, or the file that is compressed."""
     try:
         if _Limited(file.raw).read(_HEADER)[257:262] == b"ustar":
-            yield from _tarred(file.raw)
+            yield from _tar(file.raw)
         else:
             path = _path(file.name.rpartition(".")[0] or "file")
             content = _Limited(file.raw).read(LARGEST_MEMBER + 1)
@@ -100,7 +100,7 @@ def _unpacked(file: InputFile) -> Iterator[ArchiveMember]:
         raise UnreadableFile("damaged", "The archive is damaged or incomplete: transfer it again.") from error
 
 
-def _tarred(raw: bytes) -> Iterator[ArchiveMember]:
+def _tar(raw: bytes) -> Iterator[ArchiveMember]:
     """The files of a TAR archive, which may be compressed. It is read once, from its beginning to its end."""
     source = _Limited(raw)
     with tarfile.open(fileobj=cast("IO[bytes]", source), mode="r|") as archive:
@@ -111,12 +111,12 @@ def _tarred(raw: bytes) -> Iterator[ArchiveMember]:
             path = _path(entry.name)
             if path and not entry.isdir():
                 left_out = _left_out(path, is_link=not entry.isreg())
-                yield left_out or _untarred(archive, entry, path)
+                yield left_out or _untar(archive, entry, path)
     if any(source.last[-_HEADER:]):  # the library takes a truncated header for the end, which is a block of zeros
         raise EOFError
 
 
-def _untarred(archive: tarfile.TarFile, entry: tarfile.TarInfo, path: str) -> ArchiveMember:
+def _untar(archive: tarfile.TarFile, entry: tarfile.TarInfo, path: str) -> ArchiveMember:
     if entry.size > LARGEST_MEMBER:
         return _too_large(path)
     if entry.issparse():  # it takes no place in the archive, whatever its size

@@ -14,11 +14,11 @@ from app.parsing.files import ExtractedDocument, InputFile
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
     """The page with its title, author, language and date, and the texts of its frames below it."""
-    pages = [html_text.page(html) for html in _pages(file.raw) if html_text.shown(html).strip()]
+    pages = [html_text.page(html) for html in _pages(file.raw) if html_text.show(html).strip()]
     if not pages:
         raise UnreadableFile("no_text", "The file contains no page with text.")
     first, *frames = pages
-    subject = mail_parts.header(mail.parsed(file.raw), "subject")
+    subject = mail_parts.header(mail.parse(file.raw), "subject")
     yield replace(
         first,
         text="\n\n".join([first.text, *(frame.text for frame in frames)]),
@@ -30,7 +30,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
 def content(raw: bytes) -> Iterator[tuple[str, str]]:
     """The text nodes of the page and of its frames."""
     for html in _pages(raw):
-        yield "", html_text.shown(html)
+        yield "", html_text.show(html)
 
 
 def _pages(raw: bytes) -> Iterator[str]:

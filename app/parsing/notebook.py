@@ -22,7 +22,7 @@ _TEXTS = ("text/markdown", "text/plain", "text/latex", "text/html")
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:
     """The notebook with its title and authors. Raises UnreadableFile for JSON that is no notebook."""
-    notebook = _loaded(file.raw)
+    notebook = _load(file.raw)
     metadata = _mapping(notebook.get("metadata"))
     language = _language(metadata)
     left_out: list[LeftOut] = []
@@ -49,7 +49,7 @@ def _texts(output: dict[str, Any]) -> str:
     return "\n".join(map(_text, [*plain, *(data.get(name) for name in _TEXTS if name != "text/html")]))
 
 
-def _loaded(raw: bytes) -> dict[str, Any]:
+def _load(raw: bytes) -> dict[str, Any]:
     try:
         notebook = json.loads(raw)
     except (ValueError, RecursionError) as error:
@@ -91,9 +91,9 @@ def _output(output: dict[str, Any], left_out: list[LeftOut]) -> str:
     if output.get("output_type") == "stream":
         text = _text(output.get("text"))
         left_out += [LeftOut("lines that were written over", over[1]) for over in _WRITTEN_OVER.finditer(text)]
-        return _printed(text)
+        return _print(text)
     if output.get("output_type") in ("error", "pyerr"):
-        return _printed(f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}")
+        return _print(f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}")
     data = _mapping(output.get("data")) or output
     if any(name.startswith("image/") or name in ("png", "jpeg", "svg") for name in data):
         left_out.append(LeftOut("pictures", "\n".join(_text(data.get(name)) for name in ("text/plain", "text"))))
@@ -102,16 +102,16 @@ def _output(output: dict[str, Any], left_out: list[LeftOut]) -> str:
     others = [_text(data.get(name)) for name in _TEXTS if name not in (form, "text/html")]
     left_out += [LeftOut("other forms of the same output", other) for other in others if other.strip()]
     if form is None:
-        return _printed(_text(data.get("text")))
+        return _print(_text(data.get("text")))
     text = _text(data[form])
     if form == "text/html":
         from app.parsing import html_text  # its libraries take a second to import, and few outputs are HTML only
 
         return html_text.markdown(text).strip()
-    return text.strip() if form == "text/markdown" else _printed(text)
+    return text.strip() if form == "text/markdown" else _print(text)
 
 
-def _printed(text: str) -> str:
+def _print(text: str) -> str:
     """Lines as a terminal shows them at last: of a progress bar its last state. Colours are removed later."""
     lines = (line.rstrip().rpartition("\r")[2] for line in text.split("\n"))
     shown = "\n".join(lines).strip("\n")

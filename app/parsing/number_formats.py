@@ -20,7 +20,7 @@ _MARKS = re.compile(r'["\\]')
 _DATE = re.compile(r"[ymdhseg]", re.IGNORECASE)
 
 
-def shown(value: float, code: str) -> str:
+def show(value: float, code: str) -> str:
     """A number in the first section of a format; empty for a format that is not known here, as those of dates are."""
     section = _CURRENCY.sub(r'"\1"', _SKIPPED.sub("", code.partition(";")[0]))
     bare = re.sub(r'"[^"]*"|\\.', "", section)

@@ -65,7 +65,7 @@ class PageLine:
 
 def lines(runs: Sequence[TextRun]) -> list[PageLine]:
     """The lines of a page in reading order."""
-    rows = list(_ordered(runs, 0))
+    rows = list(_order(runs, 0))
     leading = _leading(rows)
     found: list[PageLine] = []
     for place, row in enumerate(rows):
@@ -74,7 +74,7 @@ def lines(runs: Sequence[TextRun]) -> list[PageLine]:
     return found
 
 
-def _ordered(runs: Sequence[TextRun], depth: int) -> Iterator[TextRun]:
+def _order(runs: Sequence[TextRun], depth: int) -> Iterator[TextRun]:
     """The lines of a region: where it has columns, those between two lines that cross them column by column."""
     gutter = _gutter(runs) if depth < MAX_DEPTH else None
     if gutter is None:
@@ -83,8 +83,8 @@ def _ordered(runs: Sequence[TextRun], depth: int) -> Iterator[TextRun]:
     crossing = _rows([run for run in runs if run.x0 < gutter < run.x1])
     for top, bottom, row in _bands(crossing):
         inside = [run for run in runs if not run.x0 < gutter < run.x1 and bottom < (run.y0 + run.y1) / 2 <= top]
-        yield from _ordered([run for run in inside if run.x1 <= gutter], depth + 1)
-        yield from _ordered([run for run in inside if run.x0 >= gutter], depth + 1)
+        yield from _order([run for run in inside if run.x1 <= gutter], depth + 1)
+        yield from _order([run for run in inside if run.x0 >= gutter], depth + 1)
         if row is not None:
             yield row
 
@@ -138,7 +138,7 @@ def _rows(runs: Sequence[TextRun]) -> list[TextRun]:
             rows[-1].append(run)
         else:
             rows.append([run])
-    return [_joined(row) for row in rows]
+    return [_join(row) for row in rows]
 
 
 def _same_line(row: Sequence[TextRun], run: TextRun) -> bool:
@@ -149,7 +149,7 @@ def _same_line(row: Sequence[TextRun], run: TextRun) -> bool:
     return shared >= SAME_LINE * min(first.size, run.size)
 
 
-def _joined(row: Sequence[TextRun]) -> TextRun:
+def _join(row: Sequence[TextRun]) -> TextRun:
     across = sorted(row, key=lambda run: run.x0)
     largest = max(across, key=lambda run: len(run.text))
     parts = tuple(run.text.strip() for run in across)

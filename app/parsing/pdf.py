@@ -45,7 +45,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
 
     Raises UnreadableFile: `encrypted`, `damaged`, `parse_limit`, or `no_text`, also for pictures without OCR.
     """
-    opened = _opened(file.raw)
+    opened = _open(file.raw)
     document = opened.document
     found = [_page(opened, index) for index in range(len(document))]
     warnings = _losses(file.raw, found)
@@ -53,7 +53,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     runs = pictured.runs([page.text for page in found])
     lines = [page_layout.lines(page) + content.asides for page, content in zip(runs, found, strict=True)]
     if not any(lines):
-        _opened.cache_clear()
+        _open.cache_clear()
         raise pictures.blank("The PDF contains no text.", file.recognise)
     pages, left_out = margins.remove(lines)
     titled = headings.find(pages, _outline(document))
@@ -73,11 +73,11 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
 
 def content(raw: bytes) -> Iterator[tuple[str, str]]:
     """The text of each page in the order of its content, with values of form fields and notes."""
-    opened = _opened(raw)
+    opened = _open(raw)
     for index in range(len(opened.document)):
         text = opened.texts.get(index)
         yield f"page {index + 1}", _text_of(opened, index) if text is None else text
-    _opened.cache_clear()
+    _open.cache_clear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class OpenedFile:
 
 
 @functools.lru_cache(maxsize=1)
-def _opened(raw: bytes) -> OpenedFile:
+def _open(raw: bytes) -> OpenedFile:
     try:
         document = pdfium.PdfDocument(raw)
         document.init_forms()
@@ -100,7 +100,7 @@ def _opened(raw: bytes) -> OpenedFile:
     return OpenedFile(document)
 
 
-def _loaded(opened: OpenedFile, index: int) -> tuple[pdfium.PdfPage, pdfium.PdfTextPage] | None:
+def _load(opened: OpenedFile, index: int) -> tuple[pdfium.PdfPage, pdfium.PdfTextPage] | None:
     """A page and its text, which is kept; None if it is damaged."""
     try:
         page = opened.document[index]
@@ -115,7 +115,7 @@ def _loaded(opened: OpenedFile, index: int) -> tuple[pdfium.PdfPage, pdfium.PdfT
 
 def _text_of(opened: OpenedFile, index: int) -> str:
     """The text of a page that was not loaded before; empty if it is damaged."""
-    _loaded(opened, index)
+    _load(opened, index)
     return opened.texts.get(index, "")
 
 
@@ -139,7 +139,7 @@ def _losses(raw: bytes, pages: Sequence[PageContent]) -> list[str]:
 
 def _page(opened: OpenedFile, index: int) -> PageContent:
     """What is on a page."""
-    loaded = _loaded(opened, index)
+    loaded = _load(opened, index)
     if loaded is None:
         return PageContent(PageRuns(is_damaged=True))
     page, text_page = loaded
@@ -202,7 +202,7 @@ def _text(lines: Sequence[PageLine], page: int, headings_found: headings.Found) 
         elif lines[index].is_block:
             parts.append(f"\n\n{words}\n\n")
         else:
-            parts.append(("\n\n" if lines[index].begins else "\n") + markup.escaped(words))
+            parts.append(("\n\n" if lines[index].begins else "\n") + markup.escape(words))
         index += count
     return re.sub(r"\n{3,}", "\n\n", "".join(parts)).strip("\n")
 

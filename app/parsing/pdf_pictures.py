@@ -80,7 +80,7 @@ class PagePictures:
         """The runs of a page without text."""
         page = self.document[index]
         scale = _scale(*page.get_size())
-        picture = _rendered(page, scale)
+        picture = _render(page, scale)
         page.close()
         if picture is None:
             return []
@@ -90,7 +90,7 @@ class PagePictures:
         """The texts of the pictures of a page, each as a block at its place."""
         found = []
         for box in content.pictures:
-            picture = _rendered(self.document[index], _scale(box[2] - box[0], box[3] - box[1]), box)
+            picture = _render(self.document[index], _scale(box[2] - box[0], box[3] - box[1]), box)
             if picture is not None and (text := self._texts.of(self._at(index, picture))):
                 found.append(TextRun(text, *content.turn.box(box), is_block=True))
         return found
@@ -122,7 +122,7 @@ def _scale(width: float, height: float) -> float:
     return min(DPI / 72, math.sqrt(recognition.MAX_PIXELS / max(1.0, width * height)))
 
 
-def _rendered(page: pdfium.PdfPage, scale: float, box: Box | None = None) -> Picture | None:
+def _render(page: pdfium.PdfPage, scale: float, box: Box | None = None) -> Picture | None:
     """A page or a box of it in grey levels; None if nothing is drawn there."""
     view = PageTurn.of(-page.get_rotation())
     around, inner = view.box(page.get_bbox()), view.box(box or page.get_bbox())

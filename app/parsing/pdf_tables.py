@@ -105,15 +105,15 @@ def _points(path: pdfium.PdfObject) -> Iterator[tuple[float, float]]:
 def grids(boxes: Iterable[Box], turn: PageTurn) -> list[Grid]:
     """The tables among the lines of a page that is turned, the smallest first, which may be inside others."""
     turned = [turn.box(box) for box in boxes]
-    level = _joined(RuledLine((y0 + y1) / 2, x0, x1) for x0, y0, x1, y1 in turned if y1 - y0 <= NEAR)
-    upright = _joined(RuledLine((x0 + x1) / 2, y0, y1) for x0, y0, x1, y1 in turned if x1 - x0 <= NEAR)
+    level = _join(RuledLine((y0 + y1) / 2, x0, x1) for x0, y0, x1, y1 in turned if y1 - y0 <= NEAR)
+    upright = _join(RuledLine((x0 + x1) / 2, y0, y1) for x0, y0, x1, y1 in turned if x1 - x0 <= NEAR)
     if not 2 <= min(len(level), len(upright)) <= max(len(level), len(upright)) <= MAX_LINES:
         return []
-    found = [_grid(*lines) for lines in _connected(level, upright) if min(map(len, lines)) >= 2]
+    found = [_grid(*lines) for lines in _connect(level, upright) if min(map(len, lines)) >= 2]
     return sorted((grid for grid in found if min(len(grid.xs), len(grid.ys)) > 2), key=lambda grid: grid.area)
 
 
-def _joined(lines: Iterable[RuledLine]) -> list[RuledLine]:
+def _join(lines: Iterable[RuledLine]) -> list[RuledLine]:
     """Lines of one direction without those that are part of another, and with those joined that meet."""
     rows: list[list[RuledLine]] = []
     for line in sorted(lines, key=lambda line: line.at):
@@ -135,7 +135,7 @@ def _spans(row: Sequence[RuledLine]) -> list[RuledLine]:
     return spans
 
 
-def _connected(
+def _connect(
     level: Sequence[RuledLine], upright: Sequence[RuledLine]
 ) -> Iterator[tuple[list[RuledLine], list[RuledLine]]]:
     """The lines of each table: those that cross or touch each other."""

@@ -90,7 +90,7 @@ class Embedded:
     def is_unread(self, raw: bytes) -> bool:
         """Whether an encoded picture is large enough for text and is not read, because there is no OCR."""
         try:
-            return self._recognise is None and is_large(*_opened(raw).size)
+            return self._recognise is None and is_large(*_open(raw).size)
         except (UnreadableFile, *_DECODING):
             return False
 
@@ -99,7 +99,7 @@ class Embedded:
         if self._recognise is None:
             return ""
         try:
-            image = _opened(raw)
+            image = _open(raw)
             return self.of(grey(image)) if is_large(*image.size) else ""
         except (UnreadableFile, MemoryError, *_DECODING):
             self._warn(_UNREAD)
@@ -157,7 +157,7 @@ def _with_8_bits(image: Image.Image) -> Image.Image:
 def _frames(raw: bytes) -> Iterator[Picture]:
     """The pictures of a file. Raises UnreadableFile."""
     try:
-        image = _opened(raw)
+        image = _open(raw)
         if (frames := getattr(image, "n_frames", 1)) > MAX_PICTURES:
             raise UnreadableFile(
                 "parse_limit", f"The file has {frames:,} pictures, of at most {MAX_PICTURES:,}: split it."
@@ -170,7 +170,7 @@ def _frames(raw: bytes) -> Iterator[Picture]:
         raise UnreadableFile("damaged", _DAMAGED) from error
 
 
-def _opened(raw: bytes) -> Any:
+def _open(raw: bytes) -> Any:
     """A picture, not decoded yet. Raises UnreadableFile."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -195,5 +195,5 @@ def _lines(recognised: Iterable[RecognisedLine]) -> list[PageLine]:
 
 def _text(lines: Iterable[PageLine]) -> str:
     """The Markdown of a picture: its lines in paragraphs."""
-    parts = [("\n\n" if line.begins else "\n") + markup.escaped(line.text) for line in lines]
+    parts = [("\n\n" if line.begins else "\n") + markup.escape(line.text) for line in lines]
     return "".join(parts).strip("\n")

@@ -29,7 +29,7 @@ def runs(lines: Iterable[RecognisedLine], scale: float = 1.0, height: float = 0.
     typical = statistics.median(sizes)
     found = []
     for line, size in zip(every, sizes, strict=True):
-        x, y = _turned(line, skew)
+        x, y = _turn(line, skew)
         width = _width(line)
         size = typical if abs(size - typical) <= SAME_SIZE * typical else size
         left, middle = (x - width / 2) / scale, height - y / scale
@@ -51,7 +51,7 @@ def _skew(lines: Sequence[RecognisedLine]) -> float:
     return skew if LEAST_SKEW <= abs(skew) <= math.pi / 8 else 0.0
 
 
-def _turned(line: RecognisedLine, skew: float) -> tuple[float, float]:
+def _turn(line: RecognisedLine, skew: float) -> tuple[float, float]:
     """The middle of a line on the upright page."""
     x, y = sum(line.corners[::2]) / 4, sum(line.corners[1::2]) / 4
     return x * math.cos(skew) + y * math.sin(skew), y * math.cos(skew) - x * math.sin(skew)

@@ -93,18 +93,18 @@ class RecordReader:
             raise UnreadableFile("unknown_text_field", f"There is no field or column with this name ({place}).")
         title = _named(record, TITLE_FIELDS)
         chosen = self._chosen(record)
-        if chosen is not None and not _shown(record[chosen]) and not (title and _shown(record[title])):
+        if chosen is not None and not _show(record[chosen]) and not (title and _show(record[title])):
             chosen = None
         others = [name for name in record if name not in (chosen, title)]
         if chosen is not None:
-            text = _shown(record[chosen])
+            text = _show(record[chosen])
         else:
-            text = "\n".join(f"{name}: {record[name]}" for name in order.of(record) if _shown(record[name]))
+            text = "\n".join(f"{name}: {record[name]}" for name in order.of(record) if _show(record[name]))
             title = title or (order.name if order.name in record else None)
-        known = {name: _plain(record[name]) for name in others if _shown(record[name])}
+        known = {name: _plain(record[name]) for name in others if _show(record[name])}
         return ExtractedDocument(
             text,
-            title=_shown(record[title]) if title and title != chosen else "",
+            title=_show(record[title]) if title and title != chosen else "",
             metadata={**shared, **known},
             fragment=self._fragment(place, record),
             markdown=chosen is not None,
@@ -113,7 +113,7 @@ class RecordReader:
     def _fragment(self, place: str, record: Mapping[str, Any]) -> str:
         """The place of a record by its id if it has one that no earlier record has, else by its number."""
         name = _named(record, ID_FIELDS)
-        value = _shown(record[name]) if name else ""
+        value = _show(record[name]) if name else ""
         _number, _, sheet = place.partition("&")
         by_id = f"id={quote(value, safe='')}" + (f"&{sheet}" if sheet else "")
         fragment = by_id if value and len(value) <= MAX_ID and by_id not in self.seen else place
@@ -143,7 +143,7 @@ def _order(records: Sequence[Mapping[str, Any]]) -> _Order:
 
     The first name is that of the record: a text that is short and differs in most records.
     """
-    values = {name: [_shown(record.get(name)) for record in records] for name in records[0]}
+    values = {name: [_show(record.get(name)) for record in records] for name in records[0]}
     ranks = {name: _rank([value for value in found if value]) for name, found in values.items()}
     fields = sorted(ranks, key=ranks.__getitem__)
     names = (name for name in fields if ranks[name] == 0 and max(map(len, values[name])) <= LONGEST_NAME)
@@ -177,6 +177,6 @@ def _plain(value: object) -> object:
     return value.value if isinstance(value, Cell) else value
 
 
-def _shown(value: object) -> str:
+def _show(value: object) -> str:
     """A value as text; empty for null."""
     return "" if value is None else str(value).strip()

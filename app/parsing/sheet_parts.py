@@ -38,7 +38,7 @@ class SheetParts:
         """A number as the sheet shows it; empty if it shows it as it is."""
         if (text := self.texts.get(place)) is not None:
             return text
-        return number_formats.shown(value, code) if (code := self.codes.get(place)) else ""
+        return number_formats.show(value, code) if (code := self.codes.get(place)) else ""
 
 
 def read(raw: bytes) -> tuple[Mapping[str, SheetParts], list[LeftOut]]:
@@ -93,7 +93,7 @@ def _codes(archive: zipfile.ZipFile) -> dict[bytes, str]:
     codes = {str(number): code for number, code in number_formats.BUILT_IN.items()}
     codes |= {one.get("numFmtId"): one.get("formatCode", "") for one in styles.iter("{*}numFmt")}
     formats = (one.get("numFmtId") for one in styles.iterfind("{*}cellXfs/{*}xf"))
-    return {str(n).encode(): codes[id] for n, id in enumerate(formats) if number_formats.shown(1, codes.get(id, ""))}
+    return {str(n).encode(): codes[id] for n, id in enumerate(formats) if number_formats.show(1, codes.get(id, ""))}
 
 
 def _styled(sheet: bytes, codes: Mapping[bytes, str]) -> dict[Place, str]:

@@ -42,7 +42,7 @@ def content(raw: bytes) -> Iterator[tuple[str, str]]:
     for name in _names(workbook, SheetVisibleEnum.Visible):
         sheet = workbook.get_sheet_by_name(name)
         table = _table([list(map(_value, cells)) for cells in sheet.to_python(skip_empty_area=False)], sheet, [])
-        cells = (tables.shown(cell) for _, row in table.rows for cell in row)
+        cells = (tables.show(cell) for _, row in table.rows for cell in row)
         yield f"sheet {name}", "\n".join((table.above, *cells))
 
 
@@ -101,7 +101,7 @@ def _table(rows: list[list[Any]], sheet: CalamineSheet, merged: Sequence[tuple[P
 
 def _records(table: Table, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for number, cells in table.rows:
-        if any(tables.shown(cell) for cell in cells):
+        if any(tables.show(cell) for cell in cells):
             yield f"row={number}&sheet={quote(name, safe='')}", dict(zip(table.names, cells, strict=True))
 
 

@@ -52,9 +52,9 @@ def find(rows: Iterable[Row], spanned: Collection[int] = ()) -> Table:
         return Table([], iter(()))
     place = _place(sample, spanned)
     number, cells = sample[place]
-    names, below = list(map(shown, cells)), place + 1
+    names, below = list(map(show, cells)), place + 1
     if _is_group(sample, place, spanned):
-        names, below = _join(names, list(map(shown, sample[below][1]))), below + 1
+        names, below = _join(names, list(map(show, sample[below][1]))), below + 1
     lines = [" ".join(dict.fromkeys(_filled(cells).values())) for _, cells in sample[:place]]
     return Table(columns(names), itertools.chain(sample[below:], numbered), "\n".join(lines), number)
 
@@ -70,14 +70,14 @@ def columns(names: Sequence[str]) -> list[str]:
     return found
 
 
-def shown(cell: object) -> str:
+def show(cell: object) -> str:
     """A cell as text; empty for none."""
     return "" if cell is None else str(cell).strip()
 
 
 def _filled(cells: Sequence[Any]) -> dict[int, str]:
     """The texts of the cells that are not blank, by their column."""
-    return {column: text for column, cell in enumerate(cells) if (text := shown(cell))}
+    return {column: text for column, cell in enumerate(cells) if (text := show(cell))}
 
 
 def _place(sample: Sequence[Row], spanned: Collection[int]) -> int:

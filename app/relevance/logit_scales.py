@@ -33,12 +33,12 @@ class Prior:
     slope: float
 
 
-def applied(scale: LogitScale, probability: float) -> float:
+def apply(scale: LogitScale, probability: float) -> float:
     """Returns the calibrated probability."""
     return probability if scale == _IDENTITY else logistic(scale.intercept + scale.slope * logit(probability))
 
 
-def removed(scale: LogitScale, calibrated: float) -> float:
+def remove(scale: LogitScale, calibrated: float) -> float:
     """Returns the probability of which this is the calibrated one."""
     return calibrated if scale == _IDENTITY else logistic((logit(calibrated) - scale.intercept) / scale.slope)
 

@@ -143,18 +143,18 @@ class Scale:
     def of(self, score: float) -> float:
         """Returns the relevance of a hit by the score that orders it, 0 to 1; larger ones count 1."""
         scaled = min(1.0, max(0.0, score)) ** fused_scores.EXPONENTS[self.search.fusion]
-        return logit_scales.applied(
+        return logit_scales.apply(
             self.calibration.relevance, self._relevance(self.hit, self.search.entities.removed(scaled))
         )
 
     def over_hops(self, share: float) -> float:
         """Returns the relevance of a hit by its sum of signals as a share of the largest one, 0 to 1."""
-        return logit_scales.applied(self.calibration.hops, self._relevance(self.hops, min(1.0, max(0.0, share))))
+        return logit_scales.apply(self.calibration.hops, self._relevance(self.hops, min(1.0, max(0.0, share))))
 
     @property
     def answerable(self) -> float:
         """The probability that any hit answers the query, if there are hits."""
-        return logit_scales.applied(self.calibration.answerable, self.uncalibrated)
+        return logit_scales.apply(self.calibration.answerable, self.uncalibrated)
 
     def _relevance(self, chosen: OfHit, score: float) -> float:
         logit = chosen.intercept + chosen.score * score_logit(score) + PHRASE * self.search.is_phrase

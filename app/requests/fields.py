@@ -63,7 +63,7 @@ def _moment(given: object) -> object:
 def check_metadata(given: dict[str, Any]) -> dict[str, Any]:
     """The metadata as it will be read back, within the limits of `Metadata`. Raises PydanticCustomError."""
     try:
-        return plain_json.limited(given)
+        return plain_json.limit(given)
     except plain_json.TooLargeError as error:
         raise PydanticCustomError(error.code, _LIMITS[error.code]) from error
 

@@ -51,14 +51,14 @@ def _has_operator(given: Any) -> bool:
 
 def _operand(operator: str, operand: Any) -> Any:
     if operator in BOUNDS:
-        return _bound(operand)
+        return _bind(operand)
     expected = OPERANDS[operator]
     if not expected.accepts(operand):
         raise PydanticCustomError("invalid_operand", f"{operator} takes {expected.takes}.")
     return operand
 
 
-def _bound(operand: Any) -> float | str:
+def _bind(operand: Any) -> float | str:
     """A number, or a date or time of ISO 8601."""
     if isinstance(operand, int | float) and not isinstance(operand, bool):
         return operand

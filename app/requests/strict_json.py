@@ -39,7 +39,7 @@ def parse(raw: bytes) -> object:
     `too_many_parts` (more than 100,000 objects and lists, which take twenty times the memory of their text),
     `invalid_number` (NaN, infinite, or an integer beyond 64 bits), `invalid_text` (NUL or a lone surrogate).
     """
-    value, is_suspect = _decoded(raw)
+    value, is_suspect = _decode(raw)
     if is_suspect:
         check(value)
     return value
@@ -50,9 +50,9 @@ def parse_items(raw: bytes) -> object:
 
     The `body` of the error is the item.
     """
-    value, is_suspect = _decoded(raw)
+    value, is_suspect = _decode(raw)
     if is_suspect and isinstance(value, list):
-        return [_checked(item) for item in value]
+        return [_check(item) for item in value]
     if is_suspect:
         check(value)
     return value
@@ -64,7 +64,7 @@ def check(value: object) -> None:
         raise invalid(found)
 
 
-def _checked(item: object) -> object:
+def _check(item: object) -> object:
     try:
         check(item)
     except RequestValidationError as error:
@@ -73,7 +73,7 @@ def _checked(item: object) -> object:
     return item
 
 
-def _decoded(raw: bytes) -> tuple[object, bool]:
+def _decode(raw: bytes) -> tuple[object, bool]:
     """The value of a JSON text, and whether it may contain numbers or texts that cannot be used."""
     try:
         text = raw.decode("utf-8-sig")

@@ -52,7 +52,7 @@ def _complete(ranked: Hit, search: SearchState) -> Hit:
     hit = hit_of(ranked, search, is_linked=candidate.document_id in search.surely_linked)
     if not (hit.explain or ranked.guidance or ranked.boost or ranked.more or ranked.duplicates):
         return hit
-    explain = {**hit.explain, **(ranked.explain or {}), **capped(candidate.score)} if hit.explain else None
+    explain = {**hit.explain, **(ranked.explain or {}), **cap(candidate.score)} if hit.explain else None
     more = tuple(complete(ranked.more, search))
     return replace(
         hit,
@@ -93,7 +93,7 @@ def hit_of(ranked: Hit, search: SearchState, *, is_linked: bool) -> Hit:
     legs = [name for name, rank in (("vector", candidate.vector_rank), ("text", candidate.text_rank)) if rank]
     legs += ["entity"] if is_linked else []
     explain = _hit_explained(candidate, search) if search.query.explain else None
-    score = _shown(candidate.score)
+    score = _show(candidate.score)
     shown = candidate if score == candidate.score else candidate.with_score(score)
     source = search.context.source_names.get(candidate.source_id) if candidate.source_id else None
     return Hit(shown, level, (*legs, *reasons), relevant, explain, source=source)
@@ -136,13 +136,13 @@ def _hit_explained(candidate: Candidate, search: SearchState) -> dict[str, Any]:
     return {"fusion": fusion, "k": k, "legs": legs, "fused": fused}
 
 
-def _shown(score: float) -> float:
+def _show(score: float) -> float:
     return min(1.0, max(0.0, score))
 
 
-def capped(score: float) -> dict[str, Any]:
+def cap(score: float) -> dict[str, Any]:
     """The shown score, 0 to 1, and the step to it where it differs."""
-    shown = _shown(score)
+    shown = _show(score)
     step = {} if shown == score else {"cap": {"score_before": score, "score": shown}}
     return {**step, "score": shown}
 
@@ -166,7 +166,7 @@ def _query_explained(search: SearchState) -> dict[str, Any]:
         "required": list(parsed.required),
         "phrases": list(parsed.phrases),
         "excluded": list(parsed.excluded),
-        "groups": list(map(grammar.written, parsed.groups)),
+        "groups": list(map(grammar.write, parsed.groups)),
         "expression_error": parsed.expression_error,
         "condition_plan": result.condition_plan,
         "vector_plan": result.vector_plan,

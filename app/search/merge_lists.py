@@ -108,16 +108,16 @@ async def _merge(merging: MergeRequest, services: Services, turn: Released) -> M
     if merging.rerank != "none" and merging.query is None:
         raise errors.BadRequest("Re-ranking by cosine or by a provider needs the query.", field="query")
     size = HIT_COST * sum(len(ranking.hits) for ranking in merging.lists)
-    merged = await offload.run(size, fused, merging.lists, k=merging.k, method=merging.method)
+    merged = await offload.run(size, fuse, merging.lists, k=merging.k, method=merging.method)
     if merging.rerank == "none" and not merging.mmr:
         return MergeResult(merged[: merging.limit], len(merged))
     context = SearchContext(services, merging.user_id, turn)
     with context.timed("total"):
-        hits = await _reordered(merged, merging, context)
+        hits = await _reorder(merged, merging, context)
     return MergeResult(hits[: merging.limit], len(merged), context.degraded)
 
 
-async def _reordered(merged: Sequence[RankedHit], merging: MergeRequest, context: SearchContext) -> list[RankedHit]:
+async def _reorder(merged: Sequence[RankedHit], merging: MergeRequest, context: SearchContext) -> list[RankedHit]:
     vector = None
     if merging.rerank == "cosine" and merging.query:
         vector = await context.embed(merging.query)
@@ -166,7 +166,7 @@ def _passage(merged: RankedHit, known: Known) -> RerankPassage:
     return RerankPassage(merged.score, chunk_id, rerank.text_of(candidate), cosine)
 
 
-def fused(lists: Sequence[HitList], *, k: int, method: ListMerge) -> list[RankedHit]:
+def fuse(lists: Sequence[HitList], *, k: int, method: ListMerge) -> list[RankedHit]:
     """The hits of all lists as one. `score` is `combined_score` as a share of the best that the lists allow."""
     hits: dict[str, InputHit] = {}
     hops: dict[str, int] = {}

@@ -166,7 +166,7 @@ async def read(
     for request in _wider_requests(page, run, every=is_wanted is not None):
         if len(results) > page.end:
             break
-        found, is_cut = await _continued(found, request, context)
+        found, is_cut = await _continue(found, request, context)
         results = await _results(found, page, is_wanted)
         if not is_cut:
             break
@@ -201,10 +201,10 @@ async def _results(found: Sequence[Hit], page: PageRequest, is_wanted: Callable[
     """The results among the hits, no more than are needed to see whether another page follows."""
     cost = 0 if is_wanted is None else FILTER_COST * len(found)
     cost += sum(len(hit.candidate.content) for hit in found) if page.collapse else 0
-    return await offload.run(cost, _selected, found, page, is_wanted)
+    return await offload.run(cost, _select, found, page, is_wanted)
 
 
-def _selected(found: Sequence[Hit], page: PageRequest, is_wanted: Callable[[Hit], bool] | None) -> list[Hit]:
+def _select(found: Sequence[Hit], page: PageRequest, is_wanted: Callable[[Hit], bool] | None) -> list[Hit]:
     wanted: Iterable[Hit] = found if is_wanted is None else filter(is_wanted, found)
     if page.collapse:
         wanted = duplicates.collapse(wanted)
@@ -214,7 +214,7 @@ def _selected(found: Sequence[Hit], page: PageRequest, is_wanted: Callable[[Hit]
 
 
 @retry_read
-async def _continued(found: Sequence[Hit], request: HybridRequest, context: SearchContext) -> tuple[list[Hit], bool]:
+async def _continue(found: Sequence[Hit], request: HybridRequest, context: SearchContext) -> tuple[list[Hit], bool]:
     """The hits and all others that the request finds, and whether it would find more with more candidates.
 
     Scores of different widths cannot be compared: those of the added hits are capped at the lowest of the hits before.

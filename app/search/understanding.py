@@ -51,7 +51,7 @@ async def _parse(query: SearchRequest, context: SearchContext) -> ParsedQuery:
         return parsed
     words = {signed[1:]: index_text(signed[1:]) for signed in parsed.signed}
     async with context.services.db.searching(context.user_id) as reading:
-        literal = await vocabulary.signed(reading, words)
+        literal = await vocabulary.sign(reading, words)
     return analysis.parse(query.text, literal={f"-{word}" for word in literal}) if literal else parsed
 
 
@@ -110,11 +110,11 @@ def lexical_query(parsed: ParsedQuery) -> LexicalQuery:
         words=index_text(parsed.words),
         strict=tuple(index_text(text) for text in (*parsed.required, *parsed.phrases)),
         excluded=tuple(index_text(text) for text in parsed.excluded),
-        groups=tuple(conditions.mapped(group, _indexed) for group in parsed.groups),
+        groups=tuple(conditions.mapped(group, _index) for group in parsed.groups),
     )
 
 
-def _indexed(operand: TextCondition) -> TextCondition:
+def _index(operand: TextCondition) -> TextCondition:
     return replace(operand, indexed=index_text(operand.text))
 
 

@@ -21,7 +21,7 @@ GRACE_S = 12
 
 def check_port(settings: Settings) -> None:
     """Raises Conflict where another process listens on the port, BadRequest where the host or port cannot be used."""
-    for one in _bound(settings.host, settings.port, shared=False):
+    for one in _bind(settings.host, settings.port, shared=False):
         one.close()
 
 
@@ -31,13 +31,13 @@ def bind(settings: Settings) -> list[socket.socket]:
     Other processes of this account can bind the same address in the same way: the kernel distributes connections among
     the sockets that listen (Linux; other systems may prefer one). Raises what `check_port` raises.
     """
-    bound = list(_bound(settings.host, settings.port, shared=True))
+    bound = list(_bind(settings.host, settings.port, shared=True))
     if not bound:
         raise errors.BadRequest(f"This machine has no address {settings.host}.", field="STEPWELL_HOST")
     return bound
 
 
-def _bound(host: str, port: int, *, shared: bool) -> Iterator[socket.socket]:
+def _bind(host: str, port: int, *, shared: bool) -> Iterator[socket.socket]:
     try:
         for family, kind, protocol, _name, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
             made = socket.socket(family, kind, protocol)

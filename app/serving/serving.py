@@ -77,7 +77,7 @@ def _server(app: object, settings: Settings) -> uvicorn.Server:
             port=settings.port,
             log_config=None,
             access_log=False,
-            http=connections.limited(limits),
+            http=connections.limit(limits),
             ws="none",
             timeout_graceful_shutdown=listening.GRACE_S,
             timeout_keep_alive=int(limits.idle_s),

@@ -27,7 +27,7 @@ COUNTS = ("added", "replaced", "renamed", "removed", "unchanged", "failed")
 
 
 @app.command()
-@connecting.connected
+@connecting.connect
 def add(
     client: Client,
     path: Annotated[
@@ -53,7 +53,7 @@ def add(
     request = {"path": str(path if client.local is None else path.expanduser().resolve()), "watch": watch}
     with _progress() as progress:
         added = client.post("/sources", request | {key: one for key, one in given.items() if one is not None})
-        added["job"] = _followed(client, added, progress)
+        added["job"] = _follow(client, added, progress)
     if as_json:
         terminal.write_json(added)
     else:
@@ -64,7 +64,7 @@ def add(
 
 
 @app.command("list")
-@connecting.connected
+@connecting.connect
 def listed(client: Client, as_json: options.AsJson = False) -> None:
     """List sources, newest first."""
     found = client.list("/sources", "sources", limit=MAX_SOURCES)
@@ -82,11 +82,11 @@ def listed(client: Client, as_json: options.AsJson = False) -> None:
 
 
 @app.command()
-@connecting.connected
+@connecting.connect
 def sync(client: Client, source: SourceKey, as_json: options.AsJson = False) -> None:
     """Store, rename and remove what has changed in the folder of a source; may be interrupted and repeated."""
     with _progress() as progress:
-        job = _followed(client, client.post(f"{_place(client, source)}/sync"), progress)
+        job = _follow(client, client.post(f"{_place(client, source)}/sync"), progress)
     if as_json:
         terminal.write_json(job)
     else:
@@ -95,7 +95,7 @@ def sync(client: Client, source: SourceKey, as_json: options.AsJson = False) -> 
 
 
 @app.command()
-@connecting.connected
+@connecting.connect
 def remove(
     client: Client,
     source: SourceKey,
@@ -125,7 +125,7 @@ def _place(client: Client, source: str) -> str:
         return f"/sources/{UUID(source)}"
     except ValueError:
         listed = client.list("/sources", "sources", limit=MAX_SOURCES)
-    path, absolute = uris.shown(source).rstrip("/"), options.absolute_path(source)
+    path, absolute = uris.show(source).rstrip("/"), options.absolute_path(source)
     same: tuple[Callable[[Answer], bool], ...] = (
         lambda one: one["name"] == source,
         lambda one: one["name"].casefold() == source.casefold(),
@@ -140,7 +140,7 @@ def _place(client: Client, source: str) -> str:
     return f"/sources/{found[0]}"
 
 
-def _followed(client: Client, queued: Answer, progress: Callable[[Answer], object]) -> Answer:
+def _follow(client: Client, queued: Answer, progress: Callable[[Answer], object]) -> Answer:
     """The job of a source once it has ended, with what follows from it."""
     ended = client.wait_for_job(queued["job_id"], progress)
     client.finish_jobs()

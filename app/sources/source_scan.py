@@ -174,7 +174,7 @@ def _add(found: Scan, file: Path, path: str, taken: Mapping[str, str], *, is_rea
         found.failures.append(FileFailure(path[: limits.MAX_URI], "The path of the file is too long."))
     elif (other := taken.get(str(file))) is not None:
         found.failures.append(FileFailure(path, other))
-    elif (composed := uris.composed(path)) in found.composed:
+    elif (composed := uris.compose(path)) in found.composed:
         found.failures.append(FileFailure(path, "Another file has this name with other Unicode characters."))
     else:
         if not path.isascii():

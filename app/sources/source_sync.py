@@ -94,7 +94,7 @@ class _Syncing:
         `counts` has the number of files that the step has completed as `done`; `versions` are those that it has read.
         """
         new = {name: self.counts[name] + counts.get(name, 0) for name in {*self.counts, *counts}}
-        formats = _counted(self.formats, versions)
+        formats = _count(self.formats, versions)
         progress = {"step": step, "unit": "files", "total": self.total, **new, "formats": formats}
 
         async def attempt() -> None:
@@ -136,7 +136,7 @@ async def _plan(syncing: _Syncing) -> Plan:
     draft, services, user_id = syncing.source.draft, syncing.run.services, syncing.run.user_id
     source_roots.check(syncing.folder, user_id, services.option(SourceRoots), confined=draft.confined)
     pictures = file_reading.recogniser(user_id, services) is not None
-    scan = partial(source_scan.scan, draft, taken=await _taken(syncing), known=syncing.known, pictures=pictures)
+    scan = partial(source_scan.scan, draft, taken=await _take(syncing), known=syncing.known, pictures=pictures)
     found = await cancellable.run(0, scan)
     source_roots.check(syncing.folder, user_id, services.option(SourceRoots), confined=draft.confined)
     known = {**await _unrecorded(syncing, besides=found.files), **syncing.known}
@@ -151,7 +151,7 @@ async def _unrecorded(syncing: _Syncing, *, besides: Container[str]) -> dict[str
     return {path: KnownFile(path, None, None, None, 0, None, job_id, 1) for path in paths if path not in besides}
 
 
-async def _taken(syncing: _Syncing) -> dict[str, str]:
+async def _take(syncing: _Syncing) -> dict[str, str]:
     """Why files that belong to the user's other sources cannot belong to this one, by their absolute path."""
     own, taken = syncing.folder, dict[str, str]()
     async with syncing.run.db.reading(syncing.run.user_id) as reading:
@@ -180,8 +180,8 @@ async def _write_move(
     found = await sources.uris_of(writing, syncing.source_id, paths=list(new_paths))
     new_uris: dict[bytes, tuple[UUID, str]] = {}
     for document_id, path, uri in found:
-        old, new = (uris.composed((syncing.folder / one).as_uri()) for one in (path, new_paths[path]))
-        composed = uri and uris.composed(uri)
+        old, new = (uris.compose((syncing.folder / one).as_uri()) for one in (path, new_paths[path]))
+        composed = uri and uris.compose(uri)
         if composed is not None and composed.startswith(old):
             new_uri = new + composed.removeprefix(old)
             new_uris[document_drafts.uri_identity(new_uri)] = document_id, new_uri
@@ -280,7 +280,7 @@ async def _failures(db: Reading, job_id: UUID) -> dict[str, Any]:
 KIND = JobKind("sync_source", _sync, queue="sources", kept=20, details=_failures)
 
 
-def _counted(formats: FormatCounts, versions: Sequence[FileVersion]) -> FormatCounts:
+def _count(formats: FormatCounts, versions: Sequence[FileVersion]) -> FormatCounts:
     """The counts by format with those of further files; one that could not be opened has no format."""
     found = {name: dict(counts) for name, counts in formats.items()}
     for version in versions:

@@ -100,8 +100,8 @@ async def find(keys: Sequence[str], user_id: str, *, db: Database) -> list[UUID]
 def _one_of(drafts: Mapping[UUID, SourceDraft], key: str) -> UUID:
     found = [source_id for source_id, draft in drafts.items() if key in (str(source_id), draft.shown_name)]
     found = found or [one for one, draft in drafts.items() if draft.shown_name.casefold() == key.casefold()]
-    path = uris.composed(uris.shown(key).rstrip("/"))
-    found = found or [one for one, draft in drafts.items() if path and uris.composed(draft.path) == path]
+    path = uris.compose(uris.show(key).rstrip("/"))
+    found = found or [one for one, draft in drafts.items() if path and uris.compose(draft.path) == path]
     if len(found) > 1:
         raise errors.Conflict("Several sources have this name or folder: use the id of one.")
     if not found:

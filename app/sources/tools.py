@@ -104,10 +104,10 @@ class SourceSynced(ToolResult):
 async def list_sources(given: ListSourcesArguments, context: ToolContext) -> SourceList:
     """The user's sources."""
     found = await sources.page(context.user_id, db=context.services.db, limit=given.limit)
-    return SourceList(sources=[_shown(source) for source in found])
+    return SourceList(sources=[_show(source) for source in found])
 
 
-def _shown(source: Source) -> ToolSource:
+def _show(source: Source) -> ToolSource:
     synced_at = source.synced_at and source.synced_at.isoformat(timespec="seconds")
     draft = {"path": source.draft.path, "globs": list(source.draft.globs), "watch": source.draft.watch}
     numbers = {"files": source.files, "documents": source.documents, "failed": source.failed}

@@ -37,7 +37,7 @@ class SourceDraft:
     @property
     def folder_name(self) -> str:
         """The name of the folder; that of the root of a file system is its path."""
-        return uris.composed(Path(self.path).name or self.path)
+        return uris.compose(Path(self.path).name or self.path)
 
     @property
     def shown_name(self) -> str:

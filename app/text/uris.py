@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 _FILE = "file://"
 
 
-def composed(uri: str) -> str:
+def compose(uri: str) -> str:
     """The URI in NFC, as it is stored; of the URI of a file also the characters that are percent-encoded."""
     return _in_form("NFC", uri)
 
@@ -23,7 +23,7 @@ def decomposed(uri: str) -> str:
     return _in_form("NFD", uri)
 
 
-def shown(uri: str) -> str:
+def show(uri: str) -> str:
     """The path of a file's URI as people write it, with the fragment of a row; another URI as it is."""
     path, mark, fragment = uri.partition("#")
     if not path.startswith(f"{_FILE}/"):
@@ -39,7 +39,7 @@ def spellings(given: str) -> list[str]:
     the URI of a file; then the same in NFC and in NFD. A percent sign in a completely encoded URI is no character of
     the path.
     """
-    forms = dict.fromkeys((given, composed(given), decomposed(given)))
+    forms = dict.fromkeys((given, compose(given), decomposed(given)))
     return list(dict.fromkeys(spelling for form in forms for spelling in _encodings(form)))
 
 
@@ -50,7 +50,7 @@ def _encodings(given: str) -> list[str]:
         found = [given, _FILE + encoded + mark + fragment]
         if path != encoded:
             found.append(_FILE + quote(path) + mark + fragment)
-        return [*found, shown(given)]
+        return [*found, show(given)]
     if given.startswith("/"):
         path, mark, fragment = given.rpartition("#") if "#" in given else (given, "", "")
         return [given, _FILE + quote(given), _FILE + quote(path) + mark + fragment]

@@ -34,7 +34,7 @@ class ToolArguments(BaseModel):
     @classmethod
     def _decoded(cls, name: str, value: Any) -> Any:
         """The value; the object or list that a string has as JSON, for an argument that takes no text."""
-        if not isinstance(value, str) or value[:1] not in ("{", "[") or name not in _structured(cls):
+        if not isinstance(value, str) or value[:1] not in ("{", "[") or name not in _structure(cls):
             return value
         try:
             decoded = from_json(value)
@@ -44,7 +44,7 @@ class ToolArguments(BaseModel):
 
 
 @cache
-def _structured(arguments: type[ToolArguments]) -> frozenset[str]:
+def _structure(arguments: type[ToolArguments]) -> frozenset[str]:
     """The names of the arguments that are objects or lists, and no texts."""
     properties = arguments.model_json_schema()["properties"]
     types = {name: {one.get("type") for one in given.get("anyOf", [given])} for name, given in properties.items()}

@@ -33,4 +33,4 @@ class ToolResult(BaseModel):
 
 def place(uri: str | None) -> str | None:
     """A URI as it is shown: a file by its path, which every tool takes too."""
-    return None if uri is None else uris.shown(uri)
+    return None if uri is None else uris.show(uri)

@@ -161,7 +161,7 @@ def _calibrated(fitted_to: Asked, asked: Asked, judged: Set[int]) -> Calibration
     hits = [fitted_to[index] for index in judged if index < len(fitted_to)]
     scale = fitting.calibrated(hits, relevance.PRIOR)
     return metrics.measure_calibration(
-        (logit_scales.applied(scale, value), occurred) for value, occurred in _others(asked, judged)
+        (logit_scales.apply(scale, value), occurred) for value, occurred in _others(asked, judged)
     )
 
 
@@ -195,7 +195,7 @@ class _Perfect:
         """The probabilities are the predictions, calibrated to all of the questions."""
         scale = fitting.calibrated(questions, ANY_SCALE)
         predicted = [[value for value, _ in one] for one in questions]
-        probabilities = [[logit_scales.applied(scale, value) for value in one] for one in predicted]
+        probabilities = [[logit_scales.apply(scale, value) for value in one] for one in predicted]
         return cls(predicted, probabilities, _correlation(questions, probabilities))
 
     def drawn(self, effects: Sequence[float], noise: np.random.Generator) -> list[list[Prediction]]:

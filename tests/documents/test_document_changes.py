@@ -69,4 +69,4 @@ def test_a_merge_patch_gives_the_results_of_rfc_7396() -> None:
         ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
         ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
     ]:
-        assert document_changes.merged(target, patch) == result
+        assert document_changes.merge(target, patch) == result

@@ -14,17 +14,17 @@ from app.text import uris
 )
 def test_a_file_is_shown_by_its_path_and_found_by_both(path: str) -> None:
     stored = Path(path).as_uri()
-    assert uris.shown(stored) == path
-    for given in (stored, path, uris.shown(stored)):
+    assert uris.show(stored) == path
+    for given in (stored, path, uris.show(stored)):
         assert stored in uris.spellings(given)
 
 
 def test_a_row_keeps_its_fragment_and_other_uris_stay() -> None:
-    assert uris.shown("file:///x/%C3%BC.csv#row=5") == "/x/ü.csv#row=5"
+    assert uris.show("file:///x/%C3%BC.csv#row=5") == "/x/ü.csv#row=5"
     assert "file:///x/%C3%BC.csv#row=5" in uris.spellings("/x/ü.csv#row=5")
     assert "file:///x/%C3%BC.csv#row=5" in uris.spellings("file:///x/ü.csv#row=5")
     for other in ("notes/lime.md", "https://example.org/a%20b", "file:///x/%00.md", "file:///x/%FF.md"):
-        assert uris.shown(other) == other
+        assert uris.show(other) == other
         assert uris.spellings(other)[0] == other
     assert uris.spellings("notes/lime.md") == ["notes/lime.md"]
 
@@ -39,7 +39,7 @@ def test_two_files_have_no_spelling_in_common_whose_names_differ_by_an_escape() 
 )
 def test_a_uri_is_stored_composed_and_found_by_both_forms(path: str) -> None:
     decomposed = uris.decomposed(path)
-    assert decomposed != path == uris.composed(decomposed) == uris.composed(path)
+    assert decomposed != path == uris.compose(decomposed) == uris.compose(path)
     for one, other in ((path, decomposed), (decomposed, path)):
         assert uris.spellings(one)[0] == one
         assert other in uris.spellings(one)
@@ -47,4 +47,4 @@ def test_a_uri_is_stored_composed_and_found_by_both_forms(path: str) -> None:
 
 @pytest.mark.parametrize("uri", ["https://x/e%CC%81", "file:///x/a%20b.md", "file:///x/a b.md", "file:///x/%FF.md"])
 def test_a_uri_without_another_form_stays_as_it_is(uri: str) -> None:
-    assert uris.composed(uri) == uris.decomposed(uri) == uri
+    assert uris.compose(uri) == uris.decomposed(uri) == uri

@@ -89,7 +89,7 @@ async def test_old_judgements_of_all_users_expire_and_only_the_newest_are_kept(
     aged = "UPDATE stepwell.feedback SET at = now() - make_interval(days => 31) WHERE user_id = $1 AND query = $2"
     await owner.execute(aged, caller.user_id, f"{QUERY} 0")
     async with database.reading(caller.user_id) as reading:
-        recent = [one.query async for one in feedback.listed(reading, days=30)]
+        recent = [one.query async for one in feedback.list_all(reading, days=30)]
     assert recent == [f"{QUERY} 2", f"{QUERY} 1"]
     async with database.shared() as shared:
         assert await feedback.expire(shared, days=30) >= 1

@@ -15,9 +15,9 @@ def test_feedback_is_grouped_by_query_and_a_helpful_passage_makes_its_document_r
         return GivenFeedback(query, helpful, UUID(int=document), UUID(int=9), uri, "Title", at)
 
     given = [said("a", 1, False, "x"), said("b", 1, False, "x"), said("a", 1, True, "x"), said("a", 2, False, None)]
-    grouped = feedback.grouped(given)
+    grouped = feedback.group(given)
     assert [(one.text, one.relevant) for one in grouped] == [
         ("a", {"x": 1, str(UUID(int=2)): 0}),
         ("b", {"x": 0}),
     ]
-    assert grouped[0].query_id == feedback.grouped(given[:1])[0].query_id
+    assert grouped[0].query_id == feedback.group(given[:1])[0].query_id

@@ -187,7 +187,7 @@ INSERT INTO stepwell.entity_vectors_next SELECT user_id, entity_id, '[0.6,0.8]' 
 async def _indexes_of_hybrid(database: transactions.Database, vector: Sequence[float] = SIXTY) -> set[str]:
     """The HNSW indexes in the plan of the hybrid statement where no table may be scanned."""
     asked = HybridRequest("ana", list(vector), None, Weights(vector=1.0, text=0.0), "rrf", limit=10)
-    statement, binds = recall.prepared(asked)
+    statement, binds = recall.prepare(asked)
     async with database.reading("ana") as reading:
         await reading.execute(sa.text("SET LOCAL enable_seqscan = off"))
         await reading.execute(sa.text("SET LOCAL enable_sort = off"))

@@ -99,9 +99,9 @@ async def test_relevance_and_answerable_follow_the_stored_scales_until_they_are_
         scale = SCALES.relevance if old.hops is None else SCALES.hops
         for one, other in zip(old.hits, new.hits, strict=True):
             assert one.relevance is not None
-            assert other.relevance == pytest.approx(logit_scales.applied(scale, one.relevance), rel=1e-6)
+            assert other.relevance == pytest.approx(logit_scales.apply(scale, one.relevance), rel=1e-6)
         assert old.answerable is not None
-        assert new.answerable == pytest.approx(logit_scales.applied(SCALES.answerable, old.answerable), rel=1e-6)
+        assert new.answerable == pytest.approx(logit_scales.apply(SCALES.answerable, old.answerable), rel=1e-6)
         assert old.explain is not None
         assert new.explain is not None
         assert old.explain["relevance"]["calibration"] is None

@@ -19,15 +19,15 @@ def drawn(scale: LogitScale, count: int, seed: int = 3) -> list[Judged]:
     """Predictions, and outcomes that occur with the probability that a scale makes of them."""
     dice = random.Random(seed)
     predictions = [dice.uniform(0.02, 0.9) for _ in range(count)]
-    return [Judged(one, dice.random() < logit_scales.applied(scale, one)) for one in predictions]
+    return [Judged(one, dice.random() < logit_scales.apply(scale, one)) for one in predictions]
 
 
 @given(st.floats(-3, 3), st.floats(0.1, 3), st.floats(0.01, 0.99), st.floats(0.01, 0.99))
 def test_a_scale_keeps_the_order_and_can_be_taken_back(intercept: float, slope: float, one: float, two: float) -> None:
     scale = LogitScale(intercept, slope)
-    first, second = (logit_scales.applied(scale, value) for value in (one, two))
+    first, second = (logit_scales.apply(scale, value) for value in (one, two))
     assert (first <= second) == (one <= two) or first == pytest.approx(second)
-    assert logit_scales.removed(scale, first) == pytest.approx(one, rel=1e-3)
+    assert logit_scales.remove(scale, first) == pytest.approx(one, rel=1e-3)
 
 
 def test_many_judgements_decide_and_few_change_little() -> None:

@@ -141,7 +141,7 @@ def _scalar(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool) else _NO_SCALAR
 
 
-def _listed(value: Any) -> Any:
+def _list(value: Any) -> Any:
     values = value if isinstance(value, list) else [value]
     return {"in": values} if OPERANDS["in"].accepts(values) else _NO_SCALAR
 
@@ -193,7 +193,7 @@ def _date_bound(operator: str) -> Callable[[Any], Any]:
 _OPERATORS: Mapping[str, Callable[[Any], Any]] = {
     "is": _scalar,
     "is not": _other,
-    "in": _listed,
+    "in": _list,
     "=": _number,
     "≠": _other_number,
     ">": _number_bound("gt"),
@@ -232,12 +232,12 @@ async def _retrieve(request: Request) -> Response:
     except errors.StepwellError as error:
         if error.status >= 500 and error.status != 503:
             raise
-        return _failed(error.status, _CODES.get(error.status, error.status), error.message, request)
+        return _fail(error.status, _CODES.get(error.status, error.status), error.message, request)
     except RequestValidationError as error:
-        return _failed(422, 422, _summary(error.errors(), error.body), request)
+        return _fail(422, 422, _summary(error.errors(), error.body), request)
     except ValidationError as error:
         raised = [{**one, "loc": ("body", *one["loc"])} for one in error.errors(include_url=False, include_input=False)]
-        return _failed(422, 422, _summary(raised, None), request)
+        return _fail(422, 422, _summary(raised, None), request)
 
 
 async def _body(request: Request) -> bytes:
@@ -256,7 +256,7 @@ def _summary(raised: Any, body: object) -> str:
     return "; ".join(f"{one.field}: {one.message}" for one in validation_errors.read(raised, body))[:600]
 
 
-def _failed(status: int, code: int, message: str, request: Request) -> Response:
+def _fail(status: int, code: int, message: str, request: Request) -> Response:
     has_bearer = request.headers.get("authorization", "").lower().startswith("bearer ")
     code = _NO_BEARER if status == 401 and not has_bearer else code
     return JSONResponse({"error_code": code, "error_msg": message}, status)

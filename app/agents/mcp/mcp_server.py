@@ -113,15 +113,15 @@ class _Handlers:
             async with self.turns:
                 result = await registry.call(tool, arguments, context)
         except RequestValidationError as error:
-            return _failed(_wrong_arguments(error.errors(), arguments))
+            return _fail(_wrong_arguments(error.errors(), arguments))
         except ValidationError as error:
-            return _failed(_wrong_arguments(registry.argument_errors(error, tool), arguments))
+            return _fail(_wrong_arguments(registry.argument_errors(error, tool), arguments))
         except errors.StepwellError as error:
-            return _failed(_message(error))
+            return _fail(_message(error))
         except TimeoutError:
-            return _failed("The call did not finish within its time limit: retry, or request less.")
+            return _fail("The call did not finish within its time limit: retry, or request less.")
         except Exception as error:  # the protocol's library would send its text
-            return _failed(_unexpected(error))
+            return _fail(_unexpected(error))
         text = results.text(result)
         return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=result)
 
@@ -135,7 +135,7 @@ class _Handlers:
         resources = [
             types.Resource(
                 uri=f"{SCHEME}{document.document_id}",
-                name=uris.shown(document.uri or "") or document.title or str(document.document_id),
+                name=uris.show(document.uri or "") or document.title or str(document.document_id),
                 title=document.title or None,
                 mime_type="text/markdown",
             )
@@ -214,5 +214,5 @@ def _wrong_arguments(raised: Sequence[Mapping[str, Any]], arguments: dict[str, A
     return "\n".join(f"{field.field}: {field.message}" for field in fields)
 
 
-def _failed(message: str) -> types.CallToolResult:
+def _fail(message: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(text=message)], is_error=True)

@@ -162,12 +162,12 @@ def _equal(key: str, scalars: Sequence[Any]) -> _Condition:
 
 
 def _not_equal(key: str, scalar: Any) -> _Condition:
-    return _Condition(json_paths.negated(json_paths.equal(key, [scalar])))
+    return _Condition(json_paths.negate(json_paths.equal(key, [scalar])))
 
 
 def _exists(key: str, wanted: bool) -> _Condition:
     present = json_paths.present(key)
-    return _Condition(present if wanted else json_paths.negated(present))
+    return _Condition(present if wanted else json_paths.negate(present))
 
 
 _OPERATORS: Mapping[str, Callable[[str, Any], _Condition]] = {"in": _equal, "ne": _not_equal, "exists": _exists}
@@ -187,7 +187,7 @@ def _groups(filters: Filters) -> Iterator[_Condition]:
         yield from (_all(member) for member in filters.all_of)
     if filters.negated is not None:
         inner = _all(filters.negated)
-        negated = json_paths.negated(inner.predicate)
+        negated = json_paths.negate(inner.predicate)
         yield _Condition(negated, of_document=inner.of_document, of_source=inner.of_source)
 
 

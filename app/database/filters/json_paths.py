@@ -35,7 +35,7 @@ def either(predicates: Iterable[str]) -> str:
     return f"({joined})" if joined else NEVER
 
 
-def negated(predicate: str) -> str:
+def negate(predicate: str) -> str:
     """Holds where the predicate is false or unknown."""
     return f"!exists(@ ? ({predicate}))"
 

@@ -49,7 +49,7 @@ async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head
     def run(connection: Connection) -> str:
         def migrate(config: Config) -> None:
             if report is not None:
-                config.attributes["on_version_apply"] = _timed(report)
+                config.attributes["on_version_apply"] = _time_stage(report)
             command.upgrade(config, revision)
 
         return upgrade_by(connection, migrate, model=model, dimension=dimension)
@@ -62,7 +62,7 @@ async def rehearse(dsn: str, *, model: str, dimension: int, report: Report) -> s
 
     def run(connection: Connection) -> str:
         def migrate(config: Config) -> None:
-            config.attributes["on_version_apply"] = _timed(report)
+            config.attributes["on_version_apply"] = _time_stage(report)
             command.upgrade(config, "head")
 
         raise _Rehearsed(upgrade_by(connection, migrate, model=model, dimension=dimension))
@@ -77,7 +77,7 @@ class _Rehearsed(Exception):
     """Ends a rehearsal, so that its transaction is rolled back; the message is the revision reached."""
 
 
-def _timed(report: Report) -> Callable[..., None]:
+def _time_stage(report: Report) -> Callable[..., None]:
     """What Alembic calls after each revision."""
     began = time.monotonic()
 

@@ -49,7 +49,7 @@ async def opened(request: Request, services: Services) -> AsyncIterator[Upload |
     elif isinstance(value, dict) and "url" in value:
         yield await offload.run(size, _page, value)
     else:
-        yield (await offload.run(size, _validated, value, DocumentInput)).shape()
+        yield (await offload.run(size, _validate, value, DocumentInput)).shape()
 
 
 async def _each(items: list[Upload | RefusedItem]) -> AsyncIterator[Item]:
@@ -79,7 +79,7 @@ def _item(value: object) -> Upload | RefusedItem:
             raise value
         if isinstance(value, dict) and "url" in value:
             raise errors.BadRequest("Send each url in a request of its own.", field="url")
-        return _validated(value, DocumentInput).shape()
+        return _validate(value, DocumentInput).shape()
     except errors.BadRequest as error:
         return RefusedItem(error, _uri(value))
     except RequestValidationError as error:
@@ -104,10 +104,10 @@ def _page(value: dict[str, object]) -> PageInput:
     for field, message in _NOT_WITH_URL.items():
         if field in value:
             raise errors.BadRequest(message, field=field)
-    return _validated(value, PageInput)
+    return _validate(value, PageInput)
 
 
-def _validated(value: object, model: type[_Model]) -> _Model:
+def _validate(value: object, model: type[_Model]) -> _Model:
     try:
         return model.model_validate(value)
     except ValidationError as error:

@@ -101,7 +101,7 @@ class FileFields(wire.WireModel):
 
     def applied_to(self, upload: Upload) -> Upload:
         """A document of the file with these fields."""
-        metadata, problems = plain_json.joined(upload.metadata, self.metadata or {})
+        metadata, problems = plain_json.join(upload.metadata, self.metadata or {})
         warnings = (*upload.warnings, *problems)
         title, language = self.title or upload.title, self.language or upload.language
         return dataclasses.replace(upload, title=title, metadata=metadata, language=language, warnings=warnings)
@@ -251,14 +251,14 @@ class ChunkPage(BaseModel):
     total: int = Field(description="Number of chunks of the document.")
 
 
-def _counted(name: str) -> str:
+def _count(name: str) -> str:
     return name.removesuffix("_deleted")
 
 
 class DocumentDeletion(Response):
     """Numbers of deleted rows."""
 
-    model_config = ConfigDict(alias_generator=AliasGenerator(validation_alias=_counted))
+    model_config = ConfigDict(alias_generator=AliasGenerator(validation_alias=_count))
 
     documents_deleted: int = Field(description="Number of deleted documents.")
     chunks_deleted: int = Field(description="Number of deleted chunks.")

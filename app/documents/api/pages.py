@@ -35,7 +35,7 @@ async def add(page: PageInput, request: Request, response: Response, user_id: st
         if isinstance(fetched, IngestResult):
             return storing.unchanged(fetched, request, response)
         try:
-            items = uploads.applied(await _read(fetched, page, request, stack), page)
+            items = uploads.apply(await _read(fetched, page, request, stack), page)
             stored = await storing.add_several(_each(items), request, response, user_id, use)
         except errors.BadRequest as error:
             error.field = _field(error)

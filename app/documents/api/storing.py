@@ -76,7 +76,7 @@ async def add_several(
     request.state.refused = len(failed)
     failed.sort(key=lambda refused: refused.index)
     if not stored:
-        raise _refused(failed, "files" if uploads.is_multipart(request) else "")
+        raise _refuse(failed, "files" if uploads.is_multipart(request) else "")
     statuses = ("added", "replaced", "unchanged", "queued")
     count = {status: sum(model.status == status for model in stored) for status in statuses}
     response.status_code = 202 if count["queued"] else 201 if count["added"] or count["replaced"] else 200
@@ -88,7 +88,7 @@ def server_timing(times: StageTimes) -> str:
     return ", ".join(f"{stage};dur={1000 * seconds:.1f}" for stage, seconds in sorted(times.so_far().items()))
 
 
-def _refused(failed: Sequence[DocumentFailure], form: str) -> errors.StepwellError:
+def _refuse(failed: Sequence[DocumentFailure], form: str) -> errors.StepwellError:
     """The error of a request of which no document is stored: that of its first document."""
     first = failed[0]
     item = f"{form}[{first.index}]"

@@ -88,7 +88,7 @@ async def opened(request: Request, services: Services) -> AsyncIterator[AsyncIte
     Raises BadRequest and RequestValidationError naming the field if the form itself is invalid, and DiskFull.
     """
     async with AsyncExitStack() as stack:
-        form = await _received(request, stack)
+        form = await _receive(request, stack)
         files = _files(form)
         fields = _fields(form, len(files))
         user_id, limits = request.state.caller.user_id, services.parse_limits
@@ -98,7 +98,7 @@ async def opened(request: Request, services: Services) -> AsyncIterator[AsyncIte
         yield _documents(files, _Form(fields, reader, request.state.upload_turn))
 
 
-async def _received(request: Request, stack: AsyncExitStack) -> FormData:
+async def _receive(request: Request, stack: AsyncExitStack) -> FormData:
     """The form, whose files are deleted with the stack. Raises BadRequest, DiskFull."""
     try:
         with spooling.disk_errors():
@@ -147,10 +147,10 @@ def _fields(form: FormData, files: int) -> DocumentForm:
         if len(named) != files:
             raise errors.BadRequest("Send this form field once for each file.", field="uri")
         values["uri"] = named
-    return _validated(values)
+    return _validate(values)
 
 
-def _validated(values: dict[str, object]) -> DocumentForm:
+def _validate(values: dict[str, object]) -> DocumentForm:
     strict_json.check(values)
     if isinstance(text := values.get("metadata"), str):
         values["metadata"] = _metadata(text)
@@ -175,14 +175,14 @@ async def _items(file: UploadFile, uri: str | None, form: _Form) -> list[Upload 
     try:
         path = relative_path(file.filename or "")
         uri = uri or path
-        if uri is not None and uris.composed(uri) in form.seen:
+        if uri is not None and uris.compose(uri) in form.seen:
             raise errors.BadRequest(
                 "An earlier file of this form has this name: send relative paths as file names, or the field `uri`.",
                 code="duplicate_uri",
             )
         if uri is not None:
-            form.seen.add(uris.composed(uri))
-        return applied(await _uploads(file, path or "", uri, form), form.fields)
+            form.seen.add(uris.compose(uri))
+        return apply(await _uploads(file, path or "", uri, form), form.fields)
     except errors.BadRequest as error:
         return [RefusedItem(error, uri)]
 
@@ -212,7 +212,7 @@ async def read(file: NamedFile, reader: FileReader) -> list[Upload | UnreadMembe
     return found
 
 
-def applied(found: Sequence[Upload | UnreadMember], fields: FileFields) -> list[Upload | RefusedItem]:
+def apply(found: Sequence[Upload | UnreadMember], fields: FileFields) -> list[Upload | RefusedItem]:
     """The documents of a file with the fields of the request, and why files of an archive cannot be read."""
     return [
         fields.applied_to(one) if isinstance(one, Upload) else RefusedItem(one.error, one.uri, one.left_out)

@@ -20,8 +20,8 @@ IdOrUri = Annotated[str, typer.Argument(metavar="ID_OR_URI", help="A document's 
 
 
 @app.command("list")
-@connecting.connected
-def listed(
+@connecting.connect
+def list_all(
     client: Client,
     query: Annotated[str | None, typer.Option("--query", help="Only those with these words in title and uri.")] = None,
     filters: json_option.FiltersJson = None,
@@ -35,13 +35,13 @@ def listed(
         return
     table = options.table("document", "chunks", "updated", ids=("document",))
     for document in found:
-        shown = options.cell(document["title"], uris.shown(document["uri"] or ""), identity=document["document_id"])
+        shown = options.cell(document["title"], uris.show(document["uri"] or ""), identity=document["document_id"])
         table.add_row(shown, str(document["chunk_count"]), options.moment(document["updated_at"]))
     options.print_table(table)
 
 
 @app.command()
-@connecting.connected
+@connecting.connect
 def show(client: Client, id_or_uri: IdOrUri, as_json: options.AsJson = False) -> None:
     """Show a document with its metadata and its cleaned text."""
     found = find(client, id_or_uri)
@@ -52,12 +52,12 @@ def show(client: Client, id_or_uri: IdOrUri, as_json: options.AsJson = False) ->
     for name in fields:
         value = "–" if found[name] in (None, "") else found[name]
         value = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        options.out.print(f"[bold]{name}[/]: {escape(uris.shown(value) if name == 'uri' else value)}", soft_wrap=True)
+        options.out.print(f"[bold]{name}[/]: {escape(uris.show(value) if name == 'uri' else value)}", soft_wrap=True)
     terminal.write(f"\n{found['content']}")
 
 
 @app.command()
-@connecting.connected
+@connecting.connect
 def delete(
     client: Client,
     id_or_uri: Annotated[
@@ -80,7 +80,7 @@ def delete(
         raise errors.BadRequest("Name one document, or use --filters or --all.", field="ID_OR_URI")
     found = find(client, id_or_uri)
     if not yes:
-        named = found["title"] or uris.shown(found["uri"] or "") or found["document_id"]
+        named = found["title"] or uris.show(found["uri"] or "") or found["document_id"]
         terminal.confirm(f"Delete {named}?")
     deleted = client.delete(f"/documents/{found['document_id']}")
     if as_json:

@@ -21,7 +21,7 @@ from app.documents.files import file_reading, folders
 _ADDRESS = re.compile(r"https?://", re.I)
 
 
-@connecting.connected
+@connecting.connect
 def ingest(
     client: Client,
     paths: Annotated[
@@ -100,7 +100,7 @@ def find(paths: Sequence[Path], summary: Summary, *, pictures: bool = False) -> 
         elif path.is_dir():
             found |= {file.path: file for file in _readable(path, summary, pictures=pictures)}
         elif path.is_file():
-            found[path] = _listed(path)[0]
+            found[path] = _list(path)[0]
         else:
             summary.fail(path, "No such file or folder.")
     summary.note(found.values())
@@ -110,7 +110,7 @@ def find(paths: Sequence[Path], summary: Summary, *, pictures: bool = False) -> 
 def _readable(folder: Path, summary: Summary, *, pictures: bool) -> Iterator[ListedFile]:
     """The files of a folder that are read; one that cannot be opened is among them, and fails later."""
     for path in folders.files(folder, summary.left_out, summary.unreadable):
-        file, head = _listed(path)
+        file, head = _list(path)
         reason = None if head is None else folders.unread(head, file.size, path.name, pictures=pictures)
         if reason is not None:
             summary.left_out.add(reason, path.relative_to(folder).as_posix())
@@ -118,7 +118,7 @@ def _readable(folder: Path, summary: Summary, *, pictures: bool) -> Iterator[Lis
             yield replace(file, is_found=True)
 
 
-def _listed(path: Path) -> tuple[ListedFile, bytes | None]:
+def _list(path: Path) -> tuple[ListedFile, bytes | None]:
     """A file with its first bytes; None if it cannot be opened."""
     try:
         with path.open("rb") as opened:

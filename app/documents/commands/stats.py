@@ -12,7 +12,7 @@ from app.cli.client import Client
 from app.text import uris
 
 
-@connecting.connected
+@connecting.connect
 def stats(client: Client, as_json: options.AsJson = False) -> None:
     """Print the numbers of documents and chunks, the embedding model, and documents with equal texts."""
     found = client.get("/stats")
@@ -29,6 +29,6 @@ def stats(client: Client, as_json: options.AsJson = False) -> None:
 
 def _print_sets(name: str, sets: Sequence[Mapping[str, Any]]) -> None:
     for one in sets:
-        named = ", ".join(uris.shown(document["uri"] or "") or document["title"] for document in one["documents"])
+        named = ", ".join(uris.show(document["uri"] or "") or document["title"] for document in one["documents"])
         more = ", …" if one["count"] > len(one["documents"]) else ""
         options.out.print(f"[bold]{name}[/]: {escape(named)}{more}", soft_wrap=True)

@@ -116,7 +116,7 @@ def _store(files: Files, summary: Summary, sender: _Sender) -> None:
     estimate, clock = Estimate(files.listed), _Clock()
     with Progress(*COLUMNS, console=options.err) as bar:
         task = bar.add_task("ingest", total=len(files.listed), chunks=0, estimate=files.chunks, pace=None)
-        for sent in _sent(files.listed, sender):
+        for sent in _send(files.listed, sender):
             _count(sent, summary)
             estimate.add(sent.files)
             left = estimate.left(summary.formats)
@@ -130,7 +130,7 @@ def _store(files: Files, summary: Summary, sender: _Sender) -> None:
     summary.sort()
 
 
-def _sent(listed: Sequence[ListedFile], sender: _Sender) -> Iterator[_Sent]:
+def _send(listed: Sequence[ListedFile], sender: _Sender) -> Iterator[_Sent]:
     """What becomes of the files, as they are answered; a service finishes the batches of an interrupted command."""
     with ThreadPoolExecutor(CONCURRENT) as threads:
         futures = [threads.submit(sender.send, batch) for batch in _batches(listed)]
@@ -259,7 +259,7 @@ def _count(sent: _Sent, summary: Summary) -> None:
 
 def _count_refused(refused: Answer, file: ListedFile, summary: Summary) -> None:
     """Counts a file, a document of it, or a file of an archive that was not stored."""
-    path, uri = str(file.path.resolve()), uris.shown(refused["uri"] or "").partition("#")[0]
+    path, uri = str(file.path.resolve()), uris.show(refused["uri"] or "").partition("#")[0]
     member = uri.removeprefix(f"{path}/")
     if member == uri:
         _refuse(file, refused["code"], refused["detail"], summary)

@@ -155,7 +155,7 @@ class FileReader:
 
         Raises UnreadableFile; uploads that were yielded before are complete.
         """
-        async with aclosing(_found(file, self._parser)) as found, AsyncExitStack() as stack:
+        async with aclosing(_find(file, self._parser)) as found, AsyncExitStack() as stack:
             members: _ArchiveMembers | None = None
             async for one in found:
                 if isinstance(one, Upload):
@@ -199,7 +199,7 @@ class _ArchiveMembers:
         try:
             if member.refused:
                 raise UnreadableFile("damaged" if member.left_out is None else "unsupported_format", member.refused)
-            async with aclosing(_found(file, self.parser)) as found:
+            async with aclosing(_find(file, self.parser)) as found:
                 async for one in found:
                     if isinstance(one, ArchiveMember):
                         raise UnreadableFile("unsupported_format", "An archive in an archive is not read: unpack it.")
@@ -234,12 +234,12 @@ class _ArchiveMembers:
             raise UnreadableFile("parse_limit", "The files of the archive have too much text together: unpack it.")
 
 
-async def _found(file: NamedFile, parser: Parser) -> AsyncGenerator[Upload | ArchiveMember, None]:
+async def _find(file: NamedFile, parser: Parser) -> AsyncGenerator[Upload | ArchiveMember, None]:
     """The documents of a file, or the files of an archive. Raises UnreadableFile."""
     format = formats.sniff(file.raw, file.name)
     raw, notes = file.raw, tuple[str, ...]()
     if format.content == "plain":
-        decoded = await _decoded(file)
+        decoded = await _decode(file)
         if not format.parser:
             yield await _run(len(raw), partial(_text_upload, decoded, file, format))
             return
@@ -256,7 +256,7 @@ async def _run(size: int, work: Callable[[], T]) -> T:
     return await (offload.run(size, work) if size <= offload.INLINE else cancellable.run(size, work))
 
 
-async def _decoded(file: NamedFile) -> Decoded:
+async def _decode(file: NamedFile) -> Decoded:
     """The text of a file. Raises UnreadableFile."""
     size = len(file.raw)
     try:

@@ -118,7 +118,7 @@ def _excluded_by_name(path: Path, rules: Sequence[Rules], *, is_folder: bool) ->
     """Why a file or folder is left out, whatever it contains."""
     if path.name.startswith("."):
         return "hidden"
-    if _excluded(path, rules, is_folder=is_folder):
+    if _exclude(path, rules, is_folder=is_folder):
         return "ignored"
     if not is_folder:
         return folder_names.of_file(path.name)
@@ -134,10 +134,10 @@ def _inherited(folder: Path) -> list[Rules]:
     if root is None or (folder / ".git").exists():
         return []
     rules = [one for parent in reversed(above[: root + 1]) for one in Rules.of(parent)]
-    return [] if _excluded(folder, rules, is_folder=True) else rules
+    return [] if _exclude(folder, rules, is_folder=True) else rules
 
 
-def _excluded(path: Path, rules: Sequence[Rules], *, is_folder: bool) -> bool:
+def _exclude(path: Path, rules: Sequence[Rules], *, is_folder: bool) -> bool:
     """Whether a path is excluded; the .gitignore of the deepest folder that matches decides."""
     decisions = (one.exclude(path, is_folder=is_folder) for one in reversed(rules))
     return next((decision for decision in decisions if decision is not None), False)

@@ -59,20 +59,20 @@ def clean(upload: Upload, *, language: str | None = None) -> CleanDocument:
     A text that is blank needs a title; the name of a file is none. `language` is that of a document which names none;
     by default its text shows it.
     """
-    document = resolved(upload, language=language)
+    document = resolve(upload, language=language)
     title = upload.title or embedded_title(document.title, document.metadata.get("filename"))
     if not document.content and cleaning.is_blank(title):
         raise errors.BadRequest(errors.BLANK_CONTENT, field="content", code="blank_content")
     return document
 
 
-def resolved(upload: Upload, *, language: str | None = None) -> CleanDocument:
+def resolve(upload: Upload, *, language: str | None = None) -> CleanDocument:
     """What `clean` returns, also of an upload that has neither text nor a title."""
     interruption.point()
-    cleaned = _cleaned(upload.content, upload.page_starts)
+    cleaned = _clean(upload.content, upload.page_starts)
     interruption.point()
-    parsed = _parsed(upload, cleaned.text)
-    metadata, problems = plain_json.joined(parsed.metadata, upload.metadata)
+    parsed = _parse(upload, cleaned.text)
+    metadata, problems = plain_json.join(parsed.metadata, upload.metadata)
     if problems:  # a frontmatter that is not kept as metadata stays in the text
         parsed = dataclasses.replace(parsed, body=cleaned.text)
     title = clean_title(upload.title or parsed.title or upload.default_title)
@@ -94,7 +94,7 @@ def resolved(upload: Upload, *, language: str | None = None) -> CleanDocument:
 def cleaned_again(document: CleanDocument) -> CleanDocument:
     """A stored document cleaned by the current rules. Raises what interrupts it."""
     interruption.point()
-    cleaned = _cleaned(document.content, document.page_starts)
+    cleaned = _clean(document.content, document.page_starts)
     return dataclasses.replace(document, content=cleaned.text, page_starts=cleaned.starts)
 
 
@@ -196,14 +196,14 @@ def config_for(language: str) -> str:
     return config
 
 
-def _cleaned(text: str, page_starts: Sequence[int]) -> CleanedPages:
+def _clean(text: str, page_starts: Sequence[int]) -> CleanedPages:
     if page_starts:
         return pages.clean(text, page_starts)
     cleaned = cleaning.clean(text)
     return CleanedPages(cleaned.text, (), cleaned.warnings)
 
 
-def _parsed(upload: Upload, text: str) -> markdown.ParsedMarkdown:
+def _parse(upload: Upload, text: str) -> markdown.ParsedMarkdown:
     """The text with what its frontmatter and its first heading say about it."""
     if upload.markdown and upload.frontmatter:
         return markdown.parse(text)
@@ -253,7 +253,7 @@ def _named_config(upload: Upload, parsed: markdown.ParsedMarkdown) -> tuple[str 
 
 def stored_uri(uri: str | None) -> str | None:
     """The URI of an upload as it is stored. Raises BadRequest if it is too long."""
-    composed = uri and uris.composed(uri)
+    composed = uri and uris.compose(uri)
     if composed is not None and len(composed) > limits.MAX_URI:
         raise errors.BadRequest(f"A uri has at most {limits.MAX_URI} characters.", field="uri")
     return composed

@@ -124,7 +124,7 @@ async def _pending(writing: Writing, draft: DocumentDraft) -> IngestResult | Non
     for version in await pending_versions.of(writing, identities=[draft.identity]):
         if (version.content_hash, version.attributes_hash) == (draft.content_hash, draft.attributes_hash):
             await key_bounds.check_replaced(writing, [], [version.job_id])
-            return _queued(draft, version.document_id, version.job_id)
+            return _queue(draft, version.document_id, version.job_id)
     return None
 
 
@@ -132,10 +132,10 @@ async def _add(writing: Writing, target: UUID, draft: DocumentDraft, options: Ch
     cut = dataclasses.replace(draft, chunk_tokens=options.target, chunk_overlap=options.overlap)
     job_id = await KIND.add(writing, {"document_id": str(target)})
     await staging.add(writing, job_id, target, cut)
-    return _queued(draft, target, job_id)
+    return _queue(draft, target, job_id)
 
 
-def _queued(draft: DocumentDraft, document_id: UUID, job_id: UUID) -> IngestResult:
+def _queue(draft: DocumentDraft, document_id: UUID, job_id: UUID) -> IngestResult:
     return dataclasses.replace(IngestResult.of(draft, document_id, "queued", chunk_count=0), job_id=job_id)
 
 

@@ -78,7 +78,7 @@ async def fetch(
     page = await services.pages.fetch(uri, allowed=allowed, known=known)
     if page is not None:
         name = _name(uri, page.media_type)
-        raw = await offload.run(len(page.raw), _decoded, page, name)
+        raw = await offload.run(len(page.raw), _decode, page, name)
         return FetchedPage(raw, name, uri, {**asdict(page.validators), "request": request})
     assert stored is not None
     return IngestResult(stored.document_id, "unchanged", uri, stored.title, stored.chunk_count, embedded=0)
@@ -114,7 +114,7 @@ def _name(uri: str, media_type: str) -> str:
     return name if suffix is None or formats.by_suffix(name) == formats.by_suffix(f"a.{suffix}") else f"{name}.{suffix}"
 
 
-def _decoded(page: WebPage, name: str) -> bytes:
+def _decode(page: WebPage, name: str) -> bytes:
     """A text in UTF-8 with a byte order mark if the site names an encoding in which it is valid.
 
     A mark at its beginning outweighs the header, and the header what a page declares of itself, as in browsers.

@@ -249,12 +249,12 @@ def read_lines(raw: bytes) -> Lines:
             entity = EntityInput.model_validate(strict_json.parse(line))
             sound.append(Line.of(number, entity.shape(), entity.entity_id))
         except RequestValidationError as error:
-            refused.append(_refused(number, validation_errors.read(error.errors())))
+            refused.append(_refuse(number, validation_errors.read(error.errors())))
         except ValidationError as error:
             found = error.errors(include_url=False, include_input=False)
-            refused.append(_refused(number, validation_errors.read({**e, "loc": ("body", *e["loc"])} for e in found)))
+            refused.append(_refuse(number, validation_errors.read({**e, "loc": ("body", *e["loc"])} for e in found)))
         except errors.BadRequest as error:
-            refused.append(_refused(number, [validation_errors.FieldError("line", error.message, error.code)]))
+            refused.append(_refuse(number, [validation_errors.FieldError("line", error.message, error.code)]))
     return Lines(sound, refused)
 
 
@@ -266,7 +266,7 @@ def _lines(raw: bytes) -> Iterator[tuple[int, bytes]]:
             yield number, line
 
 
-def _refused(number: int, found: list[validation_errors.FieldError]) -> UpsertLineResult:
+def _refuse(number: int, found: list[validation_errors.FieldError]) -> UpsertLineResult:
     fault = found[0] if found else validation_errors.FieldError("line", "Cannot be used.", errors.BadRequest.code)
     return UpsertLineResult(
         line=number, status="refused", entity_id=None, field=fault.field, code=fault.code, detail=fault.message

@@ -100,7 +100,7 @@ async def add(
     drafts, ids = [entity.shape() for entity in given], [entity.entity_id for entity in given]
     stored = await entities.add(drafts, user_id, db=use.db, embedder=use.embedder, ids=ids)
     if isinstance(body, list):
-        return await replies.json(_size(stored), lambda: _listed(stored), status=201)
+        return await replies.json(_size(stored), lambda: _list(stored), status=201)
     return StoredEntity.of(stored[0])
 
 
@@ -166,7 +166,7 @@ def _page(shown: Sequence[Entity], more: str | None) -> EntityPage:
     return EntityPage(entities=[StoredEntity.of(entity) for entity in shown], next_cursor=more)
 
 
-def _listed(stored: Sequence[Entity]) -> EntityList:
+def _list(stored: Sequence[Entity]) -> EntityList:
     return EntityList(entities=[StoredEntity.of(entity) for entity in stored])
 
 

@@ -160,10 +160,10 @@ async def _up_to_date(reading: Reading, cached: UserNames | None) -> UserNames:
     if len(entries) > MAX_CHANGES:
         return await _read(reading, version)
     size = len(cached.gazetteer) + NAME_COST * len(entries)
-    return await offload.run(size, _patched, cached, version, entries)
+    return await offload.run(size, _patch, cached, version, entries)
 
 
-def _patched(cached: UserNames, version: int, entries: Mapping[str, list[Entry]]) -> UserNames:
+def _patch(cached: UserNames, version: int, entries: Mapping[str, list[Entry]]) -> UserNames:
     if not any(entries.values()) and not any(key in cached.gazetteer for key in entries):
         return cached.updated(version, cached.gazetteer, set())
     return cached.updated(version, cached.gazetteer.patched(entries), set(entries))

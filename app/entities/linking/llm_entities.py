@@ -74,7 +74,7 @@ async def _extract(run: Run) -> int:
         chunks = await mentions.chunk_texts(reading, document_id, limit=MAX_CHUNKS)
     found: list[dict[str, Any]] | None = None
     if content_hash is not None and llm is not None and options.llm_entities:
-        found = await _asked(llm, chunks)
+        found = await _ask(llm, chunks)
     async with run.db.writing(user_id) as writing:
         await writing.lock()
         if content_hash is not None and found is not None:
@@ -88,12 +88,12 @@ async def _extract(run: Run) -> int:
 KIND = JobKind("extract_entities", _extract, queue="entities", kept=0)
 
 
-async def _asked(llm: Llm, chunks: Sequence[ChunkText]) -> list[dict[str, Any]]:
+async def _ask(llm: Llm, chunks: Sequence[ChunkText]) -> list[dict[str, Any]]:
     """The entities that the model names in the beginning of a document. Raises ProviderError."""
     found: dict[str, dict[str, Any]] = {}
     for part in _parts(chunks):
         answer = await llm.entities(part)
-        for key, entity in (await offload.run(len(part), _checked, answer, part)).items():
+        for key, entity in (await offload.run(len(part), _check, answer, part)).items():
             known = found.setdefault(key, entity)
             known["aliases"] = list(dict.fromkeys((*known["aliases"], *entity["aliases"])))[:MAX_ALIASES]
             known["role"] = known["role"] or entity["role"]
@@ -115,7 +115,7 @@ def _parts(chunks: Sequence[ChunkText]) -> list[str]:
     return parts
 
 
-def _checked(answer: Sequence[object], text: str) -> dict[str, dict[str, Any]]:
+def _check(answer: Sequence[object], text: str) -> dict[str, dict[str, Any]]:
     """The entities of an answer by the keys of their names, with what occurs in the text only."""
     proposed = [one for one in answer if isinstance(one, Mapping)][:PER_PART]
     written = [name for one in proposed for name in (_line(one.get("name")), *_aliases(one)) if name]

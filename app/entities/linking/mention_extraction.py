@@ -48,7 +48,7 @@ class Matcher:
     @classmethod
     def of(cls, head: DocumentHead, gazetteer: Gazetteer, keys: Sequence[str]) -> Self:
         """What the chunks of the document with this head are matched with."""
-        return cls(names.title_name(head.title), gazetteer, keys, _excluded(head.metadata, gazetteer, keys))
+        return cls(names.title_name(head.title), gazetteer, keys, _exclude(head.metadata, gazetteer, keys))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ async def relink(db: Writing, document_id: UUID, *, keys: Sequence[str]) -> None
     await mentions.prune(db, before)
 
 
-def _excluded(metadata: Mapping[str, Any], gazetteer: Gazetteer, keys: Sequence[str]) -> Excluded:
+def _exclude(metadata: Mapping[str, Any], gazetteer: Gazetteer, keys: Sequence[str]) -> Excluded:
     """The entities that a document does not mean by a name, each with the name's key.
 
     Metadata that gives the `entity_id` of somebody beside the name means none of the other entities of the name.

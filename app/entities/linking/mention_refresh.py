@@ -170,7 +170,7 @@ async def _batch(db: Reading, progress: Mapping[str, Any]) -> _Batch | None:
     dotted = await named_chunks.dotted_numbers(db, {number for probe, _change in probes for number in probe.numbers})
     forms = [ChangedForm(probe.indexed(without=dotted), change.before) for probe, change in probes]
     finder = FormFinder((probe.form, change.before) for probe, change in probes)
-    linked = await named_chunks.linked(db, _entities(probes))
+    linked = await named_chunks.link(db, _entities(probes))
     found = await named_chunks.candidates(db, forms) | linked
     is_resumed = until is not None and changes[-1].position <= (until[0], until[1].encode())
     return _Batch(changes, finder, sorted(found), frozenset(linked), progress["after"] if is_resumed else 0)

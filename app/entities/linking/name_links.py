@@ -131,7 +131,7 @@ async def _matched_in_any_case(db: Writing, documents: Iterable[DocumentNames]) 
     if not found:
         return set()
     several_words = [name.entity_id for name in found if text_headings.matches_any_case(name)]
-    titles = await mentions.matched(db, [name.entity_id for name in found])
+    titles = await mentions.match(db, [name.entity_id for name in found])
     return titles | await headings.heading_entities(db, several_words)
 
 

@@ -69,7 +69,7 @@ async def of_ids(db: Reading, entity_ids: Sequence[UUID]) -> list[Entity]:
     """The existing entities among these, in the order of the ids."""
     found: list[Entity] = []
     for wanted in _slices(list(dict.fromkeys(entity_ids))):
-        rows = await db.execute(_selected(db.user_id).where(_e.entity_id == _any(wanted, sa.Uuid)))
+        rows = await db.execute(_select(db.user_id).where(_e.entity_id == _any(wanted, sa.Uuid)))
         by_id = {row.entity_id: row for row in rows}
         found += await _whole(db, [by_id[entity] for entity in wanted if entity in by_id])
     return found
@@ -287,7 +287,7 @@ async def documents(
     strength, document_id = after or (None, None)
     binds = {"entity_id": entity_id, "limit": limit, "after_strength": strength, "after_id": document_id}
     rows = await db.execute(sql.statement("linked_documents"), {"user_id": db.user_id, **binds})
-    return [LinkedDocument(r.document_id, r.title, r.uri, r.created_at, _loaded(r.mentions), r.strength) for r in rows]
+    return [LinkedDocument(r.document_id, r.title, r.uri, r.created_at, _load(r.mentions), r.strength) for r in rows]
 
 
 _WRITE_VECTORS = sql.inline(
@@ -352,7 +352,7 @@ def _any(values: Sequence[Any], kind: Any) -> Any:
     return sa.any_(sa.literal(list(values), sa.ARRAY(kind)))
 
 
-def _selected(user_id: str) -> sa.Select[Any]:
+def _select(user_id: str) -> sa.Select[Any]:
     return sa.select(*(column for column in _e if column.name != "user_id")).where(
         _e.user_id == user_id, _e.origin != "text"
     )
@@ -377,9 +377,9 @@ _UNDESCRIBED: dict[str, Any] = {"role": None, "description": None, "facts": (), 
 
 
 def _entity(row: sa.Row[Any], aliases: Sequence[str], members: Sequence[UUID]) -> Entity:
-    fields = {**row._mapping, "facts": tuple(_loaded(row.facts)), "metadata": _loaded(row.metadata)}
+    fields = {**row._mapping, "facts": tuple(_load(row.facts)), "metadata": _load(row.metadata)}
     return Entity(**fields, aliases=tuple(aliases), members=tuple(members))
 
 
-def _loaded(value: Any) -> Any:
+def _load(value: Any) -> Any:
     return json.loads(value) if isinstance(value, str) else value

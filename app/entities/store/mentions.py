@@ -108,7 +108,7 @@ async def heads(db: Reading, document_ids: Iterable[UUID]) -> dict[UUID, Documen
     return {row.document_id: _opening(row) for row in await db.execute(query)}
 
 
-async def matched(db: Reading, entity_ids: Sequence[UUID]) -> set[UUID]:
+async def match(db: Reading, entity_ids: Sequence[UUID]) -> set[UUID]:
     """The entities among these with an origin other than `text`; texts that contain their names are linked to them."""
     wanted = _e.entity_id == sa.any_(sa.literal(list(entity_ids), sa.ARRAY(sa.Uuid)))
     query = sa.select(_e.entity_id).where(_e.user_id == db.user_id, wanted, _e.origin != "text")

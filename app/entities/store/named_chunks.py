@@ -103,7 +103,7 @@ _LINKED = sql.inline(
 )
 
 
-async def linked(db: Reading, before: dict[UUID, int]) -> set[int]:
+async def link(db: Reading, before: dict[UUID, int]) -> set[int]:
     """The chunks that are linked to some entities, those before a number of each."""
     binds = {"entity_ids": list(before), "befores": list(before.values())}
     return set(await db.scalars(_LINKED, {"user_id": db.user_id, **binds}))

@@ -263,7 +263,7 @@ class StrictRequest(ReceivedRequest):
             self.set_body(b" " if self.size else b"")
             if self.size:
                 _require_json(content_type or "")
-                self._parsed = await offload.run(self.size, _parsed, spooled, parse)
+                self._parsed = await offload.run(self.size, _parse, spooled, parse)
 
     async def validate(self, field: ModelField | None) -> None:
         """Validate a large body in a thread; the framework does not validate the resulting model again.
@@ -281,7 +281,7 @@ class StrictRequest(ReceivedRequest):
         return self._parsed
 
 
-def _parsed(spooled: spooling.SpooledBody, parse: Callable[[bytes], object]) -> object:
+def _parse(spooled: spooling.SpooledBody, parse: Callable[[bytes], object]) -> object:
     return parse(spooled.content())
 
 

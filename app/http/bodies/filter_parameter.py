@@ -37,13 +37,13 @@ def read(
         given = strict_json.parse(filters.encode("utf-8", "surrogatepass"))
         return SearchFilters.model_validate(given).shape()
     except RequestValidationError as error:
-        raise _located(error) from None
+        raise _locate(error) from None
     except ValidationError as error:
         raised = error.errors(include_url=False, include_input=False)
         raise RequestValidationError([{**one, "loc": ("query", NAME, *one["loc"])} for one in raised]) from None
 
 
-def _located(error: RequestValidationError) -> RequestValidationError:
+def _locate(error: RequestValidationError) -> RequestValidationError:
     """The error of a body as one of the parameter."""
     found = [
         {**one, "loc": ("query", NAME, *one["loc"][1:]), "msg": str(one["msg"]).replace("The body", "The JSON")}

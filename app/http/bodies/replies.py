@@ -21,9 +21,9 @@ def cost_of(answer: Answer) -> int:
 
 async def json(size: int, build: Callable[[], BaseModel], *, status: int = 200) -> Response:
     """The model that `build` returns, as a response; `size` is about the answer's length in characters."""
-    content = await offload.run(size, _written, build)
+    content = await offload.run(size, _write, build)
     return Response(content, status, media_type="application/json")
 
 
-def _written(build: Callable[[], BaseModel]) -> str:
+def _write(build: Callable[[], BaseModel]) -> str:
     return build().model_dump_json(by_alias=True)

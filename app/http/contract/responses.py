@@ -57,7 +57,7 @@ def _none_if_empty(value: Any) -> Any:
 RoundedScore = Annotated[float, AfterValidator(rounded)]
 """A score rounded to `SCORE_DIGITS` decimals."""
 
-ShownUri = Annotated[str, AfterValidator(uris.shown)]
+ShownUri = Annotated[str, AfterValidator(uris.show)]
 """A URI of a document as people write it; that of a file is its path. Whatever takes a URI takes it too."""
 
 NoneIfEmpty = BeforeValidator(_none_if_empty)

@@ -297,6 +297,6 @@ class Protocol(HttpToolsProtocol):
             self.transport.close()
 
 
-def limited(limits: ConnectionLimits) -> type[Protocol]:
+def limit(limits: ConnectionLimits) -> type[Protocol]:
     """The protocol with other limits, for `uvicorn.Config(http=…)`."""
     return type("LimitedProtocol", (Protocol,), {"limits": limits})

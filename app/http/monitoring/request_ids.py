@@ -46,7 +46,7 @@ class RequestIds:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        request_id = chosen(scope)
+        request_id = choose(scope)
         state = scope.setdefault("state", {})
         state["request_id"] = request_id
         began = time.perf_counter()
@@ -91,7 +91,7 @@ def server_timing(timings: Mapping[str, float]) -> str:
     return ", ".join(f"{_NOT_IN_A_TOKEN.sub('_', name)};dur={ms:.2f}" for name, ms in timings.items())
 
 
-def chosen(scope: Scope) -> str:
+def choose(scope: Scope) -> str:
     """The client's own id if it is well-formed, else a new one."""
     sent = Headers(scope=scope).get("x-request-id", "")
     return sent if _WELL_FORMED.fullmatch(sent) else uuid.uuid4().hex

@@ -39,7 +39,7 @@ def backup(
     if as_json:
         terminal.write_json({"file": str(file), **_as_json(archive)})
     else:
-        options.out.print(f"Wrote {file}: {_shown(archive)}.", soft_wrap=True, markup=False)
+        options.out.print(f"Wrote {file}: {_show(archive)}.", soft_wrap=True, markup=False)
 
 
 def restore(
@@ -60,7 +60,7 @@ def restore(
         done = {"file": str(file), **_as_json(restored.archive), "now_at": revision}
         terminal.write_json({**done, "service_needs_password": needs_password, "users_repaired": rebuilt})
         return
-    shown = f"Restored {file}: {_shown(restored.archive)}; now at revision {revision}."
+    shown = f"Restored {file}: {_show(restored.archive)}; now at revision {revision}."
     options.out.print(shown, soft_wrap=True, markup=False)
     if restored.stems_differ:
         major = restored.archive.server_major
@@ -98,7 +98,7 @@ def _as_json(archive: Archive) -> dict[str, object]:
     return {"bytes": archive.bytes, "revision": archive.revision, "model": archive.model}
 
 
-def _shown(archive: Archive) -> str:
+def _show(archive: Archive) -> str:
     model = f", vectors of {archive.model}" if archive.model else ""
     return f"{archive.bytes / 1e6:.1f} MB, revision {archive.revision}{model}"
 

@@ -122,7 +122,7 @@ async def dump(access: Access, file: Path, *, server_major: int) -> Archive:
     BackupFailed with the error output of the program that failed.
     """
     dumps = _program("pg_dump", access, major=server_major)
-    with _finished(file) as draft:
+    with _finish(file) as draft:
         arguments = ("--format=custom", f"--schema={tables.SCHEMA}", f"--lock-wait-timeout={LOCK_WAIT_S}s")
         await _run(dumps, *arguments, "--no-password", f"--file={draft}", environment=_libpq(access))
         archive = await describe(draft, access.environment)
@@ -162,8 +162,8 @@ async def load(access: Access, file: Path) -> None:
     script = ("--no-owner", "--file=-", str(file))
     unattended = ("--no-psqlrc", "--quiet", "--no-password", "--set=ON_ERROR_STOP=1", "--output=/dev/null")
     async with (
-        _started(_newest(access.environment), *script, environment=access.environment) as reader,
-        _started(_program("psql", access), *unattended, environment=_libpq(access)) as writer,
+        _start(_newest(access.environment), *script, environment=access.environment) as reader,
+        _start(_program("psql", access), *unattended, environment=_libpq(access)) as writer,
     ):
         error_outputs = asyncio.gather(_error_output(reader), _error_output(writer))
         try:
@@ -270,7 +270,7 @@ class _Programs:
     folder: Path
 
 
-def _installed(environment: Mapping[str, str]) -> list[_Programs]:
+def _install(environment: Mapping[str, str]) -> list[_Programs]:
     """The programs on the PATH, where Debian puts them, and of the wheel, which has no TLS; the newest first."""
     on_path = [Path(folder) for folder in environment.get("PATH", os.defpath).split(os.pathsep) if folder]
     folders = {folder for folder in (*on_path, *DEBIAN.glob("*/bin")) if (folder / "pg_dump").is_file()}
@@ -282,7 +282,7 @@ def _installed(environment: Mapping[str, str]) -> list[_Programs]:
 
 def _newest(environment: Mapping[str, str]) -> Path:
     """The newest pg_restore, which reads the backups of all older ones and connects to nothing."""
-    found = _installed(environment)
+    found = _install(environment)
     if not found:
         raise errors.BackupFailed("There is no pg_restore: install the client programs of Postgres.")
     return found[0].folder / "pg_restore"
@@ -291,7 +291,7 @@ def _newest(environment: Mapping[str, str]) -> Path:
 def _program(name: str, access: Access, *, major: int = 0) -> Path:
     """A program that connects, of at least a major version. Raises BackupFailed if there is none."""
     address = addresses.read(access.dsn)
-    found = _installed(access.environment)
+    found = _install(access.environment)
     if address.needs_tls:
         found = [one for one in found if one.has_tls]
     elif all(host.startswith("/") for host, _ in address.hosts):
@@ -334,7 +334,7 @@ def _libpq(access: Access) -> dict[str, str]:
 
 
 @contextmanager
-def _finished(file: Path) -> Iterator[Path]:
+def _finish(file: Path) -> Iterator[Path]:
     """A private draft of `file` that is synced and renamed to `file` if the block ends without an error."""
     with _draft_of(file) as draft:
         yield draft
@@ -370,7 +370,7 @@ def _synchronise(path: Path) -> None:
 
 
 @asynccontextmanager
-async def _started(program: Path, *arguments: str, environment: Mapping[str, str]) -> AsyncIterator[Process]:
+async def _start(program: Path, *arguments: str, environment: Mapping[str, str]) -> AsyncIterator[Process]:
     """A running program that is killed when the block ends."""
     process = await asyncio.create_subprocess_exec(
         str(program), *arguments, env={**environment, "LC_ALL": "C"}, stdin=PIPE, stdout=PIPE, stderr=PIPE
@@ -385,7 +385,7 @@ async def _started(program: Path, *arguments: str, environment: Mapping[str, str
 
 async def _run(program: Path, *arguments: str, environment: Mapping[str, str]) -> str:
     """The output of a program. Raises BackupFailed with its error output."""
-    async with _started(program, *arguments, environment=environment) as process:
+    async with _start(program, *arguments, environment=environment) as process:
         output, error_output = await process.communicate()
         if process.returncode:
             raise errors.BackupFailed(f"{program.name} failed: {_last_lines(error_output)}")

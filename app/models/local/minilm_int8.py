@@ -55,7 +55,7 @@ def tensors(weights: Path) -> Iterator[tuple[str, Tensor]]:
     stored = _Stored(weights)
     words = stored.read("embeddings.word_embeddings.weight")
     scales = np.abs(words).max(axis=1) / np.float32(GREATEST)
-    yield "words.weight", _rounded(words, scales)
+    yield "words.weight", _round(words, scales)
     yield "words.scale", scales[:, None]
     types = stored.read("embeddings.token_type_embeddings.weight")
     yield "positions", stored.read("embeddings.position_embeddings.weight") + types[0]
@@ -81,7 +81,7 @@ def scales_without_saturation(rows: Floats) -> Floats:
     return np.asarray(np.maximum(*sums) / np.float32(GREATEST), np.float32)
 
 
-def _rounded(rows: Floats, scales: Floats) -> npt.NDArray[np.int8]:
+def _round(rows: Floats, scales: Floats) -> npt.NDArray[np.int8]:
     return np.asarray(np.rint(rows / scales[:, None]), np.int8)
 
 
@@ -140,7 +140,7 @@ def _linear(stored: _Stored, name: str, *parts: str) -> Iterator[tuple[str, Tens
     """One matrix of (in, out), its scales by output, and its bias; outputs of several parts follow each other."""
     rows = np.concatenate([stored.read(f"{part}.weight") for part in parts])
     scales = scales_without_saturation(rows)
-    yield f"{name}.weight", np.ascontiguousarray(_rounded(rows, scales).T)
+    yield f"{name}.weight", np.ascontiguousarray(_round(rows, scales).T)
     yield f"{name}.scale", scales
     yield f"{name}.bias", np.concatenate([stored.read(f"{part}.bias") for part in parts])
 

@@ -55,11 +55,11 @@ async def follow(db: Reading, scope: LinkScope) -> list[LinkedChunk]:
         source = sql.load(files)
         if all(values[bind] for bind in _STARTS & source.binds.keys()):
             statement = sql.statement(files, *parts, *(restricted & source.parts))
-            found += map(_linked, await db.execute(statement, values))
+            found += map(_link, await db.execute(statement, values))
     return found
 
 
-def _linked(row: Sequence[Any]) -> LinkedChunk:
+def _link(row: Sequence[Any]) -> LinkedChunk:
     chunk_id, document_id, similarity, weight, *link = row
     return LinkedChunk(chunk_id, document_id, similarity, weight, None if weight is None else ChunkLink(*link))
 

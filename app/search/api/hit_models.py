@@ -187,7 +187,7 @@ def explained(hit: Hit, steps: Mapping[str, Any]) -> dict[str, Any]:
         facts["link"] = _link(hit.via)
     if hit.duplicates:
         documents = [
-            {"document_id": one.document_id, "title": one.title, "uri": one.uri and uris.shown(one.uri)}
+            {"document_id": one.document_id, "title": one.title, "uri": one.uri and uris.show(one.uri)}
             for one in hit.duplicate_documents
         ]
         facts |= {"duplicates": len(hit.duplicates), "duplicate_documents": documents}

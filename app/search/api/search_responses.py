@@ -112,7 +112,7 @@ class AnswerWith(BaseModel, Generic[_Hit]):
             "relaxed": list(answer.relaxed),
             "hints": hints.of(answer),
             "excluded": list(answer.excluded),
-            "explain": _explained(answer),
+            "explain": _explain(answer),
         }
 
 
@@ -148,7 +148,7 @@ def response_of(answer: Answer) -> SearchResponse | IdsSearchResponse:
     return IdsSearchResponse.of(answer) if answer.detail == "ids" else SearchResponse.of(answer)
 
 
-def _explained(answer: Answer) -> dict[str, Any] | None:
+def _explain(answer: Answer) -> dict[str, Any] | None:
     """How the query was read and answered; None unless that was asked for."""
     if answer.explain is None:
         return None

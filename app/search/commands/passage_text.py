@@ -12,7 +12,7 @@ _BLANKS = str.maketrans("\n\r\t", "   ")
 
 def uri(hit: Answer) -> str:
     """The URI or path of a hit's document as people write it."""
-    return uris.shown(hit["uri"] or "")
+    return uris.show(hit["uri"] or "")
 
 
 def headings(hit: Answer) -> list[str]:
@@ -42,6 +42,6 @@ def duplicates(explain: Answer) -> Text:
     """Returns how many passages repeat a hit and where, as a line; empty if there are none."""
     if not (count := explain.get("duplicates")):
         return Text()
-    named = [uris.shown(one["uri"] or "") or one["title"] for one in explain["duplicate_documents"]]
+    named = [uris.show(one["uri"] or "") or one["title"] for one in explain["duplicate_documents"]]
     passages = "1 passage repeats" if count == 1 else f"{count} passages repeat"
     return Text(f"\n{passages} it{': ' if named else ''}{', '.join(named)}", style="dim not bold")

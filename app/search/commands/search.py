@@ -17,7 +17,7 @@ from app.relevance import answerability
 from app.search.commands import passage_text, requests, score_tree
 
 
-@connecting.connected
+@connecting.connect
 def search(
     client: Client,
     query: Annotated[

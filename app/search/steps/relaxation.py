@@ -88,10 +88,10 @@ async def _loosen(
     if loosening.kind == "nearest_vectors":
         conditions = replace(looser, words=_NOTHING, added=())
         return None if request.vector is None else replace(request, lexical=conditions, weights=Weights(1.0, 0.0))
-    return None if request.lexical is None else await _respelled(replace(request, lexical=looser), result, db)
+    return None if request.lexical is None else await _respell(replace(request, lexical=looser), result, db)
 
 
-async def _respelled(request: HybridRequest, result: HybridResult, db: Reading) -> HybridRequest | None:
+async def _respell(request: HybridRequest, result: HybridResult, db: Reading) -> HybridRequest | None:
     """The request with its longest unknown words replaced by completions of them and words of similar spelling."""
     unknown = sorted(
         (term.lexeme for term in result.terms if term.df == 0 and not term.is_added),

@@ -81,7 +81,7 @@ async def hybrid(db: Reading, request: HybridRequest) -> HybridResult:
     if hidden or not _plans_once(db, asked):
         await db.use_custom_plans(always=compiled is not None)
     restricted, seen = _seen(db, asked)
-    statement, binds = prepared(request, *hidden, *restricted, stored=db.graph_rows, compiled=compiled)
+    statement, binds = prepare(request, *hidden, *restricted, stored=db.graph_rows, compiled=compiled)
     return _result(list(await db.execute(statement, {**binds, **seen})), request, compiled)
 
 
@@ -131,7 +131,7 @@ async def compiled_conditions(db: Reading, lexical: LexicalQuery | None) -> Comp
     return await conditions.compiled(db, lexical) if lexical and lexical.groups else None
 
 
-def prepared(
+def prepare(
     request: HybridRequest,
     *parts: str,
     stored: int = 0,

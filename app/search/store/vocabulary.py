@@ -32,7 +32,7 @@ async def beginning_with(db: Reading, prefixes: Sequence[str], *, limit: int) ->
         "user_id": db.user_id,
         "firsts": prefixes,
         "ends": [_after(first) for first in prefixes],
-        "queries": [f"{_quoted(first)}:*" for first in prefixes],
+        "queries": [f"{_quote(first)}:*" for first in prefixes],
         "most_read": MOST_READ,
         "limit": limit,
     }
@@ -41,7 +41,7 @@ async def beginning_with(db: Reading, prefixes: Sequence[str], *, limit: int) ->
     return {row.first: row.lexemes for row in rows}
 
 
-async def signed(db: Reading, words: Mapping[str, IndexText]) -> list[str]:
+async def sign(db: Reading, words: Mapping[str, IndexText]) -> list[str]:
     """The words that the visible texts contain behind a minus sign only, such as "rf" of "-rf"."""
     binds = {
         "user_id": db.user_id,
@@ -54,7 +54,7 @@ async def signed(db: Reading, words: Mapping[str, IndexText]) -> list[str]:
     return [word for word in words if re.escape(word) in found]
 
 
-def _quoted(lexeme: str) -> str:
+def _quote(lexeme: str) -> str:
     """A lexeme in the syntax of tsquery."""
     escaped = lexeme.replace("\\", "\\\\").replace("'", "''")
     return f"'{escaped}'"

@@ -65,7 +65,7 @@ def forms(key: str, name: str) -> list[list[str]]:
     found = [words]
     if symbols.key(key) is not None:
         return found
-    if joined := _joined(words):
+    if joined := _join(words):
         found.append([joined])
     if parts := _parts(name):
         found.append(parts)
@@ -128,7 +128,7 @@ class Gazetteer:
     def named(self, name: str) -> tuple[UUID, ...]:
         """Returns the ids of the entities that the whole of `name` matches, by the rules of `find`."""
         folded = key(name)
-        return () if folded is None else self._matching_ids(folded, partial(_written, name))
+        return () if folded is None else self._matching_ids(folded, partial(_write, name))
 
     def find(self, text: str) -> list[NameMatch]:
         """Returns the names in a text, from left to right, without overlaps."""
@@ -185,7 +185,7 @@ class Gazetteer:
         exact = written()
         if exact is None:
             return ()
-        return tuple(dict.fromkeys(entity for name, entity in self._entries[folded] if _written(name) == exact))
+        return tuple(dict.fromkeys(entity for name, entity in self._entries[folded] if _write(name) == exact))
 
     def _add(self, changed: Mapping[str, Sequence[Entry]]) -> None:
         for folded, entries in changed.items():
@@ -214,7 +214,7 @@ class Gazetteer:
                     self._add_prefixes(parts)
                     self._ids.setdefault(" ".join(parts), ())
                     self._split_forms[" ".join(parts)] = self._split_forms.get(" ".join(parts), frozenset()) | {folded}
-            if joined := _joined(words):
+            if joined := _join(words):
                 self._joined[joined] = self._joined.get(joined, frozenset()) | {folded}
 
     def _add_prefixes(self, words: Sequence[str]) -> None:
@@ -248,7 +248,7 @@ class _TextWords:
         return self._offsets[start:end]
 
 
-def _joined(words: Sequence[str]) -> str | None:
+def _join(words: Sequence[str]) -> str | None:
     """Returns the words of a name joined to one, or None if that is not matched."""
     joined = "".join(words)
     is_long = MIN_JOINED_LENGTH <= len(joined) <= names.MAX_WORD_LENGTH
@@ -281,6 +281,6 @@ def _ends_with_hump(letters: str, least: int) -> bool:
     return least < start < len(letters) or _UNCASED.search(letters, max(start, least), len(letters) - 1) is not None
 
 
-def _written(name: str) -> str:
+def _write(name: str) -> str:
     """Returns the words of a name as written, separated by spaces."""
     return " ".join(name[start:end] for start, end in names.word_offsets(name))

@@ -133,7 +133,7 @@ def title_name(text: str) -> Name | None:
     return Name(named, bare[:MAX_CHARACTERS]) if named else None
 
 
-def spaced(words: Iterable[str]) -> str:
+def space(words: Iterable[str]) -> str:
     """Returns words with a space around each: a key occurs in a text if it does so in this form of the text's words."""
     return f" {' '.join(words)} "
 
@@ -194,10 +194,10 @@ def find(text: str) -> list[Name]:
     found: dict[str, str] = {}
     counts: Counter[str] = Counter()
     for run in _runs(tokens, text):
-        for part in _parts(_trimmed(run)):
+        for part in _parts(_trim(run)):
             if not _is_name(part, capitalised_inside) or _is_joined(part, text):
                 continue
-            name = _written(part, text)
+            name = _write(part, text)
             named = key(name)
             if named is not None and len(name) <= MAX_CHARACTERS:
                 found.setdefault(named, name)
@@ -257,7 +257,7 @@ def _runs(tokens: Sequence[_Word], text: str) -> Iterator[list[_Word]]:
         yield run
 
 
-def _trimmed(run: list[_Word]) -> list[_Word]:
+def _trim(run: list[_Word]) -> list[_Word]:
     """Returns a run without particles at its end and function words at its start."""
     start, end = 0, len(run)
     while end > start and run[end - 1].text in stop_words.NAME_PARTICLES:
@@ -278,7 +278,7 @@ def _parts(run: list[_Word]) -> Iterator[list[_Word]]:
         else:
             pieces[-1].append(token)
     if len(pieces) > 1:
-        yield from (trimmed for piece in pieces if (trimmed := _trimmed(piece)))
+        yield from (trimmed for piece in pieces if (trimmed := _trim(piece)))
 
 
 def _is_name(run: Sequence[_Word], capitalised_inside: set[str]) -> bool:
@@ -292,5 +292,5 @@ def _is_name(run: Sequence[_Word], capitalised_inside: set[str]) -> bool:
     )
 
 
-def _written(run: Sequence[_Word], text: str) -> str:
+def _write(run: Sequence[_Word], text: str) -> str:
     return _POSSESSIVE.sub("", " ".join(text[run[0].start : run[-1].end].split())).rstrip(".")

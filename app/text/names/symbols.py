@@ -39,12 +39,12 @@ def key(name: str) -> str | None:
     within = _within(name, offsets)
     if not (before or after or any(within)):
         return None
-    return before + _joined(words, within) + after
+    return before + _join(words, within) + after
 
 
 def stands(key: str, text: str, offsets: Offsets, words: Sequence[str]) -> bool:
     """Returns whether a text has the short name with this key, with its symbols, at words with these offsets."""
-    core = _joined(words, _within(text, offsets))
+    core = _join(words, _within(text, offsets))
     before, found, after = key.partition(core)
     if not found or not words:
         return False
@@ -63,7 +63,7 @@ def is_part(text: str, start: int, end: int) -> bool:
     return text[end : end + 1] in _PLUS or (start > 0 and text[start - 1] in _PLUS)
 
 
-def _joined(words: Sequence[str], within: Sequence[str]) -> str:
+def _join(words: Sequence[str], within: Sequence[str]) -> str:
     return words[0] + "".join(f"{symbols or ' '}{word}" for symbols, word in zip(within, words[1:], strict=True))
 
 

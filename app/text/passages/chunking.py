@@ -190,7 +190,7 @@ def _passage(
 ) -> Iterator[Passage]:
     interruption.point()
     above = text[header[0] : header[1]] + "\n" if header else ""
-    for begin, finish in sentences.trimmed(text, start, end):
+    for begin, finish in sentences.trim(text, start, end):
         yield Passage(above + text[begin:finish], begin, finish, path)
 
 
@@ -353,7 +353,7 @@ def _words(source: _PieceOffsets, start: int, end: int, limit: int) -> Iterator[
             spaced = (index for index in range(reach, first, -1) if text[starts[index] - 1].isspace())
             reach = next(spaced, reach)
         finish = starts[reach] if reach < stop else end
-        yield from (_Unit(begin, stop_at, False) for _, stop_at in sentences.trimmed(text, begin, finish))
+        yield from (_Unit(begin, stop_at, False) for _, stop_at in sentences.trim(text, begin, finish))
         first = reach
 
 
@@ -364,7 +364,7 @@ def _is_chat(sample: str) -> bool:
 
 
 def _turns(text: str, start: int, end: int) -> Iterator[sentences.Span]:
-    return _joined(sentences.lines(text, start, end), lambda span: _is_stamp(text, span))
+    return _join(sentences.lines(text, start, end), lambda span: _is_stamp(text, span))
 
 
 def _items(text: str, start: int, end: int) -> Iterator[sentences.Span]:
@@ -379,7 +379,7 @@ def _items(text: str, start: int, end: int) -> Iterator[sentences.Span]:
         yield item
 
 
-def _joined(spans: Iterable[sentences.Span], joins_next: Callable[[sentences.Span], bool]) -> Iterator[sentences.Span]:
+def _join(spans: Iterable[sentences.Span], joins_next: Callable[[sentences.Span], bool]) -> Iterator[sentences.Span]:
     """Yields spans; a span for which `joins_next` is true is joined with the next."""
     begin = -1
     finish = -1

@@ -71,7 +71,7 @@ def parse(query: str, *, literal: Collection[str] = ()) -> ParsedQuery:
         query_type="phrase" if phrases else query_type(text),
         groups=_groups(reading),
         expression_error=error,
-        signed=_signed(read, reading),
+        signed=_sign(read, reading),
     )
 
 
@@ -115,7 +115,7 @@ def _groups(reading: QueryReading) -> tuple[Condition, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _signed(read: Sequence[Token], reading: QueryReading) -> tuple[str, ...]:
+def _sign(read: Sequence[Token], reading: QueryReading) -> tuple[str, ...]:
     """The words that a minus sign directly before them excludes, with the sign."""
     places = (place for place in sorted(reading.excluded) if read[place].kind == "word" and place > 0)
     return _distinct(f"-{bare(read[place].text)}" for place in places if read[place - 1].kind == "-")

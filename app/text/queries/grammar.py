@@ -77,16 +77,16 @@ def read(tokens: Sequence[Token]) -> QueryReading:
     return QueryReading(tuple(clauses), frozenset(parser.excluded))
 
 
-def written(condition: Condition) -> str:
+def write(condition: Condition) -> str:
     """The condition as it can be written in a query."""
     match condition:
         case TextCondition():
-            text = f'"{condition.text}"' if condition.is_phrase else _escaped(condition.text)
+            text = f'"{condition.text}"' if condition.is_phrase else _escape(condition.text)
             return f"{f'{condition.field}:' if condition.field else ''}{text}{'*' if condition.is_prefix else ''}"
         case Negation():
-            return f"NOT {written(condition.condition)}"
+            return f"NOT {write(condition.condition)}"
         case Combination():
-            return f"({f' {condition.operator.upper()} '.join(map(written, condition.conditions))})"
+            return f"({f' {condition.operator.upper()} '.join(map(write, condition.conditions))})"
 
 
 def is_simple(condition: Condition) -> bool:
@@ -94,7 +94,7 @@ def is_simple(condition: Condition) -> bool:
     return isinstance(condition, TextCondition) and not condition.is_prefix and condition.field is None
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return f"\\{text}" if text in OPERATORS or text[:1] in ("+", "-", "(") else text
 
 

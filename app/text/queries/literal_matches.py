@@ -22,18 +22,18 @@ def reasons(parsed: ParsedQuery, *, title: str, content: str) -> tuple[str, ...]
     `content` includes the headings above the text.
     """
     found = []
-    if parsed.phrases and _contains_phrases(parsed.phrases, _spaced(f"{title} {content}")):
+    if parsed.phrases and _contains_phrases(parsed.phrases, _space(f"{title} {content}")):
         found.append("phrase")
     if parsed.query_type == "technical" and _contains_identifier(parsed.words, f"{title} {content}"):
         found.append("identifier")
-    spaced_title = _spaced(title)
+    spaced_title = _space(title)
     if len(spaced_title.strip()) >= MIN_TITLE_LENGTH and spaced_title in _spaced_query(parsed.words):
         found.append("title")
     return tuple(found)
 
 
 def _contains_phrases(phrases: Iterable[str], text: str) -> bool:
-    return all(phrase.strip() and phrase in text for phrase in map(_spaced, phrases))
+    return all(phrase.strip() and phrase in text for phrase in map(_space, phrases))
 
 
 def _contains_identifier(words: str, text: str) -> bool:
@@ -51,7 +51,7 @@ def _whole(identifier: str) -> re.Pattern[str]:
     return re.compile(f"{before}{re.escape(identifier)}{after}")
 
 
-def _spaced(text: str) -> str:
+def _space(text: str) -> str:
     """Returns the words of a text, each between single spaces, so that `in` compares whole words.
 
     In scripts without spaces each character is a word.
@@ -62,4 +62,4 @@ def _spaced(text: str) -> str:
 @lru_cache(maxsize=64)
 def _spaced_query(words: str) -> str:
     """Returns the words of a query like `_spaced`; they are the same for each hit of an answer."""
-    return _spaced(words)
+    return _space(words)

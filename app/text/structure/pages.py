@@ -29,11 +29,11 @@ def clean(text: str, starts: Sequence[int]) -> CleanedPages:
     words = Words(text)
     cleaned = [cleaning.clean(text[begin:end].strip("\n"), words=words) for begin, end in pairwise(bounds)]
     warnings = dict.fromkeys(warning for page in cleaned for warning in page.warnings)
-    joined, offsets = _joined([page.text for page in cleaned], words)
+    joined, offsets = _join([page.text for page in cleaned], words)
     return CleanedPages(joined, tuple(offsets), tuple(warnings))
 
 
-def _joined(pages: Sequence[str], words: Words) -> tuple[str, list[int]]:
+def _join(pages: Sequence[str], words: Words) -> tuple[str, list[int]]:
     """Returns the pages as one text, and the offset of each."""
     parts: list[str] = []
     starts: list[int] = []
@@ -41,7 +41,7 @@ def _joined(pages: Sequence[str], words: Words) -> tuple[str, list[int]]:
     previous = ""
     for page in pages:
         if previous and page:
-            previous, separator = _separated(previous, page, words)
+            previous, separator = _separate(previous, page, words)
             length += len(previous) - len(parts[-1]) + len(separator)
             parts[-1:] = [previous, separator]
             _lower(starts, length)
@@ -61,7 +61,7 @@ def _lower(starts: list[int], most: int) -> None:
         starts[place] = most
 
 
-def _separated(above: str, below: str, words: Words) -> tuple[str, str]:
+def _separate(above: str, below: str, words: Words) -> tuple[str, str]:
     """Returns the page above, without the hyphen of a word that continues below, and what separates the two."""
     first, last = below.partition("\n")[0], above.rpartition("\n")[2]
     prose = not (_STRUCTURE.match(first) or _STRUCTURE.match(last))

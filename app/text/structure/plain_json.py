@@ -34,10 +34,10 @@ def mapping(value: Mapping[Any, Any]) -> dict[str, Any]:
 
     Raises TooLargeError as `limited` does, and for more than 10,000 values.
     """
-    return limited(_Plain().mapping(value, 1))
+    return limit(_Plain().mapping(value, 1))
 
 
-def limited(metadata: dict[str, Any]) -> dict[str, Any]:
+def limit(metadata: dict[str, Any]) -> dict[str, Any]:
     """Returns metadata as Postgres gives it back: some floats, such as 1e16, become integers.
 
     Raises TooLargeError for more than 32 levels, 1,000 keys on all levels or 64 KB.
@@ -47,23 +47,23 @@ def limited(metadata: dict[str, Any]) -> dict[str, Any]:
         raise TooLargeError("too_deep", f"is nested deeper than {MAX_DEPTH}")
     if keys > MAX_KEYS:
         raise TooLargeError("too_many_keys", f"has more than {MAX_KEYS:,} keys")
-    if _STORED_DIFFERENTLY.search(_written(metadata)):
+    if _STORED_DIFFERENTLY.search(_write(metadata)):
         metadata = _as_stored(metadata)
-        _written(metadata)
+        _write(metadata)
     return metadata
 
 
-def joined(found: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+def join(found: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Returns metadata found in a document with that given beside it; the latter and a warning if both are too much."""
     if not found:
         return dict(given), ()
     try:
-        return limited({**found, **given}), ()
+        return limit({**found, **given}), ()
     except TooLargeError as error:
         return dict(given), (f"metadata {error}: that of the document itself is left out",)
 
 
-def _written(metadata: dict[str, Any]) -> str:
+def _write(metadata: dict[str, Any]) -> str:
     text = json.dumps(metadata, ensure_ascii=False, separators=(",", ":"))
     if len(text.encode()) > MAX_BYTES:
         raise TooLargeError("too_large", f"is over {MAX_BYTES // 1024} KB")

@@ -66,7 +66,7 @@ def marks(text: str) -> list[Mark]:
     for block in structure.blocks(text):
         outer = list(_of_block(text, block))
         inner = _of_inline(text, block.start, block.end) if block.kind != "fence" else ()
-        found += _joined(outer, inner)
+        found += _join(outer, inner)
     return found
 
 
@@ -92,7 +92,7 @@ def _of_table(text: str, block: structure.Block) -> Iterator[Mark]:
     rules = [(one.start(), one.end(), "") for one in _RULE_ROW.finditer(text, block.start, block.end)]
     edges = [(one.start(), one.end(), "") for one in _EDGE.finditer(text, block.start, block.end)]
     cells = [(one.start(), one.end(), ", ") for one in _CELLS.finditer(text, block.start, block.end)]
-    yield from _joined(rules, _joined(edges, cells))
+    yield from _join(rules, _join(edges, cells))
 
 
 def _of_inline(text: str, start: int, end: int) -> list[Mark]:
@@ -138,7 +138,7 @@ def _of_emphasis(text: str, one: re.Match[str], opened: dict[str, int]) -> list[
     return []
 
 
-def _joined(first: Sequence[Mark], second: Sequence[Mark]) -> list[Mark]:
+def _join(first: Sequence[Mark], second: Sequence[Mark]) -> list[Mark]:
     """Marks of both in order, without those that overlap an earlier one; the first ones go before the second."""
     taken = sorted([(one, 0) for one in first] + [(one, 1) for one in second], key=lambda each: (each[0][0], each[1]))
     kept: list[Mark] = []

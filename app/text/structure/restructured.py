@@ -31,7 +31,7 @@ class _Converter:
         while self.at < len(self.lines):
             interruption.point()
             if not (self._heading() or self._literal()):
-                self.out.append(_escaped(self.lines[self.at]))
+                self.out.append(_escape(self.lines[self.at]))
                 self.at += 1
         return "\n".join(self.out)
 
@@ -75,7 +75,7 @@ class _Converter:
             return False
         fence = "`" * (3 + max((len(run) for text in block for run in re.findall("`{3,}", text)), default=0))
         indent = min((len(text) - len(text.lstrip()) for text in block if text.strip()), default=0)
-        self.out += [_escaped(line), "", fence, *(text[indent:] for text in block), fence, ""]
+        self.out += [_escape(line), "", fence, *(text[indent:] for text in block), fence, ""]
         self.at = end
         return True
 
@@ -129,6 +129,6 @@ def _is_rule(line: str) -> bool:
     return bool(bare) and bare[0] in string.punctuation and not bare.strip(bare[0])
 
 
-def _escaped(line: str) -> str:
+def _escape(line: str) -> str:
     """Returns a line that Markdown would read as a heading or a fence with a backslash before it."""
     return re.sub(r"^( {0,3})(?=#{1,6}\s|```|~~~)", r"\1\\", line)

@@ -29,9 +29,9 @@ def spans(text: str, start: int, end: int) -> Iterator[Span]:
     begin = start
     for match in _ends(text, start, end):
         if _is_boundary(text, match, end):
-            yield from trimmed(text, begin, match.end())
+            yield from trim(text, begin, match.end())
             begin = match.end()
-    yield from trimmed(text, begin, end)
+    yield from trim(text, begin, end)
 
 
 def _ends(text: str, start: int, end: int) -> Iterator[re.Match[str]]:
@@ -46,10 +46,10 @@ def _ends(text: str, start: int, end: int) -> Iterator[re.Match[str]]:
 def lines(text: str, start: int, end: int) -> Iterator[Span]:
     """Yields the lines of `text[start:end]` that are not white space, as offsets into `text`."""
     for match in _LINE.finditer(text, start, end):
-        yield from trimmed(text, match.start(), match.end())
+        yield from trim(text, match.start(), match.end())
 
 
-def trimmed(text: str, start: int, end: int) -> Iterator[Span]:
+def trim(text: str, start: int, end: int) -> Iterator[Span]:
     """Yields the span without surrounding white space, or nothing if it is all white space."""
     piece = text[start:end]
     kept = piece.strip()

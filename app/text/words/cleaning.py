@@ -114,10 +114,10 @@ def _repaired_and_cleaned(text: str, noted: list[str], words: Words) -> str | No
     """Returns the text that neither repairing nor cleaning changes any more, None if there is none after ROUNDS."""
     before = _with_line_feeds(text)
     notes: list[str] = []
-    cleaned = _once(_repaired(before, notes), notes, words)
+    cleaned = _once(_repair(before, notes), notes, words)
     for _ in range(ROUNDS):
         # What was removed may have separated characters that are to be repaired.
-        if cleaned == before or (repaired := _repaired(cleaned, notes)) == cleaned:
+        if cleaned == before or (repaired := _repair(cleaned, notes)) == cleaned:
             noted += notes
             return cleaned
         before, cleaned = cleaned, _once(repaired, notes, words)
@@ -128,7 +128,7 @@ def _once(text: str, noted: list[str], words: Words) -> str:
     text = _without_files_in_links(_without_control_sequences(_with_line_feeds(text), noted), noted)
     if "\b" in text:
         text = "".join(_OVERSTRIKE.sub("", piece) for piece in _pieces(text, _between_lines))
-    cleaned = "".join([_cleaned(piece, noted) for piece in _pieces(text, _between_lines)])
+    cleaned = "".join([_clean(piece, noted) for piece in _pieces(text, _between_lines)])
     cleaned = _without_line_end_hyphens(cleaned, words)
     shortened = (_BLANK_LINES.sub("\n\n\n", piece) for piece in _pieces(cleaned, _between_lines))
     return "".join(shortened).strip("\n")
@@ -158,7 +158,7 @@ def _with_line_feeds(text: str) -> str:
     return "".join(_LINE_BREAK.sub("\n", piece) for piece in _pieces(text, _unbroken))
 
 
-def _repaired(text: str, noted: list[str]) -> str:
+def _repair(text: str, noted: list[str]) -> str:
     """Returns the text with the lines repaired that look as if UTF-8 had been decoded in a wrong encoding."""
     if text.isascii():
         return text
@@ -219,15 +219,15 @@ def _between_lines(text: str, start: int) -> int:
     return found.end() if found else len(text)
 
 
-def _cleaned(text: str, noted: list[str]) -> str:
+def _clean(text: str, noted: list[str]) -> str:
     """Returns a piece without invisible characters, composed, and without white space at line ends."""
     joined = any(joiner in text for joiner in "\u200c\u200d\ufe0f")
     for pattern, note in _REMOVED:
         text = _without(pattern, text, note, noted)
-    text = _composed(_LIGATURE.sub(lambda match: _LIGATURES[ord(match[0])], text), noted)
+    text = _compose(_LIGATURE.sub(lambda match: _LIGATURES[ord(match[0])], text), noted)
     if joined:
         # Composed before, because NFC turns some symbols into letters, and after: a joiner may separate what composes.
-        text = _composed(_without(_STRAY_JOINER, text, _STRAY_NOTE, noted), noted)
+        text = _compose(_without(_STRAY_JOINER, text, _STRAY_NOTE, noted), noted)
     return _TRAILING_SPACE.sub("", text)
 
 
@@ -238,7 +238,7 @@ def _without(pattern: re.Pattern[str], text: str, what: str, warnings: list[str]
     return kept
 
 
-def _composed(text: str, warnings: list[str]) -> str:
+def _compose(text: str, warnings: list[str]) -> str:
     """Returns the text in NFC, with runs of combining marks cut before and after: composing can lengthen a run."""
     shorter = capped_marks(text)
     if len(shorter) < len(text):

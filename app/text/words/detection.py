@@ -139,12 +139,12 @@ def _frequent_words() -> Mapping[str, Sequence[tuple[str, float]]]:
     """Returns the lists and weights of each frequent word. Takes 30 ms and 6 MB, once."""
     weights: dict[str, list[tuple[str, float]]] = defaultdict(list)
     for name in _BY_WORDS:
-        for rank, word in enumerate(_listed(name), start=1):
+        for rank, word in enumerate(_list(name), start=1):
             weights[word].append((name, math.log(LISTED / rank)))
     return dict(weights)
 
 
-def _listed(name: str) -> list[str]:
+def _list(name: str) -> list[str]:
     """Returns the most frequent words of a list; the module is not imported, because it loads an HTML parser."""
     spec = importlib.util.find_spec("justext")
     assert spec is not None

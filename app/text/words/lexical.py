@@ -72,7 +72,7 @@ def index_text(text: str, config: str) -> str:
     overlapping pairs, beside which the database indexes single characters. Words over 2,000 bytes are dropped. Linear
     in the length.
     """
-    text = _normalised(text, config)
+    text = _normalise(text, config)
     if not text.isascii():
         text = _UNSPACED_RUN.sub(_pairs, text)
     if _COMMA_IN_NUMBER.search(text):
@@ -82,23 +82,23 @@ def index_text(text: str, config: str) -> str:
     if "&" in text:
         text = _JOINED_INITIALS.sub(lambda match: f"{match[1]}and{match[2]} ".lower() + f"{match[1]} {match[2]}", text)
     if _LABEL.search(text):
-        text = _LABELLED.sub(_labelled, text)
+        text = _LABELLED.sub(_label, text)
     if "#" in text or "++" in text:
         text = _SHARP.sub(lambda match: f"{match[1]} {match[1]}{'sharp' if match[2] == '#' else 'plusplus'} ", text)
     text = text.translate(_ASCII_JUNK) if text.isascii() else _JUNK.sub(" ", text)
     text = _LONE_GLUE.sub(" ", _SIGN.sub(" ", text) if "-" in text else text)
-    text = _COMPOUND.sub(_expanded, text)
+    text = _COMPOUND.sub(_expand, text)
     text = text.casefold() if config in _FOLDED_CONFIGS else text.lower().replace("i\u0307", "i")
     return " ".join(_LONG.sub(_unless_too_long, text).split())
 
 
-def _labelled(match: re.Match[str]) -> str:
+def _label(match: re.Match[str]) -> str:
     """Returns a word and the letter after it, followed by both as one word, unless the word is in capitals."""
     word, letter = match[1], match[2]
     return f"{word} {letter} {word}{letter.lower()}" if word[-1].islower() else match[0]
 
 
-def _normalised(text: str, config: str) -> str:
+def _normalise(text: str, config: str) -> str:
     if text.isascii():
         return text
     text = _HYPHEN.sub("-", _UNSEEN.sub("", _POINTS.sub("", text)))
@@ -127,7 +127,7 @@ def _pairs(match: re.Match[str]) -> str:
     return f" {' '.join(first + second for first, second in itertools.pairwise(units))} "
 
 
-def _expanded(match: re.Match[str]) -> str:
+def _expand(match: re.Match[str]) -> str:
     """Returns a compound followed by its parts."""
     compound = match[0]
     if _NUMBER.fullmatch(compound):

@@ -70,7 +70,7 @@ async def test_common_words_add_their_exact_score_to_candidates_of_rare_words(on
 
 async def test_beside_the_vector_leg_fewer_postings_make_candidates(embedder, user) -> None:
     vectors = (None, await embedder.embed_query("zebra"))
-    binds = [recall.prepared(hybrid.request(user, "copper zebra", vector))[1] for vector in vectors]
+    binds = [recall.prepare(hybrid.request(user, "copper zebra", vector))[1] for vector in vectors]
     postings = [recall.CANDIDATE_POSTINGS, recall.CANDIDATE_POSTINGS_OF_HYBRID]
     assert [one["candidate_postings"] for one in binds] == postings
 

@@ -58,7 +58,7 @@ async def big(database: Database, owner: asyncpg.Connection, embedder: FakeEmbed
 
 async def _explain(database: Database, asked: HybridRequest, *settings: str) -> Plan:
     """The plan of the very statement that recall runs, with what really ran."""
-    statement, binds = recall.prepared(asked)
+    statement, binds = recall.prepare(asked)
     async with database.reading(asked.user_id) as reading:
         for setting in settings:
             await reading.execute(sa.text(f"SET LOCAL {setting}"))
@@ -228,7 +228,7 @@ async def _explain_restricted(database: Database, user: str, shown: Filters, *re
     seen = database.restricted(filters.restriction(shown))
     async with seen.reading(user) as reading:
         asked = await recall.visible(reading, hybrid.request(user, *request, **more))
-        statement, binds = recall.prepared(asked, "restricted")
+        statement, binds = recall.prepare(asked, "restricted")
         return plans.ran(await plans.explained(reading, statement.text, binds))
 
 
@@ -272,7 +272,7 @@ async def test_a_list_of_documents_spares_the_look_up_of_each_row_and_is_of_one_
     for is_listed in (False, True):
         async with seen.reading(big) as reading:
             shown = await recall.visible(reading, asked) if is_listed else replace(asked, filters=KEYS["one document"])
-            statement, binds = recall.prepared(shown, "restricted")
+            statement, binds = recall.prepare(shown, "restricted")
             ran = plans.ran(await plans.explained(reading, statement.text, binds))
         looked_up.append(sum(n["Actual Loops"] for n in ran if n.get("Index Name") == "pk_documents"))
     assert looked_up[1] + 50 < looked_up[0]
@@ -329,7 +329,7 @@ async def test_a_small_scope_is_tested_for_an_expression_without_reading_the_ind
         monkeypatch.setattr(recall, "TESTED_CHUNKS", most)
         async with database.reading(big) as reading:
             compiled = await recall.compiled_conditions(reading, asked.lexical)
-            statement, binds = recall.prepared(asked, compiled=compiled)
+            statement, binds = recall.prepare(asked, compiled=compiled)
             ran = plans.ran(await plans.explained(reading, statement.text, binds))
         nodes = [node for node in ran if node.get("Relation Name") == "chunks"]
         read.append(
@@ -426,7 +426,7 @@ async def test_chunks_are_compared_by_their_keys_alone(database, big, embedder, 
 
 async def test_planned_once_a_connection_both_legs_still_use_their_indexes(database, big, embedder) -> None:
     ask = hybrid.request(big, "balt kax common", await embedder.embed_query("balt kax"))
-    statement, binds = recall.prepared(ask)
+    statement, binds = recall.prepare(ask)
     async with database.searching(big) as reading:
         plan = await plans.explained(reading, statement.text, binds, "GENERIC_PLAN, ")
     planned = {

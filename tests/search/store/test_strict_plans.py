@@ -83,7 +83,7 @@ async def test_only_chunks_with_all_words_are_looked_up_by_their_numbers(
     database, gannets, leakproof, strict, tested
 ) -> None:
     ask = hybrid.request(gannets, "gannet outage", strict=strict, limit=5)
-    statement, binds = recall.prepared(ask)
+    statement, binds = recall.prepare(ask)
     scans = await _scans(database, gannets, statement.text, binds)
     chunks = [scan for scan in scans if scan.get("Relation Name") == "chunks"]
     assert {scan["Index Name"] for scan in chunks} <= {BY_NUMBER, "pk_chunks"}
@@ -131,7 +131,7 @@ async def _conditions_scan(
     ask = replace(ask, lexical=replace(ask.lexical, groups=(group,)))
     async with (owner or database).reading(user) as reading:
         compiled = await recall.compiled_conditions(reading, ask.lexical)
-        statement, binds = recall.prepared(ask, compiled=compiled)
+        statement, binds = recall.prepare(ask, compiled=compiled)
         plan = await plans.explained(reading, statement.text, binds)
     (cte,) = [node for node in plans.nodes(plan["Plan"]) if node.get("Subplan Name") == "CTE strict_chunks"]
     return [node for node in plans.nodes(cte) if "Scan" in node["Node Type"]], cte["Actual Rows"]

@@ -14,7 +14,7 @@ from app.text.queries.conditions import Combination, Condition, Negation, TextCo
 
 
 def _groups(query: str) -> list[str]:
-    return list(map(grammar.written, analysis.parse(query).groups))
+    return list(map(grammar.write, analysis.parse(query).groups))
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def _combined(inner: st.SearchStrategy[Condition]) -> st.SearchStrategy[Conditio
 
 @given(_combined(_WORDS | _combined(_WORDS)))
 def test_a_condition_is_written_as_it_is_read(condition: Condition) -> None:
-    text = grammar.written(Combination("or", (condition, TextCondition("quay", is_prefix=True))))
+    text = grammar.write(Combination("or", (condition, TextCondition("quay", is_prefix=True))))
     assert _groups(text) == [text]
 
 

@@ -84,7 +84,7 @@ MISREAD = ("Ã", "©", "â€™", "Â", " ", "a", "é", "“", "œ", "ГўВЂ�
 def test_mojibake_is_found_wherever_it_is(parts):
     """ftfy is asked only about what is near characters that are not ASCII."""
     text = f"Ana {''.join(parts)} end"
-    assert cleaning._repaired(text, []) == (text if text.isascii() else fix_encoding(text))
+    assert cleaning._repair(text, []) == (text if text.isascii() else fix_encoding(text))
 
 
 @pytest.mark.parametrize("text", [f"Ã{'ƒ' * 40}", f"Ã{'ƒ' * 40}\u00adƒ cafÃ© \u200b", "Ã" * 40 + "ƒ" * 40])

@@ -63,7 +63,7 @@ def blend(
     hits: Iterable[Hit], links: Mapping[UUID, Link], *, weight: float, fusion: FusionUsed = "convex"
 ) -> list[Hit]:
     """Returns the hits by final score; `links` are by chunk. Ties: the stronger link, then the input order."""
-    scored = [_blended(hit, links.get(hit.candidate.chunk_id), weight, fusion) for hit in hits]
+    scored = [_blend(hit, links.get(hit.candidate.chunk_id), weight, fusion) for hit in hits]
     return sorted(scored, key=_order)
 
 
@@ -74,7 +74,7 @@ def final_score(doc_score: float, link_score: float, *, weight: float, fusion: F
     return powered if exponent == 1 else powered ** (1 / exponent)
 
 
-def _blended(hit: Hit, link: Link | None, weight: float, fusion: FusionUsed) -> Hit:
+def _blend(hit: Hit, link: Link | None, weight: float, fusion: FusionUsed) -> Hit:
     doc_score = hit.candidate.score
     guidance = (
         HitGuidance(link.entity_id, link.score, link.strength, doc_score)
@@ -92,7 +92,7 @@ def _order(hit: Hit) -> tuple[float, float]:
     return (-round(hit.candidate.score, 12), -(hit.guidance.strength if hit.guidance else 0.0))
 
 
-def kept(hits: Sequence[Hit], chunk_ids: Collection[UUID]) -> list[Hit]:
+def keep(hits: Sequence[Hit], chunk_ids: Collection[UUID]) -> list[Hit]:
     """Returns the hits with those of `chunk_ids`, at most KEPT_WITHIN, moved up into the first KEPT_WITHIN.
 
     A hit that moves gets the score of the one that it follows, so that scores still descend.
@@ -133,10 +133,10 @@ def boost(hits: Sequence[Hit], mentions: Mapping[UUID, int], factors: Mapping[UU
     """Returns the hits by boosted score, from the mentions and factor of each chunk; ties by the score before."""
     scores = [hit.candidate.score * factors.get(hit.candidate.chunk_id, 1.0) for hit in hits]
     order = sorted(range(len(hits)), key=lambda index: (-round(scores[index], 12), -hits[index].candidate.score))
-    return [_lifted(hits[old], mentions, factors, old - new) for new, old in enumerate(order)]
+    return [_lift(hits[old], mentions, factors, old - new) for new, old in enumerate(order)]
 
 
-def _lifted(hit: Hit, mentions: Mapping[UUID, int], factors: Mapping[UUID, float], moved: int) -> Hit:
+def _lift(hit: Hit, mentions: Mapping[UUID, int], factors: Mapping[UUID, float], moved: int) -> Hit:
     factor, before = factors.get(hit.candidate.chunk_id, 1.0), hit.candidate.score
     if factor == 1.0:
         return hit

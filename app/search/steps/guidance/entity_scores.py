@@ -92,7 +92,7 @@ def best(matches: Iterable[EntityMatch], *, limit: int) -> list[EntityMatch]:
             kept[match.entity_id] = match
     owned = {match.key for match in kept.values() if match.origin == "user" and match.key}
     remaining = [match for match in kept.values() if match.origin == "user" or match.key not in owned]
-    return [replace(match, score=round(_capped(match), 6)) for match in sorted(remaining, key=_order)[:limit]]
+    return [replace(match, score=round(_cap(match), 6)) for match in sorted(remaining, key=_order)[:limit]]
 
 
 def fallback_reason(matches: Sequence[EntityMatch], *, threshold: float, limit: int) -> str | None:
@@ -110,11 +110,11 @@ def is_automatic(origin: Origin, kind: str) -> bool:
     return origin == "title" or (origin == "metadata" and kind not in PROPER_TYPES)
 
 
-def _capped(match: EntityMatch) -> float:
+def _cap(match: EntityMatch) -> float:
     return min(MAX_DESCRIPTION, match.score) if match.matched_by == "description" else match.score
 
 
 def _order(match: EntityMatch) -> tuple[float, int, float, int, int, str]:
     kind, owner = _PRECEDENCE.index(match.matched_by), _OWNERS.index(match.origin)
-    capped, uncapped = round(_capped(match), 9), round(match.score, 9)
+    capped, uncapped = round(_cap(match), 9), round(match.score, 9)
     return (-capped, kind, -uncapped, owner, -len(match.name), str(match.entity_id))

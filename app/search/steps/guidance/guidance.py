@@ -266,7 +266,7 @@ def _order(hits: Sequence[Hit], applied: AppliedGuidance) -> list[Hit]:
         hits = blending.boost(hits, totals, factors)
     if not applied.links:
         return list(hits)
-    return blending.kept(
+    return blending.keep(
         blending.blend(hits, applied.links, weight=applied.weight, fusion=applied.fusion), applied.protected
     )
 

@@ -49,7 +49,7 @@ async def of_candidates(
     """
     most = _documents_wanted(request, matches)
     chunks = {one.chunk_id: one.document_id for one in result.candidates}
-    cached = entity_cache.linked(db, [match.entity_id for match in matches], most, cache=cache)
+    cached = entity_cache.link(db, [match.entity_id for match in matches], most, cache=cache)
     if cached is not None:
         known = set().union(*(one.strengths for one in cached.values()))
         complete = all(one.is_complete for one in cached.values())

@@ -38,14 +38,14 @@ async def tell_apart(
         named = {word for match in matches if _name(match) == group for word in match.use.words}
         rest = " ".join(word for word in names.words(words) if word not in named)
         of_group = {entity_id: texts[entity_id] for entity_id in ids if entity_id in texts}
-        covered = await entity_lookup.covered(db, lexical.index_text(rest, "english"), of_group)
+        covered = await entity_lookup.cover(db, lexical.index_text(rest, "english"), of_group)
         support = {
             entity_id: entity_scores.support(covered.get(entity_id, 0.0), known[entity_id].similarity)
             for entity_id in of_group
         }
         best = max(support.values(), default=0.0)
         fits |= {(group, entity_id): entity_scores.fit(value, best) for entity_id, value in support.items()}
-    return [_fitted(match, fits.get((_name(match), match.entity_id)), known) for match in matches]
+    return [_fit(match, fits.get((_name(match), match.entity_id)), known) for match in matches]
 
 
 def _groups(matches: Sequence[EntityMatch]) -> dict[tuple[str, str], set[UUID]]:
@@ -65,7 +65,7 @@ def _text(one: Namesake) -> str:
     return lexical.index_text("\n".join(filter(None, (one.role, one.description, *one.teams))), "english")
 
 
-def _fitted(match: EntityMatch, fit: float | None, known: dict[UUID, Namesake]) -> EntityMatch:
+def _fit(match: EntityMatch, fit: float | None, known: dict[UUID, Namesake]) -> EntityMatch:
     if fit is None:
         return match
     return replace(match, score=match.score * fit, fit=fit, teams=known[match.entity_id].teams)

@@ -66,7 +66,7 @@ class _Weighed:
         age = max(0.0, (self.moment - date) / MICROSECONDS_OF_DAY)
         decay = recency.decay(age, half_life_days=self.options.half_life_days)
         factor = recency.factor(decay, weight=self.options.weight, fusion=self.fusion)
-        score = recency.rescored(found.score, factor)
+        score = recency.rescore(found.score, factor)
         return hit.rescored("recency", score, age_days=round(age, 3), decay=decay, factor=factor, place_before=place)
 
 

@@ -25,6 +25,6 @@ def factor(decayed: float, *, weight: float, fusion: FusionUsed) -> float:
     return raised
 
 
-def rescored(score: float, by: float) -> float:
+def rescore(score: float, by: float) -> float:
     """Returns a score times a factor; one below 0, as some re-rankers give, is divided by it."""
     return score * by if score >= 0 or by == 0 else score / by

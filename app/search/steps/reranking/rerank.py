@@ -83,9 +83,9 @@ async def run(passages: Sequence[RerankPassage], request: RerankOptions, context
     failed = bool(passages) and request.rerank != "none" and not new_scores
     if failed:
         log.debug("hits not re-ranked", extra={"action": "reranker_failed", "reason": request.rerank})
-    ranked = _ranked(passages, request, new_scores)
+    ranked = _rank(passages, request, new_scores)
     if request.mmr:
-        ranked = await offload.run(_size(passages, request, near), _diversified, ranked, passages, request, near)
+        ranked = await offload.run(_size(passages, request, near), _diversify, ranked, passages, request, near)
     return Reranking(ranked, ("reranker_failed",) if failed else ())
 
 
@@ -213,7 +213,7 @@ def _cosine(passage: RerankPassage, near: Mapping[UUID, Near]) -> float | None:
     return found.similarity if found else None
 
 
-def _blended(
+def _blend(
     passages: Sequence[RerankPassage], request: RerankOptions, new_scores: Mapping[int, float]
 ) -> Mapping[int, float]:
     """The final scores by position. A cosine is blended with the score before, a provider's score replaces it."""
@@ -222,19 +222,19 @@ def _blended(
     best = range(min(len(passages), pool_size(request.limit)))
     weight = request.rerank_weight
     return {
-        position: rescoring.blended(passages[position].score, new_scores.get(position), weight=weight)
+        position: rescoring.blend(passages[position].score, new_scores.get(position), weight=weight)
         for position in best
     }
 
 
-def _ranked(
+def _rank(
     passages: Sequence[RerankPassage], request: RerankOptions, new_scores: Mapping[int, float]
 ) -> list[RankedPassage]:
     """The passages in the order of their new scores, with the values that these were made of."""
-    blended = _blended(passages, request, new_scores)
+    blended = _blend(passages, request, new_scores)
     limit = min(blended.values(), default=None)
     ranked = []
-    for one in rescoring.ordered([passage.score for passage in passages], blended):
+    for one in rescoring.order([passage.score for passage in passages], blended):
         step: dict[str, Any] = {
             "by": request.rerank,
             "value": new_scores.get(one.position),
@@ -248,7 +248,7 @@ def _ranked(
     return ranked
 
 
-def _diversified(
+def _diversify(
     ranked: Sequence[RankedPassage],
     passages: Sequence[RerankPassage],
     request: RerankOptions,
@@ -261,11 +261,11 @@ def _diversified(
     limit = pool if request.keep_all else request.limit
     trade = request.mmr_lambda
     chosen = mmr.select([one.score for one in best], similarity, limit=limit, trade=trade)
-    selected = [_explained(best[one.position], one, trade) for one in chosen]
+    selected = [_explain(best[one.position], one, trade) for one in chosen]
     return [*selected, *ranked[pool:]] if request.keep_all else selected
 
 
-def _explained(ranked: RankedPassage, chosen: mmr.Selected, trade: float) -> RankedPassage:
+def _explain(ranked: RankedPassage, chosen: mmr.Selected, trade: float) -> RankedPassage:
     """A passage with the step in which MMR, which leaves scores as they are, placed it."""
     step: dict[str, Any] = {
         "value": chosen.value,

@@ -18,12 +18,12 @@ class Rescored:
     score: float
 
 
-def blended(score: float, cosine: float | None, *, weight: float) -> float:
+def blend(score: float, cosine: float | None, *, weight: float) -> float:
     """Returns a score blended with the cosine; a negative cosine counts 0, None changes nothing."""
     return score if cosine is None else weight * min(1.0, max(0.0, cosine)) + (1 - weight) * score
 
 
-def ordered(scores: Sequence[float], again: Mapping[int, float]) -> list[Rescored]:
+def order(scores: Sequence[float], again: Mapping[int, float]) -> list[Rescored]:
     """Returns the hits with a new score by that score, ties in input order, then the others in input order.
 
     `again` maps positions to new scores. The scores of the others are capped at the lowest new score, so that scores

@@ -80,7 +80,7 @@ def choose(text: str, sought: Sought, lexemes: Mapping[str, frozenset[str]], *, 
     matches = _Matches(every, [one.start for one in every])
     start, end = _best_window(text, matches, sought) or _whole(text)
     shown = plain_text.part(text, plain_text.marks(text) if markdown else (), start, end)
-    merged = _merged(text, matches.within(start, end))
+    merged = _merge(text, matches.within(start, end))
     spans_shown = (MatchedSpan(*one, shown.place(one[0]), shown.place(one[1])) for one in merged)
     return Snippet(shown.text, start, end, tuple(one for one in spans_shown if one.text_end > one.text_start))
 
@@ -194,9 +194,7 @@ def _blocks(text: str) -> Iterator[list[Span]]:
         if block.kind in ("table", "fence"):
             spans = [span for span in sentences.lines(text, block.start, block.end) if not _RULE.fullmatch(text, *span)]
         elif block.kind != "heading":
-            items = (
-                sentences.trimmed(text, block.start, block.end) if block.kind == "paragraph" else _items(text, block)
-            )
+            items = sentences.trim(text, block.start, block.end) if block.kind == "paragraph" else _items(text, block)
             spans = [span for item in items for span in sentences.spans(text, *item)]
         else:
             continue
@@ -212,7 +210,7 @@ def _items(text: str, block: structure.Block) -> Iterator[Span]:
     marks = list(_ITEM.finditer(text, block.start, block.end))
     ends = [mark.start() for mark in marks[1:]] + [block.end]
     for mark, end in zip(marks, ends, strict=True):
-        yield from sentences.trimmed(text, mark.end(), end)
+        yield from sentences.trim(text, mark.end(), end)
 
 
 def _headings(text: str) -> Iterator[list[Span]]:
@@ -227,10 +225,10 @@ def _cut(text: str, span: Span, matches: _Matches) -> Span:
     last = end - MAX_LENGTH
     begins = (max(start, min(one.start - BEFORE_FIRST_MATCH, last)) for one in matches.within(start, end))
     begin = max(begins, key=lambda at: sum(matches.weights(at, at + MAX_LENGTH).values()), default=start)
-    return _trimmed(text, begin, begin + MAX_LENGTH, span)
+    return _trim(text, begin, begin + MAX_LENGTH, span)
 
 
-def _trimmed(text: str, start: int, end: int, whole: Span) -> Span:
+def _trim(text: str, start: int, end: int, whole: Span) -> Span:
     """A part of a span without the words that it cuts, if there is white space near its ends."""
     if start > whole[0] and (space := text.find(" ", start, start + BEFORE_FIRST_MATCH // 2)) >= 0:
         start = space + 1
@@ -240,10 +238,10 @@ def _trimmed(text: str, start: int, end: int, whole: Span) -> Span:
 
 
 def _whole(text: str) -> Span:
-    return next(sentences.trimmed(text, 0, len(text)), (0, len(text)))
+    return next(sentences.trim(text, 0, len(text)), (0, len(text)))
 
 
-def _merged(text: str, matches: Iterable[_Weighted]) -> list[tuple[int, int, MatchKind]]:
+def _merge(text: str, matches: Iterable[_Weighted]) -> list[tuple[int, int, MatchKind]]:
     """The offsets and kinds of the matches without overlaps: one inside another is left out; those that overlap, and
     parts of a compound that are joined by one character, become one.
     """

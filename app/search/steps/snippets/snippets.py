@@ -64,8 +64,8 @@ async def _of_passages(passages: Mapping[UUID, HitText], found: SearchState) -> 
     words = await offload.run(size, _words, [passage.text for passage in passages.values()])
     sought = await offload.run(size, _words, _sought_texts(passages, found.parsed))
     terms = [lexeme for term in found.result.terms for lexeme in term.parts]
-    analysed = await _analysed(list(passages), words, sought, terms, found.context)
-    return await offload.run(size, _chosen, passages, found, analysed)
+    analysed = await _analyse(list(passages), words, sought, terms, found.context)
+    return await offload.run(size, _choose, passages, found, analysed)
 
 
 def _sought_texts(passages: Mapping[UUID, HitText], parsed: ParsedQuery) -> list[str]:
@@ -84,7 +84,7 @@ def _words(texts: Iterable[str]) -> list[str]:
 
 
 @retry_read
-async def _analysed(
+async def _analyse(
     chunk_ids: Sequence[UUID], words: Sequence[str], sought: Sequence[str], terms: Sequence[str], context: SearchContext
 ) -> dict[UUID, AnalysedText]:
     """The lexemes of the words by chunk: those that its text-search configuration makes of them."""
@@ -92,7 +92,7 @@ async def _analysed(
     async with context.services.db.reading(context.user_id) as reading:
         kinds = await chunks.kinds(reading, chunk_ids)
         for config in {one.config for one in (*kinds.values(), DEFAULT_KIND)}:
-            indexed = await offload.run(COST * len(words), _indexed, (*words, *sought), config)
+            indexed = await offload.run(COST * len(words), _index, (*words, *sought), config)
             by_config[config] = await chunks.lexemes_of_words(
                 reading, config, indexed, sought=[indexed[word] for word in sought], lexemes=terms
             )
@@ -100,7 +100,7 @@ async def _analysed(
     return {chunk_id: AnalysedText(by_config[kind.config], kind.markdown) for chunk_id, kind in known.items()}
 
 
-def _indexed(words: Iterable[str], config: str) -> dict[str, str]:
+def _index(words: Iterable[str], config: str) -> dict[str, str]:
     """Each word as it is indexed."""
     return {word: word.lower() if _is_plain(word) else lexical.index_text(word, config) for word in words}
 
@@ -110,18 +110,18 @@ def _is_plain(word: str) -> bool:
     return word.isascii() and word.isalpha() and (len(word) == 1 or word[1:].islower())
 
 
-def _chosen(
+def _choose(
     passages: Mapping[UUID, HitText], found: SearchState, analysed: Mapping[UUID, AnalysedText]
 ) -> dict[UUID, Snippet]:
     chosen = {}
     for chunk_id, passage in passages.items():
         one = analysed[chunk_id]
-        sought = _sought(passage, found, one.lexemes)
+        sought = _seek(passage, found, one.lexemes)
         chosen[chunk_id] = snippets.choose(passage.text, sought, one.lexemes, markdown=one.markdown)
     return chosen
 
 
-def _sought(passage: HitText, found: SearchState, lexemes: Lexemes) -> snippets.Sought:
+def _seek(passage: HitText, found: SearchState, lexemes: Lexemes) -> snippets.Sought:
     weights: dict[str, float] = {}
     for term in found.result.terms:
         weights |= {lexeme: max(term.idf, weights.get(lexeme, 0.0)) for lexeme in term.parts}

@@ -17,19 +17,19 @@ app = typer.Typer(help="Synonyms: list, set, clear.", no_args_is_help=True)
 
 
 @app.command("list")
-@connecting.connected
-def listed(client: Client, as_json: options.AsJson = False) -> None:
+@connecting.connect
+def list_all(client: Client, as_json: options.AsJson = False) -> None:
     """Print the groups in the form that `set` reads."""
     answer = client.get("/synonyms")
     if as_json:
         terminal.write_json(answer)
     else:
         groups = [SynonymGroup(tuple(one["terms"]), tuple(one["expand_to"])) for one in answer["groups"]]
-        terminal.write(lines.written(groups), nl=False)
+        terminal.write(lines.write(groups), nl=False)
 
 
 @app.command("set")
-@connecting.connected
+@connecting.connect
 def replace(
     client: Client,
     file: Annotated[
@@ -51,7 +51,7 @@ def replace(
 
 
 @app.command()
-@connecting.connected
+@connecting.connect
 def clear(client: Client, as_json: options.AsJson = False) -> None:
     """Remove all groups."""
     _put(client, [], as_json=as_json)

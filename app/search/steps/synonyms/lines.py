@@ -37,17 +37,17 @@ def _group(line: str) -> SynonymGroup:
     return SynonymGroup(terms, tuple(term for side in expansions for term in side))
 
 
-def written(groups: Iterable[SynonymGroup]) -> str:
+def write(groups: Iterable[SynonymGroup]) -> str:
     """The groups as lines that `read` reads again."""
     return "".join(f"{_line(group)}\n" for group in groups)
 
 
 def _line(group: SynonymGroup) -> str:
-    terms = ", ".join(map(_escaped, group.terms))
-    return f"{terms} {ARROW} {', '.join(map(_escaped, group.expand_to))}" if group.expand_to else terms
+    terms = ", ".join(map(_escape, group.terms))
+    return f"{terms} {ARROW} {', '.join(map(_escape, group.expand_to))}" if group.expand_to else terms
 
 
-def _escaped(term: str) -> str:
+def _escape(term: str) -> str:
     return _SPECIAL.sub(lambda found: f"\\{found[0]}", term)
 
 

@@ -60,12 +60,12 @@ async def expand(search: SearchState, db: SearchTransaction) -> SearchState:
     if not query:
         return search
     cache, key = search.context.services.state(SynonymCache).of_versions, (db.user_id, frozenset(query))
-    known = await cached_reads.get_or_find(cache, db.synonyms_version, key, partial(_analysed, db, query))
+    known = await cached_reads.get_or_find(cache, db.synonyms_version, key, partial(_analyse, db, query))
     added = (*lexical.added, *_synonyms(known, query))
     return replace(search, request=replace(request, lexical=replace(lexical, added=added)))
 
 
-async def _analysed(db: Reading, configs: Collection[str]) -> AnalysedSynonyms:
+async def _analyse(db: Reading, configs: Collection[str]) -> AnalysedSynonyms:
     """The user's synonyms, with their terms in these text-search configurations."""
     terms: list[str] = []
     groups = []

@@ -16,7 +16,7 @@ from app.cli.client import Answer, Body, Client
 from app.search.commands import requests
 
 
-@connecting.connected
+@connecting.connect
 def why(
     client: Client,
     query: Annotated[str, typer.Argument(help="The query of the search.")],

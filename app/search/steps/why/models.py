@@ -65,4 +65,4 @@ class Placement(BaseModel):
     chunk_id: UUID = Field(description="Id of the chunk.")
     document_id: UUID = Field(description="Id of its document.")
     title: str = Field(description="Title of the document.")
-    uri: Annotated[str, AfterValidator(uris.shown)] | None = Field(description="URI or path of the document.")
+    uri: Annotated[str, AfterValidator(uris.show)] | None = Field(description="URI or path of the document.")

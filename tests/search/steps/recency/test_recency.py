@@ -21,5 +21,5 @@ def test_the_future_is_the_present_and_no_age_is_too_large() -> None:
 
 
 def test_a_negative_score_falls_with_age_too() -> None:
-    assert recency.rescored(-2.0, 1.25) == -1.6
-    assert recency.rescored(-2.0, 0.8) == -2.5
+    assert recency.rescore(-2.0, 1.25) == -1.6
+    assert recency.rescore(-2.0, 0.8) == -2.5

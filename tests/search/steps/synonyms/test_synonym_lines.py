@@ -26,7 +26,7 @@ def test_lines_are_groups_with_terms_and_after_an_arrow_their_expansions() -> No
 
 @given(st.lists(st.builds(SynonymGroup, TERMS, TERMS | st.just(()))))
 def test_what_is_written_is_read_again(groups: list[SynonymGroup]) -> None:
-    assert [group for _, group in synonyms.read(synonyms.written(groups))] == groups
+    assert [group for _, group in synonyms.read(synonyms.write(groups))] == groups
 
 
 def test_a_query_contains_a_term_whose_lexemes_it_has_at_the_same_distances() -> None:

@@ -33,7 +33,7 @@ class EntityCache:
     )
 
 
-def linked(
+def link(
     db: SearchTransaction, entity_ids: Collection[UUID], most: int, *, cache: EntityCache
 ) -> dict[UUID, LinkedDocuments] | None:
     """The linked documents of the entities, at most so many of each; None if those of any entity are not cached."""

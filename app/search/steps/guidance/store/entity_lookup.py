@@ -100,7 +100,7 @@ async def namesakes(db: Reading, entity_ids: Collection[UUID], vector: Vector | 
     return {one.entity_id: one for one in shown}
 
 
-async def covered(db: Reading, words: str, texts: Mapping[UUID, str]) -> dict[UUID, float]:
+async def cover(db: Reading, words: str, texts: Mapping[UUID, str]) -> dict[UUID, float]:
     """The share of the words' idf, 0 to 1, that the facts of entities, or these texts about them, cover.
 
     Words and texts are as the English text index reads them.
