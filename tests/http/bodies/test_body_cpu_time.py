@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from app import errors
 from app.documents.api.document_models import DocumentInput
-from app.entities.api import entity_models as entity_lines
+from app.entities.api import entity_models
 from app.entities.api.entity_models import EntityInput
 from app.multihop.rerank_models import RerankRequest
 from app.query.search_request import SearchRequest
@@ -104,12 +104,12 @@ def test_a_body_is_validated_in_linear_time(shape: str) -> None:
 
 @pytest.mark.parametrize("shape", LINES)
 def test_lines_are_read_in_linear_time(shape: str) -> None:
-    assert ratio(entity_lines.read, LINES[shape], 2_000) <= MOST
+    assert ratio(entity_models.read_lines, LINES[shape], 2_000) <= MOST
 
 
 def test_more_lines_than_a_request_may_hold_are_refused_unread() -> None:
     with pytest.raises(errors.BadRequest, match="10,000 lines"):
-        entity_lines.read(b"{}\n" * 10_001)
+        entity_models.read_lines(b"{}\n" * 10_001)
 
 
 async def test_a_large_body_is_validated_outside_the_event_loop(caller: Caller) -> None:
