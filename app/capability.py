@@ -44,7 +44,7 @@ class Capability:
         source_names: Functions of a transaction that read the names of sources by id.
         source_ids: Functions that find sources by the names that filters give.
         repairs: Sequences of repairs of derived rows.
-        tables: Modules that define tables.
+        tables: Sequences of tables, which join the schema as they are imported.
         exports: Names of the parts of an export of a user; `users_<name>.sql` selects one.
         opens: Context managers of the settings that yield what `Services.opened` finds by its type, or None.
         recognisers: Functions of a user and the services that return what recognises pictures, or None.
