@@ -117,7 +117,7 @@ PICTURE = FileFormat(
     "binary",
     ("PNG", "JPEG", "TIFF"),
     ("png", "jpg", "jpeg", "tif", "tiff"),
-    parser="pictures",
+    parser="pages.pictures",
     recognised="the text on the picture; the pictures of a TIFF are pages",
     signature=re.compile(rb"\x89PNG|\xff\xd8\xff|II\*\x00|MM\x00\*"),
 )
@@ -133,7 +133,7 @@ FORMATS = (
         ("HTML",),
         ("html", "htm", "xhtml"),
         "the main text without navigation; title, author, language, date",
-        "html_text",
+        "html.html_text",
         signature=_HTML,
     ),
     FileFormat(
@@ -143,7 +143,7 @@ FORMATS = (
         ("pdf",),
         "text in reading order, column by column; headings from the outline, else from larger fonts; tables with lines "
         "around their cells; values of form fields and notes; pages",
-        "pdf",
+        "pages.pdf",
         signature=_PDF,
         recognised="scans and pictures",
     ),
@@ -153,7 +153,7 @@ FORMATS = (
         ("DOCX", "DOC"),
         ("docx", "docm", "dotx", "doc", "dot"),
         "headings, paragraphs, lists, tables, notes, formulas, charts, headers, footers, comments; title, author, date",
-        "office",
+        "office.office",
         recognised="pictures",
         entries=frozenset({"word/document.xml"}),
     ),
@@ -163,7 +163,7 @@ FORMATS = (
         ("PPTX", "PPT"),
         ("pptx", "pptm", "ppsx", "ppt", "pps"),
         "the title, texts, tables, charts and notes of each slide, which is a page; comments; the title of the first",
-        "office",
+        "office.office",
         recognised="pictures",
         entries=frozenset({"ppt/presentation.xml"}),
     ),
@@ -173,7 +173,7 @@ FORMATS = (
         ("ODT", "ODP"),
         ("odt", "ott", "odp", "otp"),
         "headings, paragraphs, lists, tables, notes, comments, slides as pages; title, author, language, date",
-        "office",
+        "office.office",
         recognised="pictures",
         mimetypes=frozenset(
             f"{_OPENDOCUMENT}{kind}".encode()
@@ -186,7 +186,7 @@ FORMATS = (
         ("RTF",),
         ("rtf",),
         "headings, paragraphs, list items, tables, notes; title, author, date",
-        "rtf",
+        "office.rtf",
         signature=re.compile(rb"\{\\rtf"),
     ),
     FileFormat(
@@ -195,7 +195,7 @@ FORMATS = (
         ("XLSX", "XLSB", "XLS", "ODS"),
         ("xlsx", "xlsm", "xlsb", "xls", "ods"),
         "each row below the names of the columns is a document; numbers as shown; merged cells; visible sheets",
-        "sheets",
+        "rows.sheets",
         entries=frozenset({"xl/workbook.xml", "xl/workbook.bin"}),
         mimetypes=frozenset({f"{_OPENDOCUMENT}spreadsheet".encode()}),
     ),
@@ -205,9 +205,11 @@ FORMATS = (
         ("CSV", "TSV"),
         ("csv", "tsv"),
         "each row below the names of the columns is a document",
-        "csv_rows",
+        "rows.csv_rows",
     ),
-    FileFormat("json_lines", "plain", ("JSON lines",), ("jsonl", "ndjson"), "each line is a document", "json_lines"),
+    FileFormat(
+        "json_lines", "plain", ("JSON lines",), ("jsonl", "ndjson"), "each line is a document", "rows.json_lines"
+    ),
     FileFormat(
         "notebook",
         "plain",
@@ -222,7 +224,7 @@ FORMATS = (
         ("EPUB",),
         ("epub",),
         "the chapters under the title of the book; author, language, date",
-        "book",
+        "html.book",
         mimetypes=frozenset({b"application/epub+zip"}),
     ),
     FileFormat(
@@ -231,7 +233,7 @@ FORMATS = (
         ("EML",),
         ("eml",),
         "all texts of the message, forwarded messages and invitations; subject, people, date, names of attachments",
-        "mail",
+        "mail.mail",
     ),
     FileFormat(
         "mhtml",
@@ -239,10 +241,12 @@ FORMATS = (
         ("MHTML",),
         ("mhtml", "mht"),
         "the main text of the saved page, as HTML",
-        "mhtml",
+        "mail.mhtml",
         signature=re.compile(rb"From: <Saved by "),
     ),
-    FileFormat("mbox", "encoded", ("MBOX",), ("mbox",), "each message is a document, as EML", "mbox", signature=_MBOX),
+    FileFormat(
+        "mbox", "encoded", ("MBOX",), ("mbox",), "each message is a document, as EML", "mail.mbox", signature=_MBOX
+    ),
     FileFormat(
         "transcript",
         "plain",

@@ -105,7 +105,7 @@ def _output(output: dict[str, Any], left_out: list[LeftOut]) -> str:
         return _print(_text(data.get("text")))
     text = _text(data[form])
     if form == "text/html":
-        from app.parsing import html_text  # its libraries take a second to import, and few outputs are HTML only
+        from app.parsing.html import html_text
 
         return html_text.markdown(text).strip()
     return text.strip() if form == "text/markdown" else _print(text)

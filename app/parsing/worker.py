@@ -14,10 +14,11 @@ from typing import BinaryIO
 
 from app.concurrency import pipes
 from app.errors import UnreadableFile
-from app.parsing import archives, formats, frames, guard, old_office
+from app.parsing import archives, formats, frames, guard
 from app.parsing.files import ArchiveMember, ExtractedDocument, InputFile
 from app.parsing.formats import FileFormat
 from app.parsing.guard import Content
+from app.parsing.office import old_office
 from app.parsing.picture_lines import Picture, RecognisedLine
 
 DAMAGED = "The file is damaged, or its content does not have the format that its beginning has."

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import made_files
 import pytest
 
-from app.parsing import guard, pdf
+from app.parsing import guard
 from app.parsing.files import ExtractedDocument, InputFile, LeftOut
+from app.parsing.pages import pdf
 
 PAGES = ["Payslip of Ana Lind\nGross pay: 2,950.00", "Payslip of Carla Moss\nGross pay: 4,120.00"]
 

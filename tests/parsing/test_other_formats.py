@@ -17,7 +17,7 @@ from pptx.oxml.ns import nsdecls
 from pptx.util import Inches
 from reading import Read, refusal
 
-from app.parsing import mail
+from app.parsing.mail import mail
 
 CHAPTERS = {
     "one.xhtml": "<html><head><title>x</title></head><body><h1>Lime</h1><p>Lime dries slowly.</p></body></html>",

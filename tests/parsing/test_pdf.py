@@ -9,7 +9,7 @@ import made_files
 import pytest
 from reading import Read, refusal
 
-from app.parsing import pdf
+from app.parsing.pages import pdf
 
 PROSE = ["The wind blows from the west in the morning and calms at night."] * 8
 WHOLE = made_files.pdf([PROSE])

@@ -20,8 +20,9 @@ from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
 from app.errors import UnreadableFile
-from app.parsing import formats, pictures, recognised_lines, worker
+from app.parsing import formats, worker
 from app.parsing.files import ExtractedDocument, InputFile
+from app.parsing.pages import pictures, recognised_lines
 from app.parsing.picture_lines import Picture, RecognisedLine
 from app.parsing.process import ParseLimits, Parser, ParseShare, Unrecognised
 

@@ -10,7 +10,7 @@ import pytest
 import xlsxwriter
 from reading import Read
 
-from app.parsing import tables
+from app.parsing.rows import tables
 
 N = None
 

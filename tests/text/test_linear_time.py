@@ -22,8 +22,12 @@ from lxml import etree
 
 from app.errors import UnreadableFile
 from app.multihop import terms
-from app.parsing import csv_rows, encodings, formats, html_text, mbox, notebook, office, rtf, tables, transcript
+from app.parsing import encodings, formats, notebook, transcript
 from app.parsing.files import InputFile
+from app.parsing.html import html_text
+from app.parsing.mail import mbox
+from app.parsing.office import office, rtf
+from app.parsing.rows import csv_rows, tables
 from app.search.steps.snippets import sentences as snippets
 from app.search.steps.snippets.sentences import Sought
 from app.text.names import headings, name_uses, names, query_words, tags

@@ -14,8 +14,9 @@ from functools import lru_cache
 from typing import Any
 
 from app.errors import UnreadableFile
-from app.parsing import html_text, mail_parts
 from app.parsing.files import ExtractedDocument, InputFile
+from app.parsing.html import html_text
+from app.parsing.mail import mail_parts
 
 _PEOPLE = ("from", "to", "cc")
 _MARK = re.compile(r'[()<>\[\]:;@\\,."]')

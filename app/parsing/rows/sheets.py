@@ -11,11 +11,11 @@ from urllib.parse import quote
 from python_calamine import CalamineSheet, CalamineWorkbook, PasswordError, SheetVisibleEnum
 
 from app.errors import UnreadableFile
-from app.parsing import records, sheet_parts, tables
 from app.parsing.files import ExtractedDocument, InputFile, LeftOut
-from app.parsing.records import Cell, RecordReader
-from app.parsing.sheet_parts import Place, SheetParts
-from app.parsing.tables import Table
+from app.parsing.rows import records, sheet_parts, tables
+from app.parsing.rows.records import Cell, RecordReader
+from app.parsing.rows.sheet_parts import Place, SheetParts
+from app.parsing.rows.tables import Table
 
 _DIGITS = 15
 """Decimal digits that a spreadsheet computes with; those beyond are noise."""

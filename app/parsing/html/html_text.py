@@ -14,9 +14,10 @@ from lxml import html as lxml_html
 from markdownify import MarkdownConverter
 
 from app.errors import BadRequest, UnreadableFile
-from app.parsing import archives, encodings, html_tables
+from app.parsing import archives, encodings
 from app.parsing.encodings import Decoded
 from app.parsing.files import ExtractedDocument, InputFile, LeftOut
+from app.parsing.html import html_tables
 
 MAIN_SHARE = 0.25
 """Share of a page's text from which an element that marks the main text is taken for all of it."""

@@ -9,8 +9,8 @@ from email.message import EmailMessage
 from urllib.parse import quote
 
 from app.errors import UnreadableFile
-from app.parsing import mail
 from app.parsing.files import ExtractedDocument, InputFile
+from app.parsing.mail import mail
 
 MAX_ID = 200
 _SEPARATOR = re.compile(rb"^From [^\r\n]*\d\d:\d\d[^\r\n]*\r?\n", re.M)

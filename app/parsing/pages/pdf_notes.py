@@ -10,8 +10,8 @@ from typing import Any
 import pypdfium2 as pdfium
 from pypdfium2 import raw as pdfium_c
 
-from app.parsing.page_layout import TextRun
-from app.parsing.pdf_words import Box, PageTurn
+from app.parsing.pages.page_layout import TextRun
+from app.parsing.pages.pdf_words import Box, PageTurn
 
 MAX_ANNOTATIONS = 5_000
 """Annotations of a page that are read."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from app.errors import UnreadableFile
 from app.parsing.files import ExtractedDocument, InputFile
-from app.parsing.records import RecordReader
+from app.parsing.rows.records import RecordReader
 
 
 class _Number(float):

@@ -9,9 +9,11 @@ from email.message import EmailMessage, Message
 from typing import Any
 
 from app.errors import BadRequest
-from app.parsing import encodings, html_text, invitations, markup
+from app.parsing import encodings, markup
 from app.parsing.encodings import Decoded
 from app.parsing.files import LeftOut
+from app.parsing.html import html_text
+from app.parsing.mail import invitations
 
 COVERED = 0.8
 """Share of the words of another form of a text that a form has to have to be taken for the whole."""

@@ -9,8 +9,9 @@ from typing import Any
 from urllib.parse import unquote
 
 from app.errors import UnreadableFile
-from app.parsing import archives, html_text
+from app.parsing import archives
 from app.parsing.files import ExtractedDocument, InputFile, LeftOut
+from app.parsing.html import html_text
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.parsing.files import LeftOut
-from app.parsing.page_layout import PageLine
+from app.parsing.pages.page_layout import PageLine
 
 MARGIN_LINES = 2
 """Lines at the top and at the bottom of a page among which headers, footers and page numbers are searched."""

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from app.parsing.page_layout import PageLine
+from app.parsing.pages.page_layout import PageLine
 
 LARGER = 1.15
 """Size of a heading as a multiple of that of the text."""

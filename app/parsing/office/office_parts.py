@@ -22,8 +22,8 @@ from lxml import etree
 
 from app.errors import UnreadableFile
 from app.parsing import archives
-from app.parsing.blocks import PAGE
 from app.parsing.files import LeftOut
+from app.parsing.office.blocks import PAGE
 
 _CONTENT, _STYLES, _META = "content.xml", "styles.xml", "meta.xml"
 _SLIDE, _NOTES = re.compile(r"ppt/slides/[^/]+\.xml"), re.compile(r"ppt/notesSlides/[^/]+\.xml")

@@ -9,8 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.parsing import archives, number_formats, office_parts
+from app.parsing import archives
 from app.parsing.files import LeftOut
+from app.parsing.office import office_parts
+from app.parsing.rows import number_formats
 
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _REFERENCE = re.compile(rb'\br="([A-Z]{1,3})(\d{1,7})"')

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from app.parsing import formats, records, tables
+from app.parsing import formats
 from app.parsing.files import ExtractedDocument, InputFile, LeftOut
-from app.parsing.records import RecordReader
-from app.parsing.tables import Row
+from app.parsing.rows import records, tables
+from app.parsing.rows.records import RecordReader
+from app.parsing.rows.tables import Row
 
 DELIMITERS = ",;\t|"
 SAMPLE = 20_000

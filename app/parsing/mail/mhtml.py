@@ -8,8 +8,9 @@ from dataclasses import replace
 from email.message import Message
 
 from app.errors import UnreadableFile
-from app.parsing import html_text, mail, mail_parts
 from app.parsing.files import ExtractedDocument, InputFile
+from app.parsing.html import html_text
+from app.parsing.mail import mail, mail_parts
 
 
 def read(file: InputFile) -> Iterator[ExtractedDocument]:

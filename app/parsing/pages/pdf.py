@@ -18,12 +18,13 @@ import pypdfium2 as pdfium
 from pypdfium2 import raw as pdfium_c
 
 from app.errors import UnreadableFile
-from app.parsing import headings, margins, markup, page_layout, pdf_notes, pdf_pictures, pdf_tables, pdf_words, pictures
+from app.parsing import markup
 from app.parsing.files import ExtractedDocument, InputFile, LeftOut, Recognise
-from app.parsing.headings import OutlineEntry
-from app.parsing.page_layout import PageLine, TextRun
-from app.parsing.pdf_pictures import PagePictures, PageRuns
-from app.parsing.pdf_words import HYPHEN, LEVEL, Box, Cell, PageTurn, Word
+from app.parsing.pages import headings, margins, page_layout, pdf_notes, pdf_pictures, pdf_tables, pdf_words, pictures
+from app.parsing.pages.headings import OutlineEntry
+from app.parsing.pages.page_layout import PageLine, TextRun
+from app.parsing.pages.pdf_pictures import PagePictures, PageRuns
+from app.parsing.pages.pdf_words import HYPHEN, LEVEL, Box, Cell, PageTurn, Word
 
 MAX_OBJECTS = 5_000
 """Paths and images of a page that are looked at."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import pypdfium2 as pdfium
 from pypdfium2 import raw as pdfium_c
 
-from app.parsing.page_layout import TextRun
+from app.parsing.pages.page_layout import TextRun
 
 WIDE_GAP = 2.0
 """Horizontal gap, as a multiple of the size, that ends a run."""

@@ -10,7 +10,7 @@ from anydoc import Block, Cell, CellSlot, Document, Inline, List, ListItem, Tabl
 
 from app.parsing import markup
 from app.parsing.files import LeftOut
-from app.parsing.pictures import Embedded
+from app.parsing.pages.pictures import Embedded
 
 PAGE = "\ue000"
 """A paragraph that begins a page, of a character that has no meaning in Unicode."""

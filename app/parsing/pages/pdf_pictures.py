@@ -9,13 +9,14 @@ from dataclasses import dataclass, field, replace
 import pypdfium2 as pdfium
 
 from app.errors import UnreadableFile
-from app.parsing import formats, pictures, recognised_lines
+from app.parsing import formats
 from app.parsing import picture_lines as recognition
 from app.parsing.files import Recognise
-from app.parsing.page_layout import TextRun
-from app.parsing.pdf_words import LEVEL, Box, PageTurn
+from app.parsing.pages import pictures, recognised_lines
+from app.parsing.pages.page_layout import TextRun
+from app.parsing.pages.pdf_words import LEVEL, Box, PageTurn
+from app.parsing.pages.pictures import MAX_PICTURES, Embedded
 from app.parsing.picture_lines import Picture
-from app.parsing.pictures import MAX_PICTURES, Embedded
 
 DPI = 200
 """Resolution in which pages are rendered, at most."""

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import pypdfium2 as pdfium
 from pypdfium2 import raw as pdfium_c
 
-from app.parsing import markup, page_layout
-from app.parsing.page_layout import TextRun
-from app.parsing.pdf_words import Box, Cell, PageTurn
+from app.parsing import markup
+from app.parsing.pages import page_layout
+from app.parsing.pages.page_layout import TextRun
+from app.parsing.pages.pdf_words import Box, Cell, PageTurn
 
 NEAR = 3.0
 """Distance in points up to which the ends of lines meet."""

@@ -16,10 +16,11 @@ from PIL import Image, ImageSequence, UnidentifiedImageError
 from PIL.Image import Transpose
 
 from app.errors import UnreadableFile
-from app.parsing import formats, margins, markup, page_layout, recognised_lines
+from app.parsing import formats, markup
 from app.parsing import picture_lines as recognition
 from app.parsing.files import ExtractedDocument, InputFile, Recognise
-from app.parsing.page_layout import PageLine
+from app.parsing.pages import margins, page_layout, recognised_lines
+from app.parsing.pages.page_layout import PageLine
 from app.parsing.picture_lines import Picture, RecognisedLine
 
 DECODED = ("PNG", "JPEG", "TIFF", "GIF", "BMP")

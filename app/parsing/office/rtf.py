@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 import anydoc
 
 from app.errors import UnreadableFile
-from app.parsing import pictures
-from app.parsing.blocks import Writer
 from app.parsing.files import ExtractedDocument, InputFile
-from app.parsing.pictures import Embedded
+from app.parsing.office.blocks import Writer
+from app.parsing.pages import pictures
+from app.parsing.pages.pictures import Embedded
 
 _HEAD = 1_000_000
 """Bytes at the beginning of a file that have its properties."""

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import anydoc
 
 from app.errors import UnreadableFile
-from app.parsing import office_parts, pictures
-from app.parsing.blocks import Writer
 from app.parsing.files import ExtractedDocument, InputFile
-from app.parsing.office_parts import Package
-from app.parsing.pictures import Embedded
+from app.parsing.office import office_parts
+from app.parsing.office.blocks import Writer
+from app.parsing.office.office_parts import Package
+from app.parsing.pages import pictures
+from app.parsing.pages.pictures import Embedded
 
 content = office_parts.content
 

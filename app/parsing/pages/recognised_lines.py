@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Iterable, Sequence
 
-from app.parsing.page_layout import TextRun
+from app.parsing.pages.page_layout import TextRun
 from app.parsing.picture_lines import RecognisedLine
 
 LEAST_SKEW = math.radians(0.1)
