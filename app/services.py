@@ -35,15 +35,6 @@ class ChunkingOptions:
     language: str | None = None
 
 
-@dataclass(slots=True)
-class VectorCache:
-    """The size of each user's cache of passage vectors, 0 for none, and how often this process found one there."""
-
-    size: int = 0
-    hits: int = 0
-    misses: int = 0
-
-
 @dataclass(frozen=True, slots=True)
 class Services:
     """A database, the providers, and the limits they work under.
@@ -73,7 +64,6 @@ class Services:
     local_token: str = ""
     options: Mapping[type, object] = field(default_factory=dict)
     states: dict[type, object] = field(default_factory=dict)
-    cache: VectorCache = field(default_factory=VectorCache)
 
     def for_request(self, route: ReadRoute, *, only_reads: bool) -> Services:
         """The services with a database whose transactions follow the route of a request."""

@@ -57,14 +57,6 @@ documents.title text NOT NULL
 documents.updated_at timestamp with time zone NOT NULL DEFAULT now()
 documents.uri text
 documents.user_id text NOT NULL
-embedding_cache.dimension integer NOT NULL
-embedding_cache.embedding vector NOT NULL
-embedding_cache.hits bigint NOT NULL DEFAULT 0
-embedding_cache.model text NOT NULL
-embedding_cache.task text NOT NULL
-embedding_cache.text_hash uuid NOT NULL
-embedding_cache.used_at timestamp with time zone NOT NULL DEFAULT now()
-embedding_cache.user_id text NOT NULL
 embedding_identity.active smallint NOT NULL DEFAULT '1'::smallint
 embedding_identity.dimension integer NOT NULL
 embedding_identity.keyed_by text
@@ -266,8 +258,6 @@ documents ck_documents_user_id CHECK ((user_id <> ''::text))
 documents fk_documents_sources FOREIGN KEY (user_id, source_id) REFERENCES stepwell.sources(user_id, source_id)
 documents pk_documents PRIMARY KEY (user_id, document_id)
 documents uq_documents_user_id_identity UNIQUE (user_id, identity)
-embedding_cache ck_embedding_cache_user_id CHECK ((user_id <> ''::text))
-embedding_cache pk_embedding_cache PRIMARY KEY (user_id, model, dimension, task, text_hash)
 embedding_identity ck_embedding_identity_one_row CHECK ((active = 1))
 embedding_identity pk_embedding_identity PRIMARY KEY (active)
 embedding_target ck_embedding_target_one_row CHECK ((active = 1))
@@ -348,7 +338,6 @@ CREATE INDEX ix_documents_metadata ON stepwell.documents USING gin (metadata jso
 CREATE INDEX ix_documents_names_version ON stepwell.documents USING btree (names_version)
 CREATE INDEX ix_documents_user_id_created_at_document_id ON stepwell.documents USING btree (user_id, created_at, document_id)
 CREATE INDEX ix_documents_user_id_source_id_source_path ON stepwell.documents USING btree (user_id, source_id, source_path)
-CREATE INDEX ix_embedding_cache_user_id_used_at ON stepwell.embedding_cache USING btree (user_id, used_at) INCLUDE (hits)
 CREATE INDEX ix_embeddings_embedding ON stepwell.embeddings USING hnsw (embedding halfvec_cosine_ops) WITH (m='16', ef_construction='200')
 CREATE INDEX ix_embeddings_user_id_document_id ON stepwell.embeddings USING btree (user_id, document_id)
 CREATE INDEX ix_entities_user_id_name_entity_id ON stepwell.entities USING btree (user_id, name, entity_id) WHERE (origin <> 'text'::text)
@@ -375,7 +364,6 @@ CREATE UNIQUE INDEX pk_api_keys ON stepwell.api_keys USING btree (key_id)
 CREATE UNIQUE INDEX pk_audit_log ON stepwell.audit_log USING btree (user_id, event_id)
 CREATE UNIQUE INDEX pk_chunks ON stepwell.chunks USING btree (user_id, chunk_id)
 CREATE UNIQUE INDEX pk_documents ON stepwell.documents USING btree (user_id, document_id)
-CREATE UNIQUE INDEX pk_embedding_cache ON stepwell.embedding_cache USING btree (user_id, model, dimension, task, text_hash)
 CREATE UNIQUE INDEX pk_embedding_identity ON stepwell.embedding_identity USING btree (active)
 CREATE UNIQUE INDEX pk_embedding_target ON stepwell.embedding_target USING btree (active)
 CREATE UNIQUE INDEX pk_embeddings ON stepwell.embeddings USING btree (user_id, chunk_no)
@@ -414,7 +402,6 @@ api_keys off
 audit_log ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 chunks ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING  CASE WHEN ( SELECT (NULLIF(current_setting('stepwell.visible_documents'::text, true), ''::text) IS NOT NULL)) THEN (document_id IN ( SELECT unnest((NULLIF(current_setting('stepwell.visible_documents'::text, true), ''::text))::uuid[]) AS unnest)) ELSE ( SELECT true FROM stepwell.documents d WHERE ((d.user_id = chunks.user_id) AND (d.document_id = chunks.document_id)) LIMIT 1) END CHECK 
 documents ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING jsonb_path_exists(metadata, ( SELECT (NULLIF(current_setting('stepwell.visible'::text, true), ''::text))::jsonpath AS "nullif"), CASE WHEN ( SELECT (current_setting('stepwell.visible_needs_document'::text, true) = 'true'::text)) THEN (moments || jsonb_build_object('document', document_id, 'source', source_id, 'uri', uri, 'created', (EXTRACT(epoch FROM created_at) * (1000000)::numeric))) ELSE '{}'::jsonb END, true) CHECK 
-embedding_cache ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 embedding_identity off 
 embedding_target off 
 embeddings ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)), visible RESTRICTIVE TO {stepwell_restricted} FOR ALL USING  CASE WHEN ( SELECT (NULLIF(current_setting('stepwell.visible_documents'::text, true), ''::text) IS NOT NULL)) THEN (document_id IN ( SELECT unnest((NULLIF(current_setting('stepwell.visible_documents'::text, true), ''::text))::uuid[]) AS unnest)) ELSE ( SELECT true FROM stepwell.documents d WHERE ((d.user_id = embeddings.user_id) AND (d.document_id = embeddings.document_id)) LIMIT 1) END CHECK 
@@ -800,7 +787,6 @@ table chunks to stepwell_restricted: SELECT
 table chunks to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table documents to stepwell_restricted: SELECT
 table documents to stepwell_service: DELETE, INSERT, SELECT, UPDATE
-table embedding_cache to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table embedding_identity to stepwell_restricted: SELECT
 table embedding_identity to stepwell_service: SELECT
 table embedding_target to stepwell_restricted: SELECT

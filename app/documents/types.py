@@ -158,19 +158,6 @@ class SelectionDeletion:
 
 
 @dataclass(frozen=True, slots=True)
-class CacheUse:
-    """The number of cached vectors, and how often they were used instead of a new computation."""
-
-    entries: int = 0
-    hits: int = 0
-
-    @property
-    def hit_rate(self) -> float | None:
-        """The share of look-ups that the entries answered, each of which was computed once; None without entries."""
-        return round(self.hits / (self.hits + self.entries), 4) if self.entries else None
-
-
-@dataclass(frozen=True, slots=True)
 class NamedDocument:
     """A document by its id, title and URI."""
 
@@ -208,7 +195,6 @@ class Stats:
     languages: Mapping[str, int]
     embedding_model: str
     embedding_dimension: int
-    cache: CacheUse = CacheUse()
     duplicates: DuplicateUse = DuplicateUse()
     calibration: StoredCalibration | None = None
 

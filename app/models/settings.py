@@ -83,9 +83,6 @@ class ProviderSettings(BaseSettings):
     are those of its model."""
     model_hub: str = "https://huggingface.co"
     """Address from which the files of the built-in model are downloaded once if no package has them."""
-    embedding_cache_size: int = Field(0, ge=0, le=1_000_000)
-    """Maximum number of vectors of passages that the database keeps for each user, for texts that are stored again; 0:
-    none."""
 
     llm: Literal["none", "gemini", "openai", "ollama"] = "none"
     """Language model that proposes terms for a further hop; none: stored names and statistics are used."""

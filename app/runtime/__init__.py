@@ -21,7 +21,7 @@ from app.fetching.pages import AllowedHosts
 from app.models.calls import BULK_PATIENCE_S
 from app.parsing.process import ParseLimits
 from app.runtime import local_token, models
-from app.services import ChunkingOptions, Services, VectorCache
+from app.services import ChunkingOptions, Services
 from app.settings import Settings, plain
 from app.text.words import languages
 
@@ -71,7 +71,6 @@ async def open_services(
             pages=WebFetcher(),
             fetch_hosts=AllowedHosts(settings.fetch_hosts),
             states={type(one): one for one in opened if one is not None},
-            cache=VectorCache(settings.embedding_cache_size),
             local_token=local_token.load(settings.folder) if settings.auth == "local_token" else "",
             options={type(made): made for make in capability.declared("options") for made in (make(settings),)},
             tools=settings.optional_tools,

@@ -19,7 +19,7 @@ from app.database.schema import migration
 from app.database.transactions import Database
 from app.evaluation import beir
 from app.search.store import recall
-from app.services import Services, VectorCache
+from app.services import Services
 from app.sources.types import SourceRoots
 from benchmarks.fake_embedder import FakeEmbedder
 from citus import pair, routing, story
@@ -113,7 +113,6 @@ def _services(opened: Opened, folder: Path) -> Services:
         model,
         budget=PATIENT,
         expected_schema=(model.model.name, model.model.dimension),
-        cache=VectorCache(10_000),
     ).with_option(SourceRoots((folder,), per_user=True))
 
 

@@ -28,7 +28,7 @@ from app.maintenance.commands import reembed
 from app.query import model_switch
 from app.query.model_switch import SwitchingEmbedder
 from app.search.store import recall
-from app.services import Services, VectorCache
+from app.services import Services
 from benchmarks.fake_embedder import FakeEmbedder
 
 OLD, NEXT = ("fake", 384), ("next", 96)
@@ -73,11 +73,6 @@ class SwitchingTenant(Tenant):
 
     old: FakeEmbedder = dataclasses.field(default_factory=lambda: FakeEmbedder(name=OLD[0], dimension=OLD[1]))
     next: FakeEmbedder = dataclasses.field(default_factory=lambda: FakeEmbedder(name=NEXT[0], dimension=NEXT[1]))
-    cache: VectorCache = dataclasses.field(default_factory=lambda: VectorCache(0))
-
-    def services(self, **fields: Any) -> Services:
-        """The services of the process, with its cache of passages' vectors."""
-        return dataclasses.replace(super(SwitchingTenant, self).services(**fields), cache=self.cache)
 
     def filling(self) -> Services:
         """The services of the command, which computes vectors of the next model only."""
@@ -299,28 +294,3 @@ async def test_a_model_of_more_than_two_thousand_dimensions_is_stored_with_sixte
         assert found.hits[0].candidate.vector_score == pytest.approx(1.0, abs=2e-3)
     assert (await tenant.add("Stone 31 lies in lime mortar.", "new")).embedded == 1
     assert (await tenant.ask("stone 7 lime", rerank="cosine", mmr=True)).hits
-
-
-async def test_vectors_of_either_model_are_taken_from_the_cache_of_the_user(
-    database: Database, owning: Database
-) -> None:
-    tenant = await _tenant(database, cache=VectorCache(100))
-    kept, removed = await tenant.add("Slate roofs the well."), await tenant.add("Oak frames the well.")
-    await reembed.begin(owning, NEXT)
-    written = await tenant.add("Reed thatches the well.")
-    assert len(tenant.next.documents) == 1
-    for one in (removed, written):
-        await documents.delete(one.document_id, tenant.user_id, db=database)
-    for content in ("Oak frames the well.", "Reed thatches the well."):
-        assert (await tenant.add(content)).embedded == 0
-    assert len(tenant.old.documents) == 3
-    assert len(tenant.next.documents) == 2, "only the oak, which was stored without the next model before"
-    assert await reembed.drop(owning)
-
-    tenant.cache.hits = tenant.cache.misses = 0
-    await _run(tenant.filling(), owning)
-    assert len(tenant.next.documents) == 3, "only the slate"
-    assert (tenant.cache.hits, tenant.cache.misses) == (2, 1)
-    found = await tenant.ask("Reed thatches the well.", mode="semantic")
-    assert found.hits[0].candidate.vector_score == pytest.approx(1.0, abs=2e-3)
-    assert kept.document_id in {hit.candidate.document_id for hit in found.hits}

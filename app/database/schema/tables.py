@@ -6,7 +6,7 @@ that the schema can be distributed by it. The tables in SHARED are the exception
 
 from __future__ import annotations
 
-from pgvector.sqlalchemy import HALFVEC, Vector
+from pgvector.sqlalchemy import HALFVEC
 from sqlalchemy import (
     ARRAY,
     BigInteger,
@@ -370,23 +370,6 @@ hidden_chunks = Table(
     # The job that stores these chunks or removes their postings; null: none yet.
     Column("job_id", Uuid),
     PrimaryKeyConstraint("user_id", "first_no"),
-)
-
-embedding_cache = Table(
-    "embedding_cache",
-    metadata,
-    *columns.tenant(),
-    Column("model", Text, nullable=False),
-    Column("dimension", Integer, nullable=False),
-    # What the model was asked for, since many models embed queries and passages differently.
-    Column("task", Text, nullable=False),
-    Column("text_hash", Uuid, nullable=False),
-    # Of any dimension, so that vectors of two models can be kept.
-    Column("embedding", Vector(), nullable=False),
-    Column("hits", BigInteger, nullable=False, server_default="0"),
-    columns.moment("used_at"),
-    PrimaryKeyConstraint("user_id", "model", "dimension", "task", "text_hash"),
-    Index(None, "user_id", "used_at", postgresql_include=["hits"]),
 )
 
 audit_log = Table(

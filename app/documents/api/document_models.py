@@ -327,12 +327,5 @@ class StorageStats(Response):
     languages: dict[str, int] = Field(description="Number of documents per text search configuration.")
     embedding_model: str = Field(description="Model that computed the vectors.")
     embedding_dimension: int = Field(description="Numbers per vector.")
-    cached_vectors: int = Field(
-        validation_alias=AliasPath("cache", "entries"), description="Number of vectors in the cache of passages."
-    )
-    cache_hit_rate: float | None = Field(
-        validation_alias=AliasPath("cache", "hit_rate"),
-        description="Share of the look-ups that the cached vectors answered; null without cached vectors.",
-    )
     duplicates: DuplicateStats = Field(description="How many documents repeat another one, and which.")
     calibration: CalibrationStats | None = Field(description="The calibration of relevance; null for the defaults.")

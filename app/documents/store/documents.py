@@ -24,14 +24,13 @@ from app.database.transactions import Reading, Writing
 from app.database.vectors import VectorValue
 from app.documents.store import (
     document_rows,
-    embedding_cache,
     equal_documents,
     key_bounds,
     pending_versions,
     selections,
 )
 from app.documents.store.document_rows import DocumentWrite
-from app.documents.types import CacheUse, Chunk, Document, DocumentDraft, RowCounts, Stats
+from app.documents.types import Chunk, Document, DocumentDraft, RowCounts, Stats
 from app.entities.store import mentions
 from app.entities.store.mentions import LinkedNames
 from app.text import uris
@@ -333,7 +332,6 @@ async def stats(db: Reading) -> Stats:
         languages={row.config: row.chunks for row in rows},
         embedding_model=model.model,
         embedding_dimension=model.dimension,
-        cache=CacheUse(0, 0) if is_restricted else await embedding_cache.use(db),
         duplicates=await equal_documents.use(db),
     )
 

@@ -1,11 +1,10 @@
-"""Finds the vectors of chunks: those stored with equal chunks, those in the user's cache, and computed ones.
+"""Finds the vectors of chunks: those stored with equal chunks, and computed ones.
 
 No transaction is open while the model computes vectors.
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,8 +19,7 @@ from app.database.schema import reembedding
 from app.database.schema.reembedding import StoredModel
 from app.database.transactions import Writing
 from app.database.vectors import VectorValue
-from app.documents.store import documents, embedding_cache
-from app.documents.store.embedding_cache import CachedModel
+from app.documents.store import documents
 from app.documents.types import DocumentDraft
 from app.models import base
 from app.models.base import Embedder, EmbeddingModel
@@ -37,13 +35,12 @@ EMBED_SLICE = 256
 
 @dataclass(frozen=True, slots=True)
 class KnownVectors:
-    """Vectors by embedding key that need not be computed; `cached` has the keys of those from the cache.
+    """Vectors by embedding key that need not be computed.
 
     `target` is the model whose vectors are computed to replace those of the present one, and are needed too.
     """
 
     by_key: Mapping[UUID, VectorValue]
-    cached: frozenset[UUID]
     target: StoredModel | None = None
 
 
@@ -128,20 +125,11 @@ class DraftVectors:
             await self.services.db.check_writable()
             if model not in self.known:
                 await self._look_up(unknown)
-            found = await complete(unknown, self.known.pop(model), self.user_id, self.services)
+            found = await complete(unknown, self.known.pop(model), self.services)
             self.by_key.update(found.by_key)
             self.target, new = self.target.merged(found.target), found.computed
             self.uncounted.update(new)
         return ChunkVectors(self.by_key, new, self.target)
-
-
-@dataclass(frozen=True, slots=True)
-class CacheChanges:
-    """Changes of a user's cache: the hashes of entries that were used, and new vectors by the hash of their text."""
-
-    model: CachedModel
-    used: list[UUID]
-    new: Mapping[UUID, VectorValue]
 
 
 def texts(drafts: Iterable[DocumentDraft]) -> dict[UUID, str]:
@@ -150,74 +138,37 @@ def texts(drafts: Iterable[DocumentDraft]) -> dict[UUID, str]:
 
 
 async def find(texts: Mapping[UUID, str], user_id: str, services: Services) -> ChunkVectors:
-    """The vectors of texts by key, computed where neither a chunk nor the cache has them.
-
-    Raises ProviderError, DatabaseUnavailable.
-    """
-    return await complete(texts, await known(texts, user_id, services), user_id, services)
+    """The vectors of texts by key, computed where no chunk has them. Raises ProviderError, DatabaseUnavailable."""
+    return await complete(texts, await known(texts, user_id, services), services)
 
 
 async def known(texts: Mapping[UUID, str], user_id: str, services: Services) -> KnownVectors:
-    """The vectors that are stored with the user's chunks or in the user's cache. Raises DatabaseUnavailable."""
+    """The vectors that are stored with the user's chunks. Raises DatabaseUnavailable."""
     async with services.db.reading(user_id) as reading:
         stored = await documents.known_vectors(reading, keys=list(texts))
-        hashes = {key: _hash(text) for key, text in texts.items() if key not in stored} if _uses_cache(services) else {}
-        found = {}
-        if hashes:
-            model = _cached_model(services.embedder.model)
-            found = await embedding_cache.find(reading, model, list(hashes.values()))
         target = await reembedding.target(reading) if reading.vector_tables.next else None
-    cached = {key: found[text_hash] for key, text_hash in hashes.items() if text_hash in found}
-    return KnownVectors({**stored, **cached}, frozenset(cached), target)
+    return KnownVectors(stored, target)
 
 
-async def complete(texts: Mapping[UUID, str], known: KnownVectors, user_id: str, services: Services) -> ChunkVectors:
-    """Compute the vectors that are not known, and cache them. Raises ProviderError."""
+async def complete(texts: Mapping[UUID, str], known: KnownVectors, services: Services) -> ChunkVectors:
+    """Compute the vectors that are not known. Raises ProviderError."""
     missing = {key: text for key, text in texts.items() if key not in known.by_key}
     new = await computed(missing, services.embedder)
-    if _uses_cache(services):
-        services.cache.hits += len(known.cached)
-        services.cache.misses += len(missing)
-        used = [_hash(texts[key]) for key in known.cached]
-        vectors = {_hash(missing[key]): vector for key, vector in new.items()}
-        await _cache(CacheChanges(_cached_model(services.embedder.model), used, vectors), user_id, services)
-    target = await _target_vectors(texts, known.target, user_id, services)
+    target = await _target_vectors(texts, known.target, services)
     return ChunkVectors({**known.by_key, **new}, frozenset(new), target)
 
 
-async def _target_vectors(
-    texts: Mapping[UUID, str], target: StoredModel | None, user_id: str, services: Services
-) -> TargetVectors:
+async def _target_vectors(texts: Mapping[UUID, str], target: StoredModel | None, services: Services) -> TargetVectors:
     """The vectors of the model that is to replace the present one; none if it fails: a job adds what is missing."""
     switch = model_switch.of(services.embedder)
     embedder = switch.configured(target) if switch and target else None
     if target is None or embedder is None:
         return NO_TARGET
     try:
-        return TargetVectors(target.table, await cached_or_computed(texts, embedder, user_id, services, keep=True))
+        return TargetVectors(target.table, await computed(texts, embedder))
     except errors.ProviderError as error:
         log.warning("vectors of the next model were not computed: %s", error.code, extra={"action": "target_failed"})
         return NO_TARGET
-
-
-async def cached_or_computed(
-    texts: Mapping[Key, str], embedder: Embedder, user_id: str, services: Services, *, keep: bool
-) -> dict[Key, VectorValue]:
-    """The vectors of texts by key of any model, computed where the user's cache does not have them.
-
-    `keep` adds the computed ones to the cache. Raises ProviderError, DatabaseUnavailable.
-    """
-    if not _uses_cache(services):
-        return dict(await computed(texts, embedder))
-    model, hashes = _cached_model(embedder.model), {key: _hash(text) for key, text in texts.items()}
-    async with services.db.reading(user_id) as reading:
-        cached = await embedding_cache.find(reading, model, list(hashes.values()))
-    new = await computed({key: text for key, text in texts.items() if hashes[key] not in cached}, embedder)
-    services.cache.hits += len(texts) - len(new)
-    services.cache.misses += len(new)
-    added = {hashes[key]: vector for key, vector in new.items()} if keep else {}
-    await _cache(CacheChanges(model, list(cached), added), user_id, services)
-    return {key: new[key] if key in new else cached[hashes[key]] for key in texts}
 
 
 async def store_target(db: Writing, document_ids: Sequence[UUID], target: TargetVectors) -> None:
@@ -235,29 +186,3 @@ async def computed(texts: Mapping[Key, str], embedder: Embedder) -> dict[Key, ar
         usable = base.unit_arrays(raw, count=len(some), dimension=embedder.model.dimension)
         vectors |= dict(zip(some, usable, strict=True))
     return vectors
-
-
-async def _cache(changes: CacheChanges, user_id: str, services: Services) -> None:
-    """Count the uses of cached vectors, and add computed ones. A failure is logged: the cache is not needed."""
-    if not (changes.used or changes.new):
-        return
-    try:
-        async with services.db.writing(user_id) as writing:
-            await embedding_cache.record_hits(writing, changes.model, changes.used)
-            await embedding_cache.add(writing, changes.model, changes.new)
-            await embedding_cache.evict(writing, most=services.cache.size)
-    except errors.StepwellError as error:
-        log.warning("vectors were not cached: %s", error.code, extra={"action": "vectors_not_cached"})
-
-
-def _uses_cache(services: Services) -> bool:
-    """Whether vectors are cached: not for a restricted caller, who would see what others have stored."""
-    return bool(services.cache.size) and services.db.audience is None
-
-
-def _cached_model(model: EmbeddingModel) -> CachedModel:
-    return CachedModel(model.name, model.dimension)
-
-
-def _hash(text: str) -> UUID:
-    return UUID(bytes=hashlib.sha256(text.encode()).digest()[:16])

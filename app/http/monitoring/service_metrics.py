@@ -64,11 +64,9 @@ def _measure(services: Services) -> dict[str, float]:
 
 
 def _counts(services: Services | None) -> Iterator[Metric]:
-    """Reads by server, lookups in the cache of vectors, and the calls and breakers of remote models."""
+    """Reads by server, and the calls and breakers of remote models."""
     meaning = "Read transactions by target (standby, primary) and reason (preferred, older, unavailable, …)."
     reads = CounterMetricFamily("stepwell_db_reads", meaning, labels=["target", "reason"])
-    meaning = "Passages that were looked up in the cache of vectors: hit, miss."
-    lookups = CounterMetricFamily("stepwell_embedding_cache_lookups", meaning, labels=["outcome"])
     meaning = "Circuit breaker of a remote model: 0 closed, 1 half-open, 2 open."
     breakers = GaugeMetricFamily("stepwell_provider_breaker_state", meaning, labels=_MODEL)
     meaning = "Attempts to call a remote model: answered, failed, rejected, not_called."
@@ -76,10 +74,8 @@ def _counts(services: Services | None) -> Iterator[Metric]:
     if services is not None:
         for key, count in services.db.reads.counts.items():
             reads.add_metric(list(key), count)
-        lookups.add_metric(["hit"], services.cache.hits)
-        lookups.add_metric(["miss"], services.cache.misses)
         for calls in services.remote_calls:
             breakers.add_metric(list(calls.target), BREAKER_STATES.index(calls.breaker.state))
             for outcome, count in calls.outcomes.items():
                 attempts.add_metric([*calls.target, outcome], count)
-    yield from (reads, lookups, breakers, attempts)
+    yield from (reads, breakers, attempts)

@@ -28,7 +28,7 @@ from app.documents.storing.chunk_vectors import Key
 from app.maintenance import repair
 from app.maintenance.store import repairs
 from app.runtime import models
-from app.services import Services, VectorCache
+from app.services import Services
 from app.settings import Settings
 
 CHUNKS = 128
@@ -79,8 +79,7 @@ async def _reembed(settings: Settings) -> StoredModel:
             return stored
         await begin(owner, name)
         async with models.open_embedder(following, patience_s=models.COMMAND_PATIENCE_S) as embedder:
-            cache = VectorCache(settings.embedding_cache_size)
-            await _fill_with_progress(Services(database, embedder, cache=cache), owner)
+            await _fill_with_progress(Services(database, embedder), owner)
         return await reembedding.read_stored(owner)
 
 
@@ -219,12 +218,8 @@ class _Filling:
             await self._add(partial(reembedding.add_descriptions, described=found), found)
 
     async def _add(self, store: Store[Key], texts: Mapping[Key, str]) -> None:
-        """Compute vectors and store them. Those that the user's cache lacks are not added to it.
-
-        It keeps what is stored again, not everything that is stored.
-        """
-        embedder, services = self.services.embedder, self.services
-        vectors = await chunk_vectors.cached_or_computed(texts, embedder, self.user_id, services, keep=False)
+        """Compute vectors and store them."""
+        vectors = await chunk_vectors.computed(texts, self.services.embedder)
         await _insistently(partial(self._write, store, vectors))
 
     async def _write(self, store: Store[Key], vectors: Mapping[Key, VectorValue]) -> None:

@@ -19,7 +19,7 @@ from app.maintenance import repair
 from app.maintenance.commands.repair import owner_at_revision
 from app.maintenance.reindex import Reindexed
 from app.runtime import models
-from app.services import Services, VectorCache
+from app.services import Services
 from app.settings import Settings
 
 
@@ -76,7 +76,7 @@ async def _reindex(
         owner_at_revision(settings) as owner,
         models.open_stored(settings, owner, patience_s=models.COMMAND_PATIENCE_S) as embedder,
     ):
-        services = Services(owner, embedder, chunking_options=cut, cache=VectorCache(settings.embedding_cache_size))
+        services = Services(owner, embedder, chunking_options=cut)
         users = chosen or await repair.users(db=owner)
         return {one: await _of_user(one, services, which) for one in users}
 

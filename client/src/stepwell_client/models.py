@@ -388,8 +388,6 @@ class Stats(Model):
     languages: dict[str, int]
     embedding_model: str
     embedding_dimension: int
-    cached_vectors: int
-    cache_hit_rate: float | None = None
     duplicates: Duplicates
     calibration: dict[str, Any] | None = None
 

@@ -206,7 +206,7 @@ WHERE r.relnamespace = CAST('stepwell' AS regnamespace) AND pg_get_indexdef(x.in
 GROUP BY r.oid
 HAVING count(*) > 1
 """
-RARELY_READ = {"audit_log", "embedding_cache", "embeddings", "entity_changes", "entity_members"}
+RARELY_READ = {"audit_log", "embeddings", "entity_changes", "entity_members"}
 RARELY_READ |= {"feedback", "recognised_pictures", "sources"}
 """Tables with several indexes by user of which ingest looks nothing up by another key than the first.
 
