@@ -48,9 +48,6 @@ class Repair:
         find: Returns slices of what is wrong.
         rewrite: Corrects a slice.
         noun: What is counted.
-        wrong: The end of a sentence that begins with the count.
-        right: What holds where nothing is wrong.
-        is_error: Whether answers are wrong, and not only incomplete.
         passes: How often both are done until nothing is found.
     """
 
@@ -58,9 +55,6 @@ class Repair:
     find: Callable[[UserRows], AsyncIterator[Sequence[Any]]]
     rewrite: Callable[[Sequence[Any], str, Services], Awaitable[None]]
     noun: str
-    wrong: str
-    right: str
-    is_error: bool = True
     passes: int = 1
 
 

@@ -101,7 +101,5 @@ REPAIRS = (
         _find_wrong_counts,
         under_lock(lambda writing, _wrong: store.recount(writing)),
         "counts of metadata",
-        "counts of keys or values of metadata are wrong",
-        "facets match the documents",
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -13,21 +13,19 @@ from app.database import driver_errors
 from app.database.read_routes import Lag
 from app.database.schema import distribution, health, migration, reembedding, revisions
 from app.database.transactions import Database
-from app.derived_rows import Repair
 from app.maintenance import reindex, repair
-from app.maintenance.repair import Checked
 from app.services import ChunkingOptions
 
 Level = Literal["ok", "warning", "error"]
-MAX_USERS, MAX_CHUNKS = 20, 2_000
-"""Users whose rows are compared, and the chunks that a user may have for it."""
+MAX_USERS = 20
+"""Users whose documents are looked at."""
 LAG_S = 30.0
 """Seconds behind the primary from which a standby is reported."""
 SCARCE_BYTES = 2_000_000_000
 POSTGRES = 15
 PGVECTOR, PGVECTOR_FIXED = (0, 8, 0), (0, 8, 4)
 _UPGRADE = "Run `stepwell db upgrade` as the owner, then try again."
-_LATER = "Try again when the server is less busy, or with --full, whose statements may take an hour."
+_LATER = "Try again when the server is less busy."
 _NODES = "Start the node, let nodes log in to each other as this role, then run `stepwell db distribute` as the owner."
 
 
@@ -47,7 +45,7 @@ class Expected:
 
     Attributes:
         many_users: Row-level security must apply to the role.
-        users: Users whose rows are checked, in addition to those in the database.
+        users: Users whose documents are looked at, in addition to those in the database.
         chunking_options: The options with which documents are cut.
         target: The model to which the vectors can be switched, and its dimension.
     """
@@ -205,41 +203,9 @@ async def _leakproof(examined: Examined) -> list[Finding]:
     return [Finding("leakproof", "warning", message, fix)]
 
 
-async def _rows(examined: Examined) -> list[Finding]:
-    """Findings on postings, statistics, vectors and mentions, compared with the stored texts."""
-    expected, every = examined.expected, await _every_user(examined)
-    small = [one for one in every[:MAX_USERS] if await repair.count_chunks(one, db=examined.db) <= MAX_CHUNKS]
-    keys = expected.chunking_options.entity_keys
-    checked = [await repair.check(one, db=examined.db, keys=keys) for one in small]
-    looked_at = f"{sum(one.chunks for one in checked)} chunks of {len(small)} users"
-    if len(small) < len(every):
-        looked_at += f" of {len(every)} (`stepwell repair --dry-run` compares all)"
-    return [_judge_rows(one, checked, looked_at) for one in repair.every()]
-
-
 async def _every_user(examined: Examined) -> list[str]:
     known = await repair.users(db=examined.owner) if examined.owner else []
     return list(dict.fromkeys((*examined.expected.users, *known)))
-
-
-def _judge_rows(rows: Repair, checked: Sequence[Checked], looked_at: str) -> Finding:
-    kind = rows.kind
-    level: Level = "error" if rows.is_error else "warning"
-    count = sum(one.damage.counts.get(kind, 0) for one in checked)
-    if kind == "mentions":
-        looked_at = _describe_mentions(checked, looked_at)
-    if not count:
-        return Finding(kind, "ok", f"{rows.right}: {looked_at}")
-    fix = "Run `stepwell repair`, which rebuilds them from the stored texts."
-    return Finding(kind, level, f"{count} {rows.wrong}; compared: {looked_at}.", fix)
-
-
-def _describe_mentions(checked: Sequence[Checked], looked_at: str) -> str:
-    """Of how many documents mentions were compared: of users whose texts jobs are linking, of none."""
-    compared = [one.linked for one in checked if one.linked is not None]
-    waiting = len(checked) - len(compared)
-    note = f"; not those of {waiting} users, whose texts jobs are linking" if waiting else ""
-    return f"{sum(compared)} documents in {looked_at}{note}"
 
 
 async def _chunking(examined: Examined) -> list[Finding]:
@@ -319,7 +285,6 @@ CHECKS: tuple[tuple[str, Callable[[Examined], Awaitable[list[Finding]]]], ...] =
     ("leakproof", _leakproof),
     ("keys", _keys),
     ("chunking", _chunking),
-    ("rows", _rows),
     ("writes", lambda examined: writable(examined.db)),
     ("standby", lambda examined: standby(examined.db)),
 )

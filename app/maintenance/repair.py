@@ -166,13 +166,6 @@ async def _add_vectors(wrong: Sequence[Text], user_id: str, services: Services) 
     await model_switch.run(embedder, db, add)
 
 
-async def _find_dangling(rows: UserRows) -> AsyncIterator[Sequence[tuple[str, UUID, int]]]:
-    async with rows.reading() as reading:
-        found = await repairs.dangling(reading)
-    for some in _slice(found, ROWS_PER_SLICE):
-        yield some
-
-
 async def _find_mentions(rows: UserRows) -> AsyncIterator[Sequence[UUID]]:
     """The documents with wrong mentions or headings; none while jobs have not linked all texts yet."""
     wrong = [document_id async for document_id in _wrongly_linked(rows, await _list_linked(rows) or ())]
@@ -215,49 +208,30 @@ _OWN = (
         _find_texts,
         under_lock(repairs.rewrite_texts),
         "tsvectors",
-        "chunks have a tsvector or length that differ from their text",
-        "tsvectors match the texts",
     ),
     Repair(
         "postings",
         _find_postings,
         under_lock(repairs.rewrite_postings),
         "lexemes",
-        "postings or document frequencies disagree with the texts",
-        "postings match the texts",
     ),
     Repair(
         "statistics",
         _find_drift,
         under_lock(repairs.add_drift),
         "statistics",
-        "text-search configurations have wrong counts of chunks or tokens",
-        "statistics match the texts",
     ),
     Repair(
         "vectors",
         _find_missing_vectors,
         _add_vectors,
         "missing vectors",
-        "chunks have no vector, so only their words are found",
-        "every chunk has a vector",
-        is_error=False,
-    ),
-    Repair(
-        "dangling",
-        _find_dangling,
-        under_lock(repairs.delete_dangling),
-        "dangling mentions",
-        "mentions or headings belong to no chunk or no entity",
-        "mentions belong to chunks",
     ),
     Repair(
         "mentions",
         _find_mentions,
         _link_again,
         "documents with wrong mentions",
-        "documents have mentions that differ from their texts",
-        "mentions match the texts",
         passes=MENTION_PASSES,
     ),
 )

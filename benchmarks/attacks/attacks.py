@@ -45,7 +45,10 @@ ATTACKS: dict[str, tuple[str, Attack]] = {
     "tokens": ("tokens that widen a key or are signed with what the database holds", audiences.forged_tokens),
     "oracle": ("another user's query, by the time of its embedding", database.query_oracle),
     "llm": ("three multi-hop searches whose LLM hangs", load.hanging_llm),
-    "posting": ("a corrupted posting of a user with 30 documents, by `stepwell doctor`", database.corrupted_posting),
+    "posting": (
+        "a corrupted posting of a user with 30 documents, by `stepwell repair --dry-run`",
+        database.corrupted_posting,
+    ),
     "socket": ("temporary socket folder made by another user", database.occupied_socket_folder),
 }
 

@@ -9,7 +9,6 @@ import shutil
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import httpx
 import psutil
@@ -74,29 +73,27 @@ async def _embedding_ms(client: httpx.AsyncClient, query: str) -> float:
 
 
 async def corrupted_posting(target: Target) -> str:
-    """Changes one posting and runs `stepwell doctor`."""
-    async with target.serving():
-        healthy = await _findings(target)
-        async with target.database("postgres") as owner:
-            async with owner.transaction():
-                kept = await owner.fetch("SELECT * FROM stepwell.postings WHERE user_id = 'cy' AND lexeme = 'mortar'")
-                changed = await owner.execute(CORRUPTION)
-            corrupted = await _findings(target)
-            for row in kept:
-                await owner.execute(
-                    "UPDATE stepwell.postings SET items = $1 WHERE user_id = $2 AND lexeme = $3 AND first_no = $4",
-                    *(row["items"], row["user_id"], row["lexeme"], row["first_no"]),
-                )
+    """Changes one posting and runs `stepwell repair --dry-run`."""
+    async with target.serving(), target.database("postgres") as owner:
+        async with owner.transaction():
+            kept = await owner.fetch("SELECT * FROM stepwell.postings WHERE user_id = 'cy' AND lexeme = 'mortar'")
+            changed = await owner.execute(CORRUPTION)
+        corrupted = await _damage(target)
+        for row in kept:
+            await owner.execute(
+                "UPDATE stepwell.postings SET items = $1 WHERE user_id = $2 AND lexeme = $3 AND first_no = $4",
+                *(row["items"], row["user_id"], row["lexeme"], row["first_no"]),
+            )
     if changed != "UPDATE 1":
         return "n/a"
-    worse = [name for name, level in corrupted.items() if level != healthy.get(name)]
-    return f"found ({', '.join(worse)})" if worse else "not found"
+    return f"found ({', '.join(corrupted)})" if corrupted else "not found"
 
 
-async def _findings(target: Target) -> dict[str, str]:
-    _status, out = await target.launch().run("doctor", "--user", "cy", "--json", timeout_s=50.0)
-    findings: list[dict[str, Any]] = json.loads(out)["findings"]
-    return {found["name"]: found["level"] for found in findings}
+async def _damage(target: Target) -> list[str]:
+    """The kinds of derived rows of the user that are wrong."""
+    _status, out = await target.launch().run("repair", "--user", "cy", "--dry-run", "--json", timeout_s=50.0)
+    counts: dict[str, int] = json.loads(out)["cy"]
+    return [kind for kind, count in counts.items() if count]
 
 
 async def occupied_socket_folder(target: Target) -> str:

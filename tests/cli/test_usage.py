@@ -46,7 +46,6 @@ def without_retries() -> Iterator[None]:
         (("users", "export", "a\nb", "out.zip"), "1 to 200 printable characters"),
         (("users", "delete", "", "--yes"), "1 to 200 printable characters"),
         (("repair", "--user", ""), "1 to 200 printable characters"),
-        (("doctor", "--user", ""), "1 to 200 printable characters"),
         (("keys", "create", "ana", "--scope", "nope"), "Scopes are"),
         (("jobs", "show", "none"), "neither the id of a job nor newest"),
         (("calibrate", "FOLDER"), "The file is missing"),

@@ -108,7 +108,6 @@ CORRUPTIONS = (
     "UPDATE stepwell.lexemes SET df = df + 1 WHERE df = 3",
     "UPDATE stepwell.text_statistics SET tokens = tokens * 2, chunks = chunks - 1",
     "DELETE FROM stepwell.embeddings WHERE chunk_no % 3 = 0",
-    "UPDATE stepwell.mentions SET document_id = gen_random_uuid() WHERE chunk_no % 9 = 0",
     "DELETE FROM stepwell.mentions WHERE chunk_no % 4 = 0",
     "DELETE FROM stepwell.headings WHERE chunk_no % 4 = 1",
     "UPDATE stepwell.facet_values SET documents = documents + 1",

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pydantic
@@ -45,20 +45,16 @@ MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "error": "[red]e
 
 
 def doctor(
-    user: Annotated[
-        list[str] | None, typer.Option("--user", help="Also check the rows of this user; may be repeated.")
-    ] = None,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
     """Check the database, the model and the settings; the exit status is 1 if an error is found."""
-    others = [options.check_user(one) for one in user or ()]
     try:
         settings = options.settings(data_dir)
     except pydantic.ValidationError as error:
         findings, shown = _unusable(error), {}
     else:
-        findings = options.run(_examine(settings, (options.LOCAL, *others)))
+        findings = options.run(_examine(settings))
         shown = _settings(settings)
     if as_json:
         printed = [dataclasses.asdict(finding) for finding in findings]
@@ -69,10 +65,10 @@ def doctor(
         raise typer.Exit(1)
 
 
-async def _examine(settings: Settings, users: tuple[str, ...]) -> list[Finding]:
+async def _examine(settings: Settings) -> list[Finding]:
     findings = [
         _auth(settings),
-        *await _database(settings, users),
+        *await _database(settings),
         *[one async for one in _models(settings)],
     ]
     if settings.database_url is None:
@@ -86,7 +82,7 @@ def _auth(settings: Settings) -> Finding:
     return Finding("settings", "ok", f"AUTH=api_key on {settings.host}:{settings.port}")
 
 
-async def _database(settings: Settings, users: tuple[str, ...]) -> list[Finding]:
+async def _database(settings: Settings) -> list[Finding]:
     try:
         model, dimension = models.embedding(settings)
     except errors.ProviderError as error:
@@ -95,7 +91,7 @@ async def _database(settings: Settings, users: tuple[str, ...]) -> list[Finding]
         model,
         dimension,
         many_users=settings.auth == "api_key",
-        users=tuple(dict.fromkeys(users)),
+        users=(options.LOCAL,),
         chunking_options=runtime.chunking_options(settings),
         target=models.target(settings),
     )

@@ -212,21 +212,6 @@ async def _add_vectors(db: Writing, statement: sa.TextClause, by_chunk: Mapping[
     await db.execute(statement, binds)
 
 
-async def dangling(db: Reading) -> list[tuple[str, UUID, int]]:
-    """Mentions and headings whose entity or chunk does not exist, as table, entity and number of the chunk."""
-    rows = await db.execute(sql.statement("repair_dangling"), {"user_id": db.user_id})
-    return [(row.source, row.entity_id, row.chunk_no) for row in rows]
-
-
-async def delete_dangling(db: Writing, found: Sequence[tuple[str, UUID, int]]) -> None:
-    """Delete mentions and headings by table, entity and number of the chunk. Under the user's lock."""
-    for table in (tables.mentions, tables.headings):
-        pairs = [(entity, chunk) for source, entity, chunk in found if source == table.name]
-        if pairs:
-            key = sa.tuple_(table.c.entity_id, table.c.chunk_no)
-            await db.execute(sa.delete(table).where(table.c.user_id == db.user_id, key.in_(pairs)))
-
-
 async def document_ids(db: Reading) -> list[UUID]:
     """The user's documents."""
     return list(await db.scalars(sa.select(_d.document_id).where(_d.user_id == db.user_id).order_by(_d.document_id)))

@@ -13,11 +13,10 @@ from app.__main__ import app
 from app.database import transactions
 from app.database.embedded import postgres
 from app.database.schema import health
-from app.entities.linking import mention_refresh
-from app.maintenance import doctor, repair
+from app.maintenance import doctor
 from app.maintenance.commands import doctor as command
 from app.maintenance.doctor import Expected
-from app.services import ChunkingOptions, Services
+from app.services import ChunkingOptions
 from app.settings import Settings
 
 PASSWORD = "hunter2canary"
@@ -34,12 +33,6 @@ async def found(database, expected) -> dict[str, doctor.Finding]:
         return {finding.name: finding for finding in await doctor.database(database, expected, owner=owner)}
 
 
-async def found_of(user, database, expected) -> dict[str, doctor.Finding]:
-    """The findings where the owner's address is not known, about one user."""
-    findings = await doctor.database(database, dataclasses.replace(expected, users=(user,)))
-    return {finding.name: finding for finding in findings}
-
-
 async def test_a_healthy_database_has_no_error_and_is_described(database, embedder, expected, user):
     tenant = harness.Tenant(database, embedder, user_id=user)
     await tenant.add_all({"a": "Lime mortar sets slowly.", "b": "Cement sets fast. Lime does not."})
@@ -48,7 +41,6 @@ async def test_a_healthy_database_has_no_error_and_is_described(database, embedd
     assert {finding.level for finding in findings.values()} == {"ok"}
     assert "stepwell_service" in findings["database"].message
     assert findings["postgres"].message.startswith("Postgres ")
-    assert findings["statistics"].message == "statistics match the texts: 2 chunks of 1 users"
     assert findings["keys"].message == "1 API keys"
     assert findings["embedding"].message.endswith(" dimensions of 16 bits")
 
@@ -101,8 +93,6 @@ async def test_every_defect_is_found_and_the_other_checks_still_run(new_database
     invalid = "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'stepwell.ix_documents_metadata'::regclass"
     await owner.execute(invalid)
     await owner.execute("ALTER FUNCTION pg_catalog.jsonb_contains(jsonb, jsonb) NOT LEAKPROOF")
-    await owner.execute("UPDATE stepwell.lexemes SET df = df + 1 WHERE lexeme = 'mortar'")
-    await owner.execute("UPDATE stepwell.text_statistics SET tokens = tokens + 7")
     await owner.close()
     findings = await found(broken, Expected("another", 64, many_users=True, users=(user,)))
     await broken.close()
@@ -114,61 +104,7 @@ async def test_every_defect_is_found_and_the_other_checks_still_run(new_database
     assert "REINDEX INDEX stepwell.ix_documents_metadata" in findings["schema"].message
     assert findings["leakproof"].level == "warning"
     assert "ALTER FUNCTION pg_catalog.jsonb_contains(jsonb,jsonb) LEAKPROOF;" in findings["leakproof"].fix
-    assert findings["statistics"].level == "error"
-    assert "stepwell repair" in findings["statistics"].fix
-    assert findings["postings"].level == "error"
-    assert "mortar" not in findings["postings"].message
     assert "stepwell keys create" in findings["keys"].fix
-
-
-CORRUPTIONS = {
-    "texts": "UPDATE stepwell.chunks SET tsv = ''",
-    "postings": "UPDATE stepwell.postings SET items[1] = items[1] + (1 << 16) WHERE lexeme = 'mortar'",
-    "statistics": "UPDATE stepwell.text_statistics SET tokens = tokens + 7",
-    "vectors": "DELETE FROM stepwell.embeddings",
-    "dangling": "UPDATE stepwell.mentions SET document_id = gen_random_uuid() WHERE kind = 'text'",
-    "mentions": "DELETE FROM stepwell.mentions",
-    "facets": "UPDATE stepwell.facet_keys SET documents = documents + 1",
-}
-
-
-async def test_a_corrupted_row_is_found_and_repair_corrects_it(new_database, template, embedder, expected, user):
-    address = await new_database(template)
-    database, owner = transactions.connect(address.service_dsn, pool_size=1), await address.connect()
-    tenant = harness.Tenant(database, embedder, user_id=user)
-    await tenant.add("# Lime\nThe Lime mortar of Mara Veit sets slowly.", metadata={"year": 2024})
-    expected = dataclasses.replace(expected, users=(user,))
-    for kind, corruption in CORRUPTIONS.items():
-        await owner.execute(corruption)
-        finding = (await found(database, expected))[kind]
-        assert finding.level == ("warning" if kind == "vectors" else "error")
-        assert "stepwell repair" in finding.fix
-        await repair.run(user, Services(database, embedder))
-        rows = await found(database, expected)
-        assert {rows[name].level for name in CORRUPTIONS} == {"ok"}, kind
-    await owner.close()
-    await database.close()
-
-
-async def test_rows_of_a_large_user_are_not_compared_and_the_finding_states_it(
-    database, embedder, expected, user, monkeypatch
-):
-    monkeypatch.setattr(doctor, "MAX_CHUNKS", 1)
-    tenant = harness.Tenant(database, embedder, user_id=user)
-    await tenant.add_all({f"{number}": f"Lime mortar number {number} sets slowly." for number in range(2)})
-    rows = await found_of(user, database, expected)
-    assert "0 chunks of 0 users of 1 (`stepwell repair --dry-run` compares all)" in rows["postings"].message
-
-
-async def test_the_finding_on_mentions_states_how_many_documents_were_compared(database, embedder, expected, user):
-    tenant = harness.Tenant(database, embedder, user_id=user)
-    await tenant.add_all({f"{number}": f"Note {number} of Mara Veit." for number in range(9)})
-    await tenant.add("By Ana.", "by", metadata={"author": "Ana"})
-    unlinked = (await found_of(user, database, expected))["mentions"].message
-    assert "0 documents in" in unlinked
-    assert "not those of 1 users" in unlinked
-    await mention_refresh.settle(user, Services(database, embedder))
-    assert "10 documents in 10 chunks" in (await found_of(user, database, expected))["mentions"].message
 
 
 @pytest.mark.parametrize(
