@@ -46,7 +46,7 @@ ATTACKS: dict[str, tuple[str, Attack]] = {
     "oracle": ("another user's query, by the time of its embedding", database.query_oracle),
     "llm": ("three multi-hop searches whose LLM hangs", load.hanging_llm),
     "posting": (
-        "a corrupted posting of a user with 30 documents, by `stepwell repair --dry-run`",
+        "a corrupted posting of a user with 30 documents, by `repair --dry-run`",
         database.corrupted_posting,
     ),
     "socket": ("temporary socket folder made by another user", database.occupied_socket_folder),
