@@ -44,7 +44,6 @@ documents.content_hash bytea NOT NULL
 documents.created_at timestamp with time zone NOT NULL DEFAULT now()
 documents.document_id uuid NOT NULL
 documents.extracted jsonb NOT NULL DEFAULT '[]'::jsonb
-documents.fetched jsonb
 documents.identity bytea NOT NULL
 documents.markdown boolean NOT NULL DEFAULT true
 documents.metadata jsonb NOT NULL DEFAULT '{}'::jsonb

@@ -109,8 +109,7 @@ class Chunk:
 class IngestResult:
     """The result of one upload; `embedded` is the number of newly embedded chunks.
 
-    A document that is `queued` is stored by the job `job_id`; its chunks are not counted yet. `version` has the hashes
-    of its text and of its other attributes, one after the other.
+    A document that is `queued` is stored by the job `job_id`; its chunks are not counted yet.
     """
 
     document_id: UUID
@@ -121,15 +120,13 @@ class IngestResult:
     embedded: int
     warnings: tuple[str, ...] = ()
     job_id: UUID | None = None
-    version: bytes = b""
 
     @classmethod
     def of(
         cls, draft: DocumentDraft, document_id: UUID, status: StoreStatus, *, chunk_count: int, embedded: int = 0
     ) -> IngestResult:
         """The result of storing a draft as a document with so many chunks."""
-        version = draft.content_hash + draft.attributes_hash
-        return cls(document_id, status, draft.uri, draft.title, chunk_count, embedded, draft.warnings, version=version)
+        return cls(document_id, status, draft.uri, draft.title, chunk_count, embedded, draft.warnings)
 
 
 @dataclass(frozen=True, slots=True)

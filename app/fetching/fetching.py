@@ -20,14 +20,14 @@ import httpx
 
 from app import errors, limits
 from app.fetching.network import PublicNetwork
-from app.fetching.pages import AllowedHosts, Validators, WebPage
+from app.fetching.pages import AllowedHosts, WebPage
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MAX_REDIRECTS = 5
 MAX_PORT = 65_535
 GZIP = b"\x1f\x8b"
-MAX_VALIDATOR = 500
-"""Characters of an ETag or date that are kept."""
+MAX_CONTENT_TYPE = 500
+"""Characters of the Content-Type that are read."""
 PIECE = 1_000_000
 """Bytes that are decompressed at once, between which other requests are served."""
 _OTHER_FAILURES = (httpcore.NetworkError, httpcore.ProtocolError, SSLError)
@@ -64,41 +64,31 @@ class WebFetcher:
         """An http or https address as it is fetched and stored, without its fragment. Raises `blocked_url`."""
         return str(_url(address))
 
-    async def fetch(self, address: str, *, allowed: AllowedHosts, known: Validators | None = None) -> WebPage | None:
-        """The page at an address; None if it is still the version that `known` names.
-
-        Raises `blocked_url`, `fetch_failed`, `site_unavailable`.
-        """
+    async def fetch(self, address: str, *, allowed: AllowedHosts) -> WebPage:
+        """The page at an address. Raises `blocked_url`, `fetch_failed`, `site_unavailable`."""
         with _translate(self._limits):
             async with asyncio.timeout(self._limits.whole_s), self._connections() as connections:
-                return await self._followed(_url(address), allowed, known, connections)
+                return await self._followed(_url(address), allowed, connections)
 
     def _connections(self) -> httpcore.AsyncConnectionPool:
         self._tls = self._tls or httpx.create_ssl_context()
         return httpcore.AsyncConnectionPool(ssl_context=self._tls, network_backend=self._network, max_connections=1)
 
     async def _followed(
-        self,
-        url: httpx.URL,
-        allowed: AllowedHosts,
-        known: Validators | None,
-        connections: httpcore.AsyncConnectionPool,
-    ) -> WebPage | None:
+        self, url: httpx.URL, allowed: AllowedHosts, connections: httpcore.AsyncConnectionPool
+    ) -> WebPage:
         """The page to which an address leads over redirects."""
         for _hop in range(MAX_REDIRECTS + 1):
             _check(url, allowed)
-            asked = known if known is not None and known.address == str(url) else None
             async with connections.stream(
-                "GET", _raw(url), headers=_headers(url, asked), extensions={"timeout": self._timeouts()}
+                "GET", _raw(url), headers=_headers(url), extensions={"timeout": self._timeouts()}
             ) as response:
                 headers = httpx.Headers(response.headers)
                 if response.status in REDIRECTS and "location" in headers:
                     url = _url(headers["location"], base=url)
                     continue
-                if response.status == 304 and asked is not None:
-                    return None
                 _check_status(response.status)
-                return await self._page(url, response, headers)
+                return await self._page(response, headers)
         raise errors.BadRequest(
             f"The site redirects more than {MAX_REDIRECTS} times.", field="url", code="fetch_failed"
         )
@@ -106,7 +96,7 @@ class WebFetcher:
     def _timeouts(self) -> dict[str, float]:
         return dict.fromkeys(("connect", "read", "write", "pool"), self._limits.step_s)
 
-    async def _page(self, url: httpx.URL, response: httpcore.Response, headers: httpx.Headers) -> WebPage:
+    async def _page(self, response: httpcore.Response, headers: httpx.Headers) -> WebPage:
         length = headers.get("content-length", "")
         if length.isdigit() and (len(length) > 15 or int(length) > self._limits.max_bytes):
             raise self._too_large()
@@ -116,12 +106,11 @@ class WebFetcher:
             if len(body) > self._limits.max_bytes:
                 raise self._too_large()
         content_type = Message()
-        content_type["content-type"] = headers.get("content-type", "")[:MAX_VALIDATOR]
+        content_type["content-type"] = headers.get("content-type", "")[:MAX_CONTENT_TYPE]
         return WebPage(
             bytes(body),
             media_type=content_type.get_content_type() if headers.get("content-type") else "",
             charset=content_type.get_content_charset("") or "",
-            validators=Validators(str(url), _keep(headers.get("etag")), _keep(headers.get("last-modified"))),
         )
 
     async def _received(self, response: httpcore.Response) -> AsyncIterator[bytes]:
@@ -172,18 +161,13 @@ def _raw(url: httpx.URL) -> httpcore.URL:
     return httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
 
 
-def _headers(url: httpx.URL, known: Validators | None) -> list[tuple[str, str]]:
-    headers = [
+def _headers(url: httpx.URL) -> list[tuple[str, str]]:
+    return [
         ("Host", url.netloc.decode("ascii")),
         ("User-Agent", f"stepwell/{metadata.version('stepwell')}"),
         ("Accept", "*/*"),
         ("Accept-Encoding", "gzip"),
     ]
-    if known is not None and known.etag:
-        headers.append(("If-None-Match", known.etag))
-    if known is not None and known.last_modified:
-        headers.append(("If-Modified-Since", known.last_modified))
-    return headers
 
 
 def _check_status(status: int) -> None:
@@ -196,12 +180,6 @@ def _check_status(status: int) -> None:
         raise errors.BadRequest(
             f"The site answered with status {status}: open the address in a browser.", field="url", code="fetch_failed"
         )
-
-
-def _keep(header: str | None) -> str:
-    """A validator that can be sent back as it is; empty for any other."""
-    text = header or ""
-    return text if len(text) <= MAX_VALIDATOR and text.isascii() and text.isprintable() else ""
 
 
 async def _decode(parts: AsyncIterator[bytes], encoding: str) -> AsyncIterator[bytes]:

@@ -40,17 +40,8 @@ def _matches(pattern: str, host: str, port: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Validators:
-    """What a site said about the version of a page at `address`, for a conditional request; empty if it said none."""
-
-    address: str
-    etag: str = ""
-    last_modified: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class WebPage:
-    """A page or file as a site sent it, without content encoding; `validators` has its address after redirects.
+    """A page or file as a site sent it, without content encoding.
 
     `media_type` and `charset` are in lower case, and empty where the site names none.
     """
@@ -58,7 +49,6 @@ class WebPage:
     raw: bytes
     media_type: str
     charset: str
-    validators: Validators
 
 
 class PageFetcher(Protocol):
@@ -68,8 +58,8 @@ class PageFetcher(Protocol):
         """An http or https address as it is fetched and stored, without its fragment. Raises `blocked_url`."""
         ...
 
-    async def fetch(self, address: str, *, allowed: AllowedHosts, known: Validators | None = None) -> WebPage | None:
-        """The page at an http or https address; None if it is still the version that `known` names.
+    async def fetch(self, address: str, *, allowed: AllowedHosts) -> WebPage:
+        """The page at an http or https address.
 
         Raises `blocked_url` for an address that may not be fetched, `fetch_failed` and `site_unavailable`.
         """

@@ -96,8 +96,6 @@ documents = Table(
     Column("source_path", Text),
     # The entities that the language model has named: objects with type, name, aliases and role.
     columns.json("extracted", "[]"),
-    # Of the page that the document was fetched from: {"address", "etag", "last_modified", "request", "version"}.
-    Column("fetched", JSONB),
     PrimaryKeyConstraint("user_id", "document_id"),
     UniqueConstraint("user_id", "identity"),
     Index(None, "user_id", "created_at", "document_id"),

@@ -136,11 +136,6 @@ class PageInput(FileFields):
         examples=["https://docs.example.com/lime.html"],
     )
 
-    @property
-    def options(self) -> dict[str, Any]:
-        """The fields besides the address."""
-        return self.model_dump(exclude={"url"}, exclude_none=True)
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RefusedItem:

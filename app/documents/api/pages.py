@@ -13,17 +13,16 @@ from app.concurrency.limiter import Turn
 from app.documents.api import storing, uploads
 from app.documents.api.document_models import DocumentResultList, PageInput, RefusedItem
 from app.documents.api.uploads import Item
-from app.documents.files import file_reading
+from app.documents.files import file_reading, web_pages
 from app.documents.files.file_reading import NamedFile
-from app.documents.types import IngestResult, Upload
-from app.documents.web import web_pages
-from app.documents.web.web_pages import FetchedPage
+from app.documents.files.web_pages import FetchedPage
+from app.documents.types import Upload
 from app.services import Services
 from app.text.words import cleaning
 
 
 async def add(page: PageInput, request: Request, response: Response, user_id: str, use: Services) -> DocumentResultList:
-    """Fetch a page and store its documents; nothing if the site says that the stored one is its version.
+    """Fetch a page and store its documents.
 
     Raises BadRequest naming the field, `fetch_not_allowed`, `site_unavailable`; then nothing is stored.
     """
@@ -31,18 +30,13 @@ async def add(page: PageInput, request: Request, response: Response, user_id: st
         turn: Turn = request.state.upload_turn
         async with turn.released():  # the place among the fetches is kept until the page is stored, as is its content
             await stack.enter_async_context(request.app.state.fetches.turn(user_id))
-            fetched = await web_pages.fetch(page.url, page.options, user_id, use, allowed=use.fetch_hosts)
-        if isinstance(fetched, IngestResult):
-            return storing.unchanged(fetched, request, response)
+            fetched = await web_pages.fetch(page.url, use, allowed=use.fetch_hosts)
         try:
             items = uploads.apply(await _read(fetched, page, request, stack), page)
-            stored = await storing.add_several(_each(items), request, response, user_id, use)
+            return await storing.add_several(_each(items), request, response, user_id, use)
         except errors.BadRequest as error:
             error.field = _field(error)
             raise
-        for one in request.state.stored:
-            await web_pages.note(fetched, one, user_id, use)
-        return stored
 
 
 async def _read(

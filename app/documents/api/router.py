@@ -70,7 +70,7 @@ async def add(
     A document with a stored URI replaces that document atomically; with the same text nothing changes (200). The URI of
     a file is its name. Documents of a list or a form are stored or refused independently (see `failed`); if none can be
     stored, the status is 422, or 403 if all are outside of the key. A `url` is fetched and stored as a file with that
-    URI; while the site says that the page has not changed, it is not sent again (200). The header `Server-Timing` has
+    URI. The header `Server-Timing` has
     the time of parsing, cutting, model and database.
     """
     times = StageTimes()

@@ -33,15 +33,6 @@ def result(stored: IngestResult, request: Request, response: Response) -> Docume
     return DocumentResult.of(stored)
 
 
-def unchanged(stored: IngestResult, request: Request, response: Response) -> DocumentResultList:
-    """The result of a request whose document is stored already."""
-    request.state.stored = [stored]
-    response.status_code = 200
-    return DocumentResultList(
-        documents=[DocumentResult.of(stored)], failed=[], added=0, replaced=0, unchanged=1, queued=0
-    )
-
-
 async def add_several(
     items: AsyncIterable[Item],
     request: Request,

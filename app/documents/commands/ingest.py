@@ -42,7 +42,7 @@ def ingest(
 
     Of folders, every file is read that is text or has a supported format. Left out and counted are hidden files, what
     .gitignore files exclude, installed packages, build outputs, lock files, minified files, and the files of a Postgres
-    server, such as those of the data folder. A page is fetched again only if its site says that it has changed.
+    server, such as those of the data folder.
     With --url the files are sent to the service, which reads them, with their pictures if it reads those.
     """
     options.check_target(report, option="--report")

@@ -48,7 +48,7 @@ async def test_a_healthy_database_has_no_error_and_is_described(database, embedd
 async def test_a_check_that_takes_too_long_is_no_defect(address, expected, owner):
     hurried = transactions.connect(address.service_dsn, pool_size=1, limits=transactions.TimeLimits(read_ms=50))
     async with owner.transaction():
-        await owner.execute("LOCK TABLE stepwell.chunks IN ACCESS EXCLUSIVE MODE")
+        await owner.execute("LOCK TABLE stepwell.documents IN ACCESS EXCLUSIVE MODE")
         findings = await doctor.database(hurried, dataclasses.replace(expected, users=("someone",)))
     await hurried.close()
     late = [finding for finding in findings if "within the time limit" in finding.message]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.documents.web import web_pages
-from app.fetching.pages import Validators, WebPage
+from app.documents.files import web_pages
+from app.fetching.pages import WebPage
 
 ADDRESS = "https://docs.example.com"
 
@@ -37,7 +37,7 @@ def test_the_name_of_a_page_is_the_last_part_of_its_path_with_a_suffix_for_its_f
     ],
 )
 def test_a_text_is_read_in_the_encoding_that_the_site_names(raw: bytes, charset: str, decoded: str) -> None:
-    found = web_pages._decode(WebPage(raw, "text/html", charset, Validators(ADDRESS)), "a.html")
+    found = web_pages._decode(WebPage(raw, "text/html", charset), "a.html")
     assert found.decode("utf-8-sig") == decoded
 
 
@@ -54,4 +54,4 @@ def test_a_text_is_read_in_the_encoding_that_the_site_names(raw: bytes, charset:
     ],
 )
 def test_a_file_with_a_mark_of_its_own_or_a_wrong_encoding_stays_as_it_is(raw: bytes, charset: str) -> None:
-    assert web_pages._decode(WebPage(raw, "text/plain", charset, Validators(ADDRESS)), "a.txt") == raw
+    assert web_pages._decode(WebPage(raw, "text/plain", charset), "a.txt") == raw

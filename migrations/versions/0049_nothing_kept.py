@@ -1,4 +1,4 @@
-"""Drops the cache of vectors of texts that a user stores again.
+"""Drops the cache of vectors of deleted texts, and what sites said about the versions of fetched pages.
 
 Revision ID: 0049
 Revises: 0045
@@ -13,9 +13,10 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Drop a table that no other one refers to."""
+    """Drop a table that no other one refers to, and a column, for which no row is rewritten."""
     op.execute("SET LOCAL lock_timeout = '5s'")
     op.execute("DROP TABLE stepwell.embedding_cache")
+    op.execute("ALTER TABLE stepwell.documents DROP COLUMN fetched")
 
 
 def downgrade() -> None:

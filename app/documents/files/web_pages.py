@@ -1,0 +1,84 @@
+"""Fetches a page or file by its address as a file to store."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+from app import errors
+from app.concurrency import offload
+from app.documents.files.file_reading import MAX_NAME
+from app.fetching.pages import AllowedHosts, WebPage
+from app.parsing import formats
+from app.services import Services
+
+_SUFFIXES = {
+    "text/html": "html",
+    "application/xhtml+xml": "html",
+    "text/markdown": "md",
+    "text/csv": "csv",
+    "text/tab-separated-values": "tsv",
+    "application/jsonl": "jsonl",
+    "application/x-ndjson": "jsonl",
+    "application/x-ipynb+json": "ipynb",
+    "message/rfc822": "eml",
+    "text/vtt": "vtt",
+}
+"""Suffixes of the formats that only a name distinguishes, by media type."""
+_NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f/\\]+")
+_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_AS_BROWSERS = {"ascii": "cp1252", "iso8859-1": "cp1252"}
+"""Encodings that stand for another one on the web (https://encoding.spec.whatwg.org/#names-and-labels)."""
+_NOT_OF_THE_WEB = frozenset({"idna", "punycode", "raw-unicode-escape", "unicode-escape", "utf-7"})
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedPage:
+    """A page as a file: its content, a name that shows its format, and its URI, which is its address."""
+
+    raw: bytes
+    name: str
+    uri: str
+
+
+async def fetch(address: str, services: Services, *, allowed: AllowedHosts) -> FetchedPage:
+    """The page at an address. Raises `blocked_url`, `fetch_not_allowed`, `fetch_failed` and `site_unavailable`."""
+    if services.pages is None:
+        raise errors.Forbidden(errors.FETCH_NOT_ALLOWED, field="url", code="fetch_not_allowed")
+    uri = services.pages.normalised(address)
+    page = await services.pages.fetch(uri, allowed=allowed)
+    name = _name(uri, page.media_type)
+    return FetchedPage(await offload.run(len(page.raw), _decode, page, name), name, uri)
+
+
+def _name(uri: str, media_type: str) -> str:
+    """The last part of an address, with the suffix of its media type if the name shows another format."""
+    name = _NOT_IN_NAMES.sub("", unquote(urlsplit(uri).path.rpartition("/")[2])).strip()[-MAX_NAME:] or "index"
+    suffix = _SUFFIXES.get(media_type)
+    return name if suffix is None or formats.by_suffix(name) == formats.by_suffix(f"a.{suffix}") else f"{name}.{suffix}"
+
+
+def _decode(page: WebPage, name: str) -> bytes:
+    """A text in UTF-8 with a byte order mark if the site names an encoding in which it is valid.
+
+    A mark at its beginning outweighs the header, and the header what a page declares of itself, as in browsers.
+    """
+    if page.raw.startswith(_MARKS) or not page.charset or not _is_text(page.raw, name):
+        return page.raw
+    try:
+        codec = codecs.lookup(page.charset).name
+        if codec in _NOT_OF_THE_WEB:
+            return page.raw
+        return codecs.BOM_UTF8 + page.raw.decode(_AS_BROWSERS.get(codec, codec)).encode()
+    except (LookupError, ValueError):
+        return page.raw
+
+
+def _is_text(raw: bytes, name: str) -> bool:
+    try:
+        format = formats.sniff(raw, name)
+    except errors.UnreadableFile:
+        return False
+    return format.content == "plain" or format.name == "html"

@@ -1,1 +1,0 @@
-"""Stores pages and files of the web by their addresses."""
