@@ -11,14 +11,13 @@ import hybrid
 import pytest
 import sqlalchemy as sa
 
-from app import errors
 from app.database import transactions, vectors
 from app.database.filter_types import DocumentFilter, Filters
 from app.database.schema import tables
 from app.database.transactions import Database, Writing
 from app.documents.store import document_puts, documents
 from app.documents.types import DocumentDraft
-from app.search.store import recall, vocabulary
+from app.search.store import recall
 from benchmarks.fake_embedder import FakeEmbedder
 
 TEXTS = ("copper river lantern", "meadow copper")
@@ -71,52 +70,6 @@ async def test_a_search_finds_the_asking_users_chunks_only(
             assert {candidate.document_id for candidate in found.candidates} == {await _id(owner, user)}
             assert len(found.candidates) == 2
             assert [term.df for term in found.terms] == [2]
-
-
-async def test_a_search_by_another_users_ids_finds_and_excludes_nothing(database, twins, owner, embedder) -> None:
-    one, two = twins
-    query = await embedder.embed_query("copper")
-    foreign = Filters(document_ids=(await _id(owner, two),))
-    assert (await hybrid.run(database, hybrid.request(one, "copper", query, filters=foreign))).candidates == ()
-    of_two = await hybrid.run(database, hybrid.request(two, "copper", query))
-    strange = tuple(candidate.chunk_id for candidate in of_two.candidates)
-    found = await hybrid.run(database, hybrid.request(one, "copper", query, exclude_chunk_ids=strange))
-    assert len(found.candidates) == 2
-
-
-async def test_documents_of_other_users_are_not_found(database, twins, owner) -> None:
-    one, two = twins
-    foreign = await _id(owner, two)
-    chunk_id = await owner.fetchval("SELECT chunk_id FROM stepwell.chunks WHERE user_id = $1 LIMIT 1", two)
-    async with database.reading(one) as reading:
-        for call in (
-            documents.get(reading, foreign),
-            documents.chunks(reading, foreign, limit=10, offset=0),
-            recall.vector_of(reading, chunk_id),
-        ):
-            with pytest.raises(errors.NotFound):
-                await call
-        page = await documents.page(reading, limit=10, after=None, only=DocumentFilter("shared.md"))
-        assert [document.document_id for document in page] == [await _id(owner, one)]
-        known = await documents.find(reading, identity=_draft().identity)
-        assert known is not None
-        assert known.document_id == await _id(owner, one)
-        stats = await documents.stats(reading)
-        assert (stats.documents, stats.chunks, stats.vectors) == (1, 2, 2)
-        assert await vocabulary.starting_like(reading, ["copper"]) == {"copper": ["copper"]}
-
-
-async def test_another_users_document_is_neither_deleted_nor_replaced(database, twins, owner) -> None:
-    one, two = twins
-    foreign = await _id(owner, two)
-    for change in (
-        lambda writing: documents.delete(writing, [foreign]),
-        lambda writing: documents.replace(writing, foreign, _draft(), vectors_by_key={}),
-    ):
-        with pytest.raises(errors.NotFound):
-            async with database.writing(one) as writing:
-                await change(writing)
-    assert await owner.fetchval("SELECT count(*) FROM stepwell.chunks WHERE user_id = $1", two) == 2
 
 
 async def test_vectors_are_reused_within_a_user_and_never_across(database, twins, owner) -> None:

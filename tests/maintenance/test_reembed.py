@@ -134,46 +134,6 @@ async def test_documents_and_entities_get_vectors_of_the_new_model_and_keep_thei
         await migration.check(database, model=OLD[0], dimension=OLD[1])
 
 
-async def test_searches_and_writes_go_on_while_the_model_is_replaced_after_an_interruption(
-    database: Database, owning: Database, owner: asyncpg.Connection
-) -> None:
-    tenant = await _tenant(database)
-    await tenant.many([Upload(f"Stone {n} lies in lime mortar.", uri=f"s{n}") for n in range(120)])
-    apart = await _tenant(database, user_id=tenant.user_id)  # another process of the same service
-    stop, answers, written = asyncio.Event(), 0, 0
-
-    async def search(one: SwitchingTenant) -> None:
-        nonlocal answers
-        while not stop.is_set():
-            answer = await one.ask(f"stone {answers % 120} lies in lime mortar", mode="semantic", limit=1)
-            # The words are those of a stored chunk, so its vector of the same model is equal to the query's.
-            assert answer.degraded == ()
-            assert answer.hits[0].candidate.vector_score == pytest.approx(1.0, abs=1e-3)
-            answers += 1
-
-    async def write() -> None:
-        nonlocal written
-        while not stop.is_set():
-            await apart.add(f"Slate {written} roofs the well.", f"w{written % 7}")
-            written += 1
-
-    clients = [asyncio.create_task(work) for work in (search(tenant), search(apart), write())]
-    interrupted = asyncio.create_task(_run(tenant.filling(), owning))
-    while not await owner.fetchval("SELECT to_regclass('stepwell.embeddings_next') IS NOT NULL"):  # noqa: ASYNC110
-        await asyncio.sleep(0)
-    interrupted.cancel()
-    await asyncio.gather(interrupted, return_exceptions=True)
-    await _run(tenant.filling(), owning)
-    await asyncio.wait(clients, timeout=0.3, return_when=asyncio.FIRST_EXCEPTION)
-    stop.set()
-    await asyncio.gather(*clients)
-    assert answers > 20
-    assert written > 3
-    assert {one.embedder.model.name for one in (tenant, apart)} == {"next"}
-    stats = await documents.stats(tenant.user_id, db=database)
-    assert (stats.embedding_model, stats.vectors) == ("next", stats.chunks)
-
-
 async def test_cancelling_keeps_the_model_and_drops_what_was_computed(
     database: Database, owning: Database, owner: asyncpg.Connection
 ) -> None:

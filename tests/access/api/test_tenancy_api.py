@@ -227,26 +227,6 @@ async def test_one_uri_or_text_of_two_users_is_two_documents(alice: Caller, bob:
     assert mine["document_id"] != (await ids_of(alice))["document_id"]
 
 
-async def test_a_connection_without_a_user_reads_nothing_and_the_owner_reads_everything(
-    address: Any, alice: Caller, bob: Caller, owner: asyncpg.Connection
-) -> None:
-    """The negative control: without row-level security, as the owner, the same statement leaks."""
-    everything = "SELECT chunk_id::text FROM stepwell.chunks"
-    theirs = await _uuids(owner, alice.user_id)
-    assert theirs & {row["chunk_id"] for row in await owner.fetch(everything)}
-    service = await address.connect("stepwell_service")
-    try:
-        assert await service.fetch(everything) == []
-        async with service.transaction():
-            await service.execute("SELECT stepwell.enter($1, 5000, 100)", bob.user_id)
-            seen = {row["chunk_id"] for row in await service.fetch(everything)}
-        assert seen
-        assert seen <= await _uuids(owner, bob.user_id)
-        assert await service.fetch(everything) == []
-    finally:
-        await service.close()
-
-
 async def _uuids(owner: asyncpg.Connection, user_id: str) -> set[str]:
     rows = await owner.fetch("SELECT chunk_id::text AS id FROM stepwell.chunks WHERE user_id = $1", user_id)
     return {row["id"] for row in rows}
