@@ -23,7 +23,6 @@ from app.entities.linking import gazetteers, mention_refresh
 from app.kinds import Json, StoreStatus
 from app.query import model_switch
 from app.services import Services
-from app.text import uris
 from app.text.structure import structure
 from app.text.words import cleaning
 
@@ -124,13 +123,8 @@ def _patch(source: DocumentSource, patch: Json, language: str | None) -> CleanDo
         document = dataclasses.replace(document, config=config)
     changed = {name: patch[name] for name in ("uri", "created_at") if name in patch}
     if "uri" in changed:
-        changed["uri"] = _new_uri(document.uri, changed["uri"])
+        changed["uri"] = document_drafts.stored_uri(changed["uri"])
     return dataclasses.replace(document, **changed)
-
-
-def _new_uri(stored: str | None, given: str | None) -> str | None:
-    """The URI after a patch: the stored one if another spelling of it is given."""
-    return stored if stored and given and stored in uris.spellings(given) else document_drafts.stored_uri(given)
 
 
 def _check_title(document: CleanDocument, patch: Json) -> None:

@@ -13,7 +13,6 @@ from app.access.store.audit import Event
 from app.database.filter_types import DocumentFilter
 from app.database.transactions import Database, Writing, retry_read
 from app.documents.store import documents, pending_versions
-from app.documents.storing import document_drafts
 from app.documents.types import Chunk, Document, RowCounts, Stats
 from app.relevance import store as calibrations
 from app.text import uris
@@ -66,16 +65,15 @@ async def delete_by_uri(uri: str, user_id: str, *, db: Database, actor: str = au
 
     Jobs that would store one are cancelled.
     """
-    identities = [document_drafts.uri_identity(one) for one in uris.spellings(uri)]
+    identity = uris.identity(uri)
     unknown = errors.NotFound("The user has no document with this uri.")
     async with db.writing(user_id, checked=True) as writing:
         await writing.lock()
         try:
-            cancelled = await pending_versions.supersede(writing, identities=identities)
+            cancelled = await pending_versions.supersede(writing, identities=[identity])
         except errors.OutsideOfKey:
             raise unknown from None
-        stored = await documents.find_many(writing, identities=identities)
-        found = next((stored[identity] for identity in identities if identity in stored), None)
+        found = await documents.find(writing, identity=identity)
         if found is not None:
             try:
                 return (await delete_within(writing, [found.document_id], actor=actor))[found.document_id]

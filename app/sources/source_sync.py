@@ -26,7 +26,6 @@ from app.documents import selections
 from app.documents.files import file_reading
 from app.documents.store import documents, pending_versions
 from app.documents.store.selections import SelectedDocument
-from app.documents.storing import document_drafts
 from app.jobs.workers import JobKind, Run
 from app.sources import source_files, source_roots, source_scan
 from app.sources.source_files import FileVersion
@@ -184,7 +183,7 @@ async def _write_move(
         composed = uri and uris.compose(uri)
         if composed is not None and composed.startswith(old):
             new_uri = new + composed.removeprefix(old)
-            new_uris[document_drafts.uri_identity(new_uri)] = document_id, new_uri
+            new_uris[uris.identity(new_uri)] = document_id, new_uri
     taken = await documents.find_many(writing, identities=list(new_uris))
     await pending_versions.supersede(writing, document_ids=[document_id for document_id, _path, _uri in found])
     await sources.link(writing, syncing.source_id, {document_id: new_paths[path] for document_id, path, _uri in found})

@@ -144,7 +144,8 @@ async def _insert(db: Writing, new: Sequence[DocumentWrite], names_version: int)
 async def update(db: Writing, document_id: UUID, draft: DocumentDraft, values: Mapping[str, Any]) -> None:
     """Update a document with the draft's metadata; the time of its last change stays if text and attributes do.
 
-    The entities that a model has named in it stay if the text does.
+    The spelling of its URI stays if its identity does, and so do the entities that a model has named in it if the text
+    does.
     """
     same = sa.and_(
         _d.identity == draft.identity,
@@ -157,7 +158,8 @@ async def update(db: Writing, document_id: UUID, draft: DocumentDraft, values: M
     change = sa.update(tables.documents).where(_d.user_id == db.user_id, _d.document_id == document_id)
     of_document = sa.select(_d.metadata).where(_d.user_id == db.user_id, _d.document_id == document_id)
     before = list(await db.scalars(of_document))
-    await db.execute(change.values(**{"extracted": extracted, **values}, updated_at=changed_at))
+    uri = sa.case((_d.identity == draft.identity, _d.uri), else_=sa.literal(draft.uri, sa.Text))
+    await db.execute(change.values(**{"extracted": extracted, **values, "uri": uri}, updated_at=changed_at))
     await note_metadata(db, added=[draft.metadata], removed=before)
 
 

@@ -272,8 +272,8 @@ async def page(
         parts.append("after")
         binds |= {"after_title" if only.order == "title" else "after_at": after[0], "after_id": after[1]}
     if only.uri is not None:
-        parts.append("uris")
-        binds["uris"] = uris.spellings(only.uri)
+        parts.append("identity")
+        binds["identity"] = uris.identity(only.uri)
     if only.words:
         parts.append("words")
         binds["words"] = list(only.words)

@@ -10,8 +10,8 @@
 -- :after_title text  title of the position
 -- :characters int  characters of a title that are compared
 -- :after_id uuid  id of the position
--- part uris  one document
--- :uris text[]  the URIs that it may have
+-- part identity  one document
+-- :identity bytea  hash of its URI
 -- part words  words that title and URI must contain together
 -- :words text[]  the words
 -- :limit bigint  maximum number of documents
@@ -33,8 +33,8 @@ WHERE d.user_id = :user_id
   AND (lower(left(d.title, :characters)) COLLATE "C", d.document_id) > (lower(left(:after_title, :characters)), :after_id)
 -- end
 -- end
--- if uris
-  AND d.uri = ANY (:uris)
+-- if identity
+  AND d.identity = :identity
 -- end
 -- if words
   AND NOT EXISTS (

@@ -16,7 +16,6 @@ from collections.abc import (
     Awaitable,
     Callable,
     Iterable,
-    Mapping,
     Sequence,
     Set,
 )
@@ -205,7 +204,6 @@ class _Steps:
     async def _look_up_versions(self, batch: Batch) -> None:
         if drafts := batch.drafts():
             batch.stored = await ingest.stored_versions(drafts, self.user_id, self.services)
-            batch.uploads = _named_as_known(batch.uploads, batch.stored)
             batch.being_stored = frozenset()
             same = [known for draft in batch.drafts() if (known := batch.same(draft)) is not None]
             batch.being_stored = await large_documents.being_stored(same, self.user_id, self.services)
@@ -304,21 +302,6 @@ class _Steps:
 
     async def _with_one_model(self, work: Callable[[], Awaitable[T]]) -> T:
         return await model_switch.run(self.services.embedder, self.services.db, work)
-
-
-def _named_as_known(uploads: Sequence[_Drafted], stored: Mapping[bytes, StoredVersion]) -> list[_Drafted]:
-    """Uploads of which each draft has the URI by which its document is stored, or else named first among these.
-
-    Another spelling of the same URI is replaced by it.
-    """
-    found: list[_Drafted] = []
-    first: set[bytes] = set()
-    for upload, draft in uploads:
-        if isinstance(draft, DocumentDraft):
-            draft = ingest.named_as(draft, stored) or ingest.named_as(draft, first) or draft
-            first.add(draft.identity)
-        found.append((upload, draft))
-    return found
 
 
 def _draft_each(uploads: Sequence[Upload], model: EmbeddingModel, options: ChunkingOptions) -> list[_Drafted]:

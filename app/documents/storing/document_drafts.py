@@ -109,7 +109,7 @@ def hashed(document: CleanDocument) -> DocumentDraft:
         metadata=document.metadata,
         config=document.config,
         created_at=document.created_at,
-        identity=uri_identity(document.uri) if document.uri else own,
+        identity=uris.identity(document.uri) if document.uri else own,
         content_hash=content_hash,
         attributes_hash=attributes_hash(document),
         markdown=document.markdown,
@@ -163,11 +163,6 @@ def chunk(passage: Passage, draft: DocumentDraft, *, model: EmbeddingModel) -> C
     key = UUID(bytes=hashlib.sha256(f"{model.key_name}\n{text}".encode()).digest()[:16])
     indexed = indexed_text(draft.title, passage.heading_path, content, draft.config)
     return ChunkDraft(passage, embedded=text, indexed=indexed, embedding_key=key)
-
-
-def uri_identity(uri: str) -> bytes:
-    """The identity of a document with this URI."""
-    return _digest("uri", uri)
 
 
 def attributes_hash(document: CleanDocument) -> bytes:

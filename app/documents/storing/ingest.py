@@ -7,7 +7,7 @@ documents.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
@@ -24,7 +24,6 @@ from app.entities.linking import gazetteers
 from app.models.base import EmbeddingModel
 from app.query import model_switch
 from app.services import ChunkingOptions, Services
-from app.text import uris
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ async def _store(upload: Upload, user_id: str, services: Services, options: Stor
     with stage_times.stage("cutting"):
         draft = await _draft_in_thread(upload, services)
     with stage_times.stage("database"):
-        draft, known = await retries.while_unavailable(options.retry_s, _compare, draft, user_id, services)
+        known = await retries.while_unavailable(options.retry_s, _find_same, draft, user_id, services)
     if known is not None:
         chunk_count = len(draft.chunks) or known.chunk_count
         return IngestResult.of(draft, known.document_id, "unchanged", chunk_count=chunk_count)
@@ -86,7 +85,7 @@ async def replace(document_id: UUID, upload: Upload, user_id: str, services: Ser
 
 async def _replace(document_id: UUID, upload: Upload, user_id: str, services: Services) -> IngestResult:
     document = await _stored(document_id, user_id, services)
-    if document.uri is not None and (upload.uri is None or document.uri in uris.spellings(upload.uri)):
+    if upload.uri is None:
         upload = dataclasses.replace(upload, uri=document.uri)
     draft = await _draft_in_thread(upload, services)
     if large_documents.is_large(draft):
@@ -123,27 +122,21 @@ async def _draft_in_thread(upload: Upload, services: Services) -> DocumentDraft:
     return await cancellable.run(len(upload.content), work)
 
 
-async def _compare(
-    draft: DocumentDraft, user_id: str, services: Services
-) -> tuple[DocumentDraft, StoredVersion | None]:
-    """The draft, named as the stored document is, and the stored version if storing the draft would not change it."""
-    stored = await stored_versions([draft], user_id, services)
-    named = named_as(draft, stored) or draft
-    known = stored.get(named.identity)
-    if known is None or not known.same_as(named) or await large_documents.being_stored([known], user_id, services):
-        return named, None
-    return named, known
+async def _find_same(draft: DocumentDraft, user_id: str, services: Services) -> StoredVersion | None:
+    """The stored version if storing the draft would not change it."""
+    known = (await stored_versions([draft], user_id, services)).get(draft.identity)
+    if known is None or not known.same_as(draft) or await large_documents.being_stored([known], user_id, services):
+        return None
+    return known
 
 
 async def stored_versions(
     drafts: Sequence[DocumentDraft], user_id: str, services: Services
 ) -> dict[bytes, StoredVersion]:
-    """The stored versions of documents by identity, also of those with other spellings of their URIs."""
-    identities = [draft.identity for draft in drafts]
-    identities += [identity for draft in drafts for identity in _other_identities(draft)]
+    """The stored versions of documents by identity."""
     async with services.db.reading(user_id) as reading:
         await gazetteers.current(reading)
-        return await documents.find_many(reading, identities=identities)
+        return await documents.find_many(reading, identities=[draft.identity for draft in drafts])
 
 
 async def _write(
@@ -152,20 +145,3 @@ async def _write(
     """Store drafts with their vectors in one transaction; a repetition after a commit finds them unchanged."""
     async with services.db.writing(user_id, checked=True) as writing:
         return await document_writes.put(writing, drafts, found, services.chunking_options)
-
-
-def named_as(draft: DocumentDraft, known: Container[bytes]) -> DocumentDraft | None:
-    """A draft with that spelling of its URI whose identity is known; None if none is."""
-    if draft.identity in known:
-        return draft
-    others = _other_identities(draft)
-    identity = next((one for one in others if one in known), None)
-    return None if identity is None else dataclasses.replace(draft, identity=identity, uri=others[identity])
-
-
-def _other_identities(draft: DocumentDraft) -> dict[bytes, str]:
-    """The other spellings of the URI, by identity; for a file of a source only the same encoding in NFD."""
-    if draft.uri is None:
-        return {}
-    others = uris.spellings(draft.uri) if draft.source is None else [draft.uri, uris.decomposed(draft.uri)]
-    return {document_drafts.uri_identity(one): one for one in others[1:]}

@@ -8,14 +8,10 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-import sqlalchemy as sa
 from api_caller import Caller
 
 from app import errors
-from app.database.transactions import Database
 from app.documents.api import uploads
-from app.documents.storing import document_drafts
-from app.text import uris
 
 RAG = "/api/rag"
 DOCUMENTS = f"{RAG}/documents"
@@ -91,20 +87,3 @@ async def test_a_uri_means_the_same_document_in_both_unicode_forms_wherever_it_i
         for given in (composed, unicodedata.normalize("NFD", composed)):
             await caller.add("Lime.", composed)
             assert (await delete(given)).json()["documents_deleted"] == 1
-
-
-@pytest.mark.parametrize("uri", ["Café.md", "file:///x/Caf%C3%A9.md"])
-async def test_a_document_of_an_early_version_with_a_decomposed_uri_is_replaced(
-    caller: Caller, owning: Database, uri: str
-) -> None:
-    stored = await caller.add("Lime.", uri)
-    old = uris.decomposed(uri)
-    async with owning.shared() as shared:
-        change = sa.text("UPDATE stepwell.documents SET uri = :uri, identity = :identity WHERE document_id = :id")
-        identity = document_drafts.uri_identity(old)
-        await shared.execute(change, {"uri": old, "identity": identity, "id": stored["document_id"]})
-    listed = await caller.client.post(DOCUMENTS, json=[{"content": "Mortar.", "uri": each} for each in (uri, old)])
-    for one in [*listed.json()["documents"], await caller.add("Stone.", uri), await caller.add("Stone.", old)]:
-        assert one["document_id"] == stored["document_id"]
-    assert (await caller.search("stone", filters={"uri_prefix": uri}))["results"]
-    assert (await caller.client.delete(DOCUMENTS, params={"uri": uri})).json()["documents_deleted"] == 1

@@ -17,7 +17,6 @@ from app.database.filter_types import Filters
 from app.database.filters import filters
 from app.database.transactions import Reading, retry_read
 from app.documents.store import chunks, selections
-from app.documents.storing import document_drafts
 from app.kinds import KeptOutBy, OrderingStep, Vector
 from app.query import model_switch
 from app.query.context import SearchContext
@@ -84,12 +83,11 @@ async def _locate(
 async def _find(query: WhyRequest, context: SearchContext) -> list[UUID]:
     """The chunks of the passage. Raises NotFound."""
     async with context.services.db.searching(context.user_id) as db:
-        for uri in [None] if query.uri is None else uris.spellings(query.uri):
-            identity = None if uri is None else document_drafts.uri_identity(uri)
-            found = await chunks.ids(db, chunk_id=query.chunk_id, document_id=query.document_id, identity=identity)
-            if found:
-                return found
-    raise errors.NotFound("No such passage.")
+        identity = None if query.uri is None else uris.identity(query.uri)
+        found = await chunks.ids(db, chunk_id=query.chunk_id, document_id=query.document_id, identity=identity)
+    if not found:
+        raise errors.NotFound("No such passage.")
+    return found
 
 
 async def _explain_hops(
