@@ -51,7 +51,7 @@ def typed_results(stepwell: Client, answer: models.Answer) -> None:
         print(line.line, line.status, line.entity_id and stepwell.delete_entity(line.entity_id).entities_deleted)
     print(stepwell.set_synonyms([["lime", "quicklime"]]).groups, stepwell.delete_by_uri("a.md").documents_deleted)
     print(
-        stepwell.delete_source("notes").remaining.documents,
+        stepwell.delete_source("notes").documents_deleted,
         stepwell.delete_matching(folder("notes") & file_types(["md"]), dry_run=True).matched,
     )
 

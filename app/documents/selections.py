@@ -19,7 +19,7 @@ from app.documents import documents
 from app.documents.store import pending_versions, selections
 from app.documents.store.selections import SelectedDocument
 from app.documents.storing.pace import Pace
-from app.documents.types import RowCounts, SelectionDeletion
+from app.documents.types import RowCounts
 
 PAGE = 200
 """Documents that are listed at once."""
@@ -36,7 +36,6 @@ class Deletion:
     """What has been deleted so far, the last of these documents, and how many chunks the next transaction deletes."""
 
     rows: RowCounts = field(default_factory=RowCounts)
-    ids: list[UUID] = field(default_factory=list)
     last: SelectedDocument | None = None
     pace: Pace = field(default_factory=lambda: Pace(FIRST_CHUNKS, FEWEST_CHUNKS, MOST_CHUNKS))
 
@@ -62,8 +61,8 @@ async def pages(filters: Filters, user_id: str, *, db: Database) -> AsyncIterato
         after = page[-1]
 
 
-async def delete(filters: Filters, user_id: str, *, db: Database, actor: str) -> SelectionDeletion:
-    """Delete the documents that pass the filters, and count afterwards what the tables still have of them.
+async def delete(filters: Filters, user_id: str, *, db: Database, actor: str) -> RowCounts:
+    """Delete the documents that pass the filters; returns the numbers of their rows.
 
     Jobs are cancelled that would store a document that passes, or a new version of one that does. Raises
     Busy, DatabaseUnavailable, DiskFull; the documents of earlier slices stay deleted.
@@ -76,21 +75,15 @@ async def delete(filters: Filters, user_id: str, *, db: Database, actor: str) ->
     async with db.writing(user_id, checked=True) as writing:
         await writing.lock()
         await pending_versions.cancel_selected(writing, filters)
-    deletion = await delete_found(find, user_id, db=db, actor=actor)
-    remaining = RowCounts()
-    for start in range(0, len(deletion.ids), PAGE):
-        async with db.reading(user_id) as reading:
-            left = await selections.count(reading, deletion.ids[start : start + PAGE])
-        remaining = _sum([remaining, *left.values()])
-    return SelectionDeletion(deletion.rows, remaining)
+    return await delete_found(find, user_id, db=db, actor=actor)
 
 
-async def delete_found(find: Find, user_id: str, *, db: Database, actor: str) -> Deletion:
+async def delete_found(find: Find, user_id: str, *, db: Database, actor: str) -> RowCounts:
     """Delete the documents that `find` lists, in slices, until it lists none. Raises what `delete` raises."""
     deletion = Deletion()
     while await retries.while_busy(_delete_slice, find, user_id, deletion, db=db, actor=actor):
         pass
-    return deletion
+    return deletion.rows
 
 
 async def _delete_slice(find: Find, user_id: str, deletion: Deletion, *, db: Database, actor: str) -> bool:
@@ -105,7 +98,6 @@ async def _delete_slice(find: Find, user_id: str, deletion: Deletion, *, db: Dat
         rows = await documents.delete_within(writing, [one.document_id for one in some], actor=actor)
         seconds = time.monotonic() - began
     deletion.rows, deletion.last = _sum([deletion.rows, *rows.values()]), some[-1]
-    deletion.ids += rows
     deletion.pace.note(sum(map(_weight, some)), seconds)
     return True
 

@@ -144,17 +144,6 @@ class RowCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class SelectionDeletion:
-    """What a deletion of several documents removed, and what the tables still had of it afterwards."""
-
-    deleted: RowCounts
-    remaining: RowCounts
-
-    def __add__(self, other: SelectionDeletion) -> SelectionDeletion:
-        return SelectionDeletion(self.deleted + other.deleted, self.remaining + other.remaining)
-
-
-@dataclass(frozen=True, slots=True)
 class NamedDocument:
     """A document by its id, title and URI."""
 

@@ -12,9 +12,8 @@ from pydantic import AliasPath, BaseModel, Field
 
 from app import limits
 from app.documents.api.document_models import DocumentDeletion
-from app.documents.api.selection_models import RowNumbers
 from app.documents.files import left_out
-from app.documents.types import SelectionDeletion
+from app.documents.types import RowCounts
 from app.http.authentication import auth
 from app.http.bodies import bodies
 from app.http.contract.responses import NoneIfEmpty, Response
@@ -152,13 +151,11 @@ class SourceDeletion(DocumentDeletion):
     """What the deletion of a source removed."""
 
     sources_deleted: int = Field(description="Number of deleted sources: 1.")
-    remaining: RowNumbers = Field(description="Rows of its documents that the tables still had afterwards: zeros.")
 
     @classmethod
-    def done(cls, result: SelectionDeletion) -> Self:
+    def done(cls, deleted: RowCounts) -> Self:
         """The response to a request that deletes."""
-        deleted = DocumentDeletion.of(result.deleted).model_dump()
-        return cls(**deleted, sources_deleted=1, remaining=RowNumbers.of(result.remaining))
+        return cls(**DocumentDeletion.of(deleted).model_dump(), sources_deleted=1)
 
 
 router = APIRouter(

@@ -16,7 +16,7 @@ from app.database.transactions import Database, Writing, retry_read
 from app.documents import selections
 from app.documents.files import folders
 from app.documents.store import pending_versions
-from app.documents.types import SelectionDeletion
+from app.documents.types import RowCounts
 from app.jobs.store import jobs
 from app.kinds import SourceStatus
 from app.services import Services
@@ -145,7 +145,7 @@ async def page(user_id: str, *, db: Database, limit: int, after: tuple[datetime,
         return await sources.page(reading, limit=limit, after=after)
 
 
-async def delete(source_id: UUID, user_id: str, services: Services, *, actor: str) -> SelectionDeletion:
+async def delete(source_id: UUID, user_id: str, services: Services, *, actor: str) -> RowCounts:
     """Remove a source with its documents, as `selections.delete` does; its jobs are cancelled. Raises NotFound."""
     async with services.db.writing(user_id) as writing:
         await writing.lock()
@@ -156,13 +156,12 @@ async def delete(source_id: UUID, user_id: str, services: Services, *, actor: st
     return await _delete_documents(source_id, user_id, services, actor=actor)
 
 
-async def _delete_documents(source_id: UUID, user_id: str, services: Services, *, actor: str) -> SelectionDeletion:
+async def _delete_documents(source_id: UUID, user_id: str, services: Services, *, actor: str) -> RowCounts:
     """Delete the documents of a source, then the source; a job that was running may have stored some meanwhile."""
     only = Filters(source_ids=(source_id,))
-    total: SelectionDeletion | None = None
+    total = RowCounts()
     while True:
-        removed = await selections.delete(only, user_id, db=services.db, actor=actor)
-        total = removed if total is None else total + removed
+        total += await selections.delete(only, user_id, db=services.db, actor=actor)
         async with services.db.writing(user_id) as writing:
             await writing.lock()
             if not await sources.has_documents(writing, source_id):

@@ -211,7 +211,7 @@ async def test_a_file_belongs_to_one_source_only(tenant: Tenant, folder: Path) -
     assert source_folder.counts(state) == {"added": 1, "failed": 1}
     assert str(inner.source.source_id) in state.result["failures"][0]["reason"]
     removed = await sources.delete(inner.source.source_id, tenant.user_id, tenant.services(), actor="test")
-    assert removed.deleted.documents == 1
+    assert removed.documents == 1
     assert source_folder.counts(await source_folder.synced(tenant, outer)) == {"added": 1, "unchanged": 1}
 
 
@@ -239,7 +239,7 @@ async def test_documents_that_were_ingested_before_belong_to_the_source_that_is_
     await source_folder.work(tenant)
     assert list((await source_folder.ids(tenant)).values()) == [before.document_id]
     removed = await sources.delete(added.source.source_id, tenant.user_id, tenant.services(), actor="test")
-    assert removed.deleted.documents == 1
+    assert removed.documents == 1
     with pytest.raises(errors.NotFound):
         await sources.get(added.source.source_id, tenant.user_id, db=tenant.db)
 

@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from app.database.filter_types import Filters
 from app.documents.api.document_models import DocumentDeletion
-from app.documents.types import RowCounts, SelectionDeletion
+from app.documents.types import RowCounts
 from app.http.contract.responses import Response
 from app.requests import wire
 from app.requests.filter_models import SearchFilters
@@ -60,11 +60,6 @@ class DocumentsDeletion(DocumentDeletion):
 
     dry_run: bool = Field(description="Whether the documents were only counted.")
     matched: RowNumbers | None = Field(None, description="With `dry_run`: what would be deleted; else null.")
-    remaining: RowNumbers | None = Field(
-        None,
-        description="Rows of the deleted documents that the tables still had afterwards: zeros. Postings of a long "
-        "document that a job removes are not counted. Null with `dry_run`.",
-    )
 
     @classmethod
     def counted(cls, matched: RowCounts) -> Self:
@@ -72,10 +67,9 @@ class DocumentsDeletion(DocumentDeletion):
         return cls(**DocumentDeletion.of(RowCounts()).model_dump(), dry_run=True, matched=RowNumbers.of(matched))
 
     @classmethod
-    def done(cls, result: SelectionDeletion) -> Self:
+    def done(cls, deleted: RowCounts) -> Self:
         """The response to a request that deletes."""
-        deleted = DocumentDeletion.of(result.deleted).model_dump()
-        return cls(**deleted, dry_run=False, remaining=RowNumbers.of(result.remaining))
+        return cls(**DocumentDeletion.of(deleted).model_dump(), dry_run=False)
 
 
 class DocumentsReindex(BaseModel):

@@ -260,18 +260,16 @@ class DocumentDeletion(Model):
 
 
 class DocumentsDeletion(DocumentDeletion):
-    """The numbers of deleted rows; `matched` are those of a dry run, `remaining` what the tables still have."""
+    """The numbers of deleted rows; `matched` are those of a dry run."""
 
     dry_run: bool
     matched: Rows | None = None
-    remaining: Rows | None = None
 
 
 class SourceDeletion(DocumentDeletion):
-    """The numbers of deleted rows, and of what the tables still have of the source's documents."""
+    """The numbers of deleted rows."""
 
     sources_deleted: int
-    remaining: Rows
 
 
 class SourceFailure(Model):
