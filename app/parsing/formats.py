@@ -268,7 +268,6 @@ FORMATS = (
 """All formats, in the order in which messages list them."""
 BY_NAME = {format.name: format for format in (*FORMATS, ARCHIVE, OLD_OFFICE)}
 _BY_SUFFIX = {suffix: format for format in FORMATS for suffix in format.suffixes}
-BINARY_SUFFIXES = frozenset(suffix for suffix, format in _BY_SUFFIX.items() if format.content == "binary")
 _LISTED = [name for format in FORMATS for name in format.listed]
 SUPPORTED = f"{', '.join(_LISTED[:-1])} and {_LISTED[-1]}"
 HEAD = 4_096

@@ -34,15 +34,8 @@ MAX_NAME = 200
 """Characters of the name of a file in an archive that are kept."""
 SUPPORTED = formats.SUPPORTED
 HEAD = formats.HEAD
-FORMAT_OF_SUFFIX = {suffix: format.name for format in formats.FORMATS for suffix in format.suffixes}
-"""The names of the formats that are read, by the suffixes of their files."""
 PICTURE = formats.PICTURE.name
 _ESCAPES = {formats.JSON.name: escapes.decode_json, formats.XML.name: escapes.decode_xml}
-
-
-def is_binary(name: str) -> bool:
-    """Whether a file with this name is probably not plain text."""
-    return formats.suffix(name) in formats.BINARY_SUFFIXES
 
 
 def is_readable(head: bytes, name: str, *, pictures: bool) -> bool:

@@ -247,13 +247,6 @@ async def exists(db: Reading, document_id: UUID) -> bool:
     return await db.scalar(query) is not None
 
 
-async def changed_at(db: Reading, document_id: UUID) -> datetime | None:
-    """The time of a document's last change; None if the user has no such document."""
-    query = sa.select(_d.updated_at).where(_d.user_id == db.user_id, _d.document_id == document_id)
-    changed: datetime | None = await db.scalar(query)
-    return changed
-
-
 _PART_OF_ORDER = {"oldest": "oldest", "changed": "changed", "title": "by_title"}
 
 

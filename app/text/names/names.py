@@ -178,11 +178,6 @@ def sequences_after(known: Collection[str], found: Sequence[str]) -> Counter[str
     return counted
 
 
-def count(name: str, text: str) -> int:
-    """Returns the number of occurrences of the name with this key in a text, as `sequences` counts them."""
-    return sequences_after({" ".join(name.split(" ")[:2])}, words(text))[name]
-
-
 def find(text: str) -> list[Name]:
     """Returns the names in a text in the order of their first occurrence.
 
