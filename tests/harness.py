@@ -22,7 +22,7 @@ from app.database import transactions
 from app.database.embedded import postgres
 from app.database.transactions import Database, Reading, Writing
 from app.documents import documents
-from app.documents.storing import batches, ingest
+from app.documents.storing import batches
 from app.documents.storing.batches import IngestOutcome
 from app.documents.types import IngestResult, Upload
 from app.kinds import Vector
@@ -65,7 +65,7 @@ class Tenant:
     async def add(self, content: str, uri: str | None = None, **fields: Any) -> IngestResult:
         """Store one document."""
         upload = Upload(content, uri=uri, **fields)
-        return await ingest.run(upload, self.user_id, self.services())
+        return await batches.store_one(upload, self.user_id, self.services())
 
     async def add_all(self, contents: Mapping[str, str] | Iterable[Upload]) -> list[IngestResult]:
         """Store documents, or texts by uri, in batches: one by one takes ten times as long."""

@@ -20,7 +20,7 @@ from app import errors
 from app.database.filter_types import DocumentFilter
 from app.database.transactions import Database
 from app.documents import documents
-from app.documents.storing import batches, ingest
+from app.documents.storing import batches
 from app.documents.types import DuplicateUse, Upload
 from app.entities import entities, entity_lines
 from app.entities.entity_lines import Line
@@ -64,7 +64,7 @@ async def test_a_list_of_documents_equals_its_documents_one_by_one(
             assert await _delete(listed, step) == await _delete(single, step)
             continue
         outcomes = await listed.many(step)
-        one_by_one = [await ingest.run(upload, single.user_id, single.services()) for upload in step]
+        one_by_one = [await batches.store_one(upload, single.user_id, single.services()) for upload in step]
         assert [o.stored and (o.stored.status, o.stored.chunk_count) for o in outcomes] == [
             (stored.status, stored.chunk_count) for stored in one_by_one
         ]

@@ -19,7 +19,7 @@ from app.services import Services
 
 async def add_one(upload: Upload, request: Request, response: Response, user_id: str, use: Services) -> DocumentResult:
     """Store the document of a request."""
-    stored = await ingest.run(upload, user_id, use, ingest.IN_REQUEST)
+    stored = await batches.store_one(upload, user_id, use, ingest.IN_REQUEST)
     response.status_code = 200 if stored.status == "unchanged" else 201
     return result(stored, request, response)
 

@@ -1,4 +1,4 @@
-"""Stores several uploads in batches, and overlaps the steps of storing them.
+"""Stores uploads, several in batches, and overlaps the steps of storing them.
 
 Documents that nobody has stored before are written in transactions of several documents, as many as can be written
 while the user's other writes hardly wait; a document that replaces another one has a transaction of its own.
@@ -105,6 +105,21 @@ async def store(
             async with aclosing(steps.write(batch)) as outcomes:
                 async for outcome in outcomes:
                     yield outcome
+
+
+async def store_one(
+    upload: Upload, user_id: str, services: Services, options: StoringOptions = IN_BULK
+) -> IngestResult:
+    """Store one document, unless the same is stored already; a large one by a job.
+
+    Raises BadRequest naming the field, ProviderError, DatabaseUnavailable; then nothing is stored.
+    """
+
+    async def stored() -> IngestResult:
+        async with aclosing(store([upload], user_id, services, options)) as outcomes:
+            return (await anext(outcomes)).result()
+
+    return await model_switch.run(services.embedder, services.db, stored)
 
 
 _Drafted = tuple[Upload, DocumentDraft | errors.BadRequest]

@@ -1,7 +1,7 @@
-"""Stores a document: drafts it, looks up what is stored, finds the vectors of its chunks, and writes it.
+"""Drafts uploads, looks up what is stored, and stores an upload as the new content of a document.
 
-No transaction is open while the model computes vectors. A cancelled upload stores nothing. `batches` stores several
-documents.
+No transaction is open while the model computes vectors. A cancelled upload stores nothing. `batches` stores documents
+as those with their identities.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from functools import partial
 from uuid import UUID
 
 from app import errors
-from app.concurrency import cancellable, retries, stage_times
+from app.concurrency import cancellable
 from app.documents.store import documents
-from app.documents.store.document_puts import PutDocument
 from app.documents.store.documents import StoredVersion
 from app.documents.storing import document_drafts, document_writes, large_documents
-from app.documents.storing.chunk_vectors import ChunkVectors, DraftVectors
+from app.documents.storing.chunk_vectors import DraftVectors
 from app.documents.types import Document, DocumentDraft, IngestResult, Upload
 from app.entities.linking import gazetteers
 from app.models.base import EmbeddingModel
@@ -44,33 +43,6 @@ class StoringOptions:
 IN_BULK, IN_JOB = StoringOptions(), StoringOptions(wait=False)
 IN_TOOL = StoringOptions(retry_s=1.0)
 IN_REQUEST = StoringOptions(retry_s=1.0, wait=False, most_chunks=large_documents.MANY_CHUNKS)
-
-
-async def run(upload: Upload, user_id: str, services: Services, options: StoringOptions = IN_BULK) -> IngestResult:
-    """Store one document, unless the same is stored already; a large one by a job.
-
-    Raises BadRequest naming the field, ProviderError, DatabaseUnavailable; then nothing is stored.
-    """
-    return await model_switch.run(services.embedder, services.db, lambda: _store(upload, user_id, services, options))
-
-
-async def _store(upload: Upload, user_id: str, services: Services, options: StoringOptions) -> IngestResult:
-    with stage_times.stage("cutting"):
-        draft = await _draft_in_thread(upload, services)
-    with stage_times.stage("database"):
-        known = await retries.while_unavailable(options.retry_s, _find_same, draft, user_id, services)
-    if known is not None:
-        chunk_count = len(draft.chunks) or known.chunk_count
-        return IngestResult.of(draft, known.document_id, "unchanged", chunk_count=chunk_count)
-    if large_documents.is_large(draft):
-        return await large_documents.store(draft, user_id, services, retry_s=options.retry_s, wait=options.wait)
-    vectors = DraftVectors(user_id, services, options.retry_s)
-    with stage_times.stage("model"):
-        found = await vectors.find([draft])
-    with stage_times.stage("database"):
-        (put,) = await retries.while_unavailable(options.retry_s, _write, [draft], found, user_id, services)
-    embedded = 0 if put.status == "unchanged" else vectors.count(draft)
-    return IngestResult.of(draft, put.document_id, put.status, chunk_count=len(draft.chunks), embedded=embedded)
 
 
 async def replace(document_id: UUID, upload: Upload, user_id: str, services: Services) -> IngestResult:
@@ -122,14 +94,6 @@ async def _draft_in_thread(upload: Upload, services: Services) -> DocumentDraft:
     return await cancellable.run(len(upload.content), work)
 
 
-async def _find_same(draft: DocumentDraft, user_id: str, services: Services) -> StoredVersion | None:
-    """The stored version if storing the draft would not change it."""
-    known = (await stored_versions([draft], user_id, services)).get(draft.identity)
-    if known is None or not known.same_as(draft) or await large_documents.being_stored([known], user_id, services):
-        return None
-    return known
-
-
 async def stored_versions(
     drafts: Sequence[DocumentDraft], user_id: str, services: Services
 ) -> dict[bytes, StoredVersion]:
@@ -137,11 +101,3 @@ async def stored_versions(
     async with services.db.reading(user_id) as reading:
         await gazetteers.current(reading)
         return await documents.find_many(reading, identities=[draft.identity for draft in drafts])
-
-
-async def _write(
-    drafts: Sequence[DocumentDraft], found: ChunkVectors, user_id: str, services: Services
-) -> list[PutDocument]:
-    """Store drafts with their vectors in one transaction; a repetition after a commit finds them unchanged."""
-    async with services.db.writing(user_id, checked=True) as writing:
-        return await document_writes.put(writing, drafts, found, services.chunking_options)

@@ -21,7 +21,7 @@ from app.derived_rows import Damage
 from app.documents import document_changes, documents, selections
 from app.documents.store import documents as store_documents
 from app.documents.store import hidden_chunks, staging
-from app.documents.storing import document_drafts, ingest, large_documents, posting_removal
+from app.documents.storing import batches, document_drafts, ingest, large_documents, posting_removal
 from app.documents.types import IngestResult, RowCounts, Upload
 from app.entities.linking import mention_refresh
 from app.jobs import followed_jobs, workers
@@ -50,7 +50,7 @@ def _small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def _queue(tenant: Tenant, content: str, uri: str = "stair", **fields: Any) -> IngestResult:
-    return await ingest.run(Upload(content, uri=uri, **fields), tenant.user_id, tenant.services(), ingest.IN_JOB)
+    return await batches.store_one(Upload(content, uri=uri, **fields), tenant.user_id, tenant.services(), ingest.IN_JOB)
 
 
 async def _work(tenant: Tenant) -> None:
