@@ -113,32 +113,6 @@ async def known_vectors(db: Reading, *, keys: Sequence[UUID]) -> dict[UUID, str]
     return {key: vector for key, vector in await db.execute(query)}
 
 
-async def replace(
-    db: Writing, document_id: UUID, draft: DocumentDraft, *, vectors_by_key: Mapping[UUID, VectorValue]
-) -> LinkedNames | None:
-    """Store `draft` as the new content of one document; None if it is stored already.
-
-    Returns the names that were in it, which the caller prunes when the new version is linked. Raises NotFound, and
-    Conflict if another document already has the draft's uri.
-    """
-    first_no = await db.lock(chunks=len(draft.chunks))
-    query = sa.select(_d.document_id, _d.content_hash, _d.attributes_hash, _d.chunk_count)
-    row = (await db.execute(query.where(_d.user_id == db.user_id, _d.document_id == document_id))).one_or_none()
-    if row is None:
-        raise not_found()
-    await key_bounds.check_seen(db, [document_id])
-    other = await find(db, identity=draft.identity)
-    if other and other.document_id != document_id:
-        raise errors.Conflict("Another document already has this uri or this content.", field="uri")
-    await pending_versions.supersede(db, identities=[draft.identity], document_ids=[document_id])
-    if other and other.same_as(draft):
-        return None
-    linked = await document_rows.clear(db, {document_id: row.chunk_count})
-    write = DocumentWrite(document_id, draft, first_no, is_new=False)
-    await document_rows.write(db, [write], vectors_by_key=vectors_by_key)
-    return linked
-
-
 async def source(db: Reading, document_id: UUID) -> DocumentSource:
     """What one document's chunks are made of. Raises NotFound."""
     others = (_d.markdown, _d.identity, _d.attributes_hash, _d.page_starts, _d.cleaning_version)

@@ -6,7 +6,6 @@ Every function runs in the transaction of its caller, and takes the user's lock.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 from uuid import UUID
 
 from app.database.transactions import Writing
@@ -19,16 +18,26 @@ from app.documents.types import DocumentDraft
 from app.entities.linking import llm_entities, mention_extraction
 from app.entities.linking.mention_extraction import DocumentToLink
 from app.entities.store import mentions
-from app.entities.store.mentions import ChunkText, DocumentHead, LinkedNames
+from app.entities.store.mentions import ChunkText, DocumentHead
 from app.services import ChunkingOptions
 from app.text.names import names
 
 
 async def put(
-    db: Writing, drafts: Sequence[DocumentDraft], vectors: ChunkVectors, options: ChunkingOptions
+    db: Writing,
+    drafts: Sequence[DocumentDraft],
+    vectors: ChunkVectors,
+    options: ChunkingOptions,
+    *,
+    document_id: UUID | None = None,
 ) -> list[PutDocument]:
-    """Store drafts as the documents with their identities; an identical document is left unchanged."""
-    stored, replaced = await document_puts.put(db, drafts, vectors_by_key=vectors.by_key, names_version=names.VERSION)
+    """Store drafts as the documents with their identities, or a single one as the document with this id.
+
+    An identical document is left unchanged. Raises OutsideOfKey, and NotFound or Conflict for `document_id`.
+    """
+    stored, replaced = await document_puts.put(
+        db, drafts, vectors_by_key=vectors.by_key, names_version=names.VERSION, document_id=document_id
+    )
     written = [_to_link(put) for put in stored if put.status != "unchanged"]
     if written:
         await _complete(db, written, vectors.target, options)
@@ -46,17 +55,6 @@ def _to_link(put: PutDocument) -> DocumentToLink:
     return DocumentToLink(put.document_id, head, chunks)
 
 
-async def replace(
-    db: Writing, document_id: UUID, draft: DocumentDraft, vectors: ChunkVectors, options: ChunkingOptions
-) -> Literal["replaced", "unchanged"]:
-    """Store a draft as the new content of a document. Raises NotFound, Conflict."""
-    replaced = await documents.replace(db, document_id, draft, vectors_by_key=vectors.by_key)
-    if replaced is None:
-        return "unchanged"
-    await _complete_one(db, document_id, replaced, vectors.target, options)
-    return "replaced"
-
-
 async def change(
     db: Writing, source: DocumentSource, draft: DocumentDraft, vectors: ChunkVectors, options: ChunkingOptions
 ) -> bool:
@@ -67,16 +65,10 @@ async def change(
     replaced = await documents.change(db, source, draft, vectors_by_key=vectors.by_key)
     if replaced is None:
         return False
-    await _complete_one(db, source.document.document_id, replaced, vectors.target, options)
-    return True
-
-
-async def _complete_one(
-    db: Writing, document_id: UUID, replaced: LinkedNames, target: TargetVectors, options: ChunkingOptions
-) -> None:
-    """Complete a document, and prune the names of the version that it has replaced."""
-    await _complete(db, [await mention_extraction.stored_document(db, document_id)], target, options)
+    written = await mention_extraction.stored_document(db, source.document.document_id)
+    await _complete(db, [written], vectors.target, options)
     await mentions.prune(db, replaced)
+    return True
 
 
 async def _complete(

@@ -65,9 +65,9 @@ async def _replace(document_id: UUID, upload: Upload, user_id: str, services: Se
     vectors = DraftVectors(user_id, services, IN_REQUEST.retry_s)
     found = await vectors.find([draft])
     async with services.db.writing(user_id, checked=True) as writing:
-        status = await document_writes.replace(writing, document_id, draft, found, services.chunking_options)
-    embedded = 0 if status == "unchanged" else vectors.count(draft)
-    return IngestResult.of(draft, document_id, status, chunk_count=len(draft.chunks), embedded=embedded)
+        (put,) = await document_writes.put(writing, [draft], found, services.chunking_options, document_id=document_id)
+    embedded = 0 if put.status == "unchanged" else vectors.count(draft)
+    return IngestResult.of(draft, document_id, put.status, chunk_count=len(draft.chunks), embedded=embedded)
 
 
 async def _stored(document_id: UUID, user_id: str, services: Services) -> Document:

@@ -86,20 +86,15 @@ async def queue(
     """
     async with services.db.writing(user_id, checked=True) as writing:
         await writing.lock()
-        by_identity = (await document_puts.targets(writing, [draft]))[draft.identity]
-        known = by_identity.stored
-        await key_bounds.check_replaced(writing, [known.document_id] if known else [])
-        if document_id is not None:
-            await key_bounds.check_seen(writing, [document_id])
-            await _check_target(writing, document_id, known.document_id if known else None)
+        target = (await document_puts.targets(writing, [draft], document_id=document_id))[draft.identity]
+        known = target.stored
         if known and known.same_as(draft):
             await pending_versions.supersede(writing, document_ids=[known.document_id])
             return IngestResult.of(draft, known.document_id, "unchanged", chunk_count=known.chunk_count)
         if pending := await _pending(writing, draft):
             return pending
-        target = document_id or by_identity.document_id
-        await pending_versions.supersede(writing, identities=[draft.identity], document_ids=[target])
-        return await _add(writing, target, draft, services.chunking_options)
+        await pending_versions.supersede(writing, identities=[draft.identity], document_ids=[target.document_id])
+        return await _add(writing, target.document_id, draft, services.chunking_options)
 
 
 async def queue_change(
@@ -185,13 +180,6 @@ async def settle(queued: IngestResult, user_id: str, services: Services) -> Inge
             return dataclasses.replace(queued, **counts, job_id=None)
         if ran is None:
             await asyncio.sleep(WAIT_S)
-
-
-async def _check_target(writing: Writing, document_id: UUID, same_identity: UUID | None) -> None:
-    if not await documents.exists(writing, document_id):
-        raise documents.not_found()
-    if same_identity not in (None, document_id):
-        raise errors.Conflict("Another document already has this uri or this content.", field="uri")
 
 
 @dataclass(slots=True)
