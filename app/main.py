@@ -118,7 +118,7 @@ async def _background_workers(app: FastAPI, services: Services) -> AsyncIterator
         asyncio.create_task(services.db.reads.watch()),
     ]
     if app.state.settings.worker:
-        workers.append(asyncio.create_task(kinds.run_forever(services, done=app.state.metrics.job_done)))
+        workers.append(asyncio.create_task(kinds.run_forever(services)))
     try:
         yield
     finally:

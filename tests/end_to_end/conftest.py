@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+import collector
 import httpx
 import psutil
 import pytest
@@ -48,7 +49,14 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def environment(folder: Path) -> dict[str, str]:
+def telemetry() -> Iterator[collector.Collector]:
+    """A collector of OpenTelemetry, which fails at first."""
+    with collector.running() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def environment(folder: Path, telemetry: collector.Collector) -> dict[str, str]:
     """The environment of every process: the database and the settings of this suite, and none of the machine's."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("STEPWELL_")}
     own.pop("DATABASE_URL", None)
@@ -58,6 +66,9 @@ def environment(folder: Path) -> dict[str, str]:
         "STEPWELL_TOOLS": "list_facets,rate_passage,search_documents_multihop",
         "STEPWELL_COMPAT": "chatgpt,dify",
         "STEPWELL_OCR": "off",
+        "OTEL_EXPORTER_OTLP_ENDPOINT": telemetry.address,
+        "OTEL_BSP_SCHEDULE_DELAY": "100",
+        "OTEL_METRIC_EXPORT_INTERVAL": "200",
         "STEPWELL_LOG_LEVEL": "warning",
     }
 

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Protocol
 
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, disable_created_metrics
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -31,6 +31,8 @@ RANK_BUCKETS = (0, 1, 2, 3, 5, 10, 20, 50)
 Read = Callable[[], Awaitable[str]]
 """Reads metrics in Prometheus text format. Raises OSError."""
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+disable_created_metrics()  # the time of its first use, as a series for each
 
 
 class Stored(Protocol):
@@ -51,6 +53,8 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
+        self.before_scrape: list[Callable[[], Awaitable[None]]] = []
+        ProcessCollector(registry=registry)
         self._longest_lag = 0.0
         self.requests = Counter(
             "stepwell_http_requests", "Requests answered.", ["method", "route", "status"], registry=registry
@@ -62,10 +66,20 @@ class Metrics:
             buckets=REQUEST_BUCKETS,
             registry=registry,
         )
+        self.problems = Counter(
+            "stepwell_http_problems", "Errors answered, by their code.", ["status", "code"], registry=registry
+        )
         self.in_flight = Gauge("stepwell_http_requests_in_flight", "Requests being answered now.", registry=registry)
+        self.searches = Histogram(
+            "stepwell_search_duration_seconds",
+            "Time of searches: flat, guided by entities (two_pass), over several hops (multihop).",
+            ["kind"],
+            buckets=STAGE_BUCKETS,
+            registry=registry,
+        )
         self.stages = Histogram(
             "stepwell_search_stage_seconds",
-            "Time of a search's stages: embed, recall, relax, total, …",
+            "Time of a search's stages: embed, recall, relax, …",
             ["stage"],
             buckets=STAGE_BUCKETS,
             registry=registry,
@@ -91,10 +105,6 @@ class Metrics:
         self.documents = Counter("stepwell_ingest_documents", "Ingested documents.", ["status"], registry=registry)
         self.chunks = Counter("stepwell_ingest_chunks", "Chunks of documents.", ["status"], registry=registry)
         self.embedded = Counter("stepwell_ingest_embedded_chunks", "Chunks that the model embedded.", registry=registry)
-        self.jobs = Counter("stepwell_jobs", "Background jobs that this process has run.", ["kind"], registry=registry)
-        self.job_chunks = Counter(
-            "stepwell_job_chunks", "Chunks that those jobs read or stored.", ["kind"], registry=registry
-        )
         self.loop_lag = Histogram(
             "stepwell_event_loop_lag_seconds",
             "How late the event loop was, measured every 50 ms.",
@@ -108,24 +118,30 @@ class Metrics:
         Gauge("stepwell_processes", "Processes that serve requests.", registry=registry).set(1)
 
     async def text(self) -> str:
-        """All metrics of this process in Prometheus text format."""
+        """All metrics of this process in Prometheus text format, once `before_scrape` has read what they show."""
+        for read in self.before_scrape:
+            await read()
         return generate_latest(self.registry).decode()
 
     def watch(self, name: str, meaning: str, read: Callable[[], float]) -> None:
         """Add a gauge whose value is read at every scrape."""
         Gauge(name, meaning, registry=self.registry).set_function(read)
 
-    def request(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count one request; status 0 means that the client disconnected before the response."""
+    def request(self, method: str, route: str, status: int, seconds: float, code: str | None = None) -> None:
+        """Count one request, and the code of its problem; status 0: the client disconnected before the response."""
         known = method if method in METHODS else "other"
         self.requests.labels(known, route, str(status)).inc()
         self.duration.labels(known, route).observe(seconds)
+        if code is not None:
+            self.problems.labels(str(status), code).inc()
 
     def answer(self, answer: Answer) -> None:
         """Count one search."""
         self.answers.labels("true" if answer.hits else "false").inc()
+        self.searches.labels(answer.search_mode).observe(answer.took_ms / 1000)
         for stage, milliseconds in answer.timings.items():
-            self.stages.labels(stage).observe(milliseconds / 1000)
+            if stage != "total":
+                self.stages.labels(stage).observe(milliseconds / 1000)
         for code in set(answer.degraded):
             self.degraded.labels(code).inc()
         for name in set(answer.relaxed):
@@ -151,11 +167,6 @@ class Metrics:
         if seconds > self._longest_lag:
             self._longest_lag = seconds
             self.longest_loop_lag.set(seconds)
-
-    def job_done(self, kind: str, chunks: int) -> None:
-        """Count a background job and the chunks that it read or stored."""
-        self.jobs.labels(kind).inc()
-        self.job_chunks.labels(kind).inc(chunks)
 
 
 def install(app: FastAPI, *, access: str, totals: Read | None = None) -> None:
@@ -229,8 +240,8 @@ class Counting:
                 self._count(scope, status, time.perf_counter() - began)
 
     def _count(self, scope: Scope, status: int, seconds: float) -> None:
-        self.metrics.request(scope["method"], route_of(scope), status, seconds)
         state = scope.get("state", {})
+        self.metrics.request(scope["method"], route_of(scope), status, seconds, state.get("problem"))
         if (answer := state.get("answer")) is not None:
             self.metrics.answer(answer)
         self.metrics.ingested(state.get("stored", ()), state.get("refused", 0))
