@@ -32,7 +32,7 @@ Read = Callable[[], Awaitable[str]]
 """Reads metrics in Prometheus text format. Raises OSError."""
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
-disable_created_metrics()  # the time of its first use, as a series for each
+disable_created_metrics()  # type: ignore[no-untyped-call]  # the time of its first use, as a series for each
 
 
 class Stored(Protocol):
