@@ -26,6 +26,7 @@ WATCH_S = 5.0
 class StatementProgress:
     """A statement that runs: its beginning, its phase, its seconds so far, and the share done, None if unknown.
 
+    Of a revision that works in batches, share and seconds are those of all batches.
     `left_s` are the seconds that the rest of the phase will take at the speed that it had; None before two reports.
     """
 
@@ -109,4 +110,4 @@ class _Estimate:
             return StatementProgress(row.statement, row.phase, row.seconds, share, None)
         speed = (share - self.before) / (now - self.began)
         left_s = (1 - share) / speed if speed > 0 else None
-        return StatementProgress(row.statement, row.phase, row.seconds, share, left_s)
+        return StatementProgress(row.statement, row.phase, max(row.seconds, now - self.began), share, left_s)

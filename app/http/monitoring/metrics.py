@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import Protocol
 
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
@@ -53,69 +54,38 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
+        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
+        histogram = partial(Histogram, registry=registry)
+        stages, lag = partial(histogram, buckets=STAGE_BUCKETS), partial(histogram, buckets=LAG_BUCKETS)
         self.before_scrape: list[Callable[[], Awaitable[None]]] = []
         ProcessCollector(registry=registry)
         self._longest_lag = 0.0
-        self.requests = Counter(
-            "stepwell_http_requests", "Requests answered.", ["method", "route", "status"], registry=registry
-        )
-        self.duration = Histogram(
-            "stepwell_http_request_duration_seconds",
-            "Time to the end of a response.",
-            ["method", "route"],
-            buckets=REQUEST_BUCKETS,
-            registry=registry,
-        )
-        self.problems = Counter(
-            "stepwell_http_problems", "Errors answered, by their code.", ["status", "code"], registry=registry
-        )
-        self.in_flight = Gauge("stepwell_http_requests_in_flight", "Requests being answered now.", registry=registry)
-        self.searches = Histogram(
-            "stepwell_search_duration_seconds",
-            "Time of searches: flat, guided by entities (two_pass), over several hops (multihop).",
-            ["kind"],
-            buckets=STAGE_BUCKETS,
-            registry=registry,
-        )
-        self.stages = Histogram(
-            "stepwell_search_stage_seconds",
-            "Time of a search's stages: embed, recall, relax, …",
-            ["stage"],
-            buckets=STAGE_BUCKETS,
-            registry=registry,
-        )
-        self.search_wait = Histogram(
-            "stepwell_search_wait_seconds",
-            "Time that a search waited for its turn.",
-            buckets=STAGE_BUCKETS,
-            registry=registry,
-        )
-        self.answers = Counter("stepwell_search_answers", "Answers.", ["found"], registry=registry)
-        self.degraded = Counter(
-            "stepwell_search_degraded", "Answers without a part that failed.", ["code"], registry=registry
-        )
-        self.relaxed = Counter("stepwell_search_relaxed", "Relaxed queries.", ["name"], registry=registry)
-        self.modes = Counter(
-            "stepwell_search_modes", "Answers by mode and fallback reason.", ["mode", "reason"], registry=registry
-        )
-        self.boosted = Counter("stepwell_search_boosted", "Answers with a boosted hit.", registry=registry)
-        self.boost_places = Histogram(
-            "stepwell_search_boost_places", "Ranks gained by a boosted hit.", buckets=RANK_BUCKETS, registry=registry
-        )
-        self.documents = Counter("stepwell_ingest_documents", "Ingested documents.", ["status"], registry=registry)
-        self.chunks = Counter("stepwell_ingest_chunks", "Chunks of documents.", ["status"], registry=registry)
-        self.embedded = Counter("stepwell_ingest_embedded_chunks", "Chunks that the model embedded.", registry=registry)
-        self.loop_lag = Histogram(
-            "stepwell_event_loop_lag_seconds",
-            "How late the event loop was, measured every 50 ms.",
-            buckets=LAG_BUCKETS,
-            registry=registry,
-        )
-        self.longest_loop_lag = Gauge(
-            "stepwell_event_loop_lag_max_seconds", "The longest lag since the start.", registry=registry
-        )
-        Gauge("stepwell_build_info", "Always 1.", ["version"], registry=registry).labels(__version__).set(1)
-        Gauge("stepwell_processes", "Processes that serve requests.", registry=registry).set(1)
+        of_request = ["method", "route"]
+        self.requests = counter("stepwell_http_requests", "Requests answered.", [*of_request, "status"])
+        name, meaning = "stepwell_http_request_duration_seconds", "Time to the end of a response."
+        self.duration = histogram(name, meaning, of_request, buckets=REQUEST_BUCKETS)
+        self.problems = counter("stepwell_http_problems", "Errors answered, by their code.", ["status", "code"])
+        self.in_flight = gauge("stepwell_http_requests_in_flight", "Requests being answered now.")
+        meaning = "Time of searches: flat, guided by entities (two_pass), over several hops (multihop)."
+        self.searches = stages("stepwell_search_duration_seconds", meaning, ["kind"])
+        meaning = "Time of a search's stages: embed, recall, relax, …"
+        self.stages = stages("stepwell_search_stage_seconds", meaning, ["stage"])
+        self.search_wait = stages("stepwell_search_wait_seconds", "Time that a search waited for its turn.")
+        self.answers = counter("stepwell_search_answers", "Answers.", ["found"])
+        self.degraded = counter("stepwell_search_degraded", "Answers without a part that failed.", ["code"])
+        self.relaxed = counter("stepwell_search_relaxed", "Relaxed queries.", ["name"])
+        self.modes = counter("stepwell_search_modes", "Answers by mode and fallback reason.", ["mode", "reason"])
+        self.boosted = counter("stepwell_search_boosted", "Answers with a boosted hit.")
+        name, meaning = "stepwell_search_boost_places", "Ranks gained by a boosted hit."
+        self.boost_places = histogram(name, meaning, buckets=RANK_BUCKETS)
+        self.documents = counter("stepwell_ingest_documents", "Ingested documents.", ["status"])
+        self.chunks = counter("stepwell_ingest_chunks", "Chunks of documents.", ["status"])
+        self.embedded = counter("stepwell_ingest_embedded_chunks", "Chunks that the model embedded.")
+        meaning = "How late the event loop was, measured every 50 ms."
+        self.loop_lag = lag("stepwell_event_loop_lag_seconds", meaning)
+        self.longest_loop_lag = gauge("stepwell_event_loop_lag_max_seconds", "The longest lag since the start.")
+        gauge("stepwell_build_info", "Always 1.", ["version"]).labels(__version__).set(1)
+        gauge("stepwell_processes", "Processes that serve requests.").set(1)
 
     async def text(self) -> str:
         """All metrics of this process in Prometheus text format, once `before_scrape` has read what they show."""
