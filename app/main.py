@@ -54,6 +54,8 @@ def create_app(
     """
     chosen = settings or config.load()
     capabilities.register()
+    if chosen.exports_traces:
+        config.limit_exports()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -23,6 +23,8 @@ class Collector(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.address = f"http://127.0.0.1:{self.server_port}"
         self.changed = threading.Condition()
+        self.answers = threading.Event()
+        self.answers.set()
         self.refused = 0
         self.bodies: list[bytes] = []
         self.spans: list[Span] = []
@@ -45,6 +47,13 @@ class Collector(ThreadingHTTPServer):
             self.changed.notify_all()
             return 200
 
+    def hang(self) -> None:
+        """Answer no export from now on."""
+        self.answers.clear()
+
+    def handle_error(self, *_: object) -> None:
+        """A client that has left is no error."""
+
     def span_of(self, trace_id: str, within_s: float) -> Span:
         """The span of a request of this trace, which is awaited. Raises AssertionError if it does not come."""
 
@@ -63,6 +72,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.answers.wait()
         if self.headers.get("Content-Encoding") == "gzip":
             body = gzip.decompress(body)
         self.send_response(self.server.receive(self.path, body))
@@ -82,5 +92,6 @@ def running() -> Iterator[Collector]:
         try:
             yield started
         finally:
+            started.answers.set()
             started.shutdown()
             serving.join()
