@@ -38,5 +38,5 @@ ENV PATH=/opt/stepwell/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 ST
 USER 10001:10001
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=4s --start-period=30s --retries=3 \
-    CMD ["python", "-c", "import os, urllib.request as u; u.urlopen('http://127.0.0.1:' + os.environ['STEPWELL_PORT'] + '/healthz', timeout=3)"]
+    CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/$STEPWELL_PORT; printf 'GET /healthz HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n' >&3; read -r -t 3 _ status _ <&3; [ \"$status\" = 200 ]"]
 CMD ["stepwell", "serve"]

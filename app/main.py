@@ -54,6 +54,8 @@ def create_app(
     """
     chosen = settings or config.load()
     capabilities.register()
+    if chosen.exports_traces:
+        config.limit_exports()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -118,7 +120,7 @@ async def _background_workers(app: FastAPI, services: Services) -> AsyncIterator
         asyncio.create_task(services.db.reads.watch()),
     ]
     if app.state.settings.worker:
-        workers.append(asyncio.create_task(kinds.run_forever(services, done=app.state.metrics.job_done)))
+        workers.append(asyncio.create_task(kinds.run_forever(services)))
     try:
         yield
     finally:

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretStr, model_validator
 from pydantic_settings import NoDecode
 
+from app import errors
 from app.database.embedded import embedded_files
 from app.fetching.pages import is_pattern
 from app.models.settings import ProviderSettings
@@ -32,6 +33,10 @@ OTHER_VARIABLES = {
     *("STEPWELL_PUBLISHED_PORT", "STEPWELL_EXTRAS", "STEPWELL_URL", "STEPWELL_API_KEY"),
 }
 """Variables that compose.yaml or the command line reads."""
+FILE_SUFFIX = "_FILE"
+"""Ends a variable that names the file with the value of another one, as secrets are mounted."""
+EXPORT_S = 2
+"""Seconds that an export of traces or metrics may take; a process that stops waits for four of them."""
 NEAREST_SCORE = 80
 """Least similarity, of 100, of an unknown variable and the setting that is suggested for it."""
 _HOST = re.compile(r"(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
@@ -230,16 +235,31 @@ class Settings(ProviderSettings):
 
 
 def load(**overrides: Any) -> Settings:
-    """Reads the environment; a keyword argument other than None takes precedence.
+    """Reads the environment and the files that it names; a keyword argument other than None takes precedence.
 
-    Raises pydantic.ValidationError, which names each bad variable.
+    Raises pydantic.ValidationError, which names each bad variable, and BadRequest for a file that cannot be read.
     """
-    return Settings(**{name: value for name, value in overrides.items() if value is not None})
+    given = {name: value for name, value in overrides.items() if value is not None}
+    return Settings(**_read_files() | given)
+
+
+def _read_files() -> dict[str, str]:
+    """The values in files by the names of their fields; they take precedence over variables."""
+    found = {}
+    variables = [(name, f"{one}{FILE_SUFFIX}") for name in Settings.model_fields for one in _variables(name)]
+    for name, variable in variables:
+        if path := os.environ.get(variable):
+            try:
+                found[name] = Path(path).read_text(encoding="utf-8").strip()
+            except (OSError, UnicodeError) as error:
+                raise errors.BadRequest(f"The file {path} cannot be read.", field=variable) from error
+    return found
 
 
 def unknown_variables(environ: Mapping[str, str] | None = None) -> list[str]:
     """Names each variable that begins with STEPWELL_ and is no setting, with the nearest setting, as a sentence."""
-    known = {variable for name in Settings.model_fields for variable in _variables(name)}
+    variables = [variable for name in Settings.model_fields for variable in _variables(name)]
+    known = {*variables, *(f"{variable}{FILE_SUFFIX}" for variable in variables)}
     given = {name.upper(): name for name in (os.environ if environ is None else environ)}
     unknown = [name for name in given if name.startswith("STEPWELL_") and name not in known | OTHER_VARIABLES]
     return [f"{given[name]} is no setting and is ignored.{_hint(name, known)}" for name in sorted(unknown)]
@@ -261,6 +281,11 @@ def _variables(name: str) -> list[str]:
 def usable_cores() -> int:
     """Returns the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def limit_exports() -> None:
+    """Let exports take EXPORT_S unless a variable says otherwise; OpenTelemetry's default delays a stop by 31 s."""
+    os.environ.setdefault("OTEL_EXPORTER_OTLP_TIMEOUT", str(EXPORT_S))
 
 
 def plain(secret: SecretStr | None) -> str | None:

@@ -208,6 +208,17 @@ async def client(app: FastAPI, **headers: str) -> AsyncIterator[httpx.AsyncClien
         yield opened
 
 
+def metric_names() -> set[str]:
+    """The names of all metrics of an application."""
+    families = create_app(Settings()).state.metrics.registry.collect()
+    return {f"{family.name}_total" if family.type == "counter" else family.name for family in families}
+
+
+def address(db: Database) -> str:
+    """The address of a database, with which another pool can be opened."""
+    return db.pool.engine.url.render_as_string(hide_password=False)
+
+
 @asynccontextmanager
 async def as_owner(db: Database) -> AsyncIterator[Database]:
     """The same database, connected as its owner."""

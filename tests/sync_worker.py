@@ -19,7 +19,7 @@ from benchmarks.fake_embedder import FakeEmbedder
 
 async def _work(dsn: str) -> None:
     services = Services(transactions.connect(dsn, pool_size=4, pool_wait_s=30), FakeEmbedder())
-    await workers.run_forever(services, [source_sync.KIND, *large_documents.KINDS], done=lambda _kind, _done: None)
+    await workers.run_forever(services, [source_sync.KIND, *large_documents.KINDS])
 
 
 if __name__ == "__main__":

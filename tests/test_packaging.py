@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import fnmatch
+import hashlib
 import importlib.machinery
 import importlib.util
 import json
+import os
 import re
 import subprocess
 import sys
+import threading
 import zipfile
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,12 +23,25 @@ import dockerfile
 import pytest
 import yaml
 
-from app.models.settings import ProviderSettings
+from app.database.embedded import embedded_settings
 from app.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 COMPOSE_TEXT = (ROOT / "compose.yaml").read_text()
 COMPOSE: dict[str, Any] = yaml.safe_load(COMPOSE_TEXT)
+
+
+@contextmanager
+def serving(handler):
+    """The address of a local HTTP server."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 # the wheel
@@ -95,6 +113,83 @@ def test_every_image_is_named_with_a_full_version(pin_images):
     assert all(re.match(r"\d+\.\d+\.\d+-", tag) for _, tag in named)
 
 
+MANIFEST = json.dumps({"mediaType": "application/vnd.oci.image.index.v1+json", "manifests": []}).encode()
+
+
+class Registry(BaseHTTPRequestHandler):
+    """Answers as Docker Hub does, which issues a token and has a manifest for each tag."""
+
+    manifest = MANIFEST
+    named: str | None = f"sha256:{hashlib.sha256(MANIFEST).hexdigest()}"
+
+    def do_GET(self):
+        if self.path.startswith("/token?service=registry.docker.io&scope=repository:"):
+            self.answer(json.dumps({"token": "t"}).encode(), None)
+        elif self.headers["Authorization"] != "Bearer t" or "image.index" not in self.headers["Accept"]:
+            self.send_error(401)
+        elif self.path.startswith(("/v2/library/python/manifests/3.", "/v2/pgvector/pgvector/manifests/0.")):
+            self.answer(self.manifest, self.named)
+        else:
+            self.send_error(404)
+
+    def answer(self, body, digest):
+        self.send_response(200)
+        if digest:
+            self.send_header("Docker-Content-Digest", digest)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        """Nothing is logged."""
+
+
+@pytest.fixture
+def pin(pin_images, tmp_path, monkeypatch):
+    """Runs the program on copies of the files against a registry; returns its status and the copies."""
+    for name in pin_images.FILES:
+        (tmp_path / name).write_text((ROOT / name).read_text())
+    monkeypatch.setattr(pin_images, "ROOT", tmp_path)
+
+    def run(**answers):
+        with serving(type("Handler", (Registry,), answers)) as address:
+            status = pin_images.main(["--write", "--auth", address, "--registry", address])
+        return status, [(tmp_path / name).read_text() for name in pin_images.FILES]
+
+    return run
+
+
+@pytest.mark.parametrize("named", [Registry.named, None])
+def test_images_are_pinned_to_the_digest_of_their_manifest_and_again_when_it_changes(pin, named):
+    status, first = pin(named=named)
+    assert status == 0
+    expected = f"@sha256:{hashlib.sha256(MANIFEST).hexdigest()}"
+    assert [text.count(expected) for text in first] == [2, 1]
+    changed = MANIFEST + b"\n"
+    _, second = pin(manifest=changed, named=None)
+    assert second == [text.replace(expected, f"@sha256:{hashlib.sha256(changed).hexdigest()}") for text in first]
+
+
+@pytest.mark.parametrize("answers", [
+    {"named": "sha256:" + 64 * "0"},
+    {"manifest": b"<html>", "named": None},
+    {"manifest": b'{"mediaType": "application/json"}', "named": None},
+    {"do_GET": lambda handler: handler.send_error(503)},
+    {"do_GET": lambda handler: handler.answer(b"{}", None)},
+])  # fmt: skip
+def test_no_digest_is_written_if_the_registry_misbehaves(pin, answers, capsys):
+    status, files = pin(**answers)
+    assert status == 1
+    assert "could not be resolved" in capsys.readouterr().err
+    assert files == [(ROOT / name).read_text() for name in ("Dockerfile", "compose.yaml")]
+
+
+def test_the_workflow_pins_the_images_before_it_builds_them():
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
+    commands = [step.get("run", "") for step in workflow["jobs"]["image"]["steps"]]
+    (pinning,) = (place for place, command in enumerate(commands) if ".ci/pin-images --write" in command)
+    assert "docker compose up --build" in "".join(commands[pinning + 1 :])
+
+
 def test_the_proof_of_the_image_uses_the_commands_the_user_and_the_base_of_the_dockerfile(monkeypatch):
     loader = importlib.machinery.SourceFileLoader("image_proof", str(ROOT / ".ci" / "image-proof"))
     spec = importlib.util.spec_from_loader(loader.name, loader)
@@ -103,7 +198,7 @@ def test_the_proof_of_the_image_uses_the_commands_the_user_and_the_base_of_the_d
     monkeypatch.setitem(sys.modules, loader.name, proof)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     loader.exec_module(proof)
-    assert (proof.COMMAND, proof.HEALTH_CHECK[:2]) == (["stepwell", "serve"], ["python", "-c"])
+    assert (["stepwell", "serve"], dockerfile.health_check()) == (proof.COMMAND, proof.HEALTH_CHECK)
     assert proof.base_name() in {
         f"docker.io/library/{rest.split()[0].partition('@')[0]}"
         for name, rest in dockerfile.instructions()
@@ -122,7 +217,42 @@ def test_the_image_runs_as_an_unprivileged_user_and_receives_signals():
     assert "--require-hashes" in dockerfile.TEXT
 
 
+class Answering(BaseHTTPRequestHandler):
+    """Answers with the status, or with nothing if there is none."""
+
+    status: int | None = 200
+
+    def do_GET(self):
+        if self.status is None:
+            self.connection.recv(1)
+        elif self.path == "/healthz":
+            self.send_response(self.status)
+            self.end_headers()
+
+    def log_message(self, *_):
+        """Nothing is logged."""
+
+
+@pytest.mark.parametrize(("status", "is_healthy"), [(200, True), (503, False), (None, False)])
+def test_the_health_check_asks_the_service_without_python(status, is_healthy):
+    assert "python" not in " ".join(dockerfile.health_check())
+    with serving(type("Handler", (Answering,), {"status": status})) as address:
+        environment = {"PATH": os.environ["PATH"], "STEPWELL_PORT": address.rpartition(":")[2]}
+        checked = subprocess.run(dockerfile.health_check(), env=environment, timeout=10, check=False)
+    assert (checked.returncode == 0) is is_healthy
+    assert subprocess.run(dockerfile.health_check(), env=environment, stderr=subprocess.PIPE, check=False).returncode
+
+
 # compose
+
+
+def test_the_database_of_compose_is_tuned_as_the_embedded_one_for_its_memory():
+    db = COMPOSE["services"]["db"]
+    program, *options = db["command"]
+    assert (program, set(options[::2])) == ("postgres", {"-c"})
+    (gigabytes,) = re.findall(r":-(\d+)g\}", db["mem_limit"])
+    expected = embedded_settings.tune(embedded_settings.for_memory(int(gigabytes) << 30))
+    assert dict(option.split("=") for option in options[1::2]) == expected
 
 
 def test_compose_pins_its_database_and_keeps_the_data_where_postgres_18_puts_it():
@@ -153,7 +283,7 @@ def test_compose_migrates_as_the_owner_and_serves_as_the_service_role():
     migrate, api = COMPOSE["services"]["migrate"], COMPOSE["services"]["api"]
     assert migrate["environment"]["DATABASE_URL"] == api["environment"]["DATABASE_URL"]
     assert api["environment"]["DATABASE_URL"].startswith("postgresql://stepwell_service:${STEPWELL_SERVICE_PASSWORD")
-    assert "OWNER" not in json.dumps(api), "the service never learns the owner's password"
+    assert "${STEPWELL_OWNER" not in json.dumps(api), "the service never learns the owner's password"
     assert migrate["depends_on"] == {"db": {"condition": "service_healthy"}}
     assert api["depends_on"] == {"migrate": {"condition": "service_completed_successfully"}}
     assert api["ports"] == ["127.0.0.1:${STEPWELL_PUBLISHED_PORT:-8000}:8000"]
@@ -164,24 +294,26 @@ def test_every_setting_in_compose_is_one_and_together_they_are_accepted(monkeypa
     for name in ("api", "migrate"):
         environment = COMPOSE["services"][name]["environment"]
         variables = {row[0] for row in Settings().described()}
-        assert set(environment) - {"TMPDIR"} <= variables
+        assert set(environment) - {"TMPDIR", "STEPWELL_OWNER_PASSWORD"} <= variables
     for name, value in COMPOSE["services"]["api"]["environment"].items():
         monkeypatch.setenv(name, re.sub(r"\$\{\w+(?::-(\w*)|:\?[^}]*)?\}", r"\1", str(value)))
     settings = Settings()
     assert (settings.auth, settings.host, settings.port, settings.metrics) == ("api_key", "0.0.0.0", 8000, "keyed")
 
 
-def test_compose_passes_every_variable_of_models_and_an_empty_one_is_unset(monkeypatch):
-    of_models = [row[0] for row in Settings().described()][: len(ProviderSettings.model_fields)]
-    for name in ("api", "migrate"):
-        environment = COMPOSE["services"][name]["environment"]
-        assert {variable: environment.get(variable) for variable in of_models} == {
-            variable: f"${{{variable}:-}}" for variable in of_models
-        }
-    for variable in of_models:
+def test_compose_passes_every_setting_of_the_file_and_no_service_learns_of_the_owner():
+    migrate, api = COMPOSE["services"]["migrate"], COMPOSE["services"]["api"]
+    assert migrate["env_file"] == api["env_file"] == ".env"
+    example = set(re.findall(r"^#?(\w+)=", (ROOT / ".env.example").read_text(), flags=re.MULTILINE))
+    of_the_owner = {name for name in example if "OWNER" in name or "MIGRATION" in name}
+    assert of_the_owner == {"STEPWELL_OWNER_PASSWORD", "STEPWELL_MIGRATION_URL"}
+    assert all(api["environment"][name] == "" for name in of_the_owner)
+
+
+def test_an_empty_variable_is_unset(monkeypatch):
+    for variable, _, _ in Settings().described():
         monkeypatch.setenv(variable, "")
     assert Settings() == Settings.model_validate({})
-    assert (Settings().embedder, Settings().llm, Settings().gemini_api_key) == ("minilm", "none", None)
 
 
 def test_secrets_come_from_a_file_that_git_ignores_and_none_is_committed():

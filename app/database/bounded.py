@@ -11,7 +11,7 @@ import math
 import socket
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
 
@@ -72,9 +72,10 @@ class Driver(asyncpg.Connection):  # type: ignore[misc]  # it has no types
         _keep_alive(transport.get_extra_info("socket"))
 
     async def close(self, *, timeout: float | None = None) -> None:
-        """Close within CLOSE_S and `closing_within`; the driver then aborts the connection and raises TimeoutError."""
+        """Close within CLOSE_S and `closing_within`; the driver then aborts the connection."""
         left = max(0.0, _close_by.get() - time.monotonic())
-        await super().close(timeout=min(CLOSE_S, left, CLOSE_S if timeout is None else timeout))
+        with suppress(TimeoutError):
+            await super().close(timeout=min(CLOSE_S, left, CLOSE_S if timeout is None else timeout))
 
 
 class UnpreparedDriver(Driver):

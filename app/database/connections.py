@@ -6,6 +6,7 @@ SQLAlchemy takes six times as long as the driver for a statement that is written
 from __future__ import annotations
 
 import logging
+import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -19,7 +20,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlalchemy.util import greenlet_spawn
 
 from app import errors
-from app.database import bounded, driver_errors, engines, failures
+from app.database import bounded, driver_errors, engines, failures, sql
+from app.database.durations import Durations
 
 log = logging.getLogger(__name__)
 
@@ -86,8 +88,9 @@ class Connection:
     marker: str = ""
     """A comment before each statement: the driver prepares texts with different ones separately."""
 
-    def __init__(self, engine: AsyncEngine) -> None:
+    def __init__(self, engine: AsyncEngine, durations: Durations) -> None:
         self._engine = engine
+        self._durations = durations
         self._through_sqlalchemy: AsyncConnection | None = None
 
     @property
@@ -150,9 +153,17 @@ class Connection:
 
     async def execute(self, statement: sa.Executable, binds: Binds = None) -> Any:
         """The rows of a statement. Raises Unresponsive after `limit_s`, and what the driver or SQLAlchemy raises."""
-        if not self.runs_on_driver(statement, binds):
+        began = time.perf_counter()
+        try:
+            if self.runs_on_driver(statement, binds):
+                return await self._fetch(statement, binds)
             async with bounded.within(self.limit_s):
                 return await self._wrap().execute(statement, binds)
+        finally:
+            self._durations.note_statement(sql.name_of(statement), time.perf_counter() - began)
+
+    async def _fetch(self, statement: sa.TextClause, binds: Any) -> Rows:
+        """The rows of a statement that runs on the driver."""
         text, values_of = write(statement, self._engine.dialect)
         try:
             rows = await self._driver.fetch(

@@ -24,6 +24,7 @@ from app import errors
 from app.database import bounded, driver_errors, failures, vector_tables
 from app.database.calibrations import RelevanceCalibration
 from app.database.connections import Connection, Rows
+from app.database.durations import Durations
 from app.database.vector_tables import VectorTables
 
 T = TypeVar("T")
@@ -136,12 +137,13 @@ class Pool:
     """The connections to one server.
 
     `is_reachable` is whether the last attempt to use the server reached it, `is_read_only` whether the last transaction
-    that could write found that the server lets it read only.
+    that could write found that the server lets it read only. `durations` are those of its statements and waits.
     """
 
     def __init__(self, engine: AsyncEngine, hooks: ServerHooks | None = None) -> None:
         self.engine = engine
         self.hooks = hooks or ServerHooks()
+        self.durations = Durations()
         self.is_reachable = True
         self.is_read_only = False
         self._is_closed = False
@@ -210,11 +212,12 @@ class Pool:
         """A connection of the pool, which may open a new one. Raises DatabaseUnavailable."""
         if self._is_closed:
             raise errors.DatabaseUnavailable("The service is shutting down.")
-        connection = Connection(self.engine)
+        connection = Connection(self.engine, self.durations)
         try:
             # The pool limits the wait for a free connection; this also limits opening a new one.
             async with bounded.within(self._wait_s() + bounded.REACH_S):
-                await self._open(connection)
+                with self.durations.wait():
+                    await self._open(connection)
         except TimeoutError as error:
             raise failures.Unresponsive(bounded.UNRESPONSIVE) from error
         stack.push_async_callback(self._give_back, connection)

@@ -18,6 +18,7 @@ A long statement is composed: `ctes/name.sql` holds one or several CTEs, separat
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
@@ -33,6 +34,7 @@ Kind = Literal["statements", "ctes", "fragments"]
 FOLDER = Path(__file__).parents[1]
 DEEPEST = 5
 """How many fragments may include one another."""
+_names: weakref.WeakKeyDictionary[sa.TextClause, str] = weakref.WeakKeyDictionary()
 _BIND = re.compile(r"-- :(\w+) ([\w\[\]:]+)(?: |$)")
 _PART = re.compile(r"-- part (\w+)(?: |$)")
 _ARGUMENT = re.compile(r"-- \$(\w+)(?: |$)")
@@ -88,7 +90,14 @@ def statement(name: str | tuple[str, ...], *parts: str) -> sa.TextClause:
 
     Several names are those of the files of CTEs that it is composed of, in their order, and last its own.
     """
-    return load(name).compiled(*parts)
+    made = load(name).compiled(*parts)
+    _names[made] = name if isinstance(name, str) else name[-1]
+    return made
+
+
+def name_of(statement: sa.Executable) -> str:
+    """The name of a statement that has a file; `other` for one that stands in a module."""
+    return _names.get(statement, "other") if isinstance(statement, sa.TextClause) else "other"
 
 
 @cache

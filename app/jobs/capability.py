@@ -7,6 +7,7 @@ from app.capability import Capability, Command
 JOBS = Capability(
     routers=("jobs.api:router",),
     tags={"jobs": "Follow and cancel background jobs."},
+    installs=("jobs.job_metrics:install",),
     commands={
         "jobs": Command("jobs.commands:app", "List, show and cancel background jobs."),
     },

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable
 
 from app import capability
 from app.jobs import workers
@@ -22,14 +21,14 @@ def uncancellable() -> list[str]:
     return [kind.name for kind in every() if not kind.is_cancellable]
 
 
-async def run_forever(services: Services, *, done: Callable[[str, int], None]) -> None:
+async def run_forever(services: Services) -> None:
     """Run the jobs of all users, a loop for each queue, and what capabilities declare as `background`, until cancelled.
 
-    They begin when the database accepts writes. `done` is called after each job with its kind and the work done.
+    They begin when the database accepts writes.
     """
     await workers.until_writable(services.db)
     queues = defaultdict[str, list[JobKind]](list)
     for kind in every():
         queues[kind.queue].append(kind)
-    loops = (workers.run_forever(services, queue, done=done) for queue in queues.values())
+    loops = (workers.run_forever(services, queue) for queue in queues.values())
     await asyncio.gather(*(run(services) for run in capability.declared("background")), *loops)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -41,3 +42,12 @@ class JobState:
     def source_id(self) -> str | None:
         """The source that the job synchronises; None for other jobs."""
         return self.payload.get("source_id")
+
+
+@dataclass(slots=True)
+class Outcomes:
+    """What this process has run: jobs that ended, what they worked on, and failed attempts by kind and code."""
+
+    done: Counter[str] = field(default_factory=Counter)
+    chunks: Counter[str] = field(default_factory=Counter)
+    failures: Counter[tuple[str, str]] = field(default_factory=Counter)

@@ -21,6 +21,7 @@ from app.concurrency.stage_times import StageTimes
 from app.database.transactions import Database, Reading, Transaction, Writing
 from app.jobs.store import jobs
 from app.jobs.store.jobs import Job
+from app.jobs.types import Outcomes
 from app.models import failures
 from app.services import Services
 
@@ -142,17 +143,14 @@ class ServedUsers:
         self.names = [*others[1 - MOST_SERVED :], user_id]
 
 
-async def run_forever(services: Services, kinds: Sequence[JobKind], *, done: Callable[[str, int], None]) -> None:
-    """Run the jobs of all users in turn until cancelled.
-
-    `done` is called after each with its kind and what it returned.
-    """
+async def run_forever(services: Services, kinds: Sequence[JobKind]) -> None:
+    """Run the jobs of all users in turn until cancelled."""
     served = ServedUsers()
     while True:
         await asyncio.sleep(IDLE_S)
         try:
             while (ran := await run_next(services, kinds, served=served)) is not None:
-                done(*ran)
+                log.info("job done", extra={"action": "job_done", "kind": ran[0], "count": ran[1]})
         except errors.ReadOnly:
             await until_writable(services.db)
         except errors.StepwellError as error:
@@ -179,10 +177,11 @@ async def run_next(
 ) -> tuple[str, int] | None:
     """Run the job that has waited longest, of the user `served` least recently; None if no job waits.
 
-    Returns its kind and what was done. A job that fails is queued again for a later attempt, and its exception is
-    raised.
+    Returns its kind and what was done, which `Outcomes` counts. A job that fails is queued again for a later attempt,
+    and its exception is raised.
     """
     services = services.whole
+    outcomes = services.state(Outcomes)
     by_name = {kind.name: kind for kind in kinds}
     async with services.db.claiming() as shared:
         names = served.names if served else ()
@@ -196,7 +195,10 @@ async def run_next(
     try:
         if job.attempts > jobs.MAX_ATTEMPTS and run.kind.gives_up:
             raise errors.Conflict("The job has been started too often.")
-        return job.kind, await _run_leased(run)
+        count = await _run_leased(run)
+        outcomes.done[job.kind] += 1
+        outcomes.chunks[job.kind] += count
+        return job.kind, count
     except ClaimLost:
         log.info("job stopped", extra={"action": "job_stopped", "job_id": str(job.job_id)})
         return job.kind, 0
@@ -206,7 +208,9 @@ async def run_next(
                 await jobs.release(shared, job)
         raise
     except Exception as error:
-        await _record_failure(run, error)
+        code = error.code if isinstance(error, errors.StepwellError) else type(error).__name__
+        outcomes.failures[job.kind, code] += 1
+        await _record_failure(run, error, code)
         raise
 
 
@@ -238,13 +242,12 @@ async def _renew(run: Run) -> None:
                     return
 
 
-async def _record_failure(run: Run, error: Exception) -> None:
+async def _record_failure(run: Run, error: Exception, code: str) -> None:
     """Queue the job again, unless its kind gives up because another attempt would fail too or too many have failed.
 
     Failures because a remote model is not available are not too many: the job waits for the end of the outage.
     """
     job = run.job
-    code = error.code if isinstance(error, errors.StepwellError) else type(error).__name__
     is_refused = isinstance(error, errors.StepwellError) and error.status < 500
     is_outage = failures.is_outage(error)
     pause_s = min(RETRY_S * 2 ** min(job.failures, 10), OUTAGE_RETRY_S if is_outage else MAX_RETRY_S)

@@ -29,6 +29,12 @@ HIGHEST = frozenset(
         "stepwell_standby_ready",
         "stepwell_standby_lag_seconds",
         "stepwell_standby_lag_bytes",
+        "stepwell_jobs_waiting",
+        "stepwell_jobs_running",
+        "stepwell_jobs_retrying",
+        "stepwell_jobs_oldest_seconds",
+        "process_start_time_seconds",
+        "process_max_fds",
     }
 )
 """Gauges that say the same, or the worst, of all processes."""
@@ -98,8 +104,6 @@ class _Summed(Collector):
             key = (sample.name, tuple(sample.labels.items()))
             if key in values and family.name in HIGHEST:
                 values[key] = max(values[key], sample.value)
-            elif sample.name.endswith("_created"):
-                values[key] = min(values.get(key, sample.value), sample.value)
             else:
                 values[key] = values.get(key, 0.0) + sample.value
 

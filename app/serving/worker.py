@@ -26,10 +26,6 @@ def worker(data_dir: options.DataDir = None) -> None:
 async def _work(settings: Settings) -> None:
     async with runtime.open_services(settings, runs_jobs=True) as services:
         log.info("worker started", extra={"action": "worker_started"})
-        working = asyncio.ensure_future(kinds.run_forever(services, done=_log))
+        working = asyncio.ensure_future(kinds.run_forever(services))
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, working.cancel)
         await asyncio.gather(working, return_exceptions=True)
-
-
-def _log(kind: str, count: int) -> None:
-    log.info("job done", extra={"action": "job_done", "kind": kind, "count": count})

@@ -12,6 +12,7 @@ from uuid import UUID
 import pytest
 import stamina
 
+from app import errors
 from app import settings as config
 
 Stepwell = Callable[..., Any]
@@ -121,9 +122,22 @@ def test_an_unknown_variable_is_reported_with_the_nearest_setting(
     assert "Warning" not in ran.out
 
 
+def test_a_setting_is_read_from_the_file_that_a_variable_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = tmp_path / "database-url"
+    secret.write_text("postgresql://stepwell_service:hunter2@127.0.0.1:9/db\n")
+    monkeypatch.setenv("DATABASE_URL_FILE", str(secret))
+    monkeypatch.setenv("STEPWELL_MIGRATION_URL_FILE", "")
+    assert config.plain(config.load().database_url) == secret.read_text().strip()
+    assert config.load().migration_url is None
+    monkeypatch.setenv("DATABASE_URL_FILE", f"{secret}s")
+    with pytest.raises(errors.BadRequest) as refused:
+        config.load()
+    assert refused.value.field == "DATABASE_URL_FILE"
+
+
 def test_settings_by_any_spelling_and_the_variables_of_compose_are_known() -> None:
     known = ("STEPWELL_PORT", "stepwell_port", "STEPWELL_DATABASE_URL", "STEPWELL_AUTH", "STEPWELL_OWNER_PASSWORD")
-    assert config.unknown_variables(dict.fromkeys(known, "1")) == []
+    assert config.unknown_variables(dict.fromkeys((*known, "STEPWELL_LLM_API_KEY_FILE"), "1")) == []
     assert config.unknown_variables({"PATH": "", "STEPWELL_QQQQ": "1"}) == [
         "STEPWELL_QQQQ is no setting and is ignored."
     ]

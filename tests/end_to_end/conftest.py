@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+import collector
 import httpx
 import psutil
 import pytest
@@ -23,6 +24,7 @@ from over_http import API, PATIENCE_S, SAMPLES, Caller
 
 ROOT = Path(__file__).parents[2]
 NOTES = next(ROOT.glob("app/**/cliff-clarke.md")).parents[1]
+GRACE_S = 25
 ENOUGH_MEMORY = 4_000_000_000
 KEYS = {
     "all": ["local"],
@@ -48,7 +50,14 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def environment(folder: Path) -> dict[str, str]:
+def telemetry() -> Iterator[collector.Collector]:
+    """A collector of OpenTelemetry, which fails at first."""
+    with collector.running() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def environment(folder: Path, telemetry: collector.Collector) -> dict[str, str]:
     """The environment of every process: the database and the settings of this suite, and none of the machine's."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("STEPWELL_")}
     own.pop("DATABASE_URL", None)
@@ -58,6 +67,9 @@ def environment(folder: Path) -> dict[str, str]:
         "STEPWELL_TOOLS": "list_facets,rate_passage,search_documents_multihop",
         "STEPWELL_COMPAT": "chatgpt,dify",
         "STEPWELL_OCR": "off",
+        "OTEL_EXPORTER_OTLP_ENDPOINT": telemetry.address,
+        "OTEL_BSP_SCHEDULE_DELAY": "100",
+        "OTEL_METRIC_EXPORT_INTERVAL": "200",
         "STEPWELL_LOG_LEVEL": "warning",
     }
 
@@ -89,14 +101,17 @@ class Process:
             return False
 
     def stop(self) -> None:
-        """Asks the service to stop, which it must do in order."""
+        """Asks the service to stop, which it must do in order and within the time that its manifests give it."""
         self._process.terminate()
-        assert self._process.wait(timeout=PATIENCE_S) == 0
+        assert self._process.wait(timeout=GRACE_S) == 0
 
 
 @pytest.fixture(scope="session")
-def addresses(environment: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """The addresses of two services on one database: one without keys, which runs the jobs, and one that needs keys."""
+def addresses(environment: dict[str, str], telemetry: collector.Collector) -> Iterator[tuple[str, str]]:
+    """The addresses of two services on one database: one without keys, which runs the jobs, and one that needs keys.
+
+    The collector hangs while they stop.
+    """
     with ExitStack() as stack:
         without_keys = Process(environment)
         stack.callback(without_keys.stop)
@@ -105,6 +120,7 @@ def addresses(environment: dict[str, str]) -> Iterator[tuple[str, str]]:
         stack.callback(keyed.stop)
         _store_sample_notes(Caller(without_keys.address))
         keyed.await_readiness()
+        stack.callback(telemetry.hang)
         yield without_keys.address, keyed.address
 
 

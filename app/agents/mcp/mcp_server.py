@@ -27,7 +27,6 @@ from app.agents import formats, registry
 from app.documents import documents
 from app.jobs import kinds
 from app.requests import cursors, strict_json, validation_errors
-from app.services import Services
 from app.settings import Settings
 from app.text import uris
 from app.tools import results
@@ -71,7 +70,7 @@ def build(context_of: ContextOf, *, turns: asyncio.Semaphore | None = None) -> S
 async def serve_stdio(settings: Settings, user_id: str) -> None:
     """Serve one client until it closes stdin, and run background jobs meanwhile."""
     async with runtime.open_services(settings, pool_size=POOL_SIZE) as services:
-        working = asyncio.create_task(_run_jobs(services) if settings.worker else asyncio.sleep(0))
+        working = asyncio.create_task(kinds.run_forever(services) if settings.worker else asyncio.sleep(0))
         context = ToolContext(services, user_id, admission=Unrestricted(user_id, services.budget.whole_s))
         server = build(lambda _request: context, turns=asyncio.Semaphore(MAX_CONCURRENT))
         try:
@@ -80,11 +79,6 @@ async def serve_stdio(settings: Settings, user_id: str) -> None:
         finally:
             working.cancel()
             await asyncio.gather(working, return_exceptions=True)
-
-
-async def _run_jobs(services: Services) -> None:
-    """Run background jobs, such as those of sources, while the client is connected."""
-    await kinds.run_forever(services, done=lambda _kind, _count: None)
 
 
 def definitions(scopes: Collection[str], *, optional: Collection[str] = ()) -> list[types.Tool]:

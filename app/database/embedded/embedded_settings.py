@@ -50,6 +50,26 @@ def for_this_machine() -> Tuning:
     return for_memory(psutil.virtual_memory().total)
 
 
+def tune(tuning: Tuning) -> dict[str, str]:
+    """The settings that any server should have, also one that is not embedded; compose.yaml has them too.
+
+    Statements and error details are not logged, since they contain user data and queries.
+    """
+    return {
+        "max_connections": str(tuning.max_connections),
+        "shared_buffers": f"{tuning.shared_buffers}MB",
+        "effective_cache_size": f"{tuning.effective_cache}MB",
+        "maintenance_work_mem": f"{tuning.maintenance_work_mem}MB",
+        "work_mem": "16MB",
+        "max_wal_size": f"{tuning.max_wal}MB",
+        "wal_compression": "on",
+        "random_page_cost": "1.1",
+        "jit": "off",
+        "log_min_error_statement": "panic",
+        "log_error_verbosity": "terse",
+    }
+
+
 def write(layout: embedded_files.Layout, account: embedded_files.Account, tuning: Tuning) -> None:
     """Write postgresql.conf, pg_hba.conf and pg_ident.conf to the base folder, each atomically."""
     _replace(layout.base / "postgresql.conf", _conf(_server_settings(layout, tuning)))
@@ -67,27 +87,19 @@ def _server_settings(layout: embedded_files.Layout, tuning: Tuning) -> dict[str,
         "unix_socket_permissions": "0700",
         "port": "5432",
         "cluster_name": "stepwell",
-        "max_connections": str(tuning.max_connections),
-        "shared_buffers": f"{tuning.shared_buffers}MB",
-        "effective_cache_size": f"{tuning.effective_cache}MB",
-        "maintenance_work_mem": f"{tuning.maintenance_work_mem}MB",
-        "work_mem": "16MB",
         "dynamic_shared_memory_type": _shared_memory_kind(tuning),
-        "max_wal_size": f"{tuning.max_wal}MB",
-        "wal_compression": "on",
         "fsync": "on",
         "full_page_writes": "on",
         "synchronous_commit": "on",
-        "random_page_cost": "1.1",
-        "jit": "off",
         "timezone": "UTC",
         "log_timezone": "UTC",
+        **tune(tuning),
         **_log_settings(layout),
     }
 
 
 def _log_settings(layout: embedded_files.Layout) -> dict[str, str]:
-    """Logs are rotated by size; statements and error details are excluded, since they contain user data and queries."""
+    """Logs are rotated by size."""
     return {
         "logging_collector": "on",
         "log_directory": str(layout.log),
@@ -96,8 +108,6 @@ def _log_settings(layout: embedded_files.Layout) -> dict[str, str]:
         "log_rotation_size": f"{LOG_FILE_MB}MB",
         "log_rotation_age": "7d",
         "log_line_prefix": "%m [%p] %q%u@%d ",
-        "log_min_error_statement": "panic",
-        "log_error_verbosity": "terse",
     }
 
 

@@ -15,7 +15,18 @@ from sqlalchemy.engine import Connection
 
 from app import errors
 from app.database import driver_errors, engines, failures, sql, transactions
-from app.database.schema import catalogue, distribution, health, reembedding, revisions, roles, tables, vector_ddl
+from app.database.schema import (
+    catalogue,
+    distribution,
+    health,
+    reembedding,
+    revisions,
+    roles,
+    tables,
+    upgrade_progress,
+    vector_ddl,
+)
+from app.database.schema.upgrade_progress import StatementProgress
 
 log = logging.getLogger(__name__)
 _Returned = TypeVar("_Returned")
@@ -32,14 +43,17 @@ class AppliedRevision:
     summary: str
     seconds: float
 
+    def __str__(self) -> str:
+        return f"{self.revision} in {self.seconds:.1f} s: {self.summary}"
 
-Report = Callable[[AppliedRevision], None]
+
+Report = Callable[[AppliedRevision | StatementProgress], None]
 
 
 async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head", report: Report | None = None) -> str:
     """Bring the database at `dsn` (its owner's address) to `revision`; returns the revision reached.
 
-    `report` is called after each revision; all are one transaction.
+    `report` is called after each revision, and while a statement runs for long; all revisions are one transaction.
 
     Concurrent calls wait for one another on an advisory lock. Raises SchemaMismatch where pgvector is missing,
     SchemaMismatch where a newer version has upgraded the database, or an earlier one has to, BadRequest for a
@@ -54,7 +68,7 @@ async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head
 
         return upgrade_by(connection, migrate, model=model, dimension=dimension)
 
-    return await on_connection(dsn, run)
+    return await on_connection(dsn, run, report)
 
 
 async def rehearse(dsn: str, *, model: str, dimension: int, report: Report) -> str:
@@ -68,7 +82,7 @@ async def rehearse(dsn: str, *, model: str, dimension: int, report: Report) -> s
         raise _Rehearsed(upgrade_by(connection, migrate, model=model, dimension=dimension))
 
     try:
-        return await on_connection(dsn, run)
+        return await on_connection(dsn, run, report)
     except _Rehearsed as done:
         return str(done)
 
@@ -90,12 +104,17 @@ def _time_stage(report: Report) -> Callable[..., None]:
     return applied
 
 
-async def on_connection(dsn: str, run: Callable[[Connection], _Returned]) -> _Returned:
-    """Run a function on a connection to `dsn`, in one transaction; returns what it returns."""
+async def on_connection(
+    dsn: str, run: Callable[[Connection], _Returned], report: upgrade_progress.Report | None = None
+) -> _Returned:
+    """Run a function on a connection to `dsn`, in one transaction; returns what it returns.
+
+    `report` is told how far a statement is that runs for long.
+    """
     engine = engines.create(dsn, pool_size=1, max_overflow=0)
     try:
         with driver_errors.explaining():
-            async with engine.begin() as connection:
+            async with engine.begin() as connection, upgrade_progress.watching(dsn, connection, report):
                 return await connection.run_sync(run)
     finally:
         await engine.dispose()

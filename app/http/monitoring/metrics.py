@@ -10,10 +10,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import Protocol
 
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, disable_created_metrics
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -31,6 +32,8 @@ RANK_BUCKETS = (0, 1, 2, 3, 5, 10, 20, 50)
 Read = Callable[[], Awaitable[str]]
 """Reads metrics in Prometheus text format. Raises OSError."""
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # the time of its first use, as a series for each
 
 
 class Stored(Protocol):
@@ -51,81 +54,64 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
+        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
+        histogram = partial(Histogram, registry=registry)
+        stages, lag = partial(histogram, buckets=STAGE_BUCKETS), partial(histogram, buckets=LAG_BUCKETS)
+        self.before_scrape: list[Callable[[], Awaitable[None]]] = []
+        ProcessCollector(registry=registry)
         self._longest_lag = 0.0
-        self.requests = Counter(
-            "stepwell_http_requests", "Requests answered.", ["method", "route", "status"], registry=registry
-        )
-        self.duration = Histogram(
-            "stepwell_http_request_duration_seconds",
-            "Time to the end of a response.",
-            ["method", "route"],
-            buckets=REQUEST_BUCKETS,
-            registry=registry,
-        )
-        self.in_flight = Gauge("stepwell_http_requests_in_flight", "Requests being answered now.", registry=registry)
-        self.stages = Histogram(
-            "stepwell_search_stage_seconds",
-            "Time of a search's stages: embed, recall, relax, total, …",
-            ["stage"],
-            buckets=STAGE_BUCKETS,
-            registry=registry,
-        )
-        self.search_wait = Histogram(
-            "stepwell_search_wait_seconds",
-            "Time that a search waited for its turn.",
-            buckets=STAGE_BUCKETS,
-            registry=registry,
-        )
-        self.answers = Counter("stepwell_search_answers", "Answers.", ["found"], registry=registry)
-        self.degraded = Counter(
-            "stepwell_search_degraded", "Answers without a part that failed.", ["code"], registry=registry
-        )
-        self.relaxed = Counter("stepwell_search_relaxed", "Relaxed queries.", ["name"], registry=registry)
-        self.modes = Counter(
-            "stepwell_search_modes", "Answers by mode and fallback reason.", ["mode", "reason"], registry=registry
-        )
-        self.boosted = Counter("stepwell_search_boosted", "Answers with a boosted hit.", registry=registry)
-        self.boost_places = Histogram(
-            "stepwell_search_boost_places", "Ranks gained by a boosted hit.", buckets=RANK_BUCKETS, registry=registry
-        )
-        self.documents = Counter("stepwell_ingest_documents", "Ingested documents.", ["status"], registry=registry)
-        self.chunks = Counter("stepwell_ingest_chunks", "Chunks of documents.", ["status"], registry=registry)
-        self.embedded = Counter("stepwell_ingest_embedded_chunks", "Chunks that the model embedded.", registry=registry)
-        self.jobs = Counter("stepwell_jobs", "Background jobs that this process has run.", ["kind"], registry=registry)
-        self.job_chunks = Counter(
-            "stepwell_job_chunks", "Chunks that those jobs read or stored.", ["kind"], registry=registry
-        )
-        self.loop_lag = Histogram(
-            "stepwell_event_loop_lag_seconds",
-            "How late the event loop was, measured every 50 ms.",
-            buckets=LAG_BUCKETS,
-            registry=registry,
-        )
-        self.longest_loop_lag = Gauge(
-            "stepwell_event_loop_lag_max_seconds", "The longest lag since the start.", registry=registry
-        )
-        Gauge("stepwell_build_info", "Always 1.", ["version"], registry=registry).labels(__version__).set(1)
-        Gauge("stepwell_processes", "Processes that serve requests.", registry=registry).set(1)
+        of_request = ["method", "route"]
+        self.requests = counter("stepwell_http_requests", "Requests answered.", [*of_request, "status"])
+        name, meaning = "stepwell_http_request_duration_seconds", "Time to the end of a response."
+        self.duration = histogram(name, meaning, of_request, buckets=REQUEST_BUCKETS)
+        self.problems = counter("stepwell_http_problems", "Errors answered, by their code.", ["status", "code"])
+        self.in_flight = gauge("stepwell_http_requests_in_flight", "Requests being answered now.")
+        meaning = "Time of searches: flat, guided by entities (two_pass), over several hops (multihop)."
+        self.searches = stages("stepwell_search_duration_seconds", meaning, ["kind"])
+        meaning = "Time of a search's stages: embed, recall, relax, …"
+        self.stages = stages("stepwell_search_stage_seconds", meaning, ["stage"])
+        self.search_wait = stages("stepwell_search_wait_seconds", "Time that a search waited for its turn.")
+        self.answers = counter("stepwell_search_answers", "Answers.", ["found"])
+        self.degraded = counter("stepwell_search_degraded", "Answers without a part that failed.", ["code"])
+        self.relaxed = counter("stepwell_search_relaxed", "Relaxed queries.", ["name"])
+        self.modes = counter("stepwell_search_modes", "Answers by mode and fallback reason.", ["mode", "reason"])
+        self.boosted = counter("stepwell_search_boosted", "Answers with a boosted hit.")
+        name, meaning = "stepwell_search_boost_places", "Ranks gained by a boosted hit."
+        self.boost_places = histogram(name, meaning, buckets=RANK_BUCKETS)
+        self.documents = counter("stepwell_ingest_documents", "Ingested documents.", ["status"])
+        self.chunks = counter("stepwell_ingest_chunks", "Chunks of documents.", ["status"])
+        self.embedded = counter("stepwell_ingest_embedded_chunks", "Chunks that the model embedded.")
+        meaning = "How late the event loop was, measured every 50 ms."
+        self.loop_lag = lag("stepwell_event_loop_lag_seconds", meaning)
+        self.longest_loop_lag = gauge("stepwell_event_loop_lag_max_seconds", "The longest lag since the start.")
+        gauge("stepwell_build_info", "Always 1.", ["version"]).labels(__version__).set(1)
+        gauge("stepwell_processes", "Processes that serve requests.").set(1)
 
     async def text(self) -> str:
-        """All metrics of this process in Prometheus text format."""
+        """All metrics of this process in Prometheus text format, once `before_scrape` has read what they show."""
+        for read in self.before_scrape:
+            await read()
         return generate_latest(self.registry).decode()
 
     def watch(self, name: str, meaning: str, read: Callable[[], float]) -> None:
         """Add a gauge whose value is read at every scrape."""
         Gauge(name, meaning, registry=self.registry).set_function(read)
 
-    def request(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count one request; status 0 means that the client disconnected before the response."""
+    def request(self, method: str, route: str, status: int, seconds: float, code: str | None = None) -> None:
+        """Count one request, and the code of its problem; status 0: the client disconnected before the response."""
         known = method if method in METHODS else "other"
         self.requests.labels(known, route, str(status)).inc()
         self.duration.labels(known, route).observe(seconds)
+        if code is not None:
+            self.problems.labels(str(status), code).inc()
 
     def answer(self, answer: Answer) -> None:
         """Count one search."""
         self.answers.labels("true" if answer.hits else "false").inc()
+        self.searches.labels(answer.search_mode).observe(answer.took_ms / 1000)
         for stage, milliseconds in answer.timings.items():
-            self.stages.labels(stage).observe(milliseconds / 1000)
+            if stage != "total":
+                self.stages.labels(stage).observe(milliseconds / 1000)
         for code in set(answer.degraded):
             self.degraded.labels(code).inc()
         for name in set(answer.relaxed):
@@ -151,11 +137,6 @@ class Metrics:
         if seconds > self._longest_lag:
             self._longest_lag = seconds
             self.longest_loop_lag.set(seconds)
-
-    def job_done(self, kind: str, chunks: int) -> None:
-        """Count a background job and the chunks that it read or stored."""
-        self.jobs.labels(kind).inc()
-        self.job_chunks.labels(kind).inc(chunks)
 
 
 def install(app: FastAPI, *, access: str, totals: Read | None = None) -> None:
@@ -229,8 +210,8 @@ class Counting:
                 self._count(scope, status, time.perf_counter() - began)
 
     def _count(self, scope: Scope, status: int, seconds: float) -> None:
-        self.metrics.request(scope["method"], route_of(scope), status, seconds)
         state = scope.get("state", {})
+        self.metrics.request(scope["method"], route_of(scope), status, seconds, state.get("problem"))
         if (answer := state.get("answer")) is not None:
             self.metrics.answer(answer)
         self.metrics.ingested(state.get("stored", ()), state.get("refused", 0))

@@ -2,10 +2,12 @@
 
 Every response carries X-Request-ID: the client's own if it is 1 to 64 letters, digits, `.`, `_` or `-`, else a new one.
 An endpoint that sets `request.state.timings = {"embed": 3.1, "sql": 4.5}` (milliseconds) gets a Server-Timing header
-and these times in the log line, which also summarises `request.state.answer` and `request.state.stored`.
+and these times in the log line, which also summarises `request.state.answer` and `request.state.stored`, and names the
+id of the API key and the code of a problem.
 
 Where an OpenTelemetry provider exists, FastAPI records a span for each request. It gets the id and the times too. Its
-query string, which may name a user's documents, is replaced.
+query string, which may name a user's documents, is replaced. Log lines have the span's `traceparent` (W3C Trace
+Context), or the client's own where no spans are recorded.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from structlog.contextvars import bound_contextvars
 from app.http.authentication import versions
 
 _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _NOT_IN_A_TOKEN = re.compile(r"[^A-Za-z0-9_-]+")
 _logger = logging.getLogger(__name__)
 
@@ -68,7 +71,7 @@ class RequestIds:
                     )
             await send(message)
 
-        with bound_contextvars(request_id=request_id):
+        with bound_contextvars(request_id=request_id, **_trace(scope, span)):
             try:
                 await self.app(scope, receive, send_with_id)
             finally:
@@ -97,6 +100,15 @@ def choose(scope: Scope) -> str:
     return sent if _WELL_FORMED.fullmatch(sent) else uuid.uuid4().hex
 
 
+def _trace(scope: Scope, span: trace.Span) -> dict[str, str]:
+    """The `traceparent` of a request; empty without a span and a well-formed header."""
+    context = span.get_span_context()
+    if context.is_valid:
+        return {"traceparent": f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"}
+    sent = Headers(scope=scope).get("traceparent", "")
+    return {"traceparent": sent} if _TRACEPARENT.fullmatch(sent) else {}
+
+
 def _log(scope: Scope, status: int, took_ms: float) -> None:
     fields = {"method": scope["method"], "path": scope["path"][:200], "status": status, "took_ms": round(took_ms, 1)}
     _logger.info("request", extra=fields | _outcome(scope.get("state", {})))
@@ -105,6 +117,10 @@ def _log(scope: Scope, status: int, took_ms: float) -> None:
 def _outcome(state: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that an endpoint's result adds to the line."""
     outcome: dict[str, Any] = {}
+    if (caller := state.get("caller")) is not None and caller.key_id is not None:
+        outcome["key_id"] = caller.key_id
+    if code := state.get("problem"):
+        outcome["code"] = code
     if timings := state.get("timings"):
         outcome["timings"] = {name: round(ms, 2) for name, ms in timings.items()}
     if (answer := state.get("answer")) is not None:

@@ -1,14 +1,15 @@
-"""Reads figures of the running services at each scrape: reads, the standby, remote models and the embedder."""
+"""Reads figures of the running services at each scrape: the database, its standby, remote models and the embedder."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from fastapi import FastAPI
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
 from prometheus_client.registry import Collector
 
 from app import kinds
+from app.database.durations import Durations
 from app.http.monitoring.metrics import Metrics
 from app.kinds import BreakerState
 from app.services import Services
@@ -16,6 +17,8 @@ from app.services import Services
 BREAKER_STATES = kinds.values(BreakerState)
 GAUGES = {
     "stepwell_db_connections_in_use": "Database connections in use now.",
+    "stepwell_db_connections_max": "Database connections that this process may open.",
+    "stepwell_db_connections_waiting": "Transactions that wait for a connection now.",
     "stepwell_db_read_only": "1 if the database accepts no writes.",
     "stepwell_standby_ready": "1 if reads go to the standby.",
     "stepwell_standby_lag_seconds": "How long the standby has been behind, at most.",
@@ -45,12 +48,15 @@ class _ServiceFigures(Collector):
         for name, meaning in GAUGES.items():
             yield GaugeMetricFamily(name, meaning, value=values.get(name))
         yield from _counts(services)
+        yield from _durations([] if services is None else [pool.durations for pool in services.db.reads.pools])
 
 
 def _measure(services: Services) -> dict[str, float]:
     """The values of the gauges that have one."""
     found = {
         "stepwell_db_connections_in_use": float(services.db.in_use()),
+        "stepwell_db_connections_max": float(services.db.pool.size()),
+        "stepwell_db_connections_waiting": float(services.db.pool.durations.waiting),
         "stepwell_db_read_only": float(services.db.pool.is_read_only),
     }
     for kind in ("queries", "passages"):
@@ -79,3 +85,16 @@ def _counts(services: Services | None) -> Iterator[Metric]:
             for outcome, count in calls.outcomes.items():
                 attempts.add_metric([*calls.target, outcome], count)
     yield from (reads, breakers, attempts)
+
+
+def _durations(pools: list[Durations]) -> Iterator[Metric]:
+    """The waits for a connection, and the statements by name."""
+    meaning = "Time that transactions waited for a connection."
+    waits = SummaryMetricFamily("stepwell_db_connection_wait_seconds", meaning)
+    waits.add_metric([], sum(pool.waits.count for pool in pools), sum(pool.waits.seconds for pool in pools))
+    meaning = "Time of statements by the name of their file; `other` stand in a module."
+    statements = SummaryMetricFamily("stepwell_db_statement_seconds", meaning, labels=["statement"])
+    for name in sorted({name for pool in pools for name in pool.statements}):
+        totals = [pool.statements[name] for pool in pools if name in pool.statements]
+        statements.add_metric([name], sum(total.count for total in totals), sum(total.seconds for total in totals))
+    yield from (waits, statements)

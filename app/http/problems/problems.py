@@ -139,9 +139,14 @@ def respond(
     errors: Sequence[validation_errors.FieldError] = (),
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """A problem as a response. `detail` and `errors` must not contain input; `code` has a default for each status."""
+    """A problem as a response. `detail` and `errors` must not contain input; `code` has a default for each status.
+
+    The code is kept in the request's state, for the log and the metrics.
+    """
     code = code or _CODES.get(status, _CODES[500 if status >= 500 else 400])
-    request_id = scope.get("state", {}).get("request_id")
+    state = scope.setdefault("state", {})
+    state["problem"] = code
+    request_id = state.get("request_id")
     envelope = {
         "type": f"urn:stepwell:problem:{code}",
         "title": code.replace("_", " ").capitalize(),

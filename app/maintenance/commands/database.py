@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -31,15 +32,18 @@ def upgrade(
 ) -> None:
     """Upgrade the database to this version's schema, as the owner (STEPWELL_MIGRATION_URL)."""
     settings = options.settings(data_dir)
+    began = time.monotonic()
     if dry_run:
         revision = options.run(_rehearse(settings))
     else:
         revision = options.run(_upgrade(settings, set_service_password=set_service_password))
+    seconds = round(time.monotonic() - began, 1)
     if as_json:
-        terminal.write_json({"revision": revision})
+        terminal.write_json({"revision": revision, "seconds": seconds})
+    elif dry_run:
+        options.out.print(f"The database would be at revision {revision} after {seconds} s.")
     else:
-        done = "would be" if dry_run else "is"
-        options.out.print(f"The database {done} at revision {revision}.")
+        options.out.print(f"The database is at revision {revision}.")
 
 
 @app.command()
@@ -105,8 +109,8 @@ async def _rehearse(settings: Settings) -> str:
         return await migration.rehearse(dsn, model=model, dimension=dimension, report=_print_step)
 
 
-def _print_step(step: migration.AppliedRevision) -> None:
-    options.err.print(f"{step.revision} in {step.seconds:.1f} s: {step.summary}", markup=False, soft_wrap=True)
+def _print_step(step: object) -> None:
+    options.err.print(str(step), markup=False, soft_wrap=True)
 
 
 async def _distribute(settings: Settings, shards: int | None) -> tuple[Distribution, list[str]]:

@@ -14,6 +14,7 @@ async def _text(requests: int, lag_s: float) -> str:
         metrics.request("GET", '/a b\n"c"', 200, 0.02)
     metrics.lagged(lag_s)
     metrics.watch("stepwell_searches_running", "Searches.", lambda: 2)
+    metrics.watch("stepwell_jobs_waiting", "Jobs of all processes.", lambda: 5)
     return await metrics.text()
 
 
@@ -30,6 +31,7 @@ async def test_samples_are_added_by_their_meaning() -> None:
     assert totals["stepwell_http_request_duration_seconds_bucket", route, "0.01", "GET"] == 0
     assert totals["stepwell_http_request_duration_seconds_count", route, "GET"] == 7
     assert totals["stepwell_searches_running",] == 4
+    assert totals["stepwell_jobs_waiting",] == 5
     assert totals["stepwell_processes",] == 2
     assert totals["stepwell_event_loop_lag_max_seconds",] == 0.3
     assert totals["stepwell_event_loop_lag_seconds_count",] == 3

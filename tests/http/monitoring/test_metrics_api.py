@@ -12,7 +12,7 @@ import harness
 import pytest
 
 from app import errors, main
-from app.main import create_app
+from app.database import durations, transactions
 from app.models.caching import CachingEmbedder
 from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
@@ -64,6 +64,7 @@ async def test_requests_are_counted_by_route_template_method_and_status(client):
     assert found[f"stepwell_http_requests_total{{{labels}}}"] == 2
     timed = 'stepwell_http_request_duration_seconds_count{method="GET",route="/api/rag/documents/{document_id}"}'
     assert found[timed] == 2
+    assert found['stepwell_http_problems_total{code="not_found",status="404"}'] == 2
     assert found["stepwell_http_requests_in_flight"] == 1, "the scrape itself"
 
 
@@ -83,10 +84,10 @@ async def test_a_search_counts_its_stages_and_its_answer(client):
     response = await client.post("/api/rag/search", json={"query": QUERY})
     assert response.json()["results"]
     after = await counts(client)
-    for stage in ("embed", "recall", "total"):
-        name = f'stepwell_search_stage_seconds_count{{stage="{stage}"}}'
+    series = [f'stepwell_search_stage_seconds_count{{stage="{stage}"}}' for stage in ("embed", "recall")]
+    for name in (*series, 'stepwell_search_duration_seconds_count{kind="flat"}'):
         assert after[name] - before.get(name, 0) == 1
-    total = 'stepwell_search_stage_seconds_sum{stage="total"}'
+    total = 'stepwell_search_duration_seconds_sum{kind="flat"}'
     assert after[total] - before.get(total, 0) == pytest.approx(response.json()["took_ms"] / 1000)
     assert after['stepwell_search_answers_total{found="true"}'] - before.get(
         'stepwell_search_answers_total{found="true"}', 0
@@ -149,6 +150,49 @@ async def test_connections_and_embeddings_in_flight_show_while_they_last(databas
     assert after["stepwell_db_connections_in_use"] == 0
 
 
+async def test_statements_are_timed_by_the_name_of_their_file_and_slow_ones_are_logged(client, monkeypatch, caplog):
+    monkeypatch.setattr(durations, "SLOW_S", 0.0)
+    before = await counts(client)
+    await client.post("/api/rag/documents", json={"content": "Pilots board by a ladder."})
+    after = await counts(client)
+    name = '{statement="lock_tenant"}'
+    count, seconds = (f"stepwell_db_statement_seconds_{part}{name}" for part in ("count", "sum"))
+    assert after[count] - before.get(count, 0) == 1
+    assert after[seconds] > before.get(seconds, 0)
+    slow = {record.statement for record in caplog.records if record.message == "slow statement"}
+    assert {"lock_tenant", "other"} <= slow
+
+
+async def test_waits_for_a_connection_are_counted_while_they_last_and_timed_afterwards(database):
+    pool = transactions.connect(harness.address(database), pool_size=1, pool_wait_s=30.0)
+    async with (
+        harness.running(Settings(worker=False, metrics="open"), await harness.services(pool)) as app,
+        harness.client(app) as client,
+    ):
+        app.state.metrics.before_scrape.clear()  # which waits for a connection too
+        before = await counts(client)
+        async with pool.shared():
+            reading = asyncio.create_task(client.get("/api/rag/stats"))
+            while (during := await counts(client))["stepwell_db_connections_waiting"] == 0:
+                await asyncio.sleep(0)
+                assert not reading.done()
+        assert (await reading).status_code == 200
+        after = await counts(client)
+    await pool.close()
+    assert (during["stepwell_db_connections_in_use"], during["stepwell_db_connections_max"]) == (1, 1)
+    assert after["stepwell_db_connections_waiting"] == 0
+    waits = "stepwell_db_connection_wait_seconds_"
+    assert after[f"{waits}count"] > before[f"{waits}count"]
+    assert after[f"{waits}sum"] > before[f"{waits}sum"]
+
+
+async def test_the_process_shows_its_memory_and_processor_time(client):
+    found = await counts(client)
+    assert found["process_resident_memory_bytes"] > 1_000_000
+    assert found["process_cpu_seconds_total"] > 0
+    assert not [name for name in found if "_created" in name]
+
+
 async def test_refused_searches_are_counted_under_their_route(services, monkeypatch):
     settings = Settings(max_concurrent_searches=1)
     monkeypatch.setattr(main, "MAX_WAITING_SEARCHES", 0)
@@ -162,6 +206,7 @@ async def test_refused_searches_are_counted_under_their_route(services, monkeypa
             assert (away.status_code, away.headers["x-request-id"]) == (503, "mine")
             name = f'stepwell_http_requests_total{{method="POST",route="{path}",status="503"}}'
             assert (await counts(client))[name] == 1
+        assert (await counts(client))['stepwell_http_problems_total{code="overloaded",status="503"}'] == 2
         assert (await counts(client))["stepwell_searches_running"] == 1
 
 
@@ -255,8 +300,7 @@ async def test_uploads_that_run_and_wait_are_gauges(services):
 
 
 def test_the_documentation_lists_every_metric():
-    families = create_app(Settings()).state.metrics.registry.collect()
-    exported = {f"{family.name}_total" if family.type == "counter" else family.name for family in families}
+    exported = {name for name in harness.metric_names() if name.startswith("stepwell_")}
     page = (Path(__file__).parents[3] / "docs" / "operations.md").read_text(encoding="utf-8")
     table = [line for line in page.splitlines() if line.startswith("| `stepwell_")]
     assert set(re.findall(r"`(stepwell_[a-z_]+)`", "\n".join(table))) == exported

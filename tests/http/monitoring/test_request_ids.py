@@ -72,6 +72,8 @@ async def test_a_search_logs_one_line_with_its_stages_codes_and_request_id(datab
         response = await client.post("/api/rag/search", json={"query": CANARY}, headers={"X-Request-ID": "r-77"})
     added, searched = log.read()
     assert added["documents"] == {"added": 1}
+    assert searched["key_id"] == key.split("_")[1]
+    assert "code" not in searched
     assert (searched["request_id"], searched["method"], searched["status"]) == ("r-77", "POST", 200)
     assert searched["path"] == "/api/rag/search"
     assert searched["degraded"] == response.json()["degraded"] == ["embedding_failed", "no_query_vector"]
@@ -121,6 +123,17 @@ async def test_no_line_contains_user_text_user_names_or_a_secret(database, user,
 
 async def _with(services, database):
     return type(services)(db=database, embedder=services.embedder, expected_schema=services.expected_schema)
+
+
+async def test_lines_name_the_trace_of_the_client_and_the_code_of_a_problem(database, log):
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    async with harness.running(Settings(), await harness.services(database)) as app, harness.client(app) as client:
+        for sent in (trace, f"{trace} and {CANARY}"):
+            await client.post("/api/rag/search", json={"query": " "}, headers={"traceparent": sent})
+    traced, other = log.read()
+    assert (traced["traceparent"], traced["code"]) == (trace, "blank_query")
+    assert "traceparent" not in other
+    assert CANARY not in log.text
 
 
 def test_secrets_are_masked_at_every_position():

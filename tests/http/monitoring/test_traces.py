@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import harness
 from opentelemetry import trace
 
@@ -13,7 +15,9 @@ OWN_DATABASE = True
 CANARY = "numbatcanary"
 
 
-async def test_a_search_is_a_span_with_its_route_stages_and_request_id_and_no_word_of_the_user(database, monkeypatch):
+async def test_a_search_is_a_span_with_its_route_stages_and_request_id_and_no_word_of_the_user(
+    database, monkeypatch, capsys
+):
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -32,6 +36,8 @@ async def test_a_search_is_a_span_with_its_route_stages_and_request_id_and_no_wo
     assert searched.name == "POST /api/rag/search"
     assert searched.attributes["http.response.status_code"] == 200
     assert searched.attributes["stepwell.request_id"] == "r-5"
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines() if '"request"' in line]
+    assert lines[0]["traceparent"][3:-3] == f"{searched.context.trace_id:032x}-{searched.context.span_id:016x}"
     assert searched.attributes["stepwell.total_ms"] == found.json()["took_ms"]
     assert listed.attributes["url.query"] == "REDACTED"
     assert CANARY not in "".join(span.to_json() for span in kept.get_finished_spans())
