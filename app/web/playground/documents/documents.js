@@ -70,6 +70,7 @@ function changed() {
   clearTimeout(typing);
   replaceAddress("documents", selected());
   showFilters();
+  if (byId("documents-filters").open) offerChoices();
   return pages.open(selected());
 }
 
