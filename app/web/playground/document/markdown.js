@@ -19,8 +19,12 @@ const DEEPEST = 12;
 export function markdownBlocks(text, title) {
   const lines = linesOf(text);
   const first = textFrom(lines, 0);
-  const isTitled = first < lines.length && titleOf(lines[first]) === title && textFrom(lines, first + 1) < lines.length;
-  return isTitled ? blocks(lines.slice(first + 1), { level: 1, below: 0 }, 0) : blocks(lines, { level: 1, below: 1 }, 0);
+  const isUnderlined = UNDERLINE.test(lines[first + 1]?.text ?? "");
+  const head = first < lines.length && (isUnderlined ? lines[first].text.trim() : titleOf(lines[first]));
+  const isTitled = head && head.replace(/[`*_\\]/g, "") === title.replace(/[`*_\\]/g, "");
+  const rest = first + (isUnderlined ? 2 : 1);
+  if (!isTitled || textFrom(lines, rest) === lines.length) return blocks(lines, { level: 1, below: 1 }, 0);
+  return blocks(lines.slice(rest), { level: 1, below: 0 }, 0);
 }
 
 /** The paragraphs of a text without marks, as blocks. */
