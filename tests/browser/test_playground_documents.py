@@ -354,7 +354,10 @@ async def test_a_document_is_changed_and_deleted_where_it_is_read_and_edits_are_
     await page.get_by_label("Text").fill("# Staff\n\nThe staff was *replaced*.")
     assert await page.evaluate(ASKS)
     await page.locator("nav [data-view=jobs]").click()
+    await client.patch(path, json={"uri": "tide/staff.md"})
     await page.go_back()
+    await page.get_by_text("changed by someone else").wait_for()
+    assert await page.locator("#document [name=uri]").input_value() == "tide/staff.md"
     await page.get_by_label("Metadata as JSON").fill('{"team": "masonry", "site": {"pier": 4}, "year": 2026}')
     assert await page.get_by_label("Title", exact=True).input_value() == "Tide staff"
     await page.get_by_role("button", name="Save").click()
@@ -363,6 +366,7 @@ async def test_a_document_is_changed_and_deleted_where_it_is_read_and_edits_are_
     changed = (await client.get(path)).json()
     assert changed["title"] == await page.locator("#document-title").inner_text() == "Tide staff"
     assert changed["metadata"] == {"team": "masonry", "site": {"pier": 4}, "year": 2026}
+    assert changed["uri"] == "tide/staff.md", "what was not edited is not sent"
     assert await page.locator(".text em").inner_text() == "replaced"
     await page.get_by_role("button", name="Edit").click()
     await page.get_by_label("Text").fill("Nothing.")

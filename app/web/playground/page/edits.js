@@ -1,19 +1,19 @@
 // Keeps what is typed into a form until it is saved or discarded, so that it is there again when the form is.
 
-// The values of forms with unsaved edits, by what they edit, and the version that they began with.
+// The values that differ from what is saved, by what a form edits, and the version that they began with.
 const kept = new Map();
 
 addEventListener("beforeunload", (event) => kept.size && event.preventDefault());
 
 /** Keeps the edits of a form, which holds `version` of what it edits, and restores earlier ones; returns the version that they began with. */
 export function keepEdits(form, key, version = null) {
-  const saved = JSON.stringify(valuesOf(form));
+  const saved = valuesOf(form);
   const { values = {}, began = version } = kept.get(key) ?? {};
   for (const [name, value] of Object.entries(values)) form.elements[name].value = value;
   form.oninput = () => {
-    const edited = valuesOf(form);
-    if (JSON.stringify(edited) === saved) kept.delete(key);
-    else kept.set(key, { values: edited, began });
+    const edited = Object.entries(valuesOf(form)).filter(([name, value]) => value !== saved[name]);
+    if (edited.length) kept.set(key, { values: Object.fromEntries(edited), began });
+    else kept.delete(key);
   };
   return began;
 }
