@@ -73,7 +73,7 @@ def serving() -> Iterator[str]:
 def recognises_names(url: str) -> bool:
     """Whether the service answers, and guides a search by a name."""
     try:
-        answer = httpx.post(f"{url}/api/rag/search", json={"query": PERSON, "ranking": {"hierarchy": "force"}})
+        answer = httpx.post(f"{url}/api/rag/search", json={"query": PERSON, "ranking": {"guidance": {"mode": "force"}}})
         return answer.status_code == 200 and bool(answer.json()["pass1_entities"])
     except httpx.TransportError:
         return False
@@ -97,10 +97,11 @@ def why(browser: Browser, url: str) -> bytes:
 
 
 def hops(browser: Browser, url: str) -> bytes:
-    """The graph of several hops, in the dark scheme."""
-    page = opened(browser, url, DESKTOP, "dark")
+    """The last hits of several hops and the graph below them, in the dark scheme."""
+    page = opened(browser, url, {**DESKTOP, "height": 720}, "dark")
     page.locator("[name=depth]").select_option("thorough")
     ask(page, HOPS)
+    page.locator(".graph").evaluate("graph => graph.scrollIntoView({ block: 'end' })")
     return page.screenshot()
 
 
@@ -119,7 +120,7 @@ def document(browser: Browser, url: str) -> bytes:
     page = opened(browser, url, DESKTOP, "dark")
     ask(page, BUOYS)
     page.locator(".card h3 a").first.click()
-    page.locator(".chunk-wanted").wait_for()
+    page.locator(".wanted").first.wait_for()
     return page.screenshot()
 
 
@@ -129,7 +130,7 @@ def why_not(browser: Browser, url: str) -> bytes:
     ask(page, BUOYS)
     panel = page.locator(".why-not")
     panel.locator("summary").click()
-    panel.get_by_label("URI of a stored document").fill("sample/howto/reset-gannet.md")
+    panel.get_by_label("Path or URI of a stored document").fill("sample/howto/reset-gannet.md")
     panel.get_by_role("button", name="Explain").click()
     panel.locator(".placement").wait_for()
     return framed(page, panel)

@@ -76,7 +76,10 @@ class ChunkDraft:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A stored document, without its text in listings."""
+    """A stored document.
+
+    In listings `content` is its beginning if nothing else names the document, and `markdown` is unknown.
+    """
 
     document_id: UUID
     source_id: UUID | None
@@ -89,6 +92,7 @@ class Document:
     created_at: datetime
     updated_at: datetime
     content: str | None = None
+    markdown: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class Playground:
     async def open(self, path: str = "/") -> None:
         """Opens the page and waits for what it shows first."""
         await self.page.goto(f"{self.url}{path}")
-        await self.page.locator(".welcome, #access .message, .row, .card, .chunk").first.wait_for()
+        await self.page.locator(".welcome, #access .message, .row, .card, .text").first.wait_for()
 
     async def start_again(self) -> None:
         """Shows where to begin, in a window of a desktop and with all options as at first."""

@@ -20,6 +20,7 @@ from app.documents.storing import large_documents
 from app.web import pages
 
 SCRIPT = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+HOSTILE = f"# {SCRIPT}\n\n[a](javascript:document.title='owned') ![b](//x/y.png)\n\nZorvex {SCRIPT} ends."
 CHOOSE = """([name, content]) => {
     const chosen = new DataTransfer();
     chosen.items.add(new File([content], name));
@@ -30,6 +31,47 @@ READABLE = """async names => {
     const { readable } = await import('/playground/assets/documents/folders.js');
     return readable(names.map(name => ({ name })));
 }"""
+PASTE = """text => {
+    const clipboardData = new DataTransfer();
+    clipboardData.setData("text/plain", text);
+    document.body.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true }));
+}"""
+ASKS = "!dispatchEvent(new Event('beforeunload', { cancelable: true }))"
+"""Whether the browser would ask before the page is closed."""
+MARKDOWN = """# The `Marks`
+
+Lime
+====
+
+Sets **slowly** in `snake_case_` and snake_case_too,
+see [the _wall_](https://example.org/a_b) and [here](../b.md).
+- one
+  goes on
+  1. inner
+- two
+
+      code
+
+| a | b \\| c |
+|---|--:|
+| 1 | *2* |
+
+> quoted
+> > twice
+
+```py
+# no heading
+```
+"""
+DRAWN = [
+    ["H2", "Lime"],
+    ["P", "Sets slowly in snake_case_ and snake_case_too, see the wall and here."],
+    ["UL", "one goes on\ninner\ntwo\ncode"],
+    ["DIV", "a\tb | c\n1\t2"],
+    ["BLOCKQUOTE", "quoted\ntwice"],
+    ["PRE", "# no heading"],
+]
+OUTLINE = "text => [...text.children].map(one => [one.tagName, one.innerText.trim().replace(/\\n+/g, '\\n')])"
 DIRECTIONS = "texts => texts.map(text => getComputedStyle(text).direction)"
 EVERYTHING_STORED = """async () => JSON.stringify({
     local: {...localStorage}, session: {...sessionStorage}, cookie: document.cookie, url: location.href,
@@ -42,7 +84,7 @@ async def test_markup_in_texts_metadata_names_and_files_is_shown_as_text_everywh
     playground: Playground, client: httpx.AsyncClient
 ) -> None:
     page = playground.page
-    document = {"uri": f"x/{SCRIPT}", "title": f"Title {SCRIPT}", "content": f"# {SCRIPT}\n\nZorvex {SCRIPT} ends."}
+    document = {"uri": f"x/{SCRIPT}", "title": f"Title {SCRIPT}", "content": HOSTILE}
     metadata = {f"key {SCRIPT}": SCRIPT, "constructor": ["a", "b"], "author": f"Zorvex {SCRIPT}"}
     stored = (await client.post("documents", json={**document, "metadata": metadata})).json()
     entity = {"type": "person", "name": f"Aard {SCRIPT}", "role": SCRIPT, "aliases": [f"Zz {SCRIPT}"]}
@@ -51,30 +93,34 @@ async def test_markup_in_texts_metadata_names_and_files_is_shown_as_text_everywh
     assert await cards.first.locator("h3").inner_text() == f"Title {SCRIPT}"
     assert await cards.first.locator(".uri").inner_text() == f"x/{SCRIPT}"
     assert f"Zorvex {SCRIPT}" in await cards.first.locator(".snippet").inner_text()
-    hostile = page.locator(".facet", has_text=f"key {SCRIPT}")
+    await page.locator("#view-search").get_by_role("button", name="more keys").click()
+    hostile = page.locator("#view-search .facet", has_text=f"key {SCRIPT}")
     await hostile.locator("summary").click()
     assert SCRIPT in await hostile.locator(".facet-values").inner_text()
-    others = page.locator(".facet", has_text="constructor")
+    others = page.locator("#view-search .facet", has_text="constructor")
     await others.locator("summary").click()
     for index in (0, 1):
         await others.get_by_role("checkbox").nth(index).check()
         await others.get_by_text(f"{index + 1} chosen").wait_for()
     await page.locator("#answer:not([aria-busy])").wait_for()
     await cards.first.locator("h3 a").click()
-    await page.locator(".chunk").wait_for()
+    await page.locator(".text").wait_for()
     assert await page.locator("#document-title").inner_text() == f"Title {SCRIPT}"
     assert await page.title() == f"Title {SCRIPT} · Stepwell"
     assert SCRIPT in await page.locator(".document-head .metadata").inner_text()
-    assert f"Zorvex {SCRIPT} ends." in await page.locator(".chunk").inner_text()
+    assert f"Zorvex {SCRIPT} ends." in await page.locator(".text").inner_text()
+    assert await page.locator(".text a").count() == 0
     await page.get_by_role("button", name="Edit").click()
     assert json.loads(await page.get_by_label("Metadata as JSON").input_value()) == metadata
+    await page.get_by_role("button", name="Cancel").click()
     await page.locator("#view-document").get_by_role("button", name="Delete").click()
     assert f"Title {SCRIPT}" in await page.locator("#confirm-text").inner_text()
     await page.keyboard.press("Escape")
     await page.goto(f"{playground.url}/#documents?query=onerror&folder={SCRIPT}")
     await page.locator("#documents-form [name=folder]").fill("")
     await page.locator("#documents-form [name=folder]").press("Enter")
-    await page.locator("#documents-key option", has_text="img").wait_for(state="attached")
+    await page.locator("#documents-form").get_by_role("button", name="more keys").click()
+    await page.locator("#documents-form .facet", has_text="img").first.wait_for()
     await page.locator("#documents").get_by_text(f"Title {SCRIPT}").wait_for()
     await page.get_by_label(f"Select Title {SCRIPT}").wait_for()
     await page.evaluate(CHOOSE, [f"{SCRIPT}.bin", "\0\x01"])
@@ -189,20 +235,7 @@ async def test_a_folder_is_sent_without_what_the_service_would_leave_out(playgro
     assert [one["name"] for one in found] == kept
 
 
-async def test_a_large_file_is_followed_until_its_job_has_stored_it(
-    playground: Playground, client: httpx.AsyncClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(large_documents, "LARGE", 2_000)
-    path = tmp_path / "long.md"
-    path.write_text("\n\n".join(f"Paragraph {n} on lime mortar and stone." for n in range(100)))
-    text = await playground.upload(path)
-    (document,) = (await client.get("documents", params={"uri": "long.md"})).json()["documents"]
-    assert f"Stored, {document['chunk_count']} chunks" in text
-    await playground.page.locator("#uploads-clear").click()
-    await client.delete(f"documents/{document['document_id']}")
-
-
-async def test_each_warning_on_an_upload_is_in_its_row_once(
+async def test_a_large_file_is_followed_until_it_is_stored_and_each_warning_is_in_its_row_once(
     playground: Playground, client: httpx.AsyncClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = "name;note\n" + "".join(f"row {number};gr\xfc\xdfe vom K\xf6nig {number}\n" for number in range(9))
@@ -215,9 +248,12 @@ async def test_each_warning_on_an_upload_is_in_its_row_once(
     assert shown.count("Windows-1252") == 1
     assert "in/bad.md: frontmatter" in await playground.upload(packed)
     monkeypatch.setattr(large_documents, "LARGE", 2_000)
-    assert (await playground.upload(large)).count("frontmatter") == 1
-    await playground.page.locator("#uploads-clear").click()
+    shown = await playground.upload(large)
     stored = (await client.get("documents", params={"limit": 12})).json()["documents"]
+    (chunks,) = [one["chunk_count"] for one in stored if one["uri"] == "large.md"]
+    assert shown.count("frontmatter") == 1
+    assert f"Stored, {chunks} chunks" in shown
+    await playground.page.locator("#uploads-clear").click()
     ids = [one["document_id"] for one in stored if str(one["uri"]).startswith(("rows.", "packed.", "large."))]
     await client.post("documents/delete", json={"filters": {"document_ids": ids}})
 
@@ -248,54 +284,95 @@ async def test_the_page_asks_before_it_is_closed_while_a_file_is_sent(
     await asyncio.wait_for(asked.wait(), 15)
     held.set()
     await page.locator("#uploads .row[data-state=done]", has_text="slow.md").wait_for()
-    assert not await page.evaluate("!dispatchEvent(new Event('beforeunload', {cancelable: true}))"), "nothing is sent"
+    assert not await page.evaluate(ASKS), "nothing is sent"
     async with httpx.AsyncClient(base_url=f"{opened.url}/api/rag/") as service:
         await service.delete("documents", params={"uri": "slow.md"})
 
 
-async def test_a_document_is_read_in_pages_around_a_passage(playground: Playground, client: httpx.AsyncClient) -> None:
+async def test_a_document_is_read_as_one_text_around_a_passage_and_by_its_chunks(
+    playground: Playground, client: httpx.AsyncClient
+) -> None:
     page = playground.page
-    paragraph = "The tide gauge of pier {} was levelled again, and its readings were compared with the old staff. "
-    content = "\n\n".join(f"# Part {number}\n\n{paragraph.format(number) * 4}" for number in range(100))
+    paragraph = "The 🐦 gauge of pier {} was levelled again, and its readings were compared with the old staff. "
+    content = "\n\n".join(f"# Part {number}\n\n{paragraph.format(number) * 9}" for number in range(200))
     stored = (await client.post("documents", json={"uri": "long.md", "content": content})).json()
     total, path = stored["chunk_count"], f"documents/{stored['document_id']}"
-    (chunk,) = (await client.get(f"{path}/chunks", params={"offset": 60, "limit": 1})).json()["chunks"]
+    (chunk,) = (await client.get(f"{path}/chunks", params={"offset": 150, "limit": 1})).json()["chunks"]
     at_passage = f"{playground.url}/#document?id={stored['document_id']}&chunk={chunk['chunk_id']}"
-    await page.goto(f"{at_passage}&at=60")
-    await page.locator(".chunk-wanted:focus").wait_for()
-    shown = page.locator(".chunk .where span:first-child")
-    assert await shown.all_inner_texts() == [f"Chunk {number}" for number in range(56, 96)]
-    await page.get_by_role("button", name="Later chunks").click()
-    await page.get_by_text(f"Chunk {total}", exact=True).wait_for()
-    while await page.get_by_role("button", name="Earlier chunks").is_visible():
-        await page.get_by_role("button", name="Earlier chunks").click()
-        await page.locator(".chunks:not([aria-busy])").wait_for()
-    assert await shown.all_inner_texts() == [f"Chunk {number}" for number in range(1, total + 1)]
+    await page.goto(f"{at_passage}&at=150")
+    await page.locator(".wanted:focus").wait_for()
+    wanted = " ".join(await page.locator(".wanted").all_inner_texts())
+    assert wanted.split() == [word for word in chunk["content"].split() if word != "#"]
+    headings = page.locator(".text h2")
+    assert 10 < await headings.count() < 150
+    for name in ("Earlier text", "Later text"):
+        while await page.get_by_role("button", name=name).is_visible():
+            await page.get_by_role("button", name=name).click()
+    assert await headings.all_inner_texts() == [f"Part {number}" for number in range(1, 200)]
+    await page.locator("#document .panel > summary").click()
+    for shown in range(40, total, 40):
+        await page.locator(".chunk").nth(shown - 1).wait_for()
+        await page.get_by_role("button", name="More chunks").click()
+    await page.locator(".chunk").nth(total - 1).wait_for()
     await page.goto(f"{at_passage}&at=3")
     await page.get_by_text("The passage is no longer where it was").wait_for()
     await client.delete(path)
 
 
-async def test_a_document_is_edited_and_deleted_where_it_is_read_and_the_page_says_so(
+async def test_markdown_is_drawn_and_plain_text_keeps_its_lines(
+    playground: Playground, client: httpx.AsyncClient
+) -> None:
+    page = playground.page
+    stored = (await client.post("documents", json={"uri": "marks.md", "content": MARKDOWN})).json()
+    await page.goto(f"{playground.url}/#document?id={stored['document_id']}")
+    await page.locator(".text h2").wait_for()
+    assert await page.locator(".text").evaluate(OUTLINE) == DRAWN
+    assert await page.locator(".text a").evaluate_all("all => all.map(one => one.href)") == ["https://example.org/a_b"]
+    await client.delete(f"documents/{stored['document_id']}")
+    files = {"files": ("plain.txt", b"# no heading\n  in two lines")}
+    (plain,) = (await client.post("documents", files=files)).json()["documents"]
+    await page.goto(f"{playground.url}/#document?id={plain['document_id']}")
+    await page.locator(".plain").wait_for()
+    assert await page.locator(".plain").evaluate(OUTLINE) == [["P", "# no heading\n  in two lines"]]
+    await client.delete(f"documents/{plain['document_id']}")
+
+
+async def test_a_document_is_changed_and_deleted_where_it_is_read_and_edits_are_kept_until_they_are_saved(
     playground: Playground, client: httpx.AsyncClient
 ) -> None:
     page = playground.page
     metadata = {"team": "tide", "draft": True, "site": {"pier": 4, "old": 1}}
     document = {"uri": "staff.md", "content": "# Staff\n\nThe staff was levelled.", "metadata": metadata}
     stored = (await client.post("documents", json=document)).json()
-    path = f"documents/{stored['document_id']}"
-    await page.goto(f"{playground.url}/#document?id={stored['document_id']}")
+    path, view = f"documents/{stored['document_id']}", f"{playground.url}/#document?id={stored['document_id']}"
+    await page.goto(view)
     await page.get_by_role("button", name="Edit").click()
     await page.get_by_label("Metadata as JSON").fill("[1]")
     await page.get_by_role("button", name="Save").click()
     await page.get_by_text("metadata: Must be a JSON object").wait_for()
     await page.get_by_label("Title", exact=True).fill("Tide staff")
+    await page.get_by_label("Text").fill("# Staff\n\nThe staff was *replaced*.")
+    assert await page.evaluate(ASKS)
+    await page.locator("nav [data-view=jobs]").click()
+    await client.patch(path, json={"uri": "tide/staff.md"})
+    await page.go_back()
+    await page.get_by_text("changed by someone else").wait_for()
+    assert await page.locator("#document [name=uri]").input_value() == "tide/staff.md"
     await page.get_by_label("Metadata as JSON").fill('{"team": "masonry", "site": {"pier": 4}, "year": 2026}')
+    assert await page.get_by_label("Title", exact=True).input_value() == "Tide staff"
     await page.get_by_role("button", name="Save").click()
     await page.get_by_text("Saved.").wait_for()
+    assert not await page.evaluate(ASKS)
     changed = (await client.get(path)).json()
     assert changed["title"] == await page.locator("#document-title").inner_text() == "Tide staff"
     assert changed["metadata"] == {"team": "masonry", "site": {"pier": 4}, "year": 2026}
+    assert changed["uri"] == "tide/staff.md", "what was not edited is not sent"
+    assert await page.locator(".text em").inner_text() == "replaced"
+    await page.get_by_role("button", name="Edit").click()
+    await page.get_by_label("Text").fill("Nothing.")
+    await page.get_by_role("button", name="Cancel").click()
+    await page.get_by_role("button", name="Discard").click()
+    await page.locator(".text em").wait_for()
     await page.get_by_role("button", name="Delete").click()
     await page.get_by_role("button", name="Cancel").click()
     assert (await client.get(path)).status_code == 200
@@ -305,9 +382,29 @@ async def test_a_document_is_edited_and_deleted_where_it_is_read_and_the_page_sa
     assert await page.evaluate("document.activeElement.textContent") == "Document deleted"
     assert await page.title() == "Document deleted · Stepwell"
     assert (await client.get(path)).status_code == 404
-    await page.get_by_role("link", name="All documents").click()
-    await page.locator("#documents .row").first.wait_for()
-    assert await page.title() == "Documents · Stepwell"
+
+
+async def test_a_pasted_text_becomes_a_document_that_its_first_words_name(
+    playground: Playground, client: httpx.AsyncClient
+) -> None:
+    page = playground.page
+    await page.locator("nav a[href='#documents']").click()
+    await page.evaluate(PASTE, "Tide tables come from the harbour office.\n\nThey are printed in December.")
+    await page.locator("#new-title").wait_for()
+    assert await page.evaluate(ASKS)
+    await page.get_by_label("Metadata as JSON").fill('{"team": "tide"}')
+    await page.get_by_role("button", name="Save").click()
+    await page.get_by_text("Added.").wait_for()
+    name = "Tide tables come from the harbour office."
+    assert await page.locator("#document-title").inner_text() == name
+    await page.locator("nav a[href='#documents']").click()
+    await page.locator("#documents").get_by_role("link", name=name).wait_for()
+    (stored,) = [one for one in (await client.get("documents")).json()["documents"] if one["uri"] is None]
+    assert (stored["title"], stored["metadata"]) == ("", {"team": "tide"})
+    await page.locator("nav [data-view=search]").click()
+    await playground.search("harbour office december")
+    await page.locator("#hit-1 h3", has_text=name).wait_for()
+    await client.delete(f"documents/{stored['document_id']}")
 
 
 async def test_texts_run_in_the_direction_of_their_script(playground: Playground, client: httpx.AsyncClient) -> None:
@@ -317,7 +414,7 @@ async def test_texts_run_in_the_direction_of_their_script(playground: Playground
     cards = await playground.search("quexby")
     assert await cards.first.locator("h3, .snippet").evaluate_all(DIRECTIONS) == ["rtl", "rtl"]
     await cards.first.locator("h3 a").click()
-    await page.locator(".chunk").wait_for()
-    assert await page.locator("#document-title, .chunk .passage").evaluate_all(DIRECTIONS) == ["rtl", "rtl"]
+    await page.locator(".text").wait_for()
+    assert await page.locator("#document-title, .text p").evaluate_all(DIRECTIONS) == ["rtl", "rtl"]
     assert await page.locator("#query").evaluate_all(DIRECTIONS) == ["ltr"]
     await client.delete(f"documents/{stored['document_id']}")

@@ -26,6 +26,7 @@ async def test_documents_are_walked_page_by_page_with_a_constant_number_of_rows(
     seen: list[str] = []
     for number in (1, 2):
         await page.locator("#documents-pages").get_by_text(f"Page {number}", exact=True).wait_for()
+        await page.locator(".row:first-child", has_text=f"Note {len(seen) + 1:03}").wait_for()
         seen += await titles(page)
         assert await page.locator("#documents .row").count() <= 50
         if number == 1:
@@ -33,7 +34,7 @@ async def test_documents_are_walked_page_by_page_with_a_constant_number_of_rows(
     assert seen == [f"Note {number:03}" for number in range(1, STORED + 1)]
     assert await page.locator("#documents-pages").get_by_role("button", name="Next").is_disabled()
     await page.locator("#documents a").last.click()
-    await page.locator(".chunk").first.wait_for()
+    await page.locator(".text").wait_for()
     await page.go_back()
     await page.locator("#documents a", has_text=seen[-1]).wait_for()
     await page.locator("#documents-pages").get_by_role("button", name="Previous").click()
@@ -55,10 +56,8 @@ async def test_documents_are_searched_filtered_and_sorted_and_the_address_keeps_
     assert await titles(page) == odd[::-1]
     await page.locator("#documents-form [name=query]").fill("")
     await page.locator("#documents-filters").evaluate("filters => filters.open = true")
-    await page.locator("#documents-key option", has_text=f"team ({STORED})").wait_for(state="attached")
-    await page.locator("#documents-key").select_option("team")
-    await page.locator("#documents-value option", has_text="Reef (3)").wait_for(state="attached")
-    await page.locator("#documents-value").select_option('"Reef"')
+    await page.locator("#documents-form .facet summary", has_text=f"team {STORED}").click()
+    await page.locator("#documents-form").get_by_label("Reef").check()
     await page.locator("#documents .row").nth(3).wait_for(state="detached")
     assert await titles(page) == ["Note 060", "Note 059", "Note 058"]
     for name, value in (("folder", "shelf/even"), ("file_types", "txt")):
@@ -148,6 +147,27 @@ async def test_entities_are_added_changed_merged_found_with_their_documents_and_
     await page.get_by_role("button", name="Delete Ben Okafor").click()
     await page.get_by_role("button", name="Delete", exact=True).click()
     await page.get_by_text("Deleted Ben Okafor.").wait_for()
+
+
+async def test_synonyms_are_lines_of_a_page_that_names_the_wrong_one_and_keeps_what_is_not_saved(
+    page: Page, client: httpx.AsyncClient
+) -> None:
+    lines = page.get_by_label("Groups, one a line")
+    await page.locator("nav a[href='#synonyms']").click()
+    await lines.fill("# of the yard\nboiler, furnace\n\nalone\nC\\, hash => a\\=>b, c")
+    await page.get_by_role("button", name="Save").click()
+    await page.get_by_text("line 4: ").wait_for()
+    await page.locator("nav a[href='#jobs']").click()
+    await page.locator("nav a[href='#synonyms']").click()
+    await lines.wait_for()
+    assert "alone" in await lines.input_value()
+    await lines.fill((await lines.input_value()).replace("alone\n", ""))
+    await page.get_by_role("button", name="Save").click()
+    await page.get_by_text("2 groups are stored.").wait_for()
+    groups = [{"terms": ["boiler", "furnace"], "expand_to": []}, {"terms": ["C, hash"], "expand_to": ["a=>b", "c"]}]
+    assert (await client.get("synonyms")).json() == {"groups": groups}
+    assert await lines.input_value() == "boiler, furnace\nC\\, hash => a\\=>b, c\n"
+    await client.put("synonyms", json={"groups": []})
 
 
 async def test_jobs_show_their_progress_and_refusals_and_are_cancelled(
@@ -294,10 +314,10 @@ async def test_axe_finds_no_violation_in_lists_and_dialogs_at_390_and_1280_pixel
     await page.locator("#files").set_input_files([tmp_path / "note.md", tmp_path / "bad.pdf"])
     await page.get_by_text("1 of 2 files are stored.").wait_for()
     await page.locator("#documents-all").check()
-    for view in ("documents", "entities", "jobs"):
+    for view in ("documents", "entities", "jobs", "synonyms", "new"):
         if view != "documents":
             await page.goto(f"{page.url.partition('#')[0]}#{view}?query=aud+okafor")
-        await page.locator(f"#{view} .row").first.wait_for()
+        await page.locator(f"#{view} .row, #view-{view} form textarea").first.wait_for()
         if view == "entities":
             await page.locator("#entities .row input").first.check()
             await page.get_by_role("button", name="New entity").click()

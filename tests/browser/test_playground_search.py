@@ -135,6 +135,8 @@ async def test_an_offered_query_is_searched_and_its_hops_drawn_from_the_question
     assert await notes.page.evaluate(VALUE, "depth") == "thorough"
     results = (await answer_of(url, HOPS, depth="thorough"))["results"]
     graph = notes.page.locator(".graph svg")
+    places = [await notes.page.locator(part).first.bounding_box() for part in (".card", ".graph")]
+    assert places[0]["y"] < places[1]["y"], "hits before the graph"
     names = {hit["via"]["name"] for hit in results if hit.get("via")}
     assert "Ines Brandauer" in names
     assert set(await graph.locator(".node-name title").all_text_contents()) == names
@@ -330,9 +332,12 @@ async def test_the_keyboard_alone_searches_opens_why_and_returns(notes: Playgrou
     await page.keyboard.press("/")
     await page.locator("#query:focus").wait_for()
     assert await page.locator("#query").input_value() == PERSON
-    await page.locator("nav [data-view=entities]").click()
-    await page.get_by_role("button", name="Skip to the passages").focus()
-    await page.keyboard.press("Enter")
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("ArrowDown")
+    await page.locator("#hit-2 h3 a:focus").wait_for()
+    await page.keyboard.press("/")
+    for key in ("Tab", "Tab", "Enter"):
+        await page.keyboard.press(key)
     await page.locator("#answer-title:focus").wait_for()
 
 
@@ -348,6 +353,9 @@ async def test_axe_finds_no_violation_in_an_answer_and_a_document(notes: Playgro
     await page.locator(".placement").wait_for()
     await notes.assert_accessible()
     await cards.first.locator("h3 a").click()
-    await page.locator(".chunk-wanted").wait_for()
+    await page.locator(".wanted").first.wait_for()
+    await page.locator("#document .panel > summary").click()
+    await page.locator(".chunk").first.wait_for()
+    await notes.assert_accessible()
     await page.get_by_role("button", name="Edit").click()
     await notes.assert_accessible()

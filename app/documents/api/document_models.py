@@ -210,8 +210,11 @@ class StoredDocument(Response):
     created_at: datetime = Field(description="Creation time given with the document, else time of its first upload.")
     updated_at: datetime = Field(description="Time of its last change.")
     content: str | None = Field(
-        None, description="The cleaned text, in which offsets of chunks count code points; null in listings."
+        None,
+        description="The cleaned text, in which offsets of chunks count code points. In listings null, but for a "
+        "document without title and URI the first 200 code points, which name it.",
     )
+    markdown: bool | None = Field(None, description="Whether the text is Markdown; null in listings.")
 
 
 class DocumentPage(BaseModel):

@@ -1,6 +1,6 @@
 -- Lists documents without their text, the last created first unless another order is asked for. The index gives these
 -- and the first created; the other orders read all of the user's documents.
--- Columns: those of a listed document.
+-- Columns: those of a listed document, content (the beginning of a document without title and URI, else null).
 -- :user_id text  owner of the rows
 -- part oldest  the first created first
 -- part changed  the last changed first
@@ -16,7 +16,7 @@
 -- :words text[]  the words
 -- :limit bigint  maximum number of documents
 SELECT d.document_id, d.source_id, d.uri, d.title, d.metadata, d.config, d.content_hash, d.chunk_count, d.created_at,
-       d.updated_at
+       d.updated_at, CASE WHEN d.title = '' AND d.uri IS NULL THEN left(d.content, 200) END AS content
 FROM stepwell.documents AS d
 WHERE d.user_id = :user_id
 -- if after

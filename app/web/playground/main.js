@@ -3,19 +3,26 @@
 import "./features/features.js";
 import { current, entitle } from "./page/address.js";
 import { call, hasKey, setKey } from "./page/api.js";
-import { showDocument } from "./document/document.js";
+import { showDocument, showNewDocument } from "./document/document.js";
 import { listDocuments } from "./documents/documents.js";
 import { byId, fill } from "./page/dom.js";
 import { listEntities } from "./entities/entities.js";
 import { listJobs } from "./jobs/jobs.js";
+import { addedViews } from "./page/parts.js";
 import { showProblem } from "./page/problems.js";
 import { ask, forgetSearch, showSearch } from "./search/search_view.js";
 import { acceptFiles } from "./documents/uploads.js";
 import { welcome } from "./search/welcome.js";
 
-const VIEWS = { search: (parameters, isOpened) => showSearch(parameters, { greet, isOpened }), document: showDocument, documents: listDocuments, entities: listEntities, jobs: listJobs };
-const TITLES = { search: "Search", document: "Document", documents: "Documents", entities: "Entities", jobs: "Jobs" };
-const PARENTS = { document: "documents" };
+const VIEWS = {
+  search: { title: "Search", show: (parameters, isOpened) => showSearch(parameters, { greet, isOpened }) },
+  document: { title: "Document", show: showDocument, parent: "documents" },
+  new: { title: "New document", show: () => showNewDocument(), parent: "documents" },
+  documents: { title: "Documents", show: listDocuments },
+  entities: { title: "Entities", show: listEntities },
+  jobs: { title: "Jobs", show: listJobs },
+  ...Object.fromEntries(addedViews),
+};
 const SAMPLE = "sample/howto/travel-claims.md";
 
 async function showView() {
@@ -24,12 +31,12 @@ async function showView() {
   const isOpened = byId(`view-${chosen}`).hidden;
   for (const name of Object.keys(VIEWS)) byId(`view-${name}`).hidden = name !== chosen;
   for (const link of document.querySelectorAll("nav a")) {
-    if (link.dataset.view === (PARENTS[chosen] ?? chosen)) link.setAttribute("aria-current", "page");
+    if (link.dataset.view === (VIEWS[chosen].parent ?? chosen)) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  entitle((chosen === "search" && parameters.get("query")) || TITLES[chosen]);
+  entitle((chosen === "search" && parameters.get("query")) || VIEWS[chosen].title);
   fill(byId("access"));
-  await VIEWS[chosen](parameters, isOpened);
+  await VIEWS[chosen].show(parameters, isOpened);
 }
 
 /** Shows where to begin while `isWanted`, or what stands in the way. */
@@ -98,5 +105,8 @@ for (const skip of document.querySelectorAll(".skip")) {
 window.addEventListener("hashchange", showView);
 
 byId("options").open = matchMedia("(min-width: 60rem)").matches;
-acceptFiles();
+acceptFiles((text) => {
+  showNewDocument(text);
+  location.hash = "#new";
+});
 showView();

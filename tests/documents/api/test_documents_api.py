@@ -53,6 +53,21 @@ async def test_pages_neither_skip_nor_repeat_while_documents_are_added(caller: C
     assert seen == before[::-1]
 
 
+async def test_only_a_document_without_title_and_uri_is_listed_with_its_beginning(caller: Caller) -> None:
+    await caller.add("# Lime\n\nSets slowly.")
+    nameless = await caller.add("Tide. " * 50)
+    form = {"files": ("a.txt", b"Plain.")}
+    (plain,) = (await caller.client.post(DOCUMENTS, files=form)).json()["documents"]
+    listed = (await caller.client.get(DOCUMENTS)).json()["documents"]
+    assert [(one["content"], one["markdown"]) for one in listed] == [
+        (None, None),
+        (("Tide. " * 50)[:200], None),
+        (None, None),
+    ]
+    found = [(await caller.client.get(f"{DOCUMENTS}/{one['document_id']}")).json() for one in (plain, nameless)]
+    assert [one["markdown"] for one in found] == [False, True]
+
+
 async def test_documents_of_one_moment_are_paged_without_gaps(caller: Caller) -> None:
     for n in range(5):
         await caller.add(f"Note {n}.", created_at="2024-01-01T00:00:00Z")

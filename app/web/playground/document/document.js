@@ -1,17 +1,22 @@
-// Shows a document: its data, and its text by chunks, at the one that the address names.
+// Shows a document: its data, and its text at the passage that the address names; adds, changes and deletes documents.
 
 import { address, entitle } from "../page/address.js";
 import { call } from "../page/api.js";
 import { confirmed } from "../page/confirm.js";
-import { editForm } from "./document_edit.js";
 import { byId, documentName, el, fill, uriBesideName } from "../page/dom.js";
+import { forgetEdits, hasEdits } from "../page/edits.js";
 import { metadataList } from "../page/metadata.js";
-import { chunkList } from "./passages.js";
 import { showProblem } from "../page/problems.js";
+import { chunksFold, chunksOf } from "./chunks.js";
+import { documentForm, editsOf } from "./document_form.js";
+import { placeOf, showText } from "./text.js";
 
 const MISSING = "No such document";
 const DELETED = "Document deleted";
+const GONE = "The passage is no longer where it was: the document has changed since. This is the document as it is now.";
 let wanted = null;
+// What is said above the next document that is shown.
+let notice = null;
 
 /** The address of a document, at the passage of a hit or of a chunk if one is given. */
 export function documentAddress(id, { chunk_id: chunk, chunk_index: at } = {}) {
@@ -21,26 +26,54 @@ export function documentAddress(id, { chunk_id: chunk, chunk_index: at } = {}) {
 /** Shows the document `id` of the parameters, at its chunk `chunk`, whose index `at` is only a hint where to look. */
 export async function showDocument(parameters) {
   const own = (wanted = parameters);
-  fill(byId("document-message"));
+  say(notice);
+  notice = null;
   fill(byId("document"));
   try {
     const found = await stored(parameters.get("id"));
+    const passage = found && (await passageOf(found, parameters));
     if (own !== wanted) return;
-    const isShown = !byId("view-document").hidden;
-    if (isShown) entitle(found ? documentName(found) : MISSING);
+    if (!byId("view-document").hidden) entitle(found ? documentName(found) : MISSING);
     if (!found) return showAlone(MISSING, "It was deleted, or replaced by a document with another id.");
-    const place = el("div", { class: "chunks" });
-    fill(byId("document"), head(found), place);
-    await chunkList(place, found, parameters);
+    if (parameters.get("chunk") && !passage) say(GONE);
+    if (hasEdits(editsOf(found.document_id))) edit(found);
+    else show(found, passage);
   } catch (error) {
     if (own === wanted) showProblem(byId("document-message"), error);
   }
 }
 
-/** A document without its text, or null. */
+/** Shows a form for a new document; text that was pasted fills it. */
+export function showNewDocument(pasted = null) {
+  const form = documentForm(null, { saved: added, closed: () => (location.hash = "#documents") });
+  fill(byId("new-document"), form);
+  if (typeof pasted === "string" && !form.elements.content.value) {
+    form.elements.content.value = pasted;
+    form.dispatchEvent(new Event("input"));
+  }
+  form.elements.content.focus();
+}
+
+/** A document, or null. */
 async function stored(id) {
-  const filters = JSON.stringify({ document_ids: [id] });
-  return (await call("GET", `documents?${new URLSearchParams({ filters, limit: 1 })}`)).documents[0] ?? null;
+  try {
+    return await call("GET", `documents/${encodeURIComponent(id)}`);
+  } catch (error) {
+    if (error.status === 404) return null;
+    throw error;
+  }
+}
+
+/** The offsets of the wanted chunk, or null if none is wanted or it is not where it was. */
+async function passageOf({ document_id: id, content }, parameters) {
+  const chunk = parameters.get("chunk");
+  if (!chunk) return null;
+  const [found] = (await chunksOf(id, Number(parameters.get("at")) || 0, 1)).chunks;
+  return found?.chunk_id === chunk ? placeOf(found, content) : null;
+}
+
+function say(text) {
+  fill(byId("document-message"), text ? el("p", { class: "message" }, text) : null);
 }
 
 /** Shows a heading with a sentence in the place of a document. */
@@ -49,52 +82,59 @@ function showAlone(heading, text) {
   fill(byId("document"), el("h1", { id: "document-title", class: "lead", tabindex: "-1" }, heading), message);
 }
 
-function head(found) {
-  const name = documentName(found);
-  const place = el("div", { class: "document-edit" });
-  const edit = el("button", { type: "button", "aria-expanded": "false", "aria-controls": "document-edit" }, "Edit");
-  place.id = "document-edit";
-  edit.addEventListener("click", () => {
-    const isOpen = place.childElementCount > 0;
-    edit.setAttribute("aria-expanded", String(!isOpen));
-    fill(place, isOpen ? null : editForm(found, saved));
-    place.querySelector("input")?.focus();
-  });
-  const remove = el("button", { type: "button", class: "danger", click: () => removed(found, name) }, "Delete");
+function show(found, passage) {
+  const change = el("button", { type: "button", click: () => edit(found) }, "Edit");
+  const remove = el("button", { type: "button", class: "danger", click: () => removed(found) }, "Delete");
+  const text = el("div", { class: "document-text" });
+  fill(byId("document"), head(found, [change, remove]), text, chunksFold(found));
+  showText(text, found, passage);
+}
+
+function edit(found) {
+  const form = documentForm(found, { saved: (result) => changed(result), closed: () => show(found, null) });
+  fill(byId("document"), head(found, []), form);
+  form.elements.content.focus();
+}
+
+function head(found, actions) {
   return el(
     "header",
     { class: "document-head" },
-    el("div", { class: "document-top" }, el("h1", { id: "document-title", class: "lead", tabindex: "-1", dir: "auto" }, name), el("div", { class: "actions" }, edit, remove)),
+    el("div", { class: "document-top" }, el("h1", { id: "document-title", class: "lead", tabindex: "-1", dir: "auto" }, documentName(found)), el("div", { class: "actions" }, actions)),
     el("p", { class: "where" }, facts(found).map((fact) => (typeof fact === "string" ? el("span", {}, fact) : fact))),
-    metadataList(found.metadata),
-    place,
+    actions.length ? metadataList(found.metadata) : null,
   );
 }
 
 function facts(found) {
   const day = (moment) => moment.slice(0, 10);
-  return [
-    found.uri ? uriBesideName(found) : "no URI",
-    found.chunk_count === 1 ? "1 chunk" : `${found.chunk_count.toLocaleString("en")} chunks`,
-    found.language,
-    `created ${day(found.created_at)}`,
-    `changed ${day(found.updated_at)}`,
-  ].filter(Boolean);
+  return [found.uri ? uriBesideName(found) : "no URI", found.language, `created ${day(found.created_at)}`, `changed ${day(found.updated_at)}`].filter(Boolean);
 }
 
-async function saved(result) {
-  await showDocument(wanted);
-  const text = result.job_id ? "A job stores the change; the document is shown as it was until then." : "Saved.";
-  fill(byId("document-message"), el("p", { class: "message" }, [text, ...result.warnings].join(" ")));
+async function changed(result) {
+  notice = outcome("Saved.", result);
+  await showDocument(new URLSearchParams({ id: wanted.get("id") }));
   byId("document-title")?.focus();
 }
 
-async function removed(found, name) {
+function added(result) {
+  if (result.job_id) return (location.hash = "#jobs");
+  notice = outcome({ added: "Added.", replaced: "Replaced the earlier version." }[result.status] ?? "Stored already.", result);
+  return (location.hash = documentAddress(result.document_id));
+}
+
+function outcome(text, { job_id: job, warnings }) {
+  return [job ? "A job stores the change; the document is shown as it was until then." : text, ...warnings].join(" ");
+}
+
+async function removed(found) {
+  const name = documentName(found);
   const text = `“${name}” and its chunks are removed for good.`;
   if (!(await confirmed({ title: "Delete this document?", text, action: "Delete" }))) return;
   try {
     await call("DELETE", `documents/${found.document_id}`);
-    fill(byId("document-message"));
+    forgetEdits(editsOf(found.document_id));
+    say(null);
     entitle(DELETED);
     showAlone(DELETED, `“${name}” and its chunks are deleted.`);
     byId("document-title").focus();

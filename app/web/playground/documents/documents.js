@@ -2,7 +2,7 @@
 
 import { address, replaceAddress } from "../page/address.js";
 import { call } from "../page/api.js";
-import { valueChips } from "../page/chips.js";
+import { filterChips } from "../page/chips.js";
 import { confirmed } from "../page/confirm.js";
 import { byId, documentName, el, fill, uriBesideName } from "../page/dom.js";
 import { readFilters } from "../page/filters.js";
@@ -70,6 +70,7 @@ function changed() {
   clearTimeout(typing);
   replaceAddress("documents", selected());
   showFilters();
+  if (byId("documents-filters").open) offerChoices();
   return pages.open(selected());
 }
 
@@ -79,7 +80,7 @@ function showFilters() {
   const number = Object.keys(filters).length;
   byId("documents-filters-set").hidden = !number;
   byId("documents-filters-set").textContent = `${number} set`;
-  fill(byId("documents-chosen"), valueChips(form));
+  fill(byId("documents-chosen"), filterChips(form));
   return number;
 }
 

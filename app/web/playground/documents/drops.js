@@ -1,4 +1,4 @@
-// Takes dropped files and folders, and keeps the browser from opening files that miss the zone.
+// Takes dropped and pasted files and folders, and keeps the browser from opening files that miss the zone.
 
 import { isLeftOut } from "./folders.js";
 
@@ -18,6 +18,17 @@ export function acceptDrops(zone, take, missed) {
     zone.classList.remove("over");
     if (zone.contains(event.target)) take(await droppedFiles(event.dataTransfer));
     else missed();
+  });
+}
+
+/** Calls `take` with files that are pasted while a view is shown, and `read` with a text that is pasted beside its fields. */
+export function acceptPastes(view, take, read) {
+  document.addEventListener("paste", (event) => {
+    if (view.hidden || event.target.matches("input, textarea")) return;
+    const files = [...event.clipboardData.files].map((file) => ({ file, name: file.name }));
+    const text = event.clipboardData.getData("text/plain");
+    if (files.length) take(files);
+    else if (text.trim()) read(text);
   });
 }
 

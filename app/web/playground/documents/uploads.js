@@ -1,10 +1,10 @@
-// Uploads files that are chosen or dropped, in their order, and follows the jobs that store large ones.
+// Uploads files that are chosen, dropped or pasted, in their order, and follows the jobs that store large ones.
 
 import { address } from "../page/address.js";
 import { Problem, follow, upload } from "../page/api.js";
 import { refreshDocuments } from "./documents.js";
 import { byId, el, fill } from "../page/dom.js";
-import { acceptDrops } from "./drops.js";
+import { acceptDrops, acceptPastes } from "./drops.js";
 import { readable } from "./folders.js";
 import { progressText } from "../jobs/job_progress.js";
 import { problemText } from "../page/problems.js";
@@ -20,12 +20,13 @@ let run = null;
 // Whether a file is on its way; what a job stores is safe, and needs the page no longer.
 let isSending = false;
 
-/** Takes files from the inputs and the drop zone. */
-export function acceptFiles() {
+/** Takes files from the inputs, the drop zone and the clipboard; `read` gets a text that is pasted. */
+export function acceptFiles(read) {
   addEventListener("beforeunload", (event) => (isSending || queue.length) && event.preventDefault());
   taken(byId("files"), (file) => file.name);
   taken(byId("folder"), (file) => file.webkitRelativePath || file.name);
   acceptDrops(byId("drop"), send, () => says("Nothing is stored: drop files into the frame under Documents."));
+  acceptPastes(byId("view-documents"), send, read);
   byId("uploads-clear").addEventListener("click", cleared);
   byId("uploads-stop").addEventListener("click", () => (queue = []));
 }

@@ -1,7 +1,8 @@
-// Adds and changes an entity in a dialog.
+// Adds and changes an entity in a dialog; Escape closes it and keeps the edits, Cancel discards them.
 
 import { call } from "../page/api.js";
 import { byId, fill } from "../page/dom.js";
+import { forgetEdits, keepEdits } from "../page/edits.js";
 import { showProblem } from "../page/problems.js";
 
 const LISTS = ["aliases", "facts"];
@@ -9,6 +10,7 @@ const TEXTS = ["type", "name", "role", "description"];
 const dialog = byId("entity-dialog");
 const form = byId("entity-form");
 let submit = null;
+let edited = null;
 
 /** Asks for a new entity; `done` is called with what has happened once it is stored. */
 export function newEntity(done) {
@@ -36,6 +38,7 @@ form.addEventListener("submit", async (event) => {
   fill(byId("entity-message"));
   try {
     await submit(read());
+    forgetEdits(edited);
     dialog.close();
   } catch (error) {
     showProblem(byId("entity-message"), error);
@@ -44,7 +47,10 @@ form.addEventListener("submit", async (event) => {
     byId("entity-save").disabled = false;
   }
 });
-byId("entity-cancel").addEventListener("click", () => dialog.close());
+byId("entity-cancel").addEventListener("click", () => {
+  forgetEdits(edited);
+  dialog.close();
+});
 window.addEventListener("hashchange", () => dialog.close());
 
 function open(title, entity, note, save) {
@@ -53,6 +59,8 @@ function open(title, entity, note, save) {
   byId("entity-note").textContent = note;
   for (const name of TEXTS) form.elements[name].value = entity[name] ?? "";
   for (const name of LISTS) form.elements[name].value = entity[name].join("\n");
+  edited = `entity ${entity.entity_id ?? ""}`;
+  keepEdits(form, edited);
   fill(byId("entity-message"));
   mark([]);
   dialog.showModal();

@@ -4,3 +4,4 @@ import "./sources/sources.js";
 import "./facets/facets.js";
 import "./feedback/feedback.js";
 import "./why/why.js";
+import "./synonyms/synonyms.js";

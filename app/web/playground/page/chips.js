@@ -7,15 +7,8 @@ import { choose, chosenValues, setFields, valueText } from "./filters.js";
 export function filterChips(form) {
   const json = form.elements.filters?.value.trim();
   const written = json ? [{ label: "filter as JSON", control: form.elements.filters, value: json }] : [];
-  const fields = [...setFields(form), ...written];
-  return [...valueChips(form), ...fields.map(({ label, control, value }) => chip(form, label, value, () => emptied(control)))];
-}
-
-/** The chosen values of metadata of a form, each as a button that takes it back. */
-export function valueChips(form) {
-  return [...chosenValues(form)].flatMap(([key, chosen]) =>
-    chosen.map((value) => chip(form, key, valueText(value), () => choose(form, key, value, false))),
-  );
+  const values = [...chosenValues(form)].flatMap(([key, chosen]) => chosen.map((value) => chip(form, key, valueText(value), () => choose(form, key, value, false))));
+  return [...values, ...[...setFields(form), ...written].map(({ label, control, value }) => chip(form, label, value, () => emptied(control)))];
 }
 
 function emptied(control) {

@@ -1,6 +1,8 @@
 // Builds elements. Strings become text nodes and never HTML.
 
 const SVG = "http://www.w3.org/2000/svg";
+// Characters of a text up to which it is a name.
+const WORDS = 80;
 
 /** An element. Attributes that are functions are event listeners; null, undefined and false are left out. */
 export function el(name, attributes = {}, ...children) {
@@ -35,7 +37,8 @@ function filled(element, attributes, children) {
     else if (value === true) element.setAttribute(name, "");
     else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value);
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  // One after the other: a call takes fewer arguments than a table may have cells.
+  for (const child of children.flat()) if (child !== null && child !== undefined && child !== false) element.append(child);
   return element;
 }
 
@@ -60,9 +63,14 @@ export function shownUri(uri) {
   }
 }
 
-/** What a document is called: its title, or else its URI. */
-export function documentName({ title, uri, document_id: id }) {
-  return title || shownUri(uri ?? "") || id;
+/** What a document is called: its title, or else its URI, or else its first words; those of a hit are in its snippet. */
+export function documentName({ title, uri, content, snippet }) {
+  return title || shownUri(uri ?? "") || firstWords(content ?? snippet?.text ?? "") || "A document without a name";
+}
+
+function firstWords(text) {
+  const [line] = text.replace(/^[\s#>*-]+/, "").split("\n");
+  return line.length <= WORDS ? line : `${line.slice(0, line.lastIndexOf(" ", WORDS) + 1 || WORDS).trimEnd()}…`;
 }
 
 /** The URI of a document beside its name, or null if there is none or it is the name. */

@@ -6,10 +6,24 @@
 // documents called with the form of the list of documents when its filters are shown
 // jobs      called when the list of jobs is opened
 // job       a link to what a job works on, or null
+//
+// and the views that they add.
 
-import { el } from "./dom.js";
+import { byId, el } from "./dom.js";
 
 const added = new Map();
+
+/** The titles of the added views, and what shows them, by name. */
+export const addedViews = new Map();
+
+/** Adds a view with a link in the navigation, before that to the API; `show` is called when it is opened. Returns its section. */
+export function addView(name, title, show) {
+  const section = el("section", { id: `view-${name}`, "aria-labelledby": `${name}-title`, hidden: true }, el("h1", { id: `${name}-title`, class: "lead", tabindex: "-1" }, title));
+  document.querySelector("nav [href='docs']").before(el("a", { href: `#${name}`, "data-view": name }, title));
+  byId("view-jobs").after(section);
+  addedViews.set(name, { title, show });
+  return section;
+}
 
 /** Adds a function to a place. */
 export function addPart(place, part) {

@@ -22,7 +22,7 @@ const PARTS = {
 };
 
 /** The components of a score in order, each with its name, how it came about, and its signed value. */
-export function components(explain) {
+function components(explain) {
   return explain.parts ? ofHops(explain) : ofSearch(explain);
 }
 

@@ -1,6 +1,6 @@
 // Draws the hops of an answer: from the question over names to passages, as a small SVG graph.
 
-import { el, svg } from "../page/dom.js";
+import { documentName, el, svg } from "../page/dom.js";
 
 const NODE = { width: 164, height: 44 };
 const GAP = { x: 32, y: 12 };
@@ -9,7 +9,7 @@ const LETTERS = 18;
 /** A figure with the graph, or null for an answer of one search. Where it is narrow, the graph scrolls sideways. */
 export function hopGraph(answer, query) {
   if (!answer.hops || !answer.results.some((hit) => hit.via)) return null;
-  const place = el("div", { class: "graph-scroll", tabindex: "0", role: "region", "aria-label": "Graph of the hops" }, drawing(graphOf(answer, query), described(answer)));
+  const place = el("div", { class: "graph-scroll", tabindex: "0", role: "region", "aria-label": "Graph of what led to the passages" }, drawing(graphOf(answer, query), described(answer)));
   return el("figure", { class: "graph" }, el("figcaption", {}, "From the question over names to passages"), place);
 }
 
@@ -30,8 +30,8 @@ function graphOf(answer, query) {
     if (nodes.has(chunkId)) return nodes.get(chunkId);
     const { hit, place } = hits.get(chunkId);
     const from = hit.via ? addName(hit.via, new Set([...seen, chunkId])) : "question";
-    const detail = `#${place}${hit.hop ? ` · hop ${hit.hop}` : ""}`;
-    nodes.set(chunkId, { kind: "passage", label: hit.title, detail, from, column: nodes.get(from).column + 1 });
+    const detail = `passage ${place}`;
+    nodes.set(chunkId, { kind: "passage", label: documentName(hit), detail, from, column: nodes.get(from).column + 1 });
     edges.push([from, chunkId]);
     return nodes.get(chunkId);
   };
@@ -91,6 +91,6 @@ function shortened(text, most) {
 }
 
 function described(answer) {
-  const reached = answer.results.filter((hit) => hit.via).map((hit) => `${hit.title} by ${hit.via.name}`);
+  const reached = answer.results.filter((hit) => hit.via).map((hit) => `${documentName(hit)} by ${hit.via.name}`);
   return `Passages that names led to: ${reached.join("; ")}.`;
 }

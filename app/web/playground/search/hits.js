@@ -16,7 +16,7 @@ export function hitCard(hit, place, { answer, query, explained }) {
     el("div", { class: "card-head" }, el("span", { class: "place", "aria-hidden": "true" }, String(place)), heading(hit), relevance(hit)),
     snippet(hit),
     route(hit, answer),
-    badges(hit, answer),
+    about(hit, answer),
     el("div", { class: "card-foot" }, why(hit, explained), more(hit), partsOf("card", hit, query)),
   );
 }
@@ -50,14 +50,13 @@ function snippet(hit) {
 function route({ via }, answer) {
   if (!via) return null;
   const source = answer.results.find((other) => other.chunk_id === via.source_chunk_id);
-  const from = source ? [" in ", el("cite", { dir: "auto" }, source.title)] : [];
+  const from = source ? [" in ", el("cite", { dir: "auto" }, documentName(source))] : [];
   return el("p", { class: "route" }, "reached by ", el("strong", { dir: "auto" }, via.name), from, ` (${SIGNALS[via.kind]})`);
 }
 
-function badges(hit, answer) {
+function about(hit, answer) {
   const entity = answer.pass1_entities?.find((one) => one.entity_id === hit.parent?.entity_id);
-  const found = [hit.hop ? `hop ${hit.hop}` : null, entity ? `about ${entity.name}` : null].filter(Boolean);
-  return found.length ? el("ul", { class: "badges", "aria-label": "What led to it" }, found.map((text) => el("li", { class: "badge" }, text))) : null;
+  return entity ? el("p", { class: "badges" }, el("span", { class: "badge" }, `about ${entity.name}`)) : null;
 }
 
 function why(hit, explained) {

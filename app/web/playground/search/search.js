@@ -68,8 +68,8 @@ function show(found, request) {
   fill(
     byId("answer"),
     answerHead(found),
-    hopGraph(found, request.query),
     ...(isAnswerUnlikely(found) ? [folded(list, more)] : [found.results.length ? list : nothing(found), more]),
+    hopGraph(found, request.query),
     searchedPanel(explained),
     ...partsOf("answer", request),
     requestPanel(request),

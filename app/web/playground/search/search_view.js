@@ -79,6 +79,17 @@ function showPartsIfOpen() {
   if (byId("options").open) partsOf("options", form);
 }
 
+/** Moves from the field to the hits, from one to the next, and back. */
+function walk(event) {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const stops = [form.elements.query, ...byId("answer").querySelectorAll(".card h3 a")].filter((stop) => stop.checkVisibility());
+  const next = step && stops.includes(event.target) && stops[stops.indexOf(event.target) + step];
+  if (!next) return;
+  event.preventDefault();
+  next.focus();
+}
+
+byId("view-search").addEventListener("keydown", walk);
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   submit();

@@ -74,7 +74,7 @@ function verdict(answer) {
 function facts({ search_mode: mode, pass1_entities: entities, hops, total_results: total, took_ms: ms }) {
   const found = [];
   if (mode === "two_pass") found.push(`guided by ${entities.map((entity) => entity.name).join(", ")}`);
-  if (hops) found.push(`multi-hop: ${total} found in ${hops.length} ${hops.length === 1 ? "hop" : "hops"}`);
+  if (hops?.length > 1) found.push(`${total} found, also by names in the first passages`);
   return [...found, `${ms.toFixed(0)} ms`];
 }
 

@@ -1,6 +1,6 @@
 // Shows where to begin before the first search: queries for the sample notes, or how to store documents.
 
-import { el } from "../page/dom.js";
+import { documentName, el } from "../page/dom.js";
 
 /** Queries that the sample notes answer, each with what it shows and the controls it sets. */
 export const SAMPLE_QUERIES = [
@@ -17,7 +17,7 @@ export function welcome({ documents, hasSamples, recent }, ask) {
   if (!documents) return nothingStored();
   const stored = documents === 1 ? "1 document is" : `${documents.toLocaleString("en")} documents are`;
   if (hasSamples) return queries(`${stored} stored, the sample notes of a small company among them. Try one of these:`, SAMPLE_QUERIES, ask);
-  const titles = recent.map((document) => [document.title, "the title of a recent document"]);
+  const titles = recent.map((document) => [documentName(document), "the title of a recent document"]);
   return queries(`${stored} stored. Ask a question about them, or begin with a title:`, titles, ask);
 }
 

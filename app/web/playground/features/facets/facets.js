@@ -1,66 +1,91 @@
-// Shows the keys of the documents' metadata with their values and numbers of documents, to filter a search by them.
+// Shows the keys of the documents' metadata with their values and numbers of documents, to filter searches and documents by them.
 
 import { Problem, call } from "../../page/api.js";
 import { byId, el, fill } from "../../page/dom.js";
 import { choose, chosenValues, readFilters, valueText } from "../../page/filters.js";
 import { addPart, addStyle } from "../../page/parts.js";
-import "./document_facets.js";
 
 const VALUES = 8;
 const FOUND = 20;
 const KEYS = 10;
-const keys = el("div");
-const place = el("div", { id: "facets", role: "group", "aria-label": "Metadata", hidden: true }, keys);
-const order = [];
-let isComplete = false;
-let running = null;
-let drawn = null;
 
-byId("search-form").elements.metadata.after(place);
-addStyle("./facets.css", import.meta.url);
-addPart("options", showFacets);
+/** The facets of the documents that pass the filters of a form; a key's own values do not reduce its numbers. */
+class Facets {
+  #order = [];
+  #shared = new Set();
+  #isComplete = false;
+  #running = null;
+  #drawn = null;
 
-/** Shows the facets of the documents that pass the filters; a key's own values do not reduce its numbers. */
-async function showFacets(form) {
-  const own = { controller: new AbortController() };
-  try {
-    own.filters = JSON.stringify(readFilters(form));
-    if (own.filters === running?.filters) return;
-    running?.controller.abort();
-    running = own;
-    draw(form, await load(form, own.controller.signal));
-  } catch (error) {
-    if (error.name === "AbortError") return;
-    // Searching works without facets, and the answer says what is wrong with the key or a filter.
-    if (!(error instanceof Problem)) throw error;
-    place.hidden = true;
-    drawn = null;
-  } finally {
-    if (running === own) running = null;
+  constructor(form) {
+    this.form = form;
+    this.place = el("div", { class: "facets", role: "group", "aria-label": "Metadata", hidden: true });
+  }
+
+  async show() {
+    const own = { controller: new AbortController() };
+    try {
+      own.filters = JSON.stringify(readFilters(this.form));
+      if (own.filters === this.#running?.filters) return;
+      this.#running?.controller.abort();
+      this.#running = own;
+      this.#draw(await this.#load(own.controller.signal));
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      // The page works without facets, and its list or answer says what is wrong with the key or a filter.
+      if (!(error instanceof Problem)) throw error;
+      this.place.hidden = true;
+      this.#drawn = null;
+    } finally {
+      if (this.#running === own) this.#running = null;
+    }
+  }
+
+  async #load(signal) {
+    const chosen = [...chosenValues(this.form).keys()];
+    const [all, ...alone] = await Promise.all([
+      counted({ limit: VALUES, filters: readFilters(this.form) }, signal),
+      ...chosen.map((key) => counted({ key, limit: VALUES, filters: readFilters(this.form, key) }, signal)),
+    ]);
+    const found = new Map([...alone.flat(), ...all.filter(({ key }) => !chosen.includes(key))].map((facet) => [facet.key, facet]));
+    for (const key of chosen) if (!found.has(key)) found.set(key, { key, documents: 0, distinct: 0, values: [] });
+    return this.#inOrder([...found.values()].filter(({ key, values }) => values.length || chosen.includes(key)));
+  }
+
+  /** Those of few values first; keys stay in the order in which they were shown first, so that none moves while filters change. */
+  #inOrder(facets) {
+    const added = facets.filter(({ key }) => !this.#order.includes(key)).sort((one, other) => one.distinct - other.distinct);
+    for (const facet of added) if (isShared(facet)) this.#shared.add(facet.key);
+    this.#order.push(...added.map(({ key }) => key));
+    const rank = ({ key }) => this.#order.indexOf(key) + (this.#shared.has(key) ? 0 : this.#order.length);
+    return facets.sort((one, other) => rank(one) - rank(other));
+  }
+
+  #draw(facets) {
+    const chosen = chosenValues(this.form);
+    const state = JSON.stringify([facets, [...chosen], this.#isComplete]);
+    if (state === this.#drawn) return;
+    this.#drawn = state;
+    const focused = document.activeElement?.dataset?.facet;
+    const open = new Set([...this.place.querySelectorAll(".facet[open]")].map((details) => details.dataset.key));
+    const first = facets.filter(({ key }) => this.#shared.has(key)).slice(0, KEYS);
+    const shown = this.#isComplete ? facets : facets.filter((facet) => first.includes(facet) || chosen.has(facet.key));
+    const rest = facets.length - shown.length;
+    const all = () => {
+      this.#isComplete = true;
+      this.#draw(facets);
+    };
+    const more = rest ? el("button", { type: "button", class: "quiet", click: all }, rest === 1 ? "1 more key" : `${rest} more keys`) : null;
+    this.place.hidden = !facets.length;
+    fill(this.place, shown.map((facet) => keyItem(this.form, facet, open.has(facet.key))), more);
+    // The boxes are new, so the one that was used gets the focus again.
+    if (focused) [...this.place.querySelectorAll("[data-facet]")].find((box) => box.dataset.facet === focused)?.focus();
   }
 }
 
-async function load(form, signal) {
-  const chosen = [...chosenValues(form).keys()];
-  const [all, ...alone] = await Promise.all([
-    counted({ limit: VALUES, filters: readFilters(form) }, signal),
-    ...chosen.map((key) => counted({ key, limit: VALUES, filters: readFilters(form, key) }, signal)),
-  ]);
-  const found = new Map([...alone.flat(), ...all.filter(({ key }) => !chosen.includes(key))].map((facet) => [facet.key, facet]));
-  for (const key of chosen) if (!found.has(key)) found.set(key, { key, documents: 0, distinct: 0, values: [] });
-  return inOrder([...found.values()].filter(({ key, values }) => values.length || chosen.includes(key)));
-}
-
-/** Keys in the order in which they were shown first, so that none moves while filters change; unique ones last. */
-function inOrder(facets) {
-  const added = facets.filter(({ key }) => !order.includes(key)).sort((one, other) => isUnique(one) - isUnique(other));
-  order.push(...added.map(({ key }) => key));
-  return facets.sort((one, other) => order.indexOf(one.key) - order.indexOf(other.key));
-}
-
-/** Whether most values are those of one document, such as names of files: rarely what a search is filtered by. */
-function isUnique({ documents, distinct }) {
-  return distinct > 0.6 * documents;
+/** Whether documents share values, as they do not with names of files: a search is rarely filtered by one of those. */
+function isShared({ values }) {
+  return values.reduce((sum, { documents }) => sum + documents, 0) >= 1.5 * values.length;
 }
 
 async function counted({ filters, ...parameters }, signal) {
@@ -68,31 +93,12 @@ async function counted({ filters, ...parameters }, signal) {
   return (await call("GET", `facets?${new URLSearchParams(given)}`, { signal })).facets;
 }
 
-function draw(form, facets) {
-  const state = JSON.stringify([facets, [...chosenValues(form)], isComplete]);
-  if (state === drawn) return;
-  drawn = state;
-  const focused = document.activeElement?.dataset?.facet;
-  const open = new Set([...place.querySelectorAll(".facet[open]")].map((details) => details.dataset.key));
-  const shown = isComplete ? facets : facets.slice(0, Math.max(KEYS, chosenValues(form).size));
-  const rest = facets.length - shown.length;
-  const all = () => {
-    isComplete = true;
-    draw(form, facets);
-  };
-  const more = rest ? el("button", { type: "button", class: "quiet", click: all }, rest === 1 ? "1 more key" : `${rest} more keys`) : null;
-  place.hidden = !facets.length;
-  fill(keys, shown.map((facet) => keyItem(form, facet, open.has(facet.key))), more);
-  // The boxes are new, so the one that was used gets the focus again.
-  if (focused) [...place.querySelectorAll("[data-facet]")].find((box) => box.dataset.facet === focused)?.focus();
-}
-
 function keyItem(form, facet, isOpen) {
   const { key } = facet;
   const chosen = chosenValues(form).get(key) ?? [];
   const list = el("ul", { class: "facet-values" }, boxes(form, facet, chosen));
   const many = facet.distinct > facet.values.length;
-  const note = chosen.length ? el("span", { class: "count" }, `${chosen.length} chosen`) : el("span", { class: "note" }, facet.distinct.toLocaleString("en"));
+  const note = chosen.length ? el("span", { class: "count" }, `${chosen.length} chosen`) : el("span", { class: "note" }, facet.documents.toLocaleString("en"));
   return el(
     "details",
     { class: "facet", "data-key": key, open: isOpen || chosen.length > 0 },
@@ -122,3 +128,10 @@ function finder(form, facet, list) {
   };
   return el("input", { type: "search", maxlength: "200", "aria-label": `Find a value of ${facet.key}`, placeholder: "Find a value", dir: "auto", input: find, "data-facet": JSON.stringify([facet.key]) });
 }
+
+const [searches, documents] = ["search-form", "documents-form"].map((id) => new Facets(byId(id)));
+searches.form.elements.metadata.after(searches.place);
+documents.form.elements.file_types.parentElement.after(documents.place);
+addStyle("./facets.css", import.meta.url);
+addPart("options", () => searches.show());
+addPart("documents", () => documents.show());
