@@ -8,6 +8,6 @@ JOBS = Capability(
     routers=("jobs.api:router",),
     tags={"jobs": "Follow and cancel background jobs."},
     commands={
-        "jobs": Command("jobs.commands:app", "List, show and cancel background jobs."),
+        "jobs": Command("store", "jobs.commands:app", "List, show and cancel background jobs."),
     },
 )
