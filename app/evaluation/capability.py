@@ -6,7 +6,9 @@ from app.capability import Capability, Command
 
 EVALUATION = Capability(
     commands={
-        "eval": Command("manage", "evaluation.commands.evaluate:evaluate", "Measure retrieval quality on an evaluation set."),
+        "eval": Command(
+            "manage", "evaluation.commands.evaluate:evaluate", "Measure retrieval quality on an evaluation set."
+        ),
         "calibrate": Command(
             "manage",
             "evaluation.commands.calibrate:calibrate",
