@@ -34,8 +34,8 @@ QUEUE_SHARE = 0.5
 DESCRIPTION = """
 Hybrid search over your documents: by vectors and by BM25, fused in one SQL statement.
 
-Every operation has an example that can be sent unchanged. A read that sends the `X-Stepwell-Version` of an earlier
-response is not answered from a standby that is older.
+Every operation has an example that can be sent unchanged; that of a page needs its host in `STEPWELL_FETCH_HOSTS`.
+A read that sends the `X-Stepwell-Version` of an earlier response is not answered from a standby that is older.
 """
 _HEALTH = {"health": "Monitor the service."}
 

@@ -2,7 +2,8 @@
 
 `NOTES` is a folder of Markdown files with YAML frontmatter about Kittiwell, an invented firm that builds sensor buoys
 and restores stepwells: people, teams, projects, meetings, decisions, vendors, incidents, how-tos, products. All names
-are made up. `QUESTIONS` are questions with the notes that answer them.
+are made up. `letters`, beside it, is a folder that the demo does not store, so that it can be added as a source.
+`QUESTIONS` are questions with the notes that answer them.
 """
 
 from __future__ import annotations
