@@ -95,7 +95,7 @@ def create_app(
     for installed in (service_metrics, request_ids):
         installed.install(app)
     admission.install(app, _searches(chosen), processes=chosen.workers)
-    rate_limits.install(app, per_user=chosen.rate_limit_user, per_key=chosen.rate_limit_key)
+    rate_limits.install(app, per_user=chosen.rate_limit_user)
     for install in capability.declared("installs"):
         install(app, chosen)
     origins.install(app, hosts=chosen.hosts, allowed=chosen.allowed_origins)
