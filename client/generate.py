@@ -109,8 +109,17 @@ REPEATABLE = {
     *("give_feedback", "add_documents", "search_entities"),
 }
 """Operations by POST that change nothing more if they are sent twice."""
-SIMPLE = {"integer": "int", "number": "float", "boolean": "bool", "string": "str", "null": "None"}
-FORMATS = {"uuid": "UUID | str", "date-time": "date | str", "date": "date | str"}
+SIMPLE = {
+    "integer": "int",
+    "number": "float",
+    "boolean": "bool",
+    "string": "str",
+    "null": "None",
+    "object": "Mapping[str, Any]",
+}
+FORMATS = {"uuid": ["UUID", "str"], "date-time": ["date", "str"], "date": ["date", "str"]}
+NOT_NONE = ("query",)
+"""Required arguments that are not None, although the contract lets another operation leave them out."""
 
 _ASYNCHRONOUS = (
     (r'"""Sends operations to a service and', '"""Sends operations to a service asynchronously and'),
@@ -180,6 +189,9 @@ class Called:
         return [*self.fields, *self.tuning, *self.parameters]
 
 
+CHANGES = Argument("changes", "Mapping[str, Any]", is_required=True, about="The fields to set; None removes one.")
+
+
 def files() -> dict[str, str]:
     """The generated modules by name."""
     resources = "\n\n".join(["\n".join(_module()), *(_class(name) for name in PARTS)])
@@ -236,26 +248,33 @@ def _calls() -> Iterator[Called]:
 def _call(name: str, verb: str, path: str, described: Mapping[str, Any], branch: int) -> Called:
     """An operation; `branch` is the place of its request and of its result where the contract has several."""
     id = described["operationId"]
-    schema = _branch(_content(described.get("requestBody", {})), branch)
-    if verb == "patch":
-        about = "The fields to set; None removes one."
-        fields = [Argument("changes", "Mapping[str, Any]", is_required=True, about=about)]
-        tuning: list[Argument] = []
-    else:
-        properties = dict(schema.get("properties", {}))
-        ranking = _resolve(properties.pop("ranking", {})).get("properties", {})
-        required = {*schema.get("required", ()), *NEEDED.get(id, ())}
-        fields = [_argument(field, one, required) for field, one in properties.items()]
-        tuning = [_argument(field, one, ()) for field, one in ranking.items()]
-    given = {one["name"]: one for one in described.get("parameters", ()) if one["in"] == "query"}
-    needed = [name for name, one in given.items() if one.get("required")]
-    parameters = [_argument(name, {**one["schema"], **one}, needed) for name, one in given.items()]
+    request = _branch(_content(described.get("requestBody", {})), branch)
+    fields, tuning = ([CHANGES], []) if verb == "patch" else _fields_of(request, NEEDED.get(id, ()))
     answers = [answer for code, answer in sorted(described["responses"].items()) if code.startswith("2")]
-    paragraph = described.get("description", "").split("\n\n")[0]
-    return Called(
-        name, id, verb.upper(), path, fields, tuning, parameters, _result(_content(answers[0]), branch),
-        (f"{described['summary']}.", " ".join(paragraph.split())),
-    )  # fmt: skip
+    paragraph, _, _ = described.get("description", "").partition("\n\n")
+    about = f"{described['summary']}.", " ".join(paragraph.split())
+    result = _result(_content(answers[0]), branch)
+    return Called(name, id, verb.upper(), path, fields, tuning, _parameters_of(described), result, about)
+
+
+def _fields_of(schema: Mapping[str, Any], needed: Sequence[str]) -> tuple[list[Argument], list[Argument]]:
+    """The fields of a request, and those of its `ranking`."""
+    properties = dict(schema.get("properties", {}))
+    ranking = _resolve(properties.pop("ranking", {})).get("properties", {})
+    required = [*schema.get("required", ()), *needed]
+    fields = [_argument(name, one, is_required=name in required) for name, one in properties.items()]
+    return fields, [_argument(name, one) for name, one in ranking.items()]
+
+
+def _parameters_of(described: Mapping[str, Any]) -> list[Argument]:
+    """The query parameters of an operation."""
+    return [
+        _argument(
+            one["name"], {**one["schema"], "description": one["description"]}, is_required=one.get("required", False)
+        )
+        for one in described.get("parameters", ())
+        if one["in"] == "query"
+    ]
 
 
 def _content(described: Mapping[str, Any]) -> dict[str, Any]:
@@ -284,32 +303,25 @@ def _result(schema: dict[str, Any], branch: int) -> str:
     return "models.DocumentResults" if name == "DocumentResultList" else f"models.{MODELS.get(name, name)}"
 
 
-def _argument(name: str, schema: Mapping[str, Any], required: Sequence[str] | set[str]) -> Argument:
-    kind = TYPES.get(name) or _type(schema)
+def _argument(name: str, schema: Mapping[str, Any], *, is_required: bool = False) -> Argument:
+    """A field as an argument; None is left out, because it means that an argument is not given."""
     about = schema.get("description") or _resolve(dict(schema)).get("description", "")
-    is_required = name in required
-    if not is_required or name == "query":
-        kind = " | ".join(part for part in kind.split(" | ") if part != "None")
-    return Argument(name, kind, is_required, " ".join(about.split()))
+    kinds = [kind for kind in _types(schema) if kind != "None" or (is_required and name not in NOT_NONE)]
+    return Argument(name, TYPES.get(name) or " | ".join(kinds), is_required, " ".join(about.split()))
 
 
-def _type(schema: Mapping[str, Any]) -> str:
-    """The type of a value as Python writes it."""
+def _types(schema: Mapping[str, Any]) -> list[str]:
+    """The types of a value as Python writes them."""
     if "$ref" in schema:
-        name = _ref(schema)
-        return "Mapping[str, Any]" if name == "SearchFilters" else f"options.{name}"
-    if "schema" in schema:
-        return _type(schema["schema"])
-    for several in ("anyOf", "oneOf"):
-        if several in schema:
-            return " | ".join(dict.fromkeys(part for one in schema[several] for part in _type(one).split(" | ")))
+        return [f"options.{_ref(schema)}"]
+    if branches := schema.get("anyOf") or schema.get("oneOf"):
+        return list(dict.fromkeys(kind for branch in branches for kind in _types(branch)))
     if "const" in schema or "enum" in schema:
-        return f"Literal[{', '.join(json.dumps(one) for one in schema.get('enum', [schema.get('const')]))}]"
+        values = schema.get("enum", [schema.get("const")])
+        return [f"Literal[{', '.join(map(json.dumps, values))}]"]
     if schema.get("type") == "array":
-        return f"Sequence[{_type(schema.get('items', {}))}]"
-    if schema.get("format") in FORMATS:
-        return FORMATS[schema["format"]]
-    return SIMPLE.get(schema.get("type", ""), "Mapping[str, Any]" if schema.get("type") == "object" else "Any")
+        return [f"Sequence[{' | '.join(_types(schema.get('items', {})))}]"]
+    return FORMATS.get(schema.get("format", "")) or [SIMPLE.get(schema.get("type", ""), "Any")]
 
 
 def _method(call: Called) -> str:
@@ -331,7 +343,7 @@ def _method(call: Called) -> str:
 
 def _docstring(about: Sequence[str], arguments: Sequence[Argument]) -> str:
     lines = [f'    """{about[0]}']
-    if len(about) > 1 and about[1]:
+    if about[1]:
         lines += ["", *textwrap.wrap(about[1], WIDTH, initial_indent="    ", subsequent_indent="    ")]
     described = [one for one in arguments if one.about]
     if described:
@@ -370,7 +382,7 @@ def _fields(call: Called) -> str:
 def _all(part: str, call: Called) -> str:
     """The source of the method that reads a listing page by page."""
     items = part.lower()
-    page = _resolve({"$ref": f"#/{next(one for one in SCHEMAS if one == call.result.partition('.')[2])}"})
+    page = SCHEMAS[call.result.removeprefix("models.")]
     of_one = _result(page["properties"][items]["items"], 0)
     kept = [one for one in call.arguments if one.name not in ("limit", "cursor")]
     passed = "".join(f", {one.name}={one.name}" for one in kept)
@@ -408,11 +420,11 @@ def _collect(names: Sequence[str], found: dict[str, str]) -> None:
     for name in dict.fromkeys(names):
         schema = SCHEMAS[name]
         if "properties" not in schema:
-            found.setdefault(name, f"{name} = {_type(schema)}")
+            found.setdefault(name, f"{name} = {' | '.join(_types(schema))}")
             continue
         if name in found:
             continue
-        fields = {field: _argument(field, one, ()).type for field, one in schema["properties"].items()}
+        fields = {field: _argument(field, one).type for field, one in schema["properties"].items()}
         _collect([one for kind in fields.values() for one in re.findall(r"options\.(\w+)", kind)], found)
         required = schema.get("required", ())
         about, _, _ = schema.get("description", name).partition("\n")
