@@ -72,7 +72,9 @@ class _Remaining(ProgressColumn):
         return Text(f"{timedelta(seconds=left)} left")
 
 
-COLUMNS = (TextColumn("Storing files"), BarColumn(), MofNCompleteColumn(), _Chunks(), _Remaining())
+BAR = 12
+"""Characters of the bar, beside which the numbers fit into a line of 80."""
+COLUMNS = (TextColumn("Storing files"), BarColumn(BAR), MofNCompleteColumn(), _Chunks(), _Remaining())
 
 
 @dataclass(frozen=True, slots=True)
