@@ -79,6 +79,7 @@ openapi schema: $(VENV)/.dev
 	$(BIN)/stepwell openapi --contract tools --write openapi/tools.json
 	$(BIN)/stepwell openapi --contract mcp --write openapi/mcp.json
 	$(BIN)/stepwell db schema --write migrations/schema.sql
+	$(BIN)/python client/generate.py
 
 # The successful responses that the OpenAPI document shows; run `make openapi` afterwards.
 examples: $(VENV)/.dev

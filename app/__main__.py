@@ -26,27 +26,16 @@ class Failure(NamedTuple):
 capabilities.register()
 
 
-class QueryCommand(TyperCommand):
-    """A command with a query argument; the error for an unknown option shows how to send a query that begins with -."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parses as usual. Raises TyperException, with the hint where no option is similar to an unknown one."""
-        try:
-            return super().parse_args(ctx, args)
-        except typer.TyperException as error:
-            if getattr(error, "possibilities", ("none",)):
-                raise
-            error.message += f". A query that begins with - follows --: {ctx.command_path} -- '-word'"
-            raise
-
-
 class LazyGroup(TyperGroup):
     """Lists the commands without importing them, and imports the one that runs."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         for name, command in capability.commands().items():
-            self.add_command(TyperCommand(name, help=command.summary, hidden=command.is_hidden))
+            listed = TyperCommand(
+                name, help=command.summary, hidden=command.is_hidden, rich_help_panel=command.group.capitalize()
+            )
+            self.add_command(listed)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command's name, the imported command and its arguments."""
@@ -79,8 +68,7 @@ def run(commands: typer.Typer) -> None:
     """Runs a command line; an error is one sentence on stderr, or with --json an object on stdout, and a status."""
     as_json = "--json" in _options(sys.argv[1:])
     try:
-        # With --json mistakes in the arguments are raised, which are otherwise printed with the usage of the command.
-        status = commands(standalone_mode=not as_json)
+        status = commands(standalone_mode=False)
         sys.exit(status if isinstance(status, int) else 0)
     except KeyboardInterrupt:
         _end(130, [Failure("interrupted", "Interrupted.")], as_json=as_json)
@@ -90,6 +78,12 @@ def run(commands: typer.Typer) -> None:
         from app.cli import options
 
         _end(options.status(error), [Failure(error.code, error.message, error.field)], as_json=as_json)
+    except typer.TyperException as error:
+        _advise(error)
+        if as_json:
+            _end(2, [Failure("usage", error.format_message())], as_json=True)
+        _print_usage(error)
+        sys.exit(2)
     except Exception as error:
         if (failures := _failures(error) or _of_database(error)) is None:
             raise
@@ -101,10 +95,24 @@ def _options(arguments: list[str]) -> list[str]:
     return arguments[: arguments.index("--")] if "--" in arguments else arguments
 
 
+def _advise(error: Any) -> None:
+    """Adds to the error for an unknown option the one that is meant, or how a query may begin with -."""
+    if not hasattr(error, "possibilities") or error.ctx is None:
+        return
+    from app.requests import field_names
+
+    known = {str(one.name): one.opts[0] for one in error.ctx.command.params if one.opts[0].startswith("--")}
+    meant = field_names.advice(error.option_name.lstrip("-"), known).get("nearest")
+    if meant is not None:
+        error.possibilities = None
+        error.message += f". Did you mean {meant}?"
+    elif (listed := capability.commands().get(str(error.ctx.info_name))) and listed.takes_query:
+        error.possibilities = None
+        error.message += f". A query that begins with - follows --: {error.ctx.command_path} -- '-word'"
+
+
 def _failures(error: Exception) -> list[Failure] | None:
-    """What is wrong with arguments or settings; None for other errors."""
-    if isinstance(error, typer.TyperException):
-        return [Failure("usage", error.format_message())]
+    """What is wrong with settings; None for other errors."""
     from pydantic import ValidationError
 
     if not isinstance(error, ValidationError):
@@ -149,8 +157,14 @@ def _import(name: str) -> Any:
     if isinstance(found, typer.Typer):
         return typer.main.get_group(found)
     alone = typer.Typer(add_completion=False)
-    alone.command(name, cls=QueryCommand if command.takes_query else None)(found)
+    alone.command(name)(found)
     return typer.main.get_command(alone)
+
+
+def _print_usage(error: Any) -> None:
+    from typer import rich_utils
+
+    rich_utils.rich_format_error(error)
 
 
 def _print_error(failure: Failure) -> None:

@@ -25,11 +25,15 @@ from app.sources.capability import SOURCES
 
 SERVING = Capability(
     commands={
-        "serve": Command("serving.serve:serve", "Run the service until it is stopped."),
-        "serve-process": Command("serving.serve:serve_process", "Run one process of the service.", is_hidden=True),
-        "demo": Command("serving.demo:demo", "Ingest sample notes, run three searches and start the service."),
-        "worker": Command("serving.worker:worker", "Run background jobs in a process of their own."),
-        "openapi": Command("serving.openapi:openapi", "Print the OpenAPI document."),
+        "serve": Command("serve", "serving.serve:serve", "Run the service until it is stopped."),
+        "serve-process": Command(
+            "serve", "serving.serve:serve_process", "Run one process of the service.", is_hidden=True
+        ),
+        "demo": Command(
+            "serve", "serving.demo:demo", "Ingest sample notes, answer three questions and start the service."
+        ),
+        "worker": Command("serve", "serving.worker:worker", "Run background jobs in a process of their own."),
+        "openapi": Command("serve", "serving.openapi:openapi", "Print the OpenAPI document."),
     },
 )
 ALL = (

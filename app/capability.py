@@ -10,15 +10,18 @@ import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, Literal, get_args
 
 Place = str
+CommandGroup = Literal["search", "store", "manage", "serve"]
+"""The groups of commands, in the order of `--help`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command of the command line: where it is defined, and its line in `--help`."""
+    """A command of the command line: its group and its line in `--help`, and where it is defined."""
 
+    group: CommandGroup
     place: Place
     summary: str
     takes_query: bool = False
@@ -100,8 +103,9 @@ def declared(kind: str) -> tuple[Any, ...]:
 
 
 def commands() -> dict[str, Command]:
-    """The commands of all capabilities by name; none is imported."""
-    return {name: command for one in _registered for name, command in one.commands.items()}
+    """The commands of all capabilities by name, in the order of their groups; none is imported."""
+    every = [named for one in _registered for named in one.commands.items()]
+    return dict(sorted(every, key=lambda named: get_args(CommandGroup).index(named[1].group)))
 
 
 def tags() -> dict[str, str]:

@@ -34,8 +34,8 @@ QUEUE_SHARE = 0.5
 DESCRIPTION = """
 Hybrid search over your documents: by vectors and by BM25, fused in one SQL statement.
 
-Every operation has an example that can be sent unchanged. A read that sends the `X-Stepwell-Version` of an earlier
-response is not answered from a standby that is older.
+Every operation has an example that can be sent unchanged; that of a page needs its host in `STEPWELL_FETCH_HOSTS`.
+A read that sends the `X-Stepwell-Version` of an earlier response is not answered from a standby that is older.
 """
 _HEALTH = {"health": "Monitor the service."}
 
@@ -97,7 +97,7 @@ def create_app(
     for installed in (service_metrics, request_ids):
         installed.install(app)
     admission.install(app, _searches(chosen), processes=chosen.workers)
-    rate_limits.install(app, per_user=chosen.rate_limit_user, per_key=chosen.rate_limit_key)
+    rate_limits.install(app, per_user=chosen.rate_limit_user)
     for install in capability.declared("installs"):
         install(app, chosen)
     origins.install(app, hosts=chosen.hosts, allowed=chosen.allowed_origins)

@@ -120,8 +120,6 @@ class Settings(ProviderSettings):
     """Deadline of a whole search."""
     rate_limit_user: int = Field(0, ge=0)
     """Maximum number of requests per minute and user, in each process; others get 429; 0: no limit."""
-    rate_limit_key: int = Field(0, ge=0)
-    """Maximum number of requests per minute and key, in each process; others get 429; 0: no limit."""
 
     # logs and metrics
     log_level: Literal["debug", "info", "warning", "error"] = "info"
@@ -147,8 +145,6 @@ class Settings(ProviderSettings):
     language: str = "auto"
     """Language of documents that name none: a BCP 47 tag, ISO 639 code or name; auto: it is detected, and is English
     where a text says too little."""
-    parse_timeout_s: float = Field(90.0, ge=1)
-    """Time that parsing a file may take; its CPU time is limited to two thirds of it."""
     ocr: Literal["auto", "off"] = "auto"
     """auto: text in scans and pictures is read if the extra `ocr` is installed; off: it is not read."""
     source_roots: Annotated[Items, _all(_is_absolute, "list absolute folders such as /srv/notes, comma-separated")] = ()

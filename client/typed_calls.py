@@ -16,29 +16,33 @@ def calls(stepwell: Client) -> None:
     chosen = key("team").equals("masonry") & ~created_after("2026-01-01")
     stepwell.search_multihop("lime", hops={"max_hops": 3}, filters=chosen, detail="ids", guidance={"mode": "force"})
     stepwell.similar("7f1e3c52-94a1-5b7e-9f0e-0d6a3b8f5c11", limit=2, cursor="c")
-    stepwell.add("text", uri="a.md", metadata={"team": "masonry"})
+    stepwell.documents.add("text", uri="a.md", metadata={"team": "masonry"})
     try:
-        stored = stepwell.add_many(({"content": str(number)} for number in range(9)), batch_size=3, on_progress=print)
+        stored = stepwell.documents.add_many(
+            ({"content": str(number)} for number in range(9)), batch_size=3, on_progress=print
+        )
         print(stored.added, [(failure.index, failure.field, failure.detail) for failure in stored.failed])
     except StepwellError as error:
         print(error.results and error.results.documents)
-    stepwell.add_page("https://docs.example.com/lime.html", metadata={"team": "masonry"})
-    for document in stepwell.upload(["handbook.pdf"], metadata={"team": "masonry"}, on_progress=print).documents:
+    stepwell.documents.add_page("https://docs.example.com/lime.html", metadata={"team": "masonry"})
+    for document in stepwell.documents.upload(
+        ["handbook.pdf"], metadata={"team": "masonry"}, on_progress=print
+    ).documents:
         if document.job_id:
-            stepwell.wait_for_job(document.job_id, timeout_s=600, on_progress=lambda job: print(job.status))
-    for listed in stepwell.all_documents(query="lime", filters=chosen):
-        print(listed.uri, stepwell.chunks(listed.document_id, limit=9).total)
+            stepwell.jobs.wait(document.job_id, timeout_s=600, on_progress=lambda job: print(job.status))
+    for listed in stepwell.documents.all(query="lime", filters=chosen):
+        print(listed.uri, stepwell.documents.chunks(listed.document_id, limit=9).total)
     for facet in stepwell.facets(key="team", filters=chosen).facets:
         print(facet.key, facet.types, [(value.value, value.documents) for value in facet.values])
-    for source in stepwell.all_sources():
+    for source in stepwell.sources.all():
         print(source.name, source.files)
-    for job in stepwell.all_jobs(status="failed"):
+    for job in stepwell.jobs.all(status="failed"):
         print(job.kind, job.error)
-    for entity in stepwell.all_entities(type="person"):
-        print(entity.name, [linked.title for linked in stepwell.entity_documents(entity.entity_id).documents])
-    print([(match.name, match.score) for match in stepwell.search_entities("the mason").entities])
+    for entity in stepwell.entities.all(type="person"):
+        print(entity.name, [linked.title for linked in stepwell.entities.documents(entity.entity_id).documents])
+    print([(match.name, match.score) for match in stepwell.entities.search("the mason").entities])
     print(stepwell.with_options(timeout_s=5, retries=0).stats().documents)
-    print(stepwell.add_entity("person", "Ana Silva", role="mason").entity_id, stepwell.entities(type="person"))
+    print(stepwell.entities.add("person", "Ana Silva", role="mason").entity_id, stepwell.entities.list(type="person"))
     print(anthropic_blocks.search_results(answer.results), stepwell.ready().database, stepwell.health().version)
 
 
@@ -47,18 +51,21 @@ def typed_results(stepwell: Client, answer: models.Answer) -> None:
     for merged in stepwell.rerank([{"name": "ours", "hits": answer.results}], query="lime", detail="full").results:
         print(merged.chunk_id, merged.ranks, stepwell.why("lime", chunk_id=merged.chunk_id).reason)
     print(stepwell.give_feedback("lime", True, chunk_id=answer.results[0].chunk_id).helpful)
-    for line in stepwell.upsert_entities([{"type": "person", "name": "Ana Silva"}]).lines:
-        print(line.line, line.status, line.entity_id and stepwell.delete_entity(line.entity_id).entities_deleted)
-    print(stepwell.set_synonyms([["lime", "quicklime"]]).groups, stepwell.delete_by_uri("a.md").documents_deleted)
+    for line in stepwell.entities.add_many([{"type": "person", "name": "Ana Silva"}]).lines:
+        print(line.line, line.status, line.entity_id and stepwell.entities.delete(line.entity_id).entities_deleted)
     print(
-        stepwell.delete_source("notes").documents_deleted,
-        stepwell.delete_matching(folder("notes") & file_types(["md"]), dry_run=True).matched,
+        stepwell.synonyms.set([["lime", "quicklime"]]).groups,
+        stepwell.documents.delete_by_uri("a.md").documents_deleted,
+    )
+    print(
+        stepwell.sources.delete("notes").documents_deleted,
+        stepwell.documents.delete_matching(folder("notes") & file_types(["md"]), dry_run=True).matched,
     )
 
 
 async def asynchronous_calls(stepwell: AsyncClient) -> None:
     """Calls of the asynchronous client."""
     answer = await stepwell.search("lime", vector=[0.5], min_relevance=0.2)
-    async for document in stepwell.all_documents():
+    async for document in stepwell.documents.all():
         print(document.title, answer.hints)
-    await stepwell.upload([("a.txt", b"Lime")])
+    await stepwell.documents.upload([("a.txt", b"Lime")])

@@ -23,9 +23,15 @@ from app.models.base import Embedder
 from app.settings import Settings
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/agents.md", "docs/documents.md", "docs/entities.md")
+PAGES = ("README.md", "client/README.md", "docs/agents.md", "docs/documents.md", "docs/entities.md")
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
-PROGRAMS = re.compile(r"^(?:curl|\.venv/bin/stepwell|import httpx)\b", re.MULTILINE)
+PROGRAMS = re.compile(
+    r"^(?:curl|\.venv/bin/stepwell|import httpx|from stepwell_client import (?:Async)?Client)\b", re.MULTILINE
+)
+FRAMEWORKS = re.compile(
+    r"^from stepwell_client import .*(?:langchain|llamaindex|pydantic_ai|adk|openai_agents)", re.MULTILINE
+)
+"""Blocks that need a framework, which `make test-adapters` runs."""
 FILES = {
     "notes/lime.md": "# Lime mortar\n\nBelow the third landing we use lime mortar, never cement.\n",
     "notes/clay.md": "# Clay\n\nThe sync interval of the clay probes is an hour.\n",
@@ -63,6 +69,7 @@ class Shell:
             env={
                 "PATH": f"{programs}:{os.environ['PATH']}",
                 "HOME": str(self.folder),
+                "PYTHONPATH": str(ROOT / "client" / "src"),
                 "COLUMNS": "120",
                 "STEPWELL_URL": f"http://127.0.0.1:{self.port}",
             },
@@ -77,7 +84,8 @@ class Shell:
 def examples(page: str) -> list[Example]:
     """The blocks of a page that use the service, and those of the README that use the command line."""
     blocks = BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
-    return [Example(language, text, shown or None) for language, text, shown in blocks if PROGRAMS.search(text)]
+    found = [Example(language, text, shown or None) for language, text, shown in blocks]
+    return [one for one in found if PROGRAMS.search(one.text) and not FRAMEWORKS.search(one.text)]
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,10 @@ from app.capability import Capability, Command
 ACCESS = Capability(
     exports=("keys", "events"),
     commands={
-        "audit": Command("access.commands.audit:audit", "Show deletions, key management and the use of keys."),
-        "keys": Command("access.commands.keys:app", "Create, list, rotate and revoke API keys."),
-        "users": Command("access.commands.users:app", "List, export and delete users."),
+        "audit": Command(
+            "manage", "access.commands.audit:audit", "Show deletions, key management and the use of keys."
+        ),
+        "keys": Command("manage", "access.commands.keys:app", "Create, list, rotate and revoke API keys."),
+        "users": Command("manage", "access.commands.users:app", "List, export and delete users."),
     },
 )

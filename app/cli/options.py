@@ -167,7 +167,7 @@ def cell(*lines: str | None, identity: object = None) -> Text:
 
 def format_count(number: int, noun: str) -> str:
     """A number with its noun, in the singular for one."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def moment(at: str | None) -> str:

@@ -13,10 +13,10 @@ DOCUMENTS = Capability(
     tags={"documents": "Store, read and delete documents."},
     installs=("documents.api.parse_times:install",),
     commands={
-        "ingest": Command("documents.commands.ingest:ingest", "Add files and folders."),
-        "documents": Command("documents.commands.documents:app", "List, show and delete documents."),
-        "formats": Command("documents.commands.formats:formats", "List the formats of files that are read."),
-        "stats": Command("documents.commands.stats:stats", "Print numbers of what is stored."),
+        "ingest": Command("store", "documents.commands.ingest:ingest", "Add files and folders."),
+        "documents": Command("store", "documents.commands.documents:app", "List, show and delete documents."),
+        "formats": Command("store", "documents.commands.formats:formats", "List the formats of files that are read."),
+        "stats": Command("store", "documents.commands.stats:stats", "Print numbers of what is stored."),
     },
     jobs=(
         "documents.storing.large_documents:KIND",

@@ -9,7 +9,7 @@ ENTITIES = Capability(
     routers=("entities.api.router:router",),
     tags={"entities": "Describe the people, projects and things that documents mention."},
     commands={
-        "entities": Command("entities.commands:app", "Import, list and show entities."),
+        "entities": Command("search", "entities.commands:app", "Import, list and show entities."),
     },
     upgraded=("entities.linking.mention_refresh:link_again",),
     jobs=(

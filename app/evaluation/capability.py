@@ -6,8 +6,11 @@ from app.capability import Capability, Command
 
 EVALUATION = Capability(
     commands={
-        "eval": Command("evaluation.commands.evaluate:evaluate", "Measure retrieval quality on an evaluation set."),
+        "eval": Command(
+            "manage", "evaluation.commands.evaluate:evaluate", "Measure retrieval quality on an evaluation set."
+        ),
         "calibrate": Command(
+            "manage",
             "evaluation.commands.calibrate:calibrate",
             "Fit the relevance of hits to judged questions on your own documents.",
         ),

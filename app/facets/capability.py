@@ -11,7 +11,7 @@ FACETS = Capability(
     tables=("facets.tables:TABLES",),
     routers=("facets.api:router",),
     commands={
-        "facets": Command("facets.commands:facets", "List keys and values of metadata."),
+        "facets": Command("search", "facets.commands:facets", "List keys and values of metadata."),
     },
     tools=("facets.tools:TOOLS",),
 )

@@ -89,7 +89,8 @@ def export(
     if as_json:
         terminal.write_json({"questions": questions, "documents": documents})
     else:
-        options.out.print(f"Wrote {folder}: {questions} questions, {documents} documents.", markup=False)
+        counts = (options.format_count(questions, "question"), options.format_count(documents, "document"))
+        options.out.print(f"Wrote {folder}: {', '.join(counts)}.", markup=False)
 
 
 async def _list(user_id: str, settings: Settings) -> list[GivenFeedback]:

@@ -9,6 +9,6 @@ JOBS = Capability(
     tags={"jobs": "Follow and cancel background jobs."},
     installs=("jobs.job_metrics:install",),
     commands={
-        "jobs": Command("jobs.commands:app", "List, show and cancel background jobs."),
+        "jobs": Command("store", "jobs.commands:app", "List, show and cancel background jobs."),
     },
 )

@@ -11,6 +11,7 @@ MULTIHOP = Capability(
     ),
     commands={
         "multihop": Command(
+            "search",
             "multihop.commands:multihop",
             "Search over several hops and show how each hit was reached.",
             takes_query=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -55,11 +56,12 @@ def chain(answer: Answer) -> Tree:
     """Returns the hops of a compact answer as a tree, each with its terms and its hits in the final order."""
     first = answer["hops"][0]
     tree = Tree(f"[bold]{escape(first['query'])}[/]")
+    places = {hit["chunk_id"]: place for place, hit in enumerate(answer["results"], 1)}
     for hop in answer["hops"]:
         branch = tree.add(_headline(hop))
-        for place, hit in enumerate(answer["results"], 1):
+        for hit in answer["results"]:
             if hit["hop"] == hop["hop"]:
-                branch.add(_line(place, hit))
+                branch.add(_hit(hit, places))
     for line in () if answer["results"] else plain.nothing(answer):
         tree.add(escape(line))
     for warning in plain.warnings(answer):
@@ -68,22 +70,29 @@ def chain(answer: Answer) -> Tree:
 
 
 def _headline(hop: Answer) -> str:
-    headline = f"hop {hop['hop']}: {hop['result_count']} chunks"
+    headline = f"hop {hop['hop']}: {options.format_count(hop['result_count'], 'passage')}"
     if terms := hop.get("expanded_terms"):
-        headline += f", {hop['extractor']} terms: {', '.join(map(escape, terms))}"
+        headline += f", searched for {', '.join(map(escape, terms))}"
     if questions := hop.get("questions"):
-        headline += f", questions: {' '.join(map(escape, questions))}"
+        headline += f", asked {' '.join(map(escape, questions))}"
     return headline + (f" [yellow]({error})[/]" if (error := hop.get("error")) else "")
 
 
-def _line(place: int, hit: Answer) -> Group:
-    via = hit.get("via")
-    through = f" [cyan]via {escape(via['name'])} ({_label(via)})[/]" if via else ""
+def _hit(hit: Answer, places: Mapping[str, int]) -> Group:
     title, *_ = (*passage_text.headings(hit), "")
-    headline = Text.from_markup(f"{place}. [bold]{escape(title)}[/] {hit['score']:.3f}, hop {hit['hop']}{through}")
+    named = f" [bold]{escape(title)}[/]" if title else ""
+    headline = Text.from_markup(f"{places[hit['chunk_id']]}.{named} {passage_text.relevance(hit)}")
     if (uri := passage_text.uri(hit)) and uri != title:
         headline.append(f"\n{uri}", style="dim")
+    if via := hit.get("via"):
+        headline.append(f"\nfound through {via['name']} ({_label(via)}){_source(via, places)}", style="cyan")
     return Group(headline, passage_text.sentences(hit))
+
+
+def _source(via: Answer, places: Mapping[str, int]) -> str:
+    """Where a link starts, if that is a passage of the answer."""
+    place = places.get(via.get("source_chunk_id", ""))
+    return "" if place is None else f", which passage {place} names"
 
 
 def _label(via: Answer) -> str:

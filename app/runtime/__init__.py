@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
@@ -19,7 +18,6 @@ from app.database.transactions import Database
 from app.fetching.fetching import WebFetcher
 from app.fetching.pages import AllowedHosts
 from app.models.calls import BULK_PATIENCE_S
-from app.parsing.process import ParseLimits
 from app.runtime import local_token, models
 from app.services import ChunkingOptions, Services
 from app.settings import Settings, plain
@@ -62,7 +60,6 @@ async def open_services(
             owner=owner,
             embedder=embedder,
             chunking_options=chunking_options(settings),
-            parse_limits=parse_limits(settings),
             budget=Budget(model_s, settings.search_timeout_s, model_s, model_s),
             expected_schema=models.embedding(settings),
             target_schema=models.target(settings),
@@ -174,12 +171,6 @@ def default_language(settings: Settings) -> str | None:
     if languages.config_for(settings.language) is None:
         raise errors.BadRequest(f"The language is unknown. {languages.accepted()}", field="STEPWELL_LANGUAGE")
     return settings.language
-
-
-def parse_limits(settings: Settings) -> ParseLimits:
-    """Returns the limits of reading one file, and the files of a request."""
-    cpu_s, timeout_s = math.ceil(settings.parse_timeout_s * 2 / 3), settings.parse_timeout_s
-    return ParseLimits(cpu_s=cpu_s, wall_s=timeout_s, request_s=max(ParseLimits().request_s, timeout_s))
 
 
 def reads_pictures(settings: Settings) -> bool:

@@ -2,7 +2,8 @@
 
 `NOTES` is a folder of Markdown files with YAML frontmatter about Kittiwell, an invented firm that builds sensor buoys
 and restores stepwells: people, teams, projects, meetings, decisions, vendors, incidents, how-tos, products. All names
-are made up. `QUESTIONS` are questions with the notes that answer them.
+are made up. `letters`, beside it, is a folder that the demo does not store, so that it can be added as a source.
+`QUESTIONS` are questions with the notes that answer them.
 """
 
 from __future__ import annotations
@@ -21,14 +22,19 @@ class SampleQuestion:
     """A sample question. `answers` are the notes that answer it, as POSIX paths relative to `NOTES`, best first.
 
     For kind `multihop` the one answer shares no content word with the question: a name in a second note links them.
+    `words` stand in the sentence that answers the question, where the demo asks it; other questions have none.
     """
 
     text: str
     kind: Kind
     answers: tuple[str, ...]
+    words: str = ""
 
 
 QUESTIONS: Final[tuple[SampleQuestion, ...]] = (
+    SampleQuestion(
+        "How many nights in a row may somebody be on call?", "hybrid", ("decisions/D-022-rota.md",), "Four nights"
+    ),
     SampleQuestion("How do I get my money back for a train fare and a hotel?", "hybrid", ("howto/travel-claims.md",)),
     SampleQuestion("Why don't the Gannets phone home every minute?", "hybrid", ("decisions/D-014-sync-interval.md",)),
     SampleQuestion("Why should tired engineers not stay on call all week?", "hybrid", ("decisions/D-022-rota.md",)),
@@ -42,12 +48,14 @@ QUESTIONS: Final[tuple[SampleQuestion, ...]] = (
             "howto/reset-gannet.md",
             "meetings/2025-03-18-outage-review.md",
         ),
+        "the head is stuck",
     ),
     SampleQuestion("ERR_CHAIN_6001", "technical", ("products/wagtail.md",)),
     SampleQuestion(
         "Which musical instrument does the author of the backfill guide play?",
         "multihop",
         ("people/ines-brandauer.md",),
+        "viola",
     ),
     SampleQuestion(
         "What is the daily price of the masons who will rebuild the collapsed landing?",

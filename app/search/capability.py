@@ -20,6 +20,6 @@ SEARCH = Capability(
     steps=STEPS,
     tags={"search": "Search for passages."},
     commands={
-        "search": Command("search.commands.search:search", "Search the documents.", takes_query=True),
+        "search": Command("search", "search.commands.search:search", "Search the documents.", takes_query=True),
     },
 )

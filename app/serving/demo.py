@@ -1,11 +1,13 @@
-"""Implements `stepwell demo`: ingests sample notes, runs three searches and starts the service."""
+"""Implements `stepwell demo`: ingests sample notes, answers three questions and starts the service."""
 
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from app import errors, samples, telemetry
 from app import settings as config
@@ -15,9 +17,7 @@ from app.multihop import commands as multihop
 from app.search.commands import search
 from app.serving import in_process, listening, serving
 from app.settings import Settings
-
-SHOWN = ("hybrid", "technical")
-"""Kinds of sample questions for `search`; the demo runs the first of each."""
+from app.text.structure import sentences
 
 
 def demo(
@@ -28,15 +28,18 @@ def demo(
     user: options.User = options.LOCAL,
     data_dir: options.DataDir = None,
 ) -> None:
-    """Ingest the sample notes, run three searches and start the service."""
+    """Ingest the sample notes, show the answers to three questions and start the service."""
     settings = with_sample_folder(config.load(data_dir=data_dir, port=port, workers=1))
+    settings = settings if settings.log_json is not None else settings.model_copy(update={"log_json": False})
     with in_process.client(user, data_dir) as client:
         options.err.print("Starting Postgres and loading the model, which is downloaded once if no package has it …")
         _ingest(client)
-        _search(client)
+        for question in samples.QUESTIONS:
+            if question.words:
+                _ask(question, client)
     if serve_after:
         telemetry.configure(settings.log_level, settings.log_json)
-        serving.run(_with_free_port(settings))
+        serving.run(with_free_port(settings))
 
 
 def with_sample_folder(settings: Settings) -> Settings:
@@ -60,23 +63,46 @@ def _ingest(client: Client) -> None:
     stored = client.send("POST", "/documents", json=sample_documents())["documents"]
     client.finish_jobs()
     chunks = sum(one["chunk_count"] for one in stored)
-    options.err.print(f"{len(stored)} sample notes of a small company: {chunks} chunks.")
+    options.err.print(f"{len(stored)} sample notes of a small company: {chunks} passages.")
 
 
-def _search(client: Client) -> None:
-    for kind in SHOWN:
-        query = next(question.text for question in samples.QUESTIONS if question.kind == kind)
-        search.show(client.post("/search", {"query": query, "limit": 3, "detail": "compact"}), query)
-    query = next(question.text for question in samples.QUESTIONS if question.kind == "multihop")
-    options.out.print(multihop.chain(client.post("/search/multihop", {"query": query, "detail": "compact"})))
+def _ask(question: samples.SampleQuestion, client: Client) -> None:
+    """Shows the passages that a question finds, and the sentence in them that answers it."""
+    options.out.print()
+    request = {"query": question.text, "detail": "compact"}
+    if question.kind == "multihop":
+        answer = client.post("/search/multihop", request)
+        options.out.print(multihop.chain(answer))
+    else:
+        answer = client.post("/search", {**request, "limit": 3})
+        search.show(answer, question.text)
+    found = next(_sentences(answer, question.words), None)
+    if found is None:
+        options.out.print(f"[yellow]None of these passages has the answer, “{escape(question.words)}”.[/]")
+    else:
+        options.out.print(f"[bold green]Answer[/] (passage {found[0]}): {escape(found[1])}")
 
 
-def _with_free_port(settings: Settings) -> Settings:
-    """Returns the settings, with a free port where theirs is in use."""
+def _sentences(answer: Answer, words: str) -> Iterator[tuple[int, str]]:
+    """The titles and sentences of passages that contain some words, with the places of the passages."""
+    for place, hit in enumerate(answer["results"], 1):
+        text = hit["snippet"]["text"]
+        for one in (hit["title"], *(text[start:end] for start, end in sentences.spans(text, 0, len(text)))):
+            if words in one:
+                yield place, " ".join(one.split())
+
+
+def with_free_port(settings: Settings) -> Settings:
+    """Returns the settings, with a free port where theirs is in use, which is said."""
     try:
         listening.check_port(settings)
     except errors.Conflict:
         with socket.socket() as probe:
             probe.bind((settings.host, 0))
-            return settings.model_copy(update={"port": probe.getsockname()[1]})
+            free = probe.getsockname()[1]
+        options.err.print(
+            f"Port {settings.port} is in use: the demo serves on http://{settings.host}:{free} (--port chooses one).",
+            soft_wrap=True,
+        )
+        return settings.model_copy(update={"port": free})
     return settings

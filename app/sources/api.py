@@ -168,13 +168,13 @@ SourceKey = Annotated[
         min_length=1,
         max_length=limits.MAX_SOURCE_NAME,
         openapi_examples={
-            "added": {"summary": "The source that the example of `POST /api/rag/sources` adds", "value": "notes"},
+            "added": {"summary": "The source that the example of `POST /api/rag/sources` adds", "value": "letters"},
             "unknown": {"summary": "Id that does not exist", "value": "0d6c3a94-7a0e-4c3f-9d5b-6f1f0c8a2e71"},
         },
     ),
 ]
 _ADDED: Any = {
-    "folder": {"summary": "The Markdown files of a folder", "value": {"path": "notes", "globs": ["howto/*.md"]}},
+    "folder": {"summary": "The Markdown files of a folder", "value": {"path": "letters", "globs": ["*.md"]}},
 }
 _WATCHED: Any = {"watched": {"summary": "Watch the folder", "value": {"watch": True}}}
 _LOCATION = {"Location": {"description": "Path of the job.", "schema": {"type": "string"}}}

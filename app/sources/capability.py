@@ -12,7 +12,9 @@ SOURCES = Capability(
     routers=("sources.api:router",),
     tags={"sources": "Keep documents in step with folders of files."},
     commands={
-        "sources": Command("sources.commands:app", "Keep documents in step with folders: add, list, sync, remove."),
+        "sources": Command(
+            "store", "sources.commands:app", "Keep documents in step with folders: add, list, sync, remove."
+        ),
     },
     tools=("sources.tools:TOOLS",),
     jobs=("sources.source_sync:KIND",),

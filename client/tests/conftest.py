@@ -48,7 +48,7 @@ def _store_notes(url: str, service: subprocess.Popen[bytes], log: Path) -> None:
     with Client(url) as client:
         while service.poll() is None and time.monotonic() < deadline:
             try:
-                assert not client.add_many(NOTES).failed
+                assert not client.documents.add_many(NOTES).failed
                 return
             except ConnectionFailed:
                 time.sleep(0.2)
@@ -76,7 +76,7 @@ def searches(client: Client, expected: list[str]) -> dict[str, tuple[dict[str, o
         "search_documents_by_entity": QUERY,
         "find_similar_chunks": {"chunk_id": expected[0], "limit": 4},
     }
-    found = {name: client.call_tool(name, given)["results"] for name, given in arguments.items()}
+    found = {name: client.tools.call(name, given)["results"] for name, given in arguments.items()}
     return {name: (given, [hit["chunk_id"] for hit in found[name]]) for name, given in arguments.items()}
 
 

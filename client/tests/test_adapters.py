@@ -103,7 +103,7 @@ async def test_google_adk(url: str, searches: Searches) -> None:
 
     async with AsyncClient(url) as client:
         scheme, credential = token_to_scheme_credential("apikey", "header", "X-API-Key", "none")
-        document = await client.tools_openapi()
+        document = await client.tools.openapi()
         of_document = OpenAPIToolset(
             spec_dict=document, auth_scheme=scheme, auth_credential=credential, allow_private_network_access=True
         )
@@ -139,7 +139,7 @@ def test_the_definitions_are_those_that_the_vendors_types_accept(client: Client)
         ("anthropic", anthropic.types.ToolParam),
         ("gemini", genai.types.FunctionDeclaration),
     ):
-        for definition in client.tool_definitions(format):
+        for definition in client.tools.definitions(format):
             pydantic.TypeAdapter(kind).validate_python(definition)
 
 

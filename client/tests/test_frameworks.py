@@ -20,7 +20,7 @@ QUESTION = "When had the mortar of batch 3 hardened?"
 @pytest.fixture(scope="module")
 def offered(client: Client) -> set[str]:
     """The names of the tools that the service offers."""
-    return {definition["name"] for definition in client.tool_definitions("mcp")}
+    return {definition["name"] for definition in client.tools.definitions("mcp")}
 
 
 def test_the_page_has_lines_for_each_framework_of_its_table() -> None:
@@ -45,7 +45,7 @@ async def test_a_framework_lists_the_tools_and_calls_one(name: str, url: str, of
 async def test_fastmcp_makes_tools_of_the_openapi_document(client: Client, url: str, offered: set[str]) -> None:
     fastmcp, httpx2 = pytest.importorskip("fastmcp"), pytest.importorskip("httpx2")
     async with httpx2.AsyncClient(base_url=url) as http:
-        server = fastmcp.FastMCP.from_openapi(openapi_spec=client.tools_openapi(), client=http)
+        server = fastmcp.FastMCP.from_openapi(openapi_spec=client.tools.openapi(), client=http)
         async with fastmcp.Client(server) as tools:
             assert {tool.name for tool in await tools.list_tools()} == offered
             answer = await tools.call_tool("search_documents", {"query": QUESTION})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -13,6 +14,7 @@ from uuid import UUID
 
 import asyncpg
 import harness
+import httpx
 import made_files
 import pytest
 
@@ -98,7 +100,7 @@ async def test_documents_are_ingested_found_explained_listed_and_deleted(remote:
     for name in ("Call the roofer.md", "packed.zip/sand.md"):
         assert (await remote("documents", "delete", notes / name, "--yes")).code == 0
     again = await remote("ingest", notes / "lime.md")
-    assert again.out.startswith("0 added, 0 replaced, 1 unchanged, 0 failed; 1 chunks in 0:00:")
+    assert again.out.startswith("0 added, 0 replaced, 1 unchanged, 0 failed; 1 chunk in 0:00:")
     assert (await remote("ingest", notes, "--dry-run", "--json")).json["files"] == 6
 
     found = await remote("search", "lime landing", "--limit", 1)
@@ -123,6 +125,18 @@ async def test_documents_are_ingested_found_explained_listed_and_deleted(remote:
     assert (await remote(*masons, "--yes")).out == "Deleted 1 document with 1 chunk.\n"
     assert (await remote("documents", "delete", notes / "tide.txt", "--yes")).code == 0
     assert (await remote("documents", "list", "--json")).json == []
+
+
+async def test_a_document_without_title_and_uri_is_listed_by_its_first_words(
+    remote: Command, address_of_service: str
+) -> None:
+    key = {"Authorization": f"Bearer {os.environ['STEPWELL_API_KEY']}"}
+    content = "Tide tables come from the harbour office, and are printed there every spring."
+    async with httpx.AsyncClient(base_url=address_of_service, headers=key) as http:
+        (await http.post("/api/rag/documents", json={"content": content})).raise_for_status()
+    assert "Tide tables come from the harbour office, and are printed …" in (await remote("documents", "list")).out
+    found = (await remote("search", "tide tables")).out
+    assert "│ Tide tables come from the harbour office" in found, "no empty line in place of the title"
 
 
 async def test_sources_are_named_by_path_and_jobs_are_followed_until_they_end_or_are_postponed(

@@ -14,6 +14,7 @@ import stamina
 
 from app import errors
 from app import settings as config
+from app.serving import demo
 
 Stepwell = Callable[..., Any]
 
@@ -93,7 +94,9 @@ def test_a_query_that_begins_with_a_minus_is_explained(stepwell: Stepwell, comma
     ran = stepwell(command, "-cement")
     assert ran.code == 2
     assert f"stepwell {command} -- '-word'" in _plain(ran.err)
-    assert "-- '-word'" not in _plain(stepwell(command, "lime", "--limt", "3").err), "the nearest option is named"
+    for meant in ("--limt", "--top-k"):
+        said = _plain(stepwell(command, "lime", meant, "3").err)
+        assert (f"No such option: {meant}. Did you mean --limit?" in said, "-- '-word'" in said) == (True, False)
 
 
 def test_a_query_after_two_dashes_may_begin_with_a_minus(stepwell: Stepwell) -> None:
@@ -183,6 +186,32 @@ def test_a_port_in_use_is_reported_before_the_database_is_opened(
     assert ran.code == 1
     assert f"Port {port} of 127.0.0.1 is in use" in _plain(ran.err)
     assert "--port" in ran.err
+
+
+def test_the_demo_says_which_port_it_uses_instead_of_a_taken_one(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        free = demo.with_free_port(config.Settings(port=port)).port
+    assert free != port
+    assert f"Port {port} is in use: the demo serves on http://127.0.0.1:{free} " in _plain(capsys.readouterr().err)
+
+
+def test_a_data_folder_that_cannot_be_used_is_named_without_a_number_of_an_error(
+    stepwell: Stepwell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STEPWELL_DATA_DIR", "/dev/null")
+    ran = stepwell("stats")
+    assert (ran.code, "Errno" in ran.err) == (1, False)
+    assert "cannot be run here: Not a directory (/dev/null/postgres)." in _plain(ran.err)
+
+
+def test_the_help_lists_every_command_in_its_group(stepwell: Stepwell) -> None:
+    said = stepwell("--help").out
+    groups = [said.index(f" {name} ─") for name in ("Search", "Store", "Manage", "Serve")]
+    assert groups == sorted(groups)
+    assert groups[1] < said.index("│ ingest ") < groups[2]
 
 
 def _plain(said: str) -> str:

@@ -33,13 +33,11 @@ def test_the_tree_shows_each_hop_with_its_terms_and_every_hit_with_its_linking_n
     query, hop_1, hop_2 = drawn.index(QUESTION), drawn.index("hop 1: "), drawn.index("hop 2: ")
     assert query < hop_1 < hop_2
     later = answer["hops"][1]
-    terms = f"{later['result_count']} chunks, {later['extractor']} terms: {', '.join(later['expanded_terms'])}"
+    terms = f"{later['result_count']} passages, searched for {', '.join(later['expanded_terms'])}"
     assert terms in drawn[hop_2:].splitlines()[0]
-    assert ", hop 2 via Ilse Brandt (title)" in drawn
+    assert "found through Ilse Brandt (title), which passage 1 names" in drawn
     for place, hit in enumerate(answer["results"], 1):
-        line = next(line for line in drawn.splitlines() if f" {place}. {hit['title']} " in line)
-        assert f", hop {hit['hop']}" in line
-        assert ("via " in line) == (hit["hop"] > 1)
+        line = next(line for line in drawn.splitlines() if f" {place}. {hit['title']} {hit['relevance']:.0%}" in line)
         assert (drawn.index(line) > hop_2) == (hit["hop"] > 1)
     assert {hit["hop"] for hit in answer["results"]} == {1, 2}
     assert "[bold]" not in drawn
@@ -69,5 +67,5 @@ def test_the_tree_shows_a_failed_hop_and_the_degradation() -> None:
     tree = multihop.chain({"results": [], "answerable": None, "degraded": ["hop2_failed"], "hops": hops})
     labels = [str(branch.label) for branch in tree.children]
     assert str(tree.label) == r"[bold]a \[b] c[/]"
-    assert labels[1] == "hop 2: 0 chunks [yellow](deadline_exceeded)[/]"
+    assert labels[1] == "hop 2: 0 passages [yellow](deadline_exceeded)[/]"
     assert labels[-1] == "[yellow]degraded: hop2_failed[/]"

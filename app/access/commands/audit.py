@@ -34,7 +34,11 @@ def audit(
         if as_json:
             terminal.write_json(gone)
         else:
-            terminal.write(f"Deleted {gone['audit_log']} events, {gone['key_uses']} key uses.")
+            deleted = (
+                options.format_count(gone["audit_log"], "event"),
+                options.format_count(gone["key_uses"], "key use"),
+            )
+            terminal.write(f"Deleted {', '.join(deleted)}.")
         return
     events, uses = ownership.run_once(data_dir, lambda owner: _read(owner, user, limit))
     shown = [{"at": found.at, **dataclasses.asdict(found.event)} for found in events]

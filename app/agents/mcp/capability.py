@@ -8,6 +8,6 @@ MCP = Capability(
     installs=("agents.mcp.api:install",),
     lifespans=("agents.mcp.api:serving",),
     commands={
-        "mcp": Command("agents.mcp.commands:mcp", "Serve the tools for agents over MCP on stdin and stdout."),
+        "mcp": Command("serve", "agents.mcp.commands:mcp", "Serve the tools for agents over MCP on stdin and stdout."),
     },
 )

@@ -288,5 +288,9 @@ def _translate_errors() -> Iterator[None]:
     """Translate operating system errors (permissions, space, missing programs) into EmbeddedServerError."""
     try:
         yield
-    except (OSError, subprocess.SubprocessError) as error:
+    except OSError as error:
+        place = f" ({error.filename})" if error.filename else ""
+        reason = error.strerror or type(error).__name__
+        raise EmbeddedServerError(f"The embedded Postgres cannot be run here: {reason}{place}.") from error
+    except subprocess.SubprocessError as error:
         raise EmbeddedServerError(f"The embedded Postgres cannot be run here: {error}") from error

@@ -30,7 +30,10 @@ EXAMPLES = {
         "summary": "Several at once",
         "value": [NOTE, {"content": "Tide tables come from the harbour office."}],
     },
-    "page": {"summary": "A page by its address", "value": {"url": "https://docs.example.com/lime.html"}},
+    "page": {
+        "summary": "A page, if STEPWELL_FETCH_HOSTS names its host",
+        "value": {"url": "https://docs.example.com/lime.html"},
+    },
 }
 CHANGES: Any = {
     "metadata": {"summary": "Other metadata", "value": {"metadata": {"team": "Field Operations", "draft": None}}},

@@ -28,9 +28,10 @@ def show(summary: Summary) -> None:
     for path, reason in summary.failures:
         options.err.print(f"[red]failed[/] {escape(path)}: {escape(summary.reason(path, reason))}", soft_wrap=True)
     counts, failed = summary.counts, len(summary.failures)
+    chunks = options.format_count(summary.chunks, "chunk")
     options.out.print(
         f"{counts['added']} added, {counts['replaced']} replaced, {counts['unchanged']} unchanged, "
-        f"{failed} failed; {summary.chunks} chunks in {timedelta(seconds=round(summary.seconds))}."
+        f"{failed} failed; {chunks} in {timedelta(seconds=round(summary.seconds))}."
     )
 
 
@@ -47,8 +48,9 @@ def _show_warnings(warnings: Sequence[tuple[str, str]]) -> None:
 
 def so_far(summary: Summary, files: Files) -> str:
     """What an interrupted ingest has stored, and how to go on."""
+    chunks = options.format_count(summary.chunks, "chunk")
     return (
-        f"{summary.read:,} of {len(files.listed):,} files are done: {summary.chunks:,} chunks are stored. "
+        f"{summary.read:,} of {len(files.listed):,} files are done, with {chunks}. "
         "Repeat the command to continue: files that have not changed are not stored again."
     )
 
@@ -75,8 +77,11 @@ def planned(summary: Summary, files: Files) -> dict[str, object]:
 def show_plan(summary: Summary, plan: Mapping[str, Any]) -> None:
     """Prints what an ingest would read."""
     if pages := plan.get("pages"):
-        options.out.print(f"{pages:,} pages would be fetched.")
-    counted = f"{plan['files']:,} files would be read: about {plan['estimated_chunks']:,} chunks."
+        options.out.print(f"{options.format_count(pages, 'page')} would be fetched.")
+    files, chunks = (
+        options.format_count(plan[name], noun) for name, noun in (("files", "file"), ("estimated_chunks", "chunk"))
+    )
+    counted = f"{files} would be read: about {chunks}."
     options.out.print(counted, soft_wrap=True)
     _show_formats(summary, ("files", "bytes"))
     left_out.show(summary.left_out.as_json())

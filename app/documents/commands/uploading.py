@@ -58,21 +58,23 @@ class _Chunks(ProgressColumn):
         """The stored chunks, the estimate of all, and the chunks per second."""
         chunks, pace = task.fields["chunks"], task.fields["pace"]
         if pace is None:
-            return Text(f"about {task.fields['estimate']:,} chunks")
-        return Text(f"{chunks:,} of about {task.fields['estimate']:,} chunks, {pace.rate:.0f}/s")
+            return Text(f"about {options.format_count(task.fields['estimate'], 'chunk')}")
+        return Text(f"{chunks:,} of about {options.format_count(task.fields['estimate'], 'chunk')}, {pace.rate:.0f}/s")
 
 
 class _Remaining(ProgressColumn):
     def render(self, task: Task) -> Text:
-        """The time left; nothing before the first answer."""
+        """The time left, which the first answers show."""
         pace: _Pace | None = task.fields["pace"]
         if pace is None or task.finished:
-            return Text()
+            return Text("" if task.finished else "measuring the time left")
         left = max(0, round(pace.ends_at - time.monotonic()))
         return Text(f"{timedelta(seconds=left)} left")
 
 
-COLUMNS = (TextColumn("Storing files"), BarColumn(), MofNCompleteColumn(), _Chunks(), _Remaining())
+BAR = 12
+"""Characters of the bar, beside which the numbers fit into a line of 80."""
+COLUMNS = (TextColumn("Storing files"), BarColumn(BAR), MofNCompleteColumn(), _Chunks(), _Remaining())
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,7 +187,8 @@ class Scope:
         if not authenticated:
             request.state.caller = caller
             offload.work_for(caller.user_id)
-            request.app.state.rate_limits.spend(request, user=caller.user_id, key=caller.key_id)
+            if (limit := request.app.state.rate_limit) is not None:
+                limit.count(request, user=caller.user_id)
         sufficient = self.sufficient(request)
         if not caller.holds(*sufficient):
             raise errors.Forbidden(f"This key lacks the scope `{sufficient[0]}`.")

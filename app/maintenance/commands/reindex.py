@@ -48,7 +48,7 @@ def reindex(
         if as_json:
             terminal.write_json(counts)
         else:
-            terminal.write(f"{sum(counts.values())} documents would be compared.")
+            terminal.write(f"{options.format_count(sum(counts.values()), 'document')} would be compared.")
         return
     which: Filters | Literal["every"] | None = "every" if every else only
     done = options.run(_reindex(settings, chosen, which))
@@ -56,7 +56,9 @@ def reindex(
         terminal.write_json({one: dataclasses.asdict(reindexed) for one, reindexed in done.items()})
         return
     total = sum(done.values(), Reindexed())
-    options.out.print(f"{total.compared} documents compared, {total.cut} cut again, {total.embedded} chunks embedded.")
+    compared = options.format_count(total.compared, "document")
+    embedded = options.format_count(total.embedded, "chunk")
+    options.out.print(f"{compared} compared, {total.cut} cut again, {embedded} embedded.")
 
 
 async def _count(settings: Settings, chosen: list[str], only: Filters | None) -> dict[str, int]:

@@ -44,9 +44,11 @@ def repair(
             options.out.print(f"{one}: {_describe(damage)}", markup=False, soft_wrap=True)
     wrong = sum(bool(damage) for damage in found.values())
     done = "would be rebuilt" if dry_run else "were rebuilt"
-    options.out.print(f"{len(found)} users compared; rows of {wrong} {done}." if wrong else _clean(len(found)))
+    result = f"rows of {wrong} {done}" if wrong else "nothing was wrong"
+    options.out.print(f"{options.format_count(len(found), 'user')} compared; {result}.")
     if waiting:
-        options.out.print(f"Mentions of {waiting} users were not compared: jobs are linking their texts. Try again.")
+        users = options.format_count(waiting, "user")
+        options.out.print(f"Mentions of {users} were not compared: jobs are linking their texts. Try again.")
 
 
 async def compare(settings: Settings, chosen: list[str], *, dry_run: bool) -> tuple[dict[str, Damage], int]:
@@ -82,7 +84,3 @@ async def owner_at_revision(settings: Settings) -> AsyncIterator[Database]:
 
 def _describe(damage: Damage) -> str:
     return ", ".join(f"{damage.counts[one.kind]} {one.noun}" for one in pipeline.every() if one.kind in damage.counts)
-
-
-def _clean(users: int) -> str:
-    return f"{users} users compared; nothing was wrong."

@@ -23,10 +23,15 @@ def headings(hit: Answer) -> list[str]:
 def place(hit: Answer) -> Text:
     """Returns the title and the headings of a hit, and in a second line the URI of its document."""
     names, path = headings(hit), uri(hit)
-    shown = Text(" › ".join(names) + "\n", style="bold")
+    shown = Text(" › ".join(names) + "\n" if names else "", style="bold")
     if path and path not in names:
         shown.append(f"{path}\n", style="dim not bold")
     return shown
+
+
+def relevance(hit: Answer) -> str:
+    """The probability that a hit is relevant, in percent; its score where the embedding model is not calibrated."""
+    return f"{hit['score']:.3f}" if hit["relevance"] is None else f"{hit['relevance']:.0%}"
 
 
 def sentences(hit: Answer) -> Text:

@@ -38,7 +38,7 @@ def search(
     filters: json_option.FiltersJson = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Search the documents and show of each passage the sentences that match best, with its scores.
+    """Search the documents and show of each passage the sentences that match best, and how likely it is relevant.
 
     With --json the passages are whole. A query that begins with - follows --: stepwell search -- '-cement lime'.
     """
@@ -61,10 +61,10 @@ def show(answer: Answer, query: str) -> None:
         return
     table = Table(title=escape(query), title_justify="left", expand=True, show_lines=True)
     table.add_column("#", justify="right", no_wrap=True)
-    table.add_column("score", justify="right", no_wrap=True)
+    table.add_column("relevance", justify="right", no_wrap=True)
     table.add_column("passage", ratio=1, overflow="fold")
     for place, hit in enumerate(answer["results"], 1):
-        table.add_row(str(place), _scores(hit), _passage(hit))
+        table.add_row(str(place), passage_text.relevance(hit), _passage(hit))
     options.out.print(table)
     for warning in warnings(answer):
         options.out.print(warning)
@@ -89,13 +89,6 @@ def _notes(answer: Answer) -> list[str]:
     read = answer.get("explain")
     how = [f"{read['query_type']} query", f"{read['fusion']} fusion"] if read else []
     return [*how, f"{answer['took_ms']:.0f} ms"]
-
-
-def _scores(hit: Answer) -> Text:
-    lines = [f"{hit['score']:.3f}", hit["confidence"].replace("_", " ")]
-    lines += [f"vector {hit['vector_score']:.2f}"] if hit["vector_score"] is not None else []
-    lines += [f"text {hit['text_score']:.1f}"] if hit["text_score"] is not None else []
-    return Text("\n".join(lines))
 
 
 def _passage(hit: Answer) -> Text | Group:

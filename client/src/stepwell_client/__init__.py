@@ -4,9 +4,10 @@
 
     with Client("http://127.0.0.1:8000") as stepwell:
         for hit in stepwell.search("Why do the buoys not report every minute?").results:
-            print(hit.score, hit.title, hit.content)
+            print(hit.relevance, hit.title, hit.text)
 
-`AsyncClient` has the same methods as coroutines. The modules `langchain`, `llamaindex`, `pydantic_ai`, `adk` and
+`client.documents`, `entities`, `sources`, `jobs`, `synonyms` and `tools` group the other operations. `AsyncClient` has
+the same methods as coroutines. The modules `langchain`, `llamaindex`, `pydantic_ai`, `adk` and
 `openai_agents` register the service's tools in agent frameworks; each needs the extra of its name.
 """
 

@@ -39,7 +39,7 @@ class StepwellTool(BaseTool):
         """The result as an object; a refused call as an object with `error`, which a model can correct."""
         try:
             if isinstance(self._client, Client):
-                return await asyncio.to_thread(self._client.call_tool, self.name, args)
-            return await self._client.call_tool(self.name, args)
+                return await asyncio.to_thread(self._client.tools.call, self.name, args)
+            return await self._client.tools.call(self.name, args)
         except ApiError as error:
             return {"error": agent_tools.refusal(error)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from stepwell_client.async_client import AsyncClient
@@ -20,7 +20,7 @@ CORRECTABLE = frozenset({400, 404, 409, 413, 422})
 """Statuses of requests that a model can correct."""
 
 
-def select(definitions: list[ToolDefinition], names: Collection[str] | None) -> list[ToolDefinition]:
+def select(definitions: Sequence[ToolDefinition], names: Collection[str] | None) -> list[ToolDefinition]:
     """The tools of these names, or all that only read if none are named. Raises ValueError for an unknown name."""
     if names is None:
         return [tool for tool in definitions if tool.annotations.get("readOnlyHint")]
@@ -33,7 +33,7 @@ def select(definitions: list[ToolDefinition], names: Collection[str] | None) -> 
 def call(client: Client, name: str, arguments: Mapping[str, Any]) -> str:
     """The result of a tool as JSON, or what is wrong with the call."""
     try:
-        return _text(client.call_tool(name, arguments))
+        return _text(client.tools.call(name, arguments))
     except ApiError as error:
         return _correctable(error)
 
@@ -43,14 +43,16 @@ async def call_async(client: Client | AsyncClient, name: str, arguments: Mapping
     if isinstance(client, Client):
         return await asyncio.to_thread(call, client, name, arguments)
     try:
-        return _text(await client.call_tool(name, arguments))
+        return _text(await client.tools.call(name, arguments))
     except ApiError as error:
         return _correctable(error)
 
 
 async def defined(client: Client | AsyncClient, names: Collection[str] | None) -> list[ToolDefinition]:
     """The tools of these names, or all that only read. Raises ValueError for an unknown name."""
-    definitions = await asyncio.to_thread(client.tools) if isinstance(client, Client) else await client.tools()
+    definitions = (
+        await asyncio.to_thread(client.tools.list) if isinstance(client, Client) else await client.tools.list()
+    )
     return select(definitions, names)
 
 

@@ -38,7 +38,7 @@ def tools(
             coroutine=run_async if asynchronous else None,
         )
 
-    selected = agent_tools.select(client.tools(), names)
+    selected = agent_tools.select(client.tools.list(), names)
     return [made(tool.name, tool.description, tool.input_schema) for tool in selected]
 
 

@@ -54,7 +54,7 @@ def tools(
 
         return FunctionTool(run, metadata=_Metadata(tool), async_fn=run_async if asynchronous else None)
 
-    return [made(tool) for tool in agent_tools.select(client.tools(), names)]
+    return [made(tool) for tool in agent_tools.select(client.tools.list(), names)]
 
 
 class StepwellRetriever(BaseRetriever):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Self, TypeVar
 
 import httpx
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from stepwell_client import encoding
 from stepwell_client.errors import ApiError, ConnectionFailed
@@ -86,7 +88,7 @@ def request(operation: Operation[Any], seen: SeenVersion, target: Target) -> dic
         "url": target.address(operation.path),
         **({} if target.timeout_s is None else {"timeout": target.timeout_s}),
         "content": content,
-        "params": operation.parameters,
+        "params": None if operation.parameters is None else _query(operation.parameters),
         **({"files": operation.files, "data": operation.form} if operation.files else {}),
     }
 
@@ -96,9 +98,23 @@ def result(operation: Operation[T], response: httpx.Response) -> T:
     if not response.is_success:
         raise refusal(response)
     try:
-        return operation.response.validate_json(response.content)
+        found: T = _adapter(operation.response).validate_json(response.content)
     except ValidationError as error:
         raise refusal(response) from error
+    return found
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def _query(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters, with objects as JSON."""
+    return {
+        name: encoding.encoded(value).decode() if isinstance(value, Mapping) else value
+        for name, value in parameters.items()
+    }
 
 
 def is_stream(response: httpx.Response) -> bool:

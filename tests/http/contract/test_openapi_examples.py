@@ -50,6 +50,8 @@ async def test_an_example_succeeds_on_the_sample_notes(
     if "results" in (answer := response.json() if "json" in response.headers["content-type"] else {}):
         assert answer["results"]
         assert answer.get("degraded", []) == answer.get("relaxed", []) == []
+    if operation_id == "search_entities":
+        assert answer["entities"]
     if operation_id == "search_two_pass":
         assert [entity["name"] for entity in answer["pass1_entities"]] == ["Cliff Clarke"]
     if operation_id == "search_multihop":

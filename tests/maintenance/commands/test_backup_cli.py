@@ -27,7 +27,7 @@ def test_a_database_is_backed_up_restored_and_checked(stepwell, tmp_path):
     restored = stepwell("restore", file, "--replace")
     assert restored.code == 0, restored.err
     assert "slowly" in stepwell("search", "lime mortar").out
-    assert stepwell("repair").out.strip() == "1 users compared; nothing was wrong."
+    assert stepwell("repair").out.strip() == "1 user compared; nothing was wrong."
     assert stepwell("repair", "--dry-run", "--json").json["local"]["postings"] == 0
 
 

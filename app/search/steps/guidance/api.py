@@ -18,7 +18,7 @@ from app.search.steps.guidance.models import EntitySearchRequest
 router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.SearchRoute, responses=problems.AUTHENTICATED)
 _EXAMPLES = {
     "name": {"summary": "A name in another spelling", "value": {"query": "Cliff Clarke"}},
-    "role": {"summary": "What somebody does", "value": {"query": "who looks after the buoys", "type": "person"}},
+    "misspelt": {"summary": "A misspelt name of a person", "value": {"query": "Devika Sarroj", "type": "person"}},
 }
 
 

@@ -9,6 +9,8 @@ SYNONYMS = Capability(
     routers=("search.steps.synonyms.api:router",),
     steps=("search.steps.synonyms.synonyms:STEP",),
     commands={
-        "synonyms": Command("search.steps.synonyms.commands:app", "List, replace and remove words that mean the same."),
+        "synonyms": Command(
+            "search", "search.steps.synonyms.commands:app", "List, replace and remove words that mean the same."
+        ),
     },
 )

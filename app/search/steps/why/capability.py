@@ -7,6 +7,8 @@ from app.capability import Capability, Command
 WHY = Capability(
     routers=("search.steps.why.api:router",),
     commands={
-        "why": Command("search.steps.why.commands:why", "Explain why a passage is not in an answer.", takes_query=True),
+        "why": Command(
+            "search", "search.steps.why.commands:why", "Explain why a passage is not in an answer.", takes_query=True
+        ),
     },
 )

@@ -44,9 +44,23 @@ def why(
     if as_json:
         terminal.write_json(answer)
     else:
-        for name, value in answer.items():
+        _show({**answer, "legs": None, **{f"{name} leg": _leg(leg) for name, leg in answer["legs"].items()}})
+
+
+def _show(lines: Body) -> None:
+    """Prints what has a value, a line each."""
+    for name, value in lines.items():
+        if value not in (None, [], {}):
             shown = value if isinstance(value, str) else json.dumps(value)
             options.out.print(f"[bold]{name.replace('_', ' ')}[/]: {escape(shown)}", soft_wrap=True)
+
+
+def _leg(leg: Body) -> str:
+    """Where a leg has the passage."""
+    if leg["rank"] is None:
+        return "not found"
+    beyond = "" if leg["is_candidate"] else ", beyond the candidates"
+    return f"rank {leg['rank']}, score {leg['score']:.3f}{beyond}"
 
 
 def _explain(request: Body, passage: str, client: Client) -> Answer:
