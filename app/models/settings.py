@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-EmbedderKind = Literal["minilm", "onnx", "gemini", "openai", "ollama", "tei"]
+EmbedderKind = Literal["minilm", "e5", "onnx", "gemini", "openai", "ollama", "tei"]
 
 
 class NextEmbedder(BaseModel, extra="forbid", frozen=True):
@@ -59,8 +59,8 @@ class ProviderSettings(BaseSettings):
     )
 
     embedder: EmbedderKind = "minilm"
-    """Embedding provider; minilm: built in; onnx: a model in a folder on this machine; openai: any compatible endpoint;
-    tei: text-embeddings-inference."""
+    """Embedding provider; minilm: built in, for English; e5: for many languages, from the extra `multilingual`; onnx: a
+    model in a folder on this machine; openai: any compatible endpoint; tei: text-embeddings-inference."""
     embedder_url: str | None = None
     """URL of the embedding model; for openai with the version (`…/v1`); unset: the provider's default, if it has one.
     """

@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING
 from app import errors
 from app.database.schema import reembedding
 from app.database.transactions import Database
+from app.models import known as known_models
 from app.models.base import Embedder, EmbeddingModel, Llm, Reranker
 from app.models.caching import CachingEmbedder
 from app.models.calls import BULK_PATIENCE_S, CallTimes
-from app.models.local import minilm, minilm_files, model_folder
+from app.models.local import e5, int8_model, minilm, minilm_files, model_folder
 from app.models.local.model_folder import Overrides
 from app.models.local.onnx_embedder import OnnxEmbedder
 from app.models.local.onnx_reranker import OnnxReranker, UnloadedReranker
 from app.models.remote import embedders, rerankers
 from app.models.remote.chat import ChatLlm
-from app.models.remote.embedders import HttpEmbedder, KnownModel
+from app.models.remote.embedders import HttpEmbedder
 from app.models.remote.rerankers import HttpReranker
 from app.query.model_switch import SwitchingEmbedder
 from app.settings import Settings, plain
@@ -46,6 +47,8 @@ def embedding(settings: Settings) -> tuple[str, int]:
 def _embedding_model(settings: Settings) -> EmbeddingModel:
     if settings.embedder == "minilm":
         return minilm.MODEL
+    if settings.embedder == "e5":
+        return e5.MODEL
     if settings.embedder == "onnx":
         return model_folder.describe(_folder(settings.embedder_model), _overrides(settings))
     name = settings.embedder_model or embedders.DEFAULT_MODELS.get(settings.embedder, "")
@@ -54,13 +57,14 @@ def _embedding_model(settings: Settings) -> EmbeddingModel:
         raise errors.ProviderError(
             f"The dimension of {name} is not known: set STEPWELL_EMBEDDER_DIM, or dim of the next embedder."
         )
-    return EmbeddingModel(name, known.dimension, known.max_tokens or model_folder.DEFAULT_MAX_TOKENS)
+    max_tokens = known.max_tokens or model_folder.DEFAULT_MAX_TOKENS
+    return EmbeddingModel(name, known.dimension, max_tokens, languages=known.languages)
 
 
-def _known_model(settings: Settings, name: str) -> KnownModel:
+def _known_model(settings: Settings, name: str) -> known_models.KnownModel:
     """What is known of a remote model, or what the settings say instead."""
     changed = {field: value for field, value in asdict(_overrides(settings)).items() if value is not None}
-    return replace(embedders.MODELS.get(name, KnownModel()), **changed)
+    return replace(known_models.find(name), **changed)
 
 
 def target(settings: Settings) -> tuple[str, int] | None:
@@ -107,6 +111,8 @@ async def _embedder(settings: Settings, patience_s: float) -> OnnxEmbedder | Htt
         downloads = settings.folder / "models"
         folder = await asyncio.to_thread(minilm_files.find, downloads, settings.model_hub)
         return await minilm.load(threads=threads, folder=folder, cache=computed_weights(settings))
+    if settings.embedder == "e5":
+        return await int8_model.load(e5.DESCRIBED, e5.packaged(), threads=threads, cache=computed_weights(settings))
     if settings.embedder == "onnx":
         folder = _folder(settings.embedder_model)
         return await asyncio.to_thread(model_folder.load_embedder, folder, _overrides(settings), threads=threads)

@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from app.errors import ProviderError
+from app.models import known
 from app.models.base import EmbeddingModel
+from app.models.known import Pooling
 from app.models.local import onnx_model
-from app.models.local.onnx_embedder import EmbeddingSteps, OnnxEmbedder, Pooling
+from app.models.local.json_tokenizer import JsonTokenizer
+from app.models.local.onnx_embedder import EmbeddingSteps, OnnxEmbedder
 from app.models.local.onnx_model import OnnxModel
 from app.models.local.onnx_reranker import OnnxReranker
 
@@ -57,7 +60,10 @@ def describe(path: Path, overrides: Overrides) -> EmbeddingModel:
     dimension = overrides.dimension or published or _json(path / "config.json").get("hidden_size")
     if not isinstance(dimension, int):
         raise ProviderError(f"{path.name} does not state its dimension: set STEPWELL_EMBEDDER_DIM.", fault="vectors")
-    return EmbeddingModel(path.resolve().name, dimension, overrides.max_tokens or max_tokens(path))
+    name = path.resolve().name
+    return EmbeddingModel(
+        name, dimension, overrides.max_tokens or max_tokens(path), languages=known.find(name).languages
+    )
 
 
 def load_embedder(path: Path, overrides: Overrides, *, threads: int | None) -> OnnxEmbedder:
@@ -88,7 +94,7 @@ def load_graph(path: Path, *, max_tokens: int, threads: int | None) -> OnnxModel
     except Exception as error:  # ONNX Runtime's exceptions have no other common base
         raise ProviderError(f"{name} cannot be loaded: {file.name} is not a complete model.", fault="model") from error
     try:
-        tokenizer = onnx_model.open_tokenizer(path / "tokenizer.json", max_tokens=max_tokens)
+        tokenizer = JsonTokenizer(path / "tokenizer.json", max_tokens=max_tokens)
     except Exception as error:  # the library raises Exception itself
         raise ProviderError(f"{name} cannot be loaded: tokenizer.json is missing or damaged.", fault="model") from error
     return OnnxModel(name, session, tokenizer)
