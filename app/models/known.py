@@ -62,8 +62,8 @@ _ON_HUB = (
         "nomic-ai/nomic-embed-text-v1.5",
         *(768, 2_048, "search_query: ", "search_document: ", "mean", ENGLISH, "Apache-2.0"),
     ),
-    _english("jinaai/jina-embeddings-v2-small-en", 512, "mean", tokens=8_192, licence="Apache-2.0"),
-    _english("jinaai/jina-embeddings-v2-base-en", 768, "mean", tokens=8_192, licence="Apache-2.0"),
+    _english("Xenova/jina-embeddings-v2-small-en", 512, "mean", tokens=8_192, licence="Apache-2.0"),
+    _english("Xenova/jina-embeddings-v2-base-en", 768, "mean", tokens=8_192, licence="Apache-2.0"),
     KnownModel("cross-encoder/ms-marco-MiniLM-L6-v2", max_tokens=512, languages=ENGLISH, licence="Apache-2.0"),
     KnownModel("BAAI/bge-reranker-base", max_tokens=512, languages=frozenset({"en", "zh"}), licence="MIT"),
     KnownModel("jinaai/jina-reranker-v1-turbo-en", max_tokens=8_192, languages=ENGLISH, licence="Apache-2.0"),
@@ -76,6 +76,21 @@ _OF_PROVIDERS = {
 }
 MODELS = {model.repository.rpartition("/")[2].lower(): model for model in _ON_HUB} | _OF_PROVIDERS
 """By name in lower case, without the owner."""
+DIGESTS = {
+    "BAAI/bge-small-en-v1.5": {
+        "config.json": "094f8e891b932f2000c92cfc663bac4c62069f5d8af5b5278c4306aef3084750",
+        "tokenizer.json": "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
+    },
+    "intfloat/multilingual-e5-small": {
+        "tokenizer.json": "0b44a9d7b51c3c62626640cda0e2c2f70fdacdc25bbbd68038369d14ebdf4c39",
+    },
+}
+"""SHA-256 of files of a repository that were obtained elsewhere too."""
+
+
+def repository(name: str) -> str:
+    """The name with its owner of a model that may be named without one."""
+    return name if "/" in name else find(name).repository or name
 
 
 def find(name: str) -> KnownModel:
