@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 MAX_LENGTH = 100
@@ -68,6 +68,11 @@ def config_for(language: str) -> str | None:
     if not langcodes.tag_is_valid(language.strip()):
         return None
     return CONFIGS.get(langcodes.Language.get(language.strip()).language or "", UNSTEMMED)
+
+
+def configs_of(codes: Collection[str]) -> frozenset[str]:
+    """Returns the configurations of languages by their two-letter codes."""
+    return frozenset(CONFIGS.get(code, UNSTEMMED) for code in codes)
 
 
 def accepted() -> str:
