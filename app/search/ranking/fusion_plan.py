@@ -6,7 +6,7 @@ weights were chosen by measurement (docs/decisions/0002-fusion-weights.md).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -61,7 +61,7 @@ def choose(mode: Mode, fusion: Fusion, weights: Weights | None, query_type: Quer
     return FusionPlan(BY_QUERY_TYPE[query_type] if mode == "auto" else CONVEX, chosen)
 
 
-def with_languages(plan: FusionPlan, text: str, codes: Set[str]) -> FusionPlan:
+def with_languages(plan: FusionPlan, text: str, codes: frozenset[str]) -> FusionPlan:
     """Returns the plan of both legs for a query and a model that reads the languages with these codes.
 
     The script of a query is known, and not whether its language is that of the documents: the statement finds that out.

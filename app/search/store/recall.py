@@ -17,7 +17,17 @@ from app.documents.store import visible_documents
 from app.kinds import Vector, VectorPlan
 from app.query import bm25
 from app.query import fused_scores as rrf
-from app.query.types import AddedPhrase, AddedTerm, Candidate, HybridRequest, HybridResult, LanguageWeights, LexicalQuery, Term, Weights
+from app.query.types import (
+    AddedPhrase,
+    AddedTerm,
+    Candidate,
+    HybridRequest,
+    HybridResult,
+    LanguageWeights,
+    LexicalQuery,
+    Term,
+    Weights,
+)
 from app.search.store import conditions
 from app.search.store.conditions import Compiled
 from app.text.queries.conditions import ConditionPlan, IndexText
@@ -40,7 +50,7 @@ CANDIDATE_POSTINGS, CANDIDATE_POSTINGS_OF_HYBRID = 20_000, 10_000
 From the fewer, the hits of the fusion are the same and cost a sixth less (docs/decisions/0047).
 """
 
-LEAST_SHARE = 0.7
+LEAST_SHARE = 0.65
 """Least share of a query's words that documents in its language contain, or ignore."""
 
 PHRASE_CHUNKS = 2_000
@@ -332,9 +342,9 @@ def _result(rows: Sequence[sa.Row[Any]], request: HybridRequest, compiled: Compi
 
 
 def _chosen_weights(report: sa.Row[Any], request: HybridRequest) -> Weights:
-    parts = needed_parts(request)
-    if "languages" not in parts or report.weight_vector is None:  # without any chunks there is no language
-        return _weights(request, parts)
+    weights = effective_weights(request)
+    if request.by_language is None or not (weights.vector and weights.text):
+        return weights
     return Weights(report.weight_vector, report.weight_text)
 
 

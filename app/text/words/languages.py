@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 MAX_LENGTH = 100
@@ -70,7 +71,8 @@ def config_for(language: str) -> str | None:
     return CONFIGS.get(langcodes.Language.get(language.strip()).language or "", UNSTEMMED)
 
 
-def configs_of(codes: Collection[str]) -> frozenset[str]:
+@functools.cache
+def configs_of(codes: frozenset[str]) -> frozenset[str]:
     """Returns the configurations of languages by their two-letter codes."""
     return frozenset(CONFIGS.get(code, UNSTEMMED) for code in codes)
 

@@ -13,19 +13,17 @@
 -- :foreign_text float8  weight of the text leg then
 -- if languages
 leg_weights AS MATERIALIZED (
-    SELECT CASE WHEN s.share < :least_share THEN :foreign_vector WHEN s.is_read THEN :weight_vector ELSE :unread_vector END AS vector,
-           CASE WHEN s.share < :least_share THEN :foreign_text WHEN s.is_read THEN :weight_text ELSE :unread_text END AS text
+    SELECT CASE WHEN s.share < :least_share THEN :foreign_vector WHEN s.share > s.read THEN :unread_vector ELSE :weight_vector END AS vector,
+           CASE WHEN s.share < :least_share THEN :foreign_text WHEN s.share > s.read THEN :unread_text ELSE :weight_text END AS text
     FROM (
-        SELECT g.config = ANY (:read_configs) AS is_read,
-               1 - CAST(coalesce(sum(w.times) FILTER (WHERE t.df = 0), 0) AS float8) / max(max(w.last)) OVER () AS share
-        FROM corpus AS u
-        CROSS JOIN LATERAL unnest(u.configs) AS g (config)
-        LEFT JOIN analysed_words AS w ON w.config = g.config
-        LEFT JOIN terms AS t ON t.lexeme = w.lexeme
-        GROUP BY g.config
+        SELECT max(l.share) AS share, coalesce(max(l.share) FILTER (WHERE l.config = ANY (:read_configs)), 0) AS read
+        FROM (
+            SELECT w.config, 1 - CAST(coalesce(sum(w.times) FILTER (
+                       WHERE w.lexeme IN (SELECT t.lexeme FROM terms AS t WHERE t.df = 0)), 0) AS float8) / max(w.last) AS share
+            FROM analysed_words AS w
+            GROUP BY w.config
+        ) AS l
     ) AS s
-    ORDER BY coalesce(s.share, 1) DESC, s.is_read DESC
-    LIMIT 1
 )
 -- end
 -- unless languages
