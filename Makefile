@@ -89,7 +89,8 @@ screenshots: $(VENV)/.dev
 lock: $(BIN)/uv
 	$(COMPILE) -o requirements.lock
 	$(COMPILE) --extra ocr -o requirements-ocr.lock
-	$(COMPILE) --extra ocr --group dev -o requirements-dev.lock
+	$(COMPILE) --extra multilingual -o requirements-multilingual.lock
+	$(COMPILE) --extra ocr --extra multilingual --group dev -o requirements-dev.lock
 	echo uv | $(UV) pip compile - --constraint requirements.lock --universal --python-version 3.11 --generate-hashes --quiet \
 		--no-header --output-file requirements-uv.lock
 

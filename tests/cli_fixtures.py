@@ -6,6 +6,7 @@ import functools
 import json
 import logging
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,13 +23,13 @@ from app.cli import options
 from app.database.embedded import postgres
 from app.database.schema import migration
 from app.main import create_app
-from app.models.local import minilm, minilm_int8, onnx_model
+from app.models.local import int8_model, minilm, onnx_model
 from app.serving import in_process
 
 MIGRATED = "migrated"
 _open_session = onnx_model.open_session
-_verified = functools.cache(minilm._verify)
-_computed = functools.cache(minilm_int8.content)
+_kept = tempfile.TemporaryDirectory(prefix="stepwell-weights-")
+_weights = functools.partial(int8_model._weights, cache=Path(_kept.name))
 _opened = functools.cache(_open_session)
 
 
@@ -95,8 +96,7 @@ async def _copy(server: postgres.EmbeddedPostgres, template: str, name: str) -> 
 def _built_once() -> Iterator[None]:
     """Commands share the offline model and the routes, which have no state: making them takes longer than a search."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(minilm, "_verify", _verified)
-        patch.setattr(minilm_int8, "content", _computed)
+        patch.setattr(int8_model, "_weights", lambda described, folder, _cache: _weights(described, folder))
         patch.setattr(onnx_model, "open_session", _open_once)
         patch.setattr(in_process, "create_app", _with_shared_routes)
         yield

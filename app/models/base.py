@@ -20,7 +20,7 @@ class EmbeddingModel:
     """An embedding model; vectors of two models cannot be compared.
 
     `token_starts` returns the offset of each of its tokens in a text, ascending; None if the model's tokenizer is not
-    in this process. It may be called from any thread. `precision` is the arithmetic of a model that has several.
+    in this process. It may be called from any thread.
     `languages` are the ISO 639-1 codes of those that the model was trained to read; empty if they are not known.
     """
 
@@ -28,7 +28,6 @@ class EmbeddingModel:
     dimension: int
     max_tokens: int
     keyed_by: str = ""
-    precision: str = field(default="", compare=False)
     languages: frozenset[str] = field(default=frozenset(), compare=False)
     token_starts: Callable[[str], Sequence[int]] | None = field(default=None, compare=False, repr=False)
 

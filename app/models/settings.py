@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-EmbedderKind = Literal["minilm", "onnx", "gemini", "openai", "ollama", "tei"]
+EmbedderKind = Literal["minilm", "e5", "onnx", "hub", "gemini", "openai", "ollama", "tei"]
 
 
 class NextEmbedder(BaseModel, extra="forbid", frozen=True):
@@ -27,12 +27,14 @@ class NextEmbedder(BaseModel, extra="forbid", frozen=True):
 
 NEEDED = (
     ("embedder", "onnx", all, ("embedder_model",)),
+    ("embedder", "hub", all, ("embedder_model",)),
     ("embedder", "openai", all, ("embedder_url", "embedder_model")),
     ("embedder", "tei", all, ("embedder_url", "embedder_model")),
     ("embedder", "gemini", any, ("gemini_api_key", "embedder_api_key")),
     ("llm", "openai", all, ("llm_url", "llm_model")),
     ("llm", "gemini", any, ("gemini_api_key", "llm_api_key")),
     ("reranker", "onnx", all, ("reranker_model",)),
+    ("reranker", "hub", all, ("reranker_model",)),
     ("reranker", "tei", all, ("reranker_url",)),
     ("reranker", "cohere", any, ("reranker_api_key", "reranker_url")),
     ("reranker", "jina", any, ("reranker_api_key", "reranker_url")),
@@ -59,13 +61,15 @@ class ProviderSettings(BaseSettings):
     )
 
     embedder: EmbedderKind = "minilm"
-    """Embedding provider; minilm: built in; onnx: a model in a folder on this machine; openai: any compatible endpoint;
-    tei: text-embeddings-inference."""
+    """Embedding provider; minilm: built in, for English; e5: for many languages, from the extra `multilingual`; hub: a
+    model that is downloaded once from the Hugging Face hub; onnx: a model in a folder on this machine; openai: any
+    compatible endpoint; tei: text-embeddings-inference."""
     embedder_url: str | None = None
     """URL of the embedding model; for openai with the version (`…/v1`); unset: the provider's default, if it has one.
     """
     embedder_model: str | None = None
-    """Name of the embedding model, for onnx its folder; unset: the provider's default, if it has one."""
+    """Name of the embedding model, for onnx its folder, for hub a name such as `BAAI/bge-small-en-v1.5`; unset: the
+    provider's default, if it has one."""
     embedder_dim: int | None = Field(None, ge=1, le=4000)
     """Dimension of the vectors; unset: the model's own, which a smaller one truncates for onnx; required for remote
     models that are not known."""
@@ -82,7 +86,7 @@ class ProviderSettings(BaseSettings):
     with the other parts of STEPWELL_EMBEDDER_… in lower case; unset: none. The service uses it once the stored vectors
     are those of its model."""
     model_hub: str = "https://huggingface.co"
-    """Address from which the files of the built-in model are downloaded once if no package has them."""
+    """Address of the Hugging Face hub or a mirror of it, from which models are downloaded once."""
     embedding_cache_size: int = Field(0, ge=0, le=1_000_000)
     """Maximum number of vectors of passages that the database keeps for each user, for texts that are stored again; 0:
     none."""
@@ -103,13 +107,14 @@ class ProviderSettings(BaseSettings):
     """Whether the language model is asked for the entities of each stored document, in the background; applies to
     documents that are stored afterwards."""
 
-    reranker: Literal["cosine", "onnx", "cohere", "jina", "tei"] = "cosine"
-    """Cross-encoder for `rerank: provider`; onnx: a model in a folder on this machine; cosine: none, only `rerank:
-    cosine` works."""
+    reranker: Literal["cosine", "onnx", "hub", "cohere", "jina", "tei"] = "cosine"
+    """Cross-encoder for `rerank: provider`; onnx: a model in a folder on this machine; hub: one that is downloaded;
+    cosine: none, only `rerank: cosine` works."""
     reranker_url: str | None = None
     """URL of the cross-encoder without `/rerank`; required for tei; Cohere and Jina have a default."""
     reranker_model: str | None = None
-    """Name of the cross-encoder; Cohere and Jina have a default; for onnx, its folder."""
+    """Name of the cross-encoder; Cohere and Jina have a default; for onnx, its folder; for hub, such as
+    `BAAI/bge-reranker-base`."""
     reranker_api_key: SecretStr | None = None
     """API key of the cross-encoder; required for Cohere and Jina without a URL of your own."""
     model_timeout_s: float = Field(3.0, gt=0)

@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING
 from app import errors
 from app.database.schema import reembedding
 from app.database.transactions import Database
+from app.models import known as known_models
 from app.models.base import Embedder, EmbeddingModel, Llm, Reranker
 from app.models.caching import CachingEmbedder
 from app.models.calls import BULK_PATIENCE_S, CallTimes
-from app.models.local import minilm, minilm_files, model_folder
+from app.models.local import e5, int8_model, minilm, minilm_files, model_folder
+from app.models.local.hub import Hub, Repository
 from app.models.local.model_folder import Overrides
 from app.models.local.onnx_embedder import OnnxEmbedder
 from app.models.local.onnx_reranker import OnnxReranker, UnloadedReranker
 from app.models.remote import embedders, rerankers
 from app.models.remote.chat import ChatLlm
-from app.models.remote.embedders import HttpEmbedder, KnownModel
+from app.models.remote.embedders import HttpEmbedder
 from app.models.remote.rerankers import HttpReranker
 from app.query.model_switch import SwitchingEmbedder
 from app.settings import Settings, plain
@@ -46,21 +48,36 @@ def embedding(settings: Settings) -> tuple[str, int]:
 def _embedding_model(settings: Settings) -> EmbeddingModel:
     if settings.embedder == "minilm":
         return minilm.MODEL
+    if settings.embedder == "e5":
+        return e5.MODEL
     if settings.embedder == "onnx":
         return model_folder.describe(_folder(settings.embedder_model), _overrides(settings))
+    if settings.embedder == "hub":
+        return _hub_model(settings)
     name = settings.embedder_model or embedders.DEFAULT_MODELS.get(settings.embedder, "")
     known = _known_model(settings, name)
     if not known.dimension:
         raise errors.ProviderError(
             f"The dimension of {name} is not known: set STEPWELL_EMBEDDER_DIM, or dim of the next embedder."
         )
-    return EmbeddingModel(name, known.dimension, known.max_tokens or model_folder.DEFAULT_MAX_TOKENS)
+    max_tokens = known.max_tokens or model_folder.DEFAULT_MAX_TOKENS
+    return EmbeddingModel(name, known.dimension, max_tokens, languages=known.languages)
 
 
-def _known_model(settings: Settings, name: str) -> KnownModel:
+def _hub_model(settings: Settings) -> EmbeddingModel:
+    """The model of a repository, which is downloaded to be described if it is not a known one. Raises ProviderError."""
+    name = settings.embedder_model or ""
+    model = _known_model(settings, name)
+    if model.dimension:
+        name = known_models.repository(name)
+        return EmbeddingModel(name, model.dimension, model.max_tokens, languages=model.languages)
+    return model_folder.describe(_hub(settings).fetch(_repository(name)), _overrides(settings, name))
+
+
+def _known_model(settings: Settings, name: str) -> known_models.KnownModel:
     """What is known of a remote model, or what the settings say instead."""
     changed = {field: value for field, value in asdict(_overrides(settings)).items() if value is not None}
-    return replace(embedders.MODELS.get(name, KnownModel()), **changed)
+    return replace(known_models.find(name), **changed)
 
 
 def target(settings: Settings) -> tuple[str, int] | None:
@@ -104,12 +121,15 @@ async def open_embedder(settings: Settings, *, patience_s: float = BULK_PATIENCE
 async def _embedder(settings: Settings, patience_s: float) -> OnnxEmbedder | HttpEmbedder | GeminiEmbedder:
     threads = settings.model_threads
     if settings.embedder == "minilm":
-        downloads = settings.folder / "models"
-        folder = await asyncio.to_thread(minilm_files.find, downloads, settings.model_hub)
+        folder = await asyncio.to_thread(minilm_files.find, _hub(settings))
         return await minilm.load(threads=threads, folder=folder, cache=computed_weights(settings))
+    if settings.embedder == "e5":
+        return await int8_model.load(e5.DESCRIBED, e5.packaged(), threads=threads, cache=computed_weights(settings))
     if settings.embedder == "onnx":
         folder = _folder(settings.embedder_model)
         return await asyncio.to_thread(model_folder.load_embedder, folder, _overrides(settings), threads=threads)
+    if settings.embedder == "hub":
+        return await asyncio.to_thread(_hub_embedder, settings)
     model = _embedding_model(settings)
     times = CallTimes(settings.model_timeout_s, patience_s)
     if settings.embedder == "gemini":
@@ -138,16 +158,32 @@ def computed_weights(settings: Settings) -> Path | None:
     return settings.folder / "models"
 
 
+def _hub(settings: Settings) -> Hub:
+    return Hub(settings.model_hub, settings.folder / "models")
+
+
+def _repository(name: str) -> Repository:
+    full_name = known_models.repository(name)
+    return Repository(full_name, digests=known_models.DIGESTS.get(full_name, {}))
+
+
+def _hub_embedder(settings: Settings) -> OnnxEmbedder:
+    repository = _repository(settings.embedder_model or "")
+    folder = _hub(settings).fetch(repository)
+    return model_folder.load_embedder(folder, _overrides(settings, repository.name), threads=settings.model_threads)
+
+
 def _folder(name: str | None) -> Path:
     return Path(name or "").expanduser()
 
 
-def _overrides(settings: Settings) -> Overrides:
+def _overrides(settings: Settings, name: str | None = None) -> Overrides:
     return Overrides(
         settings.embedder_dim,
         settings.embedder_max_tokens,
         settings.embedder_query_prefix,
         settings.embedder_document_prefix,
+        name,
     )
 
 
@@ -196,7 +232,8 @@ async def open_reranker(settings: Settings) -> AsyncIterator[Reranker | None]:
     if kind == "cosine":
         yield None
         return
-    model = await asyncio.to_thread(_onnx_reranker, settings) if kind == "onnx" else _http_reranker(settings, kind)
+    local = kind in ("onnx", "hub")
+    model = await asyncio.to_thread(_onnx_reranker, settings) if local else _http_reranker(settings, kind)
     try:
         yield model
     finally:
@@ -204,12 +241,15 @@ async def open_reranker(settings: Settings) -> AsyncIterator[Reranker | None]:
 
 
 def _onnx_reranker(settings: Settings) -> OnnxReranker | UnloadedReranker:
-    folder = _folder(settings.reranker_model)
+    of_hub = settings.reranker == "hub"
+    repository, folder = _repository(settings.reranker_model or ""), _folder(settings.reranker_model)
+    name = repository.name if of_hub else folder.name
     try:
-        return model_folder.load_reranker(folder, threads=settings.model_threads)
+        folder = _hub(settings).fetch(repository) if of_hub else folder
+        return model_folder.load_reranker(folder, name=name, threads=settings.model_threads)
     except errors.ProviderError as error:
         log.warning("the re-ranker cannot be loaded: %s", error.message, extra={"action": "reranker_failed"})
-        return UnloadedReranker(folder.name, error)
+        return UnloadedReranker(name, error)
 
 
 def _http_reranker(settings: Settings, kind: rerankers.Kind) -> HttpReranker:

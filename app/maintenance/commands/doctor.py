@@ -138,8 +138,7 @@ async def embed(model: Embedder) -> str:
     """What the model says of a query: its dimensions. Raises ProviderError."""
     vector = await model.embed_query("test query")
     base.unit_vectors([vector], count=1, dimension=model.model.dimension)
-    precision = f" ({model.model.precision})" if model.model.precision else ""
-    return f"{model.model.name}{precision} returns {len(vector)} dimensions"
+    return f"{model.model.name} returns {len(vector)} dimensions"
 
 
 async def propose(model: Llm) -> str:

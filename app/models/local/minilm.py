@@ -1,105 +1,62 @@
-"""Opens all-MiniLM-L6-v2, the embedder that needs neither a network nor an API key nor torch.
-
-`minilm.onnx` and `minilm_int8.onnx` hold only the operators (see tests/models/local/export_minilm.py). Weights of 32
-bits are byte ranges of the published model.safetensors, so one hash verifies all of them; those of 8 bits are computed
-from it. Both are one model: their vectors can be compared.
-"""
+"""Describes all-MiniLM-L6-v2, the embedder that needs neither a network nor an API key nor torch."""
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
-import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import json
 from pathlib import Path
-from typing import Literal
 
-from app.errors import ProviderError
-from app.models import base
-from app.models.local import minilm_files, minilm_int8, onnx_model
+import numpy as np
+import numpy.typing as npt
+
+from app.models import base, known
+from app.models.local import int8_model, minilm_files
+from app.models.local.int8_model import Int8Model
+from app.models.local.int8_weights import GREATEST, Floats, Int8File, round_rows
+from app.models.local.json_tokenizer import JsonTokenizer
 from app.models.local.onnx_embedder import EmbeddingSteps, OnnxEmbedder
-from app.models.local.onnx_model import OnnxModel
+from app.models.local.onnx_model import Tokenizer
 
-log = logging.getLogger(__name__)
-
-Precision = Literal["int8", "float32"]
-MODEL = base.EmbeddingModel(name="all-MiniLM-L6-v2", dimension=384, max_tokens=256, languages=frozenset({"en"}))
-NAME = "The offline embedding model"
-GRAPH = Path(__file__).with_name("minilm.onnx")
-INT8_GRAPH = Path(__file__).with_name("minilm_int8.onnx")
+MODEL = base.EmbeddingModel(name="all-MiniLM-L6-v2", dimension=384, max_tokens=256, languages=known.ENGLISH)
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """A graph and its weights: their folder, or the content of their files."""
+class Safetensors:
+    """The tensors of a file of `safetensors`, of 32 bits."""
 
-    precision: Precision
-    graph: Path
-    weights: Path | Mapping[str, bytes]
+    def __init__(self, file: Path) -> None:
+        with file.open("rb") as opened:
+            size = int.from_bytes(opened.read(8), "little")
+            self._places = json.loads(opened.read(size))
+        self._data = np.memmap(file, np.uint8, "r", offset=8 + size)
 
+    def read(self, name: str) -> Floats:
+        """A tensor."""
+        first, end = self._places[name]["data_offsets"]
+        # Copied, because a tensor in the file is not aligned.
+        return np.frombuffer(self._data[first:end].tobytes(), "<f4").reshape(self._places[name]["shape"])
 
-async def load(
-    *,
-    threads: int | None = None,
-    folder: Path | None = None,
-    precision: Precision = "int8",
-    cache: Path | None = None,
-) -> OnnxEmbedder:
-    """Load the model off the event loop.
-
-    `threads` (default: the usable cores, at most 4) is how many inferences run at once, each in one thread: the model
-    is so small that threads of one inference wait for each other for a sixth to a third of their time. `folder` holds
-    model.safetensors and tokenizer.json (default: the installed package's). Weights of 8 bits are kept in the folder
-    `cache`, in memory if it is None or cannot be written. Raises ProviderError when a file is missing or the weights
-    are not the published ones, ValueError for a number below 1.
-    """
-    if threads is not None and threads < 1:
-        raise ValueError("threads start at 1")
-    opened = folder or minilm_files.packaged(), threads or onnx_model.usable_cores()
-    return await asyncio.to_thread(_open, *opened, precision, cache)
+    def words(self) -> tuple[npt.NDArray[np.int8], Floats]:
+        """The embeddings of words in 8 bits, with a scale for each."""
+        words = self.read("embeddings.word_embeddings.weight")
+        scales = np.abs(words).max(axis=1) / np.float32(GREATEST)
+        return round_rows(words, scales), scales[:, None]
 
 
-def _open(folder: Path, threads: int, precision: Precision, cache: Path | None) -> OnnxEmbedder:
-    try:
-        weights = folder / minilm_files.WEIGHTS
-        source = _int8(weights, cache) if precision == "int8" else _float32(weights)
-        tokenizer = onnx_model.open_tokenizer(folder / minilm_files.TOKENIZER, max_tokens=MODEL.max_tokens)
-        session = onnx_model.open_session(source.graph.read_bytes(), threads=1, weights=source.weights)
-        # The activations of a batch would share a scale, so a vector would depend on the other texts.
-        one_by_one = source.precision == "int8"
-        graph = OnnxModel(NAME, session, tokenizer, concurrency=threads, one_by_one=one_by_one)
-    except ProviderError:
-        raise
-    except Exception as error:  # the libraries' exceptions have no other common base
-        raise ProviderError(f"The offline embedding model cannot be loaded: renew the files in {folder}.") from error
-    return OnnxEmbedder(graph, replace(MODEL, precision=source.precision), EmbeddingSteps(output="vectors"))
+def _tokenizer(folder: Path) -> Tokenizer:
+    return JsonTokenizer(folder / minilm_files.TOKENIZER, max_tokens=MODEL.max_tokens)
 
 
-def _float32(weights: Path) -> _Source:
-    _verify(weights)
-    return _Source("float32", GRAPH, weights.parent)
+DESCRIBED = Int8Model(
+    MODEL,
+    Path(__file__).with_name("minilm_int8.onnx"),
+    Int8File("minilm_int8.bin", "292c07d4c40636814b00d898116995f4c0e9316199390a984950b85181147b7a", 6),
+    minilm_files.WEIGHTS,
+    minilm_files.WEIGHTS_SHA256,
+    Safetensors,
+    _tokenizer,
+    EmbeddingSteps(output="vectors"),
+)
 
 
-def _int8(weights: Path, cache: Path | None) -> _Source:
-    """Weights of 8 bits: those that are kept, else computed and, if possible, kept."""
-    if cache is not None and minilm_int8.is_kept(cache):
-        return _Source("int8", INT8_GRAPH, cache)
-    _verify(weights)
-    content = minilm_int8.content(weights)
-    if hashlib.sha256(content).hexdigest() != minilm_int8.SHA256:
-        log.warning("the embedding model runs with float32: this machine rounds its 8-bit weights differently")
-        return _Source("float32", GRAPH, weights.parent)
-    if cache is not None:
-        try:
-            minilm_int8.keep(content, cache)
-            return _Source("int8", INT8_GRAPH, cache)
-        except OSError as error:
-            log.info("the model's 8-bit weights stay in memory: %s cannot be written: %s", cache, error.strerror)
-    return _Source("int8", INT8_GRAPH, {minilm_int8.FILE_NAME: content})
-
-
-def _verify(weights: Path) -> None:
-    with weights.open("rb") as file:
-        if hashlib.file_digest(file, "sha256").hexdigest() != minilm_files.WEIGHTS_SHA256:
-            raise ProviderError(f"The offline model's weights are not the published ones: renew {weights}.")
+async def load(*, threads: int | None = None, folder: Path | None = None, cache: Path | None = None) -> OnnxEmbedder:
+    """Load the model as `int8_model.load` does, by default from the installed package."""
+    return await int8_model.load(DESCRIBED, folder or minilm_files.packaged(), threads=threads, cache=cache)

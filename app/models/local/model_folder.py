@@ -2,7 +2,8 @@
 
 The folder has model.onnx (or onnx/model.onnx) and tokenizer.json. Models of sentence-transformers also have
 modules.json, 1_Pooling/config.json, sentence_bert_config.json and config_sentence_transformers.json, which give the
-pooling, the maximum number of tokens and the prefixes (prompts) of queries and documents.
+pooling, the maximum number of tokens and the prefixes (prompts) of queries and documents. What they do not say is taken
+from the table of known models.
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from app.errors import ProviderError
+from app.models import known
 from app.models.base import EmbeddingModel
+from app.models.known import KnownModel, Pooling
 from app.models.local import onnx_model
-from app.models.local.onnx_embedder import EmbeddingSteps, OnnxEmbedder, Pooling
+from app.models.local.json_tokenizer import JsonTokenizer
+from app.models.local.onnx_embedder import EmbeddingSteps, OnnxEmbedder
 from app.models.local.onnx_model import OnnxModel
 from app.models.local.onnx_reranker import OnnxReranker
 
@@ -46,32 +50,37 @@ class Overrides:
     max_tokens: int | None = None
     query_prefix: str | None = None
     document_prefix: str | None = None
+    name: str | None = None
 
 
 def describe(path: Path, overrides: Overrides) -> EmbeddingModel:
-    """The embedding model in a folder, by the folder's name, without loading it. Raises ProviderError."""
+    """The embedding model in a folder, by default of the folder's name, without loading it. Raises ProviderError."""
     if not path.is_dir():
         raise ProviderError(f"{path} is no folder with a model.", fault="model")
-    pooling = _json(_pooling_file(path))
+    name = overrides.name or path.resolve().name
+    model, pooling = known.find(name), _json(_pooling_file(path))
     published = pooling.get("word_embedding_dimension") or pooling.get("embedding_dimension")
-    dimension = overrides.dimension or published or _json(path / "config.json").get("hidden_size")
-    if not isinstance(dimension, int):
-        raise ProviderError(f"{path.name} does not state its dimension: set STEPWELL_EMBEDDER_DIM.", fault="vectors")
-    return EmbeddingModel(path.resolve().name, dimension, overrides.max_tokens or max_tokens(path))
+    dimension = overrides.dimension or published or _json(path / "config.json").get("hidden_size") or model.dimension
+    if not isinstance(dimension, int) or not dimension:
+        raise ProviderError(f"{name} does not state its dimension: set STEPWELL_EMBEDDER_DIM.", fault="vectors")
+    most = overrides.max_tokens or max_tokens(path, model.max_tokens)
+    return EmbeddingModel(name, dimension, most, languages=model.languages)
 
 
 def load_embedder(path: Path, overrides: Overrides, *, threads: int | None) -> OnnxEmbedder:
     """Load the embedding model in a folder and embed one word with it. Raises ProviderError."""
     described = describe(path, overrides)
     graph = load_graph(path, max_tokens=described.max_tokens, threads=threads)
-    embedder = OnnxEmbedder(graph, described, _steps(path, graph.outputs, overrides))
+    embedder = OnnxEmbedder(graph, described, _steps(path, graph.outputs, overrides, known.find(described.name)))
     embedder.check()
     return embedder
 
 
-def load_reranker(path: Path, *, threads: int | None) -> OnnxReranker:
+def load_reranker(path: Path, *, name: str | None = None, threads: int | None) -> OnnxReranker:
     """Load the cross-encoder in a folder and score one word with it. Raises ProviderError."""
-    reranker = OnnxReranker(load_graph(path, max_tokens=max_tokens(path), threads=threads), path.resolve().name)
+    name = name or path.resolve().name
+    most = max_tokens(path, known.find(name).max_tokens)
+    reranker = OnnxReranker(load_graph(path, max_tokens=most, threads=threads), name)
     reranker.check()
     return reranker
 
@@ -88,30 +97,30 @@ def load_graph(path: Path, *, max_tokens: int, threads: int | None) -> OnnxModel
     except Exception as error:  # ONNX Runtime's exceptions have no other common base
         raise ProviderError(f"{name} cannot be loaded: {file.name} is not a complete model.", fault="model") from error
     try:
-        tokenizer = onnx_model.open_tokenizer(path / "tokenizer.json", max_tokens=max_tokens)
+        tokenizer = JsonTokenizer(path / "tokenizer.json", max_tokens=max_tokens)
     except Exception as error:  # the library raises Exception itself
         raise ProviderError(f"{name} cannot be loaded: tokenizer.json is missing or damaged.", fault="model") from error
     return OnnxModel(name, session, tokenizer)
 
 
-def max_tokens(path: Path) -> int:
-    """The published maximum number of tokens of a text."""
+def max_tokens(path: Path, known_number: int) -> int:
+    """The published maximum number of tokens of a text, else the known one, else DEFAULT_MAX_TOKENS."""
     for file, key in (("sentence_bert_config.json", "max_seq_length"), ("tokenizer_config.json", "model_max_length")):
         found = _json(path / file).get(key)
         if isinstance(found, int) and 0 < found < MAX_TOKENS:
             return found
-    return DEFAULT_MAX_TOKENS
+    return known_number or DEFAULT_MAX_TOKENS
 
 
-def _steps(path: Path, outputs: list[str], overrides: Overrides) -> EmbeddingSteps:
+def _steps(path: Path, outputs: list[str], overrides: Overrides, model: KnownModel) -> EmbeddingSteps:
     whole = WHOLE in outputs
     pooling = _json(_pooling_file(path))
     prompts = _json(path / "config_sentence_transformers.json")
     steps = EmbeddingSteps(
         output=WHOLE if whole else outputs[0],
-        pooling="mean" if whole else _pooling(path, pooling),
-        query_prefix=_either(overrides.query_prefix, _prompt(prompts, QUERY_PROMPTS)),
-        document_prefix=_either(overrides.document_prefix, _prompt(prompts, DOCUMENT_PROMPTS)),
+        pooling="mean" if whole else _pooling(path, pooling, model.pooling or "mean"),
+        query_prefix=_either(overrides.query_prefix, _prompt(prompts, QUERY_PROMPTS) or model.query_prefix),
+        document_prefix=_either(overrides.document_prefix, _prompt(prompts, DOCUMENT_PROMPTS) or model.document_prefix),
         lower_case=_json(path / "sentence_bert_config.json").get("do_lower_case") is True,
     )
     if pooling.get("include_prompt") is False and (steps.query_prefix or steps.document_prefix):
@@ -119,14 +128,14 @@ def _steps(path: Path, outputs: list[str], overrides: Overrides) -> EmbeddingSte
     return steps
 
 
-def _pooling(path: Path, pooling: dict[str, Any]) -> Pooling:
-    """The published pooling, by default the mean. Raises ProviderError where it is another or not the last step."""
+def _pooling(path: Path, pooling: dict[str, Any], default: Pooling) -> Pooling:
+    """The published pooling, else the default. Raises ProviderError where it is another or not the last step."""
     others = {module.get("type", "").rpartition(".")[2] for module in _modules(path)} - MODULES
     if others:
         message = f"{path.name} has steps after its graph that are not supported: {', '.join(sorted(others))}."
         raise ProviderError(message, fault="model")
     if not pooling:
-        return "mean"
+        return default
     flags = [name for name, value in pooling.items() if name.startswith("pooling_mode_") and value is True]
     chosen = [str(pooling["pooling_mode"])] if "pooling_mode" in pooling else flags
     if len(chosen) != 1 or chosen[0] not in POOLINGS:

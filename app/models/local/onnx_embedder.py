@@ -9,18 +9,16 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from tokenizers import Encoding
 
 from app.errors import BadEmbedding, ProviderError
 from app.kinds import Vector
 from app.models import base
-from app.models.local.onnx_model import TOKENIZER_BATCH, Ids, OnnxModel
+from app.models.known import Pooling
+from app.models.local.onnx_model import TOKENIZER_BATCH, Ids, OnnxModel, Tokens
 
-Pooling = Literal["mean", "cls", "last"]
 Floats = npt.NDArray[np.float32]
 
 
@@ -68,7 +66,7 @@ class OnnxEmbedder:
         Raises ProviderError when inference fails or the embedder is closed.
         """
         encode = partial(self._encode, self._steps.document_prefix)
-        encodings: list[Encoding] = []
+        encodings: list[Tokens] = []
         for start in range(0, len(texts), TOKENIZER_BATCH):
             encodings += await self._documents.run(encode, texts[start : start + TOKENIZER_BATCH])
         vectors: dict[int, Vector] = {}
@@ -78,7 +76,7 @@ class OnnxEmbedder:
         return [vectors[row] for row in range(len(encodings))]
 
     async def _of_batches(
-        self, encodings: Sequence[Encoding]
+        self, encodings: Sequence[Tokens]
     ) -> AsyncGenerator[tuple[Sequence[int], list[Vector]], None]:
         """The rows and vectors of batches. One batch waits while the threads compute others."""
         graph = self._documents
@@ -110,22 +108,22 @@ class OnnxEmbedder:
             raise BadEmbedding(message, fault="vectors")
 
     def _token_starts(self, text: str) -> array[int]:
-        return self._documents.token_offsets.starts(_lower(text) if self._steps.lower_case else text)
+        return self._documents.tokenizer.starts(_lower(text) if self._steps.lower_case else text)
 
     def _embed_queries(self, texts: Sequence[str]) -> list[Vector]:
         return self._vectors(self._encode(self._steps.query_prefix, texts))
 
-    def _encode(self, prefix: str, texts: Sequence[str]) -> list[Encoding]:
+    def _encode(self, prefix: str, texts: Sequence[str]) -> Sequence[Tokens]:
         prefixed = [prefix + text for text in texts]
         return self._documents.encode([text.lower() for text in prefixed] if self._steps.lower_case else prefixed)
 
-    def _vectors(self, encodings: Sequence[Encoding]) -> list[Vector]:
+    def _vectors(self, encodings: Sequence[Tokens]) -> list[Vector]:
         groups = [[encoding] for encoding in encodings] if self._queries.one_by_one else [encodings]
         pooled = np.concatenate([self._pool(group) for group in groups])
         result: list[Vector] = unit(pooled[:, : self._model.dimension]).tolist()
         return result
 
-    def _pool(self, encodings: Sequence[Encoding]) -> Floats:
+    def _pool(self, encodings: Sequence[Tokens]) -> Floats:
         """One vector per text, in a row each."""
         values, mask = self._queries.infer(encodings, self._steps.output)
         if values.ndim not in (2, 3):

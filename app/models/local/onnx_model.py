@@ -9,11 +9,12 @@ import asyncio
 import os
 import sys
 import threading
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +23,8 @@ import numpy.typing as npt
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # noqa: TID251
 
 import onnxruntime
-from tokenizers import Encoding, Tokenizer
 
 from app.errors import ProviderError
-from app.models.local.token_offsets import TokenOffsets
 
 MAX_THREADS = 4
 TOKENS_PER_THREAD = 600
@@ -41,6 +40,32 @@ Ids = npt.NDArray[np.int64]
 Text = str | tuple[str, str]
 _Argument = TypeVar("_Argument")
 _Result = TypeVar("_Result")
+
+
+class Tokens(Protocol):
+    """The tokens of a text or a pair, with special ones."""
+
+    @property
+    def ids(self) -> Sequence[int]:
+        """Their ids."""
+        ...
+
+    @property
+    def type_ids(self) -> Sequence[int]:
+        """0 for a text and for the first of a pair, 1 for the second."""
+        ...
+
+
+class Tokenizer(Protocol):
+    """Turns texts without surrogates into tokens. Both methods may be called from any thread."""
+
+    def encode(self, texts: Sequence[Text]) -> Sequence[Tokens]:
+        """The tokens of texts or of pairs of texts, as many as the model reads."""
+        ...
+
+    def starts(self, text: str) -> array[int]:
+        """The offset of each token of a text of any length, without special ones, ascending."""
+        ...
 
 
 class OnnxModel:
@@ -66,8 +91,7 @@ class OnnxModel:
         self.one_by_one = one_by_one
         self.outputs = [output.name for output in session.get_outputs()]
         self._session = session
-        self.token_offsets = TokenOffsets(tokenizer)
-        self._tokenizer = tokenizer
+        self.tokenizer = tokenizer
         self._inputs = {graph_input.name for graph_input in session.get_inputs()}
         if not {"input_ids"} <= self._inputs <= INPUTS:
             given = ", ".join(sorted(self._inputs))
@@ -82,7 +106,7 @@ class OnnxModel:
         return OnnxModel(
             self.name,
             self._session,
-            self._tokenizer,
+            self.tokenizer,
             concurrency=concurrency,
             one_by_one=self.one_by_one,
             yields=yields,
@@ -95,13 +119,11 @@ class OnnxModel:
         except RuntimeError as error:
             raise ProviderError(f"{self.name} is closed.") from error
 
-    def encode(self, texts: Sequence[Text]) -> list[Encoding]:
+    def encode(self, texts: Sequence[Text]) -> Sequence[Tokens]:
         """The tokens of texts or of pairs of texts."""
-        # Unlike the call for a single text, the batch call releases the GIL.
-        found: list[Encoding] = self._tokenizer.encode_batch_fast([_clean(text) for text in texts])
-        return found
+        return self.tokenizer.encode([_clean(text) for text in texts])
 
-    def batches(self, encodings: Sequence[Encoding]) -> list[list[int]]:
+    def batches(self, encodings: Sequence[Tokens]) -> list[list[int]]:
         """The positions of encodings in batches for one call each, the longest first.
 
         Those of a batch are at least half as long as its longest, so that little is padded.
@@ -115,7 +137,7 @@ class OnnxModel:
             batches[-1].append(row)
         return batches
 
-    def infer(self, encodings: Sequence[Encoding], output: str) -> tuple[npt.NDArray[np.float32], Ids]:
+    def infer(self, encodings: Sequence[Tokens], output: str) -> tuple[npt.NDArray[np.float32], Ids]:
         """An output of the graph for a batch, and the batch's attention mask. Raises ProviderError."""
         shape = (len(encodings), max(len(encoding.ids) for encoding in encodings))
         inputs = {name: np.zeros(shape, np.int64) for name in INPUTS}
@@ -137,7 +159,7 @@ class OnnxModel:
 
 
 def open_session(
-    graph: Path | bytes, *, threads: int, weights: Path | Mapping[str, bytes] | None = None
+    graph: Path | bytes, *, threads: int, weights: Path | Mapping[str, bytes | bytearray] | None = None
 ) -> onnxruntime.InferenceSession:
     """Load a graph; `threads` share each inference.
 
@@ -156,14 +178,6 @@ def open_session(
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(weights))
     source: Any = graph if isinstance(graph, bytes) else str(graph)
     return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
-
-
-def open_tokenizer(path: Path, *, max_tokens: int) -> Tokenizer:
-    """Load a tokenizer that truncates to `max_tokens` and does not pad. Raises what the library raises."""
-    tokenizer = Tokenizer.from_file(str(path))
-    tokenizer.enable_truncation(max_tokens)
-    tokenizer.no_padding()
-    return tokenizer
 
 
 def _lower_priority() -> None:

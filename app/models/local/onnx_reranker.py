@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-from tokenizers import Encoding
 
 from app.errors import ProviderError
 from app.models.calls import CallTimes, ProviderModel, RemoteCalls
-from app.models.local.onnx_model import OnnxModel
+from app.models.local.onnx_model import OnnxModel, Tokens
 
 MAX_CHARACTERS = 4_000
 """Of a passage that are read; models truncate at about 500 tokens."""
@@ -51,10 +50,10 @@ class OnnxReranker:
         """Score a word. Raises ProviderError where the model is no cross-encoder."""
         self._scores(self._encode("stepwell", ["stepwell"]))
 
-    def _encode(self, query: str, passages: Sequence[str]) -> list[Encoding]:
+    def _encode(self, query: str, passages: Sequence[str]) -> Sequence[Tokens]:
         return self._graph.encode([(query, passage[:MAX_CHARACTERS]) for passage in passages])
 
-    def _scores(self, encodings: Sequence[Encoding]) -> list[float]:
+    def _scores(self, encodings: Sequence[Tokens]) -> list[float]:
         logits, _ = self._graph.infer(encodings, self._graph.outputs[0])
         logits = logits.reshape(len(encodings), -1)
         if logits.shape[1] not in (1, 2) or not np.isfinite(logits).all():

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-
-from tokenizers import Encoding, Tokenizer
-from tokenizers.normalizers import BertNormalizer
-from tokenizers.pre_tokenizers import BertPreTokenizer
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 PIECE, CALL = 4_000, 32_000
 """Code points of a long text that are tokenized as one piece, and the code points of one call."""
@@ -22,19 +18,21 @@ _SPACE = re.compile(r"\s")
 _WORD = re.compile(r"[^ \t\r\n]+")
 
 
+Offsets = Sequence[tuple[int, int]]
+"""Of the tokens of a text: their begin and end in it."""
+
+
 class TokenOffsets:
     """The offsets of tokens, without special ones. May be used by several threads.
 
-    The tokens of a word are remembered where they do not depend on the words beside it, as in the models of BERT's
-    kind: most words of a text have occurred before.
+    `tokenize` returns the offsets of the tokens of some texts. `by_word`: the tokens of a word do not depend on the
+    words beside it, as in the models of BERT's kind; they are remembered, because most words have occurred before.
     """
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
+    def __init__(self, tokenize: Callable[[list[str]], Iterable[Offsets]], *, by_word: bool) -> None:
+        self._offsets = tokenize
         self._known: dict[str, tuple[int, ...]] = {}
-        self._by_word = isinstance(tokenizer.normalizer, BertNormalizer) and isinstance(
-            tokenizer.pre_tokenizer, BertPreTokenizer
-        )
+        self._by_word = by_word
 
     def starts(self, text: str) -> array[int]:
         """The offset of each token of a text without surrogates, ascending."""
@@ -60,12 +58,9 @@ class TokenOffsets:
     def _tokenize(self, texts: Sequence[str]) -> list[array[int]]:
         found = [array("i") for _ in texts]
         for pieces in _calls((place, *piece) for place, text in enumerate(texts) for piece in _bounds(text)):
-            encodings = self._tokenizer.encode_batch(
-                [texts[place][begin:end] for place, begin, end in pieces], add_special_tokens=False
-            )
-            for (place, begin, _), encoding in zip(pieces, encodings, strict=True):
-                for part in (encoding, *encoding.overflowing):  # beyond the length to which texts are truncated
-                    found[place].extend(_starts(texts[place], begin, part))
+            offsets = self._offsets([texts[place][begin:end] for place, begin, end in pieces])
+            for (place, begin, _), of_piece in zip(pieces, offsets, strict=True):
+                found[place].extend(_starts(texts[place], begin, of_piece))
         return found
 
 
@@ -92,8 +87,8 @@ def _bounds(text: str) -> Iterator[tuple[int, int]]:
         start = end
 
 
-def _starts(text: str, offset: int, encoding: Encoding) -> Iterable[int]:
-    for begin, end in encoding.offsets:
+def _starts(text: str, offset: int, offsets: Offsets) -> Iterable[int]:
+    for begin, end in offsets:
         start, stop = offset + begin, offset + end
         while start < stop and text[start].isspace():  # some vocabularies have words with the space before them
             start += 1

