@@ -44,11 +44,13 @@ class Weights:
 class LanguageWeights:
     """The weights that replace those of a request for some languages of the query and of the documents.
 
-    `unread` apply if documents contain the words of the query and are in a language that the model does not read, so
-    not in one of the text-search configurations `read_configs`; `foreign` if no documents contain most of its words.
+    A query is in the language of the documents that contain most of its words, at least the share `least_share`, words
+    that the language ignores among them. `unread` apply if the model does not read it: its text-search configuration is
+    not in `read_configs`. `foreign` apply if no documents contain so many.
     """
 
     read_configs: frozenset[str]
+    least_share: float
     unread: Weights
     foreign: Weights
 

@@ -35,6 +35,11 @@ UNREAD: Mapping[FusionUsed, Weights] = MappingProxyType({"convex": Weights(0.1, 
 FOREIGN: Mapping[FusionUsed, Weights] = MappingProxyType({"convex": Weights(0.8, 0.2), "rrf": Weights(1.9, 0.1)})
 """Weights for a query in another language than all documents, with a model that reads several."""
 
+LEAST_SHARE = 0.65
+"""Share of a query's words from which on the documents that contain them are in its language."""
+LEAST_SHARE_OF_SCRIPT = 0.3
+"""The same in a script that documents in most other languages do not have, of pairs of characters too."""
+
 
 @dataclass(frozen=True, slots=True)
 class FusionPlan:
@@ -76,7 +81,8 @@ def with_languages(plan: FusionPlan, text: str, codes: frozenset[str]) -> Fusion
     if text.isascii():  # without a configuration are languages with other letters, and English texts by request
         read |= {languages.UNSTEMMED}
     foreign = FOREIGN[plan.fusion] if len(codes) > 1 else plan.weights
-    return replace(plan, by_language=LanguageWeights(read, UNREAD[plan.fusion], foreign))
+    share = LEAST_SHARE_OF_SCRIPT if scripts else LEAST_SHARE
+    return replace(plan, by_language=LanguageWeights(read, share, UNREAD[plan.fusion], foreign))
 
 
 def rrf_sum(score: float | None, weights: Weights) -> float:

@@ -50,9 +50,6 @@ CANDIDATE_POSTINGS, CANDIDATE_POSTINGS_OF_HYBRID = 20_000, 10_000
 From the fewer, the hits of the fusion are the same and cost a sixth less (docs/decisions/0047).
 """
 
-LEAST_SHARE = 0.65
-"""Least share of a query's words that documents in its language contain, or ignore."""
-
 PHRASE_CHUNKS = 2_000
 """Chunks that are tested for the added phrases of a query, an equal share for each."""
 
@@ -265,7 +262,7 @@ def _language_binds(chosen: LanguageWeights | None) -> dict[str, Any]:
         return {}
     return {
         "read_configs": sorted(chosen.read_configs),
-        "least_share": LEAST_SHARE,
+        "least_share": chosen.least_share,
         "unread_vector": chosen.unread.vector,
         "unread_text": chosen.unread.text,
         "foreign_vector": chosen.foreign.vector,

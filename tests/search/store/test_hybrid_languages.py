@@ -9,7 +9,7 @@ from query_vectors import angled, at
 from app.query.types import LanguageWeights, Weights
 
 USUAL, UNREAD, FOREIGN = Weights(0.4, 0.6), Weights(0.1, 0.9), Weights(0.8, 0.2)
-ENGLISH = LanguageWeights(frozenset({"english"}), UNREAD, FOREIGN)
+ENGLISH = LanguageWeights(frozenset({"english"}), 0.65, UNREAD, FOREIGN)
 SPANISH = "El puerto cierra cuando la niebla cubre el faro"
 ENGLISH_TEXT = "The harbour closes when fog hides the lighthouse"
 

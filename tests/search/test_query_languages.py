@@ -37,10 +37,8 @@ async def test_words_alone_order_what_the_model_does_not_read(
     minilm_tenant: Tenant, texts: dict[str, str], query: str, how: dict[str, Any]
 ) -> None:
     await minilm_tenant.add_all(texts)
-    found, by_words = (
-        await minilm_tenant.ask(query, explain=True, **how),
-        await minilm_tenant.ask(query, mode="lexical"),
-    )
+    found = await minilm_tenant.ask(query, explain=True, **how)
+    by_words = await minilm_tenant.ask(query, mode="lexical")
     assert uris(found)[: len(by_words.hits)] == uris(by_words)
     unread = fusion_plan.UNREAD["rrf" if how else "convex"]
     assert found.explain is not None
