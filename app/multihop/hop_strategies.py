@@ -291,10 +291,10 @@ class ClassicStrategy:
         found: dict[UUID, Candidate] = {}
         sums: dict[UUID, float] = {}
         for search in searches:
-            weights = recall.effective_weights(search.request)
-            for candidate in (await recall.hybrid(db, search.request)).candidates:
+            result = await recall.hybrid(db, search.request)
+            for candidate in result.candidates:
                 found.setdefault(candidate.chunk_id, candidate)
-                sums.setdefault(candidate.chunk_id, fusion_plan.rrf_sum(candidate.rrf_score, weights))
+                sums.setdefault(candidate.chunk_id, fusion_plan.rrf_sum(candidate.rrf_score, result.weights))
         read = await chunks.by_id(db, list(found), vector=state.first.request.vector)
         for candidate in found.values():
             _, similarity = read.get(candidate.chunk_id, (candidate, None))

@@ -23,9 +23,10 @@ from app.multihop.hop_terms import HopTerms
 from app.query import model_switch
 from app.query.context import SearchContext
 from app.query.search_request import SearchRequest
-from app.query.types import Answer, Hop, HybridRequest, LexicalQuery, Weights
+from app.query.types import Answer, Hop, HybridRequest, LexicalQuery
 from app.search import named_sources, pages, search, understanding
 from app.search.ranking import fusion_plan, merge
+from app.search.ranking.fusion_plan import FusionPlan
 from app.services import Services
 from app.text.names import names
 from app.text.queries.parsed_query import ParsedQuery
@@ -190,12 +191,14 @@ class _FurtherHops:
             vector = await self.context.embed(parsed.text)
             if vector is None:
                 raise errors.ProviderError("The expanded query could not be embedded.")
+        plan = _plan(first, parsed.text, self.context)
         request = HybridRequest(
             user_id=self.context.user_id,
             vector=vector,
             lexical=_with_conditions(understanding.lexical_query(parsed), first.lexical),
-            weights=_rrf_weights(first),
-            fusion="rrf",
+            weights=plan.weights,
+            fusion=plan.fusion,
+            by_language=plan.by_language,
             limit=query.ranking.candidates,
             k=query.ranking.k,
             candidates=query.ranking.candidates,
@@ -220,7 +223,11 @@ def _with_conditions(lexical: LexicalQuery, first: LexicalQuery | None) -> Lexic
     return lexical if first is None else replace(first, words=lexical.words)
 
 
-def _rrf_weights(request: HybridRequest) -> Weights:
-    """Even weights if hop 1 chose others for a convex sum; a leg that did not run there runs nowhere."""
-    both = request.weights.vector > 0 and request.weights.text > 0
-    return fusion_plan.EVEN if both and request.fusion == "convex" else request.weights
+def _plan(first: HybridRequest, text: str, context: SearchContext) -> FusionPlan:
+    """RRF of both legs if hop 1 chose a convex sum of both; a leg that did not run there runs nowhere."""
+    both = first.weights.vector > 0 and first.weights.text > 0
+    if not both or first.fusion == "rrf":
+        return FusionPlan(first.weights, "rrf")
+    return fusion_plan.with_languages(
+        FusionPlan(fusion_plan.EVEN, "rrf"), text, context.services.embedder.model.languages
+    )

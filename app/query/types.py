@@ -41,6 +41,21 @@ class Weights:
 
 
 @dataclass(frozen=True, slots=True)
+class LanguageWeights:
+    """The weights that replace those of a request for some languages of the query and of the documents.
+
+    A query is in the language of the documents that contain most of its words, at least the share `least_share`, words
+    that the language ignores among them. `unread` apply if the model does not read it: its text-search configuration is
+    not in `read_configs`. `foreign` apply if no documents contain so many.
+    """
+
+    read_configs: frozenset[str]
+    least_share: float
+    unread: Weights
+    foreign: Weights
+
+
+@dataclass(frozen=True, slots=True)
 class AddedPhrase:
     """Several lexemes in one text-search configuration, and the tsquery that finds them in their order."""
 
@@ -116,6 +131,7 @@ class HybridRequest:
     min_vector_score: float | None = None
     min_rrf_score: float | None = None
     with_content: bool = True
+    by_language: LanguageWeights | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +206,7 @@ class HybridResult:
     """The result of the hybrid statement: candidates in order, terms, corpus sizes and the vector plan.
 
     `best_cosine` and `best_text_score` are the largest scores of the legs, whichever candidates they passed on; None
-    for a leg that found nothing.
+    for a leg that found nothing. `weights` are those of the legs that ran, as the language of the query chose them.
     """
 
     candidates: tuple[Candidate, ...]
@@ -204,6 +220,7 @@ class HybridResult:
     condition_plan: ConditionPlan = "none"
     best_cosine: float | None = None
     best_text_score: float | None = None
+    weights: Weights = Weights()
 
 
 @dataclass(frozen=True, slots=True)

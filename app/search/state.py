@@ -97,7 +97,8 @@ class SearchState:
     async def run(self, db: SearchTransaction, request: HybridRequest) -> SearchState:
         """The state after the statement was run with a request: its candidates in their order."""
         result = await recall.hybrid(db, self.wide(request))
-        return replace(self, request=request, result=result, hits=unranked(result))
+        chosen = replace(request, weights=result.weights, by_language=None) if request.by_language else request
+        return replace(self, request=chosen, result=result, hits=unranked(result))
 
 
 def unranked(result: HybridResult) -> list[Hit]:

@@ -35,9 +35,7 @@ async def understand(query: SearchRequest, context: SearchContext, *, ahead: int
     parsed = await _parse(query, context)
     if parsed.expression_error:
         context.degraded.append("invalid_expression")
-    plan = fusion_plan.choose(query.mode, query.ranking.fusion, _weights(query), parsed.query_type)
-    if not parsed.text:
-        plan = fusion_plan.BY_VECTOR
+    plan = _plan(query, parsed, context)
     needs_vector = plan.weights.vector > 0 or query.ranking.rerank == "cosine"
     vector = await _vector(query, parsed, context) if needs_vector else None
     request = _request(query, parsed, plan, vector, context.user_id)
@@ -53,6 +51,16 @@ async def _parse(query: SearchRequest, context: SearchContext) -> ParsedQuery:
     async with context.services.db.searching(context.user_id) as reading:
         literal = await vocabulary.sign(reading, words)
     return analysis.parse(query.text, literal={f"-{word}" for word in literal}) if literal else parsed
+
+
+def _plan(query: SearchRequest, parsed: ParsedQuery, context: SearchContext) -> FusionPlan:
+    if not parsed.text:
+        return fusion_plan.BY_VECTOR
+    given = _weights(query)
+    plan = fusion_plan.choose(query.mode, query.ranking.fusion, given, parsed.query_type)
+    if given is not None or query.mode in fusion_plan.ONE_LEG:
+        return plan
+    return fusion_plan.with_languages(plan, parsed.text, context.services.embedder.model.languages)
 
 
 def _weights(query: SearchRequest) -> Weights | None:
@@ -75,6 +83,7 @@ def _request(
         lexical=lexical_query(parsed) if parsed.text else None,
         weights=plan.weights,
         fusion=plan.fusion,
+        by_language=plan.by_language,
         limit=_candidates_wanted(query),
         k=query.ranking.k,
         candidates=query.ranking.candidates,

@@ -8,9 +8,11 @@
 -- Parts that a query does not need are omitted, because planning them costs as much as running them.
 -- Columns: one row per hit (a single row with chunk_id null if there is none); each row repeats the report
 --   (corpus_chunks, scope_chunks, exact, vector_found, text_found, best_cosine, best_text), and the first row has the
---   terms. best_cosine and best_text are the largest scores of the legs.
+--   terms. best_cosine and best_text are the largest scores of the legs;
+--   weight_vector and weight_text are the chosen weights, if they depend on the language of the query.
 -- part vector  the vector leg
 -- part text  the text leg
+-- part languages  the weights depend on the language of the query
 -- part strict  phrases and required words
 -- part restricted  the frequency of a term is 0 if the caller sees no chunk that contains it; with filters
 -- :user_id text  owner of the rows
@@ -48,6 +50,9 @@ SELECT b.chunk_id, b.document_id, d.source_id, d.title, d.uri,
 -- end
 -- unless strict
        u.chunks AS corpus_chunks, s.chunks AS scope_chunks, s.small AS exact,
+-- end
+-- if languages
+       (SELECT w.vector FROM leg_weights AS w) AS weight_vector, (SELECT w.text FROM leg_weights AS w) AS weight_text,
 -- end
        (SELECT count(*) FROM vector_leg) AS vector_found, (SELECT count(*) FROM text_leg) AS text_found,
        (SELECT max(v.score) FROM vector_leg AS v) AS best_cosine, (SELECT CAST(max(t.score) AS float8) FROM text_leg AS t) AS best_text,

@@ -17,7 +17,17 @@ from app.documents.store import visible_documents
 from app.kinds import Vector, VectorPlan
 from app.query import bm25
 from app.query import fused_scores as rrf
-from app.query.types import AddedPhrase, AddedTerm, Candidate, HybridRequest, HybridResult, LexicalQuery, Term, Weights
+from app.query.types import (
+    AddedPhrase,
+    AddedTerm,
+    Candidate,
+    HybridRequest,
+    HybridResult,
+    LanguageWeights,
+    LexicalQuery,
+    Term,
+    Weights,
+)
 from app.search.store import conditions
 from app.search.store.conditions import Compiled
 from app.text.queries.conditions import ConditionPlan, IndexText
@@ -59,10 +69,10 @@ LEGS = (
 )
 """The CTEs of both legs, in their order."""
 
-HYBRID = (*LEGS, "fused", "best", "terms_in_scope", "hybrid")
+HYBRID = (*LEGS, "leg_weights", "fused", "best", "terms_in_scope", "hybrid")
 """The files of the statement: its CTEs in their order, and its own."""
 
-PLAIN = frozenset({"vector", "text", "added", "added_phrases"})
+PLAIN = frozenset({"vector", "text", "added", "added_phrases", "languages"})
 """Parts with a plan that does not depend on the binds, so that one plan serves every query."""
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(Candidate))
@@ -192,9 +202,11 @@ def needed_parts(request: HybridRequest) -> tuple[str, ...]:
     lexical = request.lexical
     has_text = lexical is not None and bool(lexical.words.folded) and request.weights.text > 0
     added = lexical.added if lexical is not None and has_text else ()
+    has_vector = request.vector is not None and request.weights.vector > 0
     parts = {
-        "vector": request.vector is not None and request.weights.vector > 0,
+        "vector": has_vector,
         "text": has_text,
+        "languages": request.by_language is not None and has_vector and has_text,
         "filtered": bool(request.filters),
         "added": bool(added),
         "added_phrases": any(one.phrases for one in added),
@@ -237,10 +249,24 @@ def _binds(request: HybridRequest, parts: tuple[str, ...], stored: int) -> dict[
         "embedding": request.vector,
         "weight_vector": weights.vector,
         "weight_text": weights.text,
+        **_language_binds(request.by_language),
         **_lexical_binds(request.lexical or LexicalQuery(IndexText("", ""))),
         "min_vector_score": request.min_vector_score,
         "min_rrf_score": request.min_rrf_score,
         "with_content": request.with_content,
+    }
+
+
+def _language_binds(chosen: LanguageWeights | None) -> dict[str, Any]:
+    if chosen is None:
+        return {}
+    return {
+        "read_configs": sorted(chosen.read_configs),
+        "least_share": chosen.least_share,
+        "unread_vector": chosen.unread.vector,
+        "unread_text": chosen.unread.text,
+        "foreign_vector": chosen.foreign.vector,
+        "foreign_text": chosen.foreign.text,
     }
 
 
@@ -308,7 +334,15 @@ def _result(rows: Sequence[sa.Row[Any]], request: HybridRequest, compiled: Compi
         condition_plan=compiled.plan if compiled else _condition_plan(request.lexical),
         best_cosine=report.best_cosine,
         best_text_score=report.best_text,
+        weights=_chosen_weights(report, request),
     )
+
+
+def _chosen_weights(report: sa.Row[Any], request: HybridRequest) -> Weights:
+    weights = effective_weights(request)
+    if request.by_language is None or not (weights.vector and weights.text):
+        return weights
+    return Weights(report.weight_vector, report.weight_text)
 
 
 def _terms(rows: Sequence[Any], lexical: LexicalQuery | None, compiled: Compiled | None) -> Iterator[Term]:

@@ -108,6 +108,14 @@ def config_of(text: str) -> str | None:
     return _latin(evidence, len(words))
 
 
+def configs_of_script(text: str) -> frozenset[str]:
+    """Returns the configurations of the languages in whose script most letters of a text are; none for Latin."""
+    script = _script(text) if not text.isascii() else None
+    if script is None:
+        return frozenset()
+    return frozenset(_BY_WORDS[name] for name in _SHARED.get(script, ())) | {script}
+
+
 def _in_alphabet(names: Iterable[str], sample: str) -> set[str]:
     """Returns those lists whose language has the letters of a text, as far as its alphabet is known."""
     counts = {letter: sample.count(letter) for letter in _CYRILLIC}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import unicodedata
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -68,6 +69,12 @@ def config_for(language: str) -> str | None:
     if not langcodes.tag_is_valid(language.strip()):
         return None
     return CONFIGS.get(langcodes.Language.get(language.strip()).language or "", UNSTEMMED)
+
+
+@functools.cache
+def configs_of(codes: frozenset[str]) -> frozenset[str]:
+    """Returns the configurations of languages by their two-letter codes."""
+    return frozenset(CONFIGS.get(code, UNSTEMMED) for code in codes)
 
 
 def accepted() -> str:

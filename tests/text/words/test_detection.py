@@ -68,6 +68,20 @@ def test_the_sample_notes_are_not_taken_for_another_language() -> None:
     assert {name: config for name, config in found.items() if config is not None} == {}
 
 
+@pytest.mark.parametrize(
+    ("query", "configs"),
+    [
+        ("Πού είναι ο φάρος;", {"greek"}),
+        ("где маяк NFL", {"russian", "serbian", "simple"}),
+        ("灯台", {"simple"}),
+        ("wieża w Łodzi", set()),
+        ("who is Νίκος?", set()),
+    ],
+)
+def test_a_script_stands_for_the_languages_that_have_it(query: str, configs: set[str]) -> None:
+    assert detection.configs_of_script(query) == configs
+
+
 def test_only_samples_of_a_long_text_are_read() -> None:
     long = TEXTS["german"] * 10_000
     assert detection.config_of(long) == "german"

@@ -1,8 +1,6 @@
 -- Selects the best rows of the fusion with their chunks.
 -- Columns: best: those of chunks, those of fused, score, place.
 -- :user_id text  owner of the rows
--- :weight_vector float8  weight of the vector leg, 0 if it does not run
--- :weight_text float8  weight of the text leg, 0 if it does not run
 -- :k float8  constant of RRF
 -- :rrf_total float8  sum of the scaled weights of RRF
 -- :convex boolean  true: order by the convex score; false: by RRF
@@ -12,8 +10,9 @@
 top_rows AS MATERIALIZED (
     SELECT f.*, s.score, round(s.score * 1e12) AS sort_key, least(f.vector_rank, f.text_rank) AS better_rank
     FROM fused AS f
+    CROSS JOIN leg_weights AS g
     CROSS JOIN LATERAL (
-        SELECT CASE WHEN :convex THEN f.convex_score / (:weight_vector + :weight_text)
+        SELECT CASE WHEN :convex THEN f.convex_score / (g.vector + g.text)
                     ELSE f.rrf_score * (:k + 1) / :rrf_total END AS score
     ) AS s
     WHERE (:min_vector_score IS NULL OR f.vector_score >= :min_vector_score)

@@ -6,15 +6,13 @@
 -- plain column and the join after it can use an index under row-level security.
 -- Columns: fused: chunk_no, vector_score, vector_rank, text_score, text_rank, vector_scaled, text_scaled, rrf_score,
 --   convex_score.
--- :weight_vector float8  weight of the vector leg, 0 if it does not run
--- :weight_text float8  weight of the text leg, 0 if it does not run
 -- :k float8  constant of RRF
 -- :rrf_total float8  sum of the scaled weights of RRF
 fused AS MATERIALIZED (
     SELECT l.*,
-           (coalesce(:weight_vector / (:k + l.vector_rank), 0) + coalesce(:weight_text / (:k + l.text_rank), 0))
-               * :rrf_total / (:weight_vector + :weight_text) AS rrf_score,
-           :weight_vector * l.vector_scaled + :weight_text * l.text_scaled AS convex_score
+           (coalesce(g.vector / (:k + l.vector_rank), 0) + coalesce(g.text / (:k + l.text_rank), 0))
+               * :rrf_total / (g.vector + g.text) AS rrf_score,
+           g.vector * l.vector_scaled + g.text * l.text_scaled AS convex_score
     FROM (
         SELECT coalesce(v.chunk_no, t.chunk_no) AS chunk_no,
                v.score AS vector_score, v.rank AS vector_rank, t.score AS text_score, t.rank AS text_rank,
@@ -27,4 +25,5 @@ fused AS MATERIALIZED (
         CROSS JOIN (SELECT (SELECT min(score) FROM vector_leg) AS worst, (SELECT max(score) FROM vector_leg) AS best,
                            (SELECT max(score) FROM text_leg) AS best_text) AS z
     ) AS l
+    CROSS JOIN leg_weights AS g
 )

@@ -4,7 +4,8 @@
 -- scores, unless the rarer terms could yield too few candidates (n terms yield at least 1/n of their postings as
 -- candidates). Within this number, and always with filters or strict words, the score is the exact sum
 -- (docs/decisions/0001).
--- Columns: terms: lexeme, times (in the query), df, idf, weight, per_token, generates.
+-- Columns: analysed_words: config, lexeme, times (in the query), last (its last place there); terms: lexeme, times, df,
+--   idf, weight, per_token, generates.
 -- part text  the text leg
 -- part filtered  filters on documents
 -- part strict  phrases and required words
@@ -29,6 +30,13 @@
 -- :norm_by_length float8  k1 * b: what a chunk of average length adds to its norm
 -- :candidates bigint  maximum number of chunks that a leg passes to the fusion
 -- if text
+analysed_words AS (
+    SELECT g.config, t.lexeme COLLATE "C" AS lexeme, cardinality(t.positions) AS times, t.positions[cardinality(t.positions)] AS last
+    FROM corpus AS u
+    CROSS JOIN LATERAL unnest(u.configs) AS g (config)
+    CROSS JOIN LATERAL unnest(to_tsvector(CAST(g.config AS regconfig),
+        {{text_for g.config, :words_folded, :words_plain}})) AS t
+),
 query_words AS MATERIALIZED (
 -- if added or indexed
     SELECT a.lexeme, max(a.times) AS times
@@ -38,12 +46,7 @@ query_words AS MATERIALIZED (
     SELECT x.lexeme COLLATE "C" AS lexeme, 1 AS times FROM unnest(:expansions) AS x (lexeme)
     UNION ALL
 -- end
-    SELECT t.lexeme COLLATE "C" AS lexeme, max(cardinality(t.positions)) AS times
-    FROM corpus AS u
-    CROSS JOIN LATERAL unnest(u.configs) AS g (config)
-    CROSS JOIN LATERAL unnest(to_tsvector(CAST(g.config AS regconfig),
-        {{text_for g.config, :words_folded, :words_plain}})) AS t
-    GROUP BY t.lexeme
+    SELECT w.lexeme, max(w.times) AS times FROM analysed_words AS w GROUP BY w.lexeme
 -- if added
     UNION ALL
     SELECT r.lexeme COLLATE "C", r.times FROM unnest(:added_lexemes, :added_times) AS r (lexeme, times)

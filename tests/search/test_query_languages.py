@@ -1,0 +1,60 @@
+"""A search in a language that the model does not read is as good as one by words alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from harness import Tenant, uris
+
+from app.search.ranking import fusion_plan
+
+GREEK = {
+    "limani": "Το λιμάνι κλείνει όταν η ομίχλη σκεπάζει τον φάρο, και τα πλοία περιμένουν έξω από τον κόλπο.",
+    "faros": "Ο φάρος ανάβει μία ώρα πριν από τη δύση του ήλιου, και ο φύλακας σημειώνει τον καιρό.",
+    "plio": "Το πλοίο της γραμμής αναχωρεί κάθε πρωί στις επτά, και επιστρέφει το βράδυ από το νησί.",
+    "agora": "Η αγορά του νησιού είναι ανοιχτή κάθε Τρίτη, και οι ψαράδες πουλούν εκεί τα ψάρια τους.",
+    "nero": "Το νερό του νησιού έρχεται από μια παλιά πηγή, και το καλοκαίρι δεν φτάνει για όλους.",
+}
+SPANISH = {
+    "puerto": "El puerto cierra cuando la niebla cubre el faro, y los barcos esperan fuera de la bahía.",
+    "faro": "El faro se enciende una hora antes de la puesta del sol, y el guardián anota el tiempo.",
+    "barco": "El barco de línea sale cada mañana a las siete, y regresa por la noche desde la isla.",
+    "mercado": "El mercado de la isla abre todos los martes, y los pescadores venden allí sus peces.",
+    "agua": "El agua de la isla viene de una fuente antigua, y en verano no alcanza para todos.",
+}
+CASES: list[tuple[dict[str, str], str]] = [
+    (GREEK, "Πότε κλείνει το λιμάνι;"),
+    (GREEK, "φύλακας καιρό φάρος ήλιου"),
+    (SPANISH, "¿Cuándo cierra el puerto por la niebla?"),
+    (SPANISH, "pescadores venden peces martes"),
+]
+
+
+@pytest.mark.parametrize(("texts", "query"), CASES)
+@pytest.mark.parametrize("how", [{}, {"mode": "hybrid"}])
+async def test_words_alone_order_what_the_model_does_not_read(
+    minilm_tenant: Tenant, texts: dict[str, str], query: str, how: dict[str, Any]
+) -> None:
+    await minilm_tenant.add_all(texts)
+    found = await minilm_tenant.ask(query, explain=True, **how)
+    by_words = await minilm_tenant.ask(query, mode="lexical")
+    assert uris(found)[: len(by_words.hits)] == uris(by_words)
+    unread = fusion_plan.UNREAD["rrf" if how else "convex"]
+    assert found.explain is not None
+    assert found.explain["weights"] == {"vector": unread.vector, "text": unread.text}
+
+
+async def test_english_beside_another_language_keeps_its_weights(minilm_tenant: Tenant) -> None:
+    await minilm_tenant.add_all(SPANISH | {"harbour": "The harbour closes when fog hides the lighthouse."})
+    found = await minilm_tenant.ask("When does the harbour close?", explain=True)
+    assert uris(found)[0] == "harbour"
+    assert found.explain is not None
+    assert found.explain["weights"] == {"vector": 0.4, "text": 0.6}
+
+
+async def test_weights_that_a_request_names_hold_in_every_language(minilm_tenant: Tenant) -> None:
+    await minilm_tenant.add_all(GREEK)
+    found = await minilm_tenant.ask(CASES[0][1], explain=True, weights={"vector": 0.5, "text": 0.5})
+    assert found.explain is not None
+    assert found.explain["weights"] == {"vector": 0.5, "text": 0.5}
