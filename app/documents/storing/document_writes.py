@@ -18,7 +18,6 @@ from app.documents.storing.chunk_vectors import ChunkVectors, TargetVectors
 from app.documents.types import DocumentDraft
 from app.entities.linking import llm_entities, mention_extraction
 from app.entities.linking.mention_extraction import DocumentToLink
-from app.entities.store import mentions
 from app.entities.store.mentions import ChunkText, DocumentHead, LinkedNames
 from app.services import ChunkingOptions
 from app.text.names import names
@@ -31,8 +30,7 @@ async def put(
     stored, replaced = await document_puts.put(db, drafts, vectors_by_key=vectors.by_key, names_version=names.VERSION)
     written = [_to_link(put) for put in stored if put.status != "unchanged"]
     if written:
-        await _complete(db, written, vectors.target, options)
-        await mentions.prune(db, replaced)
+        await _complete(db, written, replaced, vectors.target, options)
     return stored
 
 
@@ -74,17 +72,23 @@ async def change(
 async def _complete_one(
     db: Writing, document_id: UUID, replaced: LinkedNames, target: TargetVectors, options: ChunkingOptions
 ) -> None:
-    """Complete a document, and prune the names of the version that it has replaced."""
-    await _complete(db, [await mention_extraction.stored_document(db, document_id)], target, options)
-    await mentions.prune(db, replaced)
+    """Complete a document."""
+    await _complete(db, [await mention_extraction.stored_document(db, document_id)], replaced, target, options)
 
 
 async def _complete(
-    db: Writing, written: Sequence[DocumentToLink], target: TargetVectors, options: ChunkingOptions
+    db: Writing,
+    written: Sequence[DocumentToLink],
+    replaced: LinkedNames,
+    target: TargetVectors,
+    options: ChunkingOptions,
 ) -> None:
-    """Store what belongs to documents that were written, and queue the jobs that follow."""
+    """Store what belongs to documents that were written, and queue the jobs that follow.
+
+    `replaced` are the names that their former versions contained.
+    """
     document_ids = [document.document_id for document in written]
     if target is not chunk_vectors.NO_TARGET:
         await chunk_vectors.store_target(db, document_ids, target)
-    await mention_extraction.link_all(db, written, keys=options.entity_keys)
+    await mention_extraction.link_all(db, written, replaced, keys=options.entity_keys)
     await llm_entities.enqueue(db, document_ids, options)
