@@ -115,7 +115,7 @@ def _names_of(documents: Sequence[DocumentToLink], keys: Sequence[str]) -> list[
 
 
 def _tags(head: DocumentHead, keys: Sequence[str]) -> list[Tag]:
-    return tags.of_document(head.metadata, head.extracted, keys)
+    return tags.of_document(names.title_name(head.title), head.metadata, head.extracted, keys)
 
 
 async def link_chunks(db: Writing, placed: Sequence[tuple[ChunkText, Matcher]]) -> None:

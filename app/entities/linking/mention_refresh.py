@@ -325,7 +325,7 @@ class _Linking:
             (head,) = (await mentions.heads(writing, [self.document_id])).values()
             await headings.delete(writing, self.document_id)
             title = names.title_name(head.title)
-            found = tags.of_document(head.metadata, head.extracted, _keys(self.run))
+            found = tags.of_document(title, head.metadata, head.extracted, _keys(self.run))
             await name_links.store(writing, [DocumentNames(self.document_id, title, found)], before=before.given)
             await mentions.prune(writing, LinkedNames(given=before.given))
             return title, before.given
