@@ -238,7 +238,7 @@ Degraded = Literal[
     "hop2_failed",
     "invalid_expression",
 ]
-DepthReason = Literal["requested", "names", "only_names", "no_names", "entity", "literal", "options"]
+DepthReason = Literal["requested", "divided", "together", "no_names", "entity", "literal", "options"]
 DepthUsed = Literal["fast", "thorough"]
 ExpressionError = Literal[
     "unclosed_group", "unopened_group", "empty_group", "missing_operand", "too_deep", "too_many_operands"

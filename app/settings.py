@@ -134,7 +134,8 @@ class Settings(ProviderSettings):
     """Days for which feedback on hits is kept with the queries, which are personal data; 0: none is taken, and what was
     stored is deleted within a day."""
     tools: Annotated[Items, _some_of(OPTIONAL_TOOLS)] = ()
-    """Optional tools to offer agents, comma-separated: `list_facets`, `rate_passage`, `search_documents_multihop`."""
+    """Optional tools to offer agents, comma-separated: those that write, `add_document`, `delete_document`,
+    `add_source` and `sync_source`, and `rate_passage`."""
     compat: Annotated[Items, _some_of(COMPAT)] = ()
     """Contracts of other platforms to serve, comma-separated: `chatgpt` (the tools `search` and `fetch`), `dify` (`POST
     /retrieval`)."""

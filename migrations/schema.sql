@@ -234,8 +234,6 @@ tenants.created_at timestamp with time zone NOT NULL DEFAULT now()
 tenants.names_pause timestamp with time zone
 tenants.names_version bigint NOT NULL DEFAULT '0'::bigint
 tenants.next_chunk_no bigint NOT NULL DEFAULT '1'::bigint
-tenants.synonyms jsonb NOT NULL DEFAULT '[]'::jsonb
-tenants.synonyms_version bigint NOT NULL DEFAULT 0
 tenants.user_id text NOT NULL
 tenants.version bigint NOT NULL DEFAULT '0'::bigint
 text_statistics.chunks bigint NOT NULL
@@ -514,7 +512,7 @@ BEGIN
         (SELECT ARRAY[t.version, t.names_version, CASE WHEN EXISTS (
              SELECT FROM stepwell.hidden_chunks AS h WHERE h.user_id = p_user) THEN 1 ELSE 0 END, stored, coalesce((
              SELECT CAST(sum(s.chunks) AS bigint) FROM stepwell.text_statistics AS s WHERE s.user_id = p_user), 0)]
-             || t.calibration || CASE WHEN t.synonyms_version > 0 THEN ARRAY[t.synonyms_version] END
+             || t.calibration
          FROM stepwell.tenants AS t WHERE t.user_id = p_user), ARRAY[0, 0, 0, stored, 0]);
 END
 $function$

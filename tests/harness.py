@@ -32,6 +32,7 @@ from app.query.types import Answer
 from app.search import search
 from app.services import ChunkingOptions, Services
 from app.settings import Settings
+from app.tools.optional_tools import OPTIONAL_TOOLS
 from benchmarks import statements
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -152,12 +153,13 @@ class FaultyEmbedder(FakeEmbedder):
 
 
 async def services(db: Database, embedder: Embedder | None = None) -> Services:
-    """Services on an open database, as an application is started with."""
+    """Services on an open database, as an application is started with that offers agents every tool."""
     stats = await documents.stats("nobody", db=db)
     return Services(
         db=db,
         embedder=embedder or FakeEmbedder(),
         expected_schema=(stats.embedding_model, stats.embedding_dimension),
+        tools=frozenset(OPTIONAL_TOOLS),
     )
 
 

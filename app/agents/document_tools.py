@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import Annotated
 from uuid import UUID
@@ -55,7 +56,9 @@ class ListDocumentsArguments(ToolArguments):
 class GetDocumentArguments(ToolArguments):
     """Arguments for reading a document's text."""
 
-    document_id: UUID = Field(description="Id of the document, or the chunk_id of a passage to begin there.")
+    document_id: Annotated[str, Field(min_length=1, max_length=limits.MAX_URI)] = Field(
+        description="Id or uri of the document, or the chunk_id of a passage to begin there."
+    )
     start: Annotated[int, *clamped(0, 2**31 - 1)] = Field(
         0, description="Offset in characters; `next_start` of the previous part."
     )
@@ -116,7 +119,8 @@ async def list_documents(given: ListDocumentsArguments, context: ToolContext) ->
 
 async def get_document(given: GetDocumentArguments, context: ToolContext) -> DocumentText:
     """A part of a document's text. Raises NotFound."""
-    document, of_chunk = await documents.get_containing(given.document_id, context.user_id, db=context.services.db)
+    document_id = await _document_id(given.document_id, context)
+    document, of_chunk = await documents.get_containing(document_id, context.user_id, db=context.services.db)
     content, start = document.content or "", given.start or of_chunk
     rest = content[start : start + MAX_CHARACTERS_PER_TOKEN * given.max_tokens]
     text = rest[: cut(rest, given.max_tokens)]
@@ -127,6 +131,18 @@ async def get_document(given: GetDocumentArguments, context: ToolContext) -> Doc
         start=start,
         next_start=end if end < len(content) else None,
     )
+
+
+async def _document_id(given: str, context: ToolContext) -> UUID:
+    """The id of a document or passage, or that of the document with a uri. Raises NotFound."""
+    with suppress(ValueError):
+        return UUID(given)
+    only = DocumentFilter(given)
+    found = await documents.page(context.user_id, db=context.services.db, limit=1, after=None, only=only)
+    if not found:
+        message = "No document has this id or uri: list_documents finds some by words."
+        raise errors.NotFound(message, field="document_id")
+    return found[0].document_id
 
 
 async def add_document(given: AddDocumentArguments, context: ToolContext) -> DocumentStored:
@@ -160,11 +176,24 @@ async def list_entities(given: ListEntitiesArguments, context: ToolContext) -> E
     if given.query is not None:
         if given.cursor is not None:
             raise errors.BadRequest("Leave `cursor` out: with `query` the result is one page.", field="cursor")
-        return await _found_entities(EntityQuery(context.user_id, given.query, given.limit, given.type), context)
+        found = await _found_entities(EntityQuery(context.user_id, given.query, given.limit, given.type), context)
+        return (
+            found if found.entities else found.model_copy(update={"no_results_because": await _no_type(given, context)})
+        )
     after = cursors.read_name(given.cursor) if given.cursor else None
     rows = await entities.page(context.user_id, db=db, limit=given.limit + 1, after=after, only=only)
     shown, more = cursors.cut(rows, given.limit, lambda one: cursors.make(one.name, one.entity_id))
-    return EntityEntries(entities=[ToolEntity.of(entity) for entity in shown], next_cursor=more)
+    reason = None if rows else await _no_type(given, context)
+    return EntityEntries(
+        entities=[ToolEntity.of(entity) for entity in shown], no_results_because=reason, next_cursor=more
+    )
+
+
+async def _no_type(given: ListEntitiesArguments, context: ToolContext) -> str | None:
+    """What to say if no entity has the type that was asked for."""
+    if given.type is None or given.type in (known := await entities.types(context.user_id, db=context.services.db)):
+        return None
+    return f"No entity has this type. The types are {', '.join(known)}." if known else "There are no entities."
 
 
 async def _found_entities(query: EntityQuery, context: ToolContext) -> EntityEntries:

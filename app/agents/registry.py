@@ -13,6 +13,7 @@ from app import capability, errors
 from app.requests import field_names
 from app.tools.arguments import ToolArguments
 from app.tools.context import ToolContext
+from app.tools.optional_tools import OPTIONAL_TOOLS
 from app.tools.results import ToolResult
 from app.tools.tool import Tool
 
@@ -31,16 +32,14 @@ def find(name: str, scopes: Collection[str] = ("admin",), *, optional: Collectio
     Raises NotFound, which names the nearest of the tools that a key with these scopes may call.
     """
     tool = next((each for each in every() if each.name == name), None)
-    if tool is None:
-        names = [each.name for each in offered(scopes, optional=optional)]
-        nearest = process.extractOne(name, names, scorer=fuzz.ratio, score_cutoff=NEAREST_SCORE)
-        hint = f"Did you mean {nearest[0]}?" if nearest else f"The tools are {', '.join(names)}."
-        raise errors.NotFound(f"There is no such tool. {hint}")
-    if tool.is_optional and name not in optional:
-        raise errors.NotFound(
-            f"The tool {name} is not offered here: the operator can name it in STEPWELL_TOOLS or STEPWELL_COMPAT."
-        )
-    return tool
+    if tool is not None and (not tool.is_optional or name in optional):
+        return tool
+    if name in OPTIONAL_TOOLS:
+        raise errors.NotFound(f"The tool {name} is not offered here: the operator can name it in STEPWELL_TOOLS.")
+    names = [each.name for each in offered(scopes, optional=optional)]
+    nearest = process.extractOne(name, names, scorer=fuzz.WRatio, score_cutoff=NEAREST_SCORE)
+    hint = f"Did you mean {nearest[0]}?" if nearest else f"The tools are {', '.join(names)}."
+    raise errors.NotFound(f"There is no such tool. {hint}")
 
 
 def offered(scopes: Collection[str], *, optional: Collection[str] = ()) -> list[Tool]:
@@ -73,9 +72,14 @@ async def _run(tool: Tool, given: ToolArguments, context: ToolContext) -> ToolRe
 
 
 def argument_errors(error: ValidationError, tool: Tool) -> list[dict[str, Any]]:
-    """The errors of a tool's arguments, located in the body of a request; of an unknown one with advice in `ctx`."""
+    """The errors of a tool's arguments, located in the body of a request; of an unknown one with advice in `ctx`.
+
+    An argument is not called missing if it was given under another name.
+    """
     raised = error.errors(include_url=False, include_input=False)
-    return [{**each, "loc": ("body", *each["loc"]), "ctx": _context(each, tool)} for each in raised]
+    found = [{**each, "loc": ("body", *each["loc"]), "ctx": _context(each, tool)} for each in raised]
+    meant = {each["ctx"].get("nearest") for each in found}
+    return [each for each in found if not (each["type"] == "missing" and each["loc"][-1] in meant)]
 
 
 def _context(each: Any, tool: Tool) -> dict[str, Any]:

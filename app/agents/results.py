@@ -28,9 +28,6 @@ NO_ANSWER = (
     "Probably none of these passages answers the query. Search once more in other words; if that finds nothing better, "
     "say that the documents do not answer it instead of guessing."
 )
-NO_ENTITY = (
-    "The query names no entity with linked documents, so all documents were searched. Use list_entities to find a name."
-)
 _MARKS = str.maketrans("", "", "#`*_")
 _NO_WORD = re.compile(r"[\W_]+")
 MOST_DUPLICATE_URIS = 3
@@ -117,7 +114,7 @@ class PassageList(ToolResult):
         None, description="Probability that any passage answers the query; left out if that is likely."
     )
     hops: list[ToolHop] | None = Field(None, description="With several hops: the rounds, if one added terms.")
-    advice: str | None = Field(None, description="What to do if no passage is likely to answer, or no entity matches.")
+    advice: str | None = Field(None, description="What to do if no passage is likely to answer.")
     left_out: int | None = Field(None, description="Number of further results that did not fit into `max_tokens`.")
     depth: Literal["thorough"] | None = Field(None, description="Present if it searched over several hops.")
     no_results_because: str | None = Field(None, description="Why there are no results.")
@@ -129,21 +126,16 @@ class PassageList(ToolResult):
     )
 
     @classmethod
-    def of(cls, answer: Answer, *, max_tokens: int, of_entity: bool = False) -> Self:
-        """The answer of a search, trimmed from its end to about `max_tokens` tokens.
-
-        `of_entity`: the documents of an entity were wanted, and the result says so if there were none.
-        """
+    def of(cls, answer: Answer, *, max_tokens: int) -> Self:
+        """The answer of a search, trimmed from its end to about `max_tokens` tokens."""
         rounds = answer.hops if answer.hops and len(answer.hops) > 1 else ()
         passages = [ToolPassage.of(hit, with_hop=bool(rounds)) for hit in answer.hits]
         kept = fit(passages, max_tokens)
-        advice = [NO_ENTITY] if kept and of_entity and answer.search_mode == "flat" else []
-        advice += [NO_ANSWER] if kept and answerability.is_unlikely(answer.answerable) else []
         return cls(
             results=kept,
             answerable=_unless_likely(answer.answerable),
             hops=[ToolHop.of(hop) for hop in rounds] if any(hop.terms for hop in rounds) else None,
-            advice=" ".join(advice) or None,
+            advice=NO_ANSWER if kept and answerability.is_unlikely(answer.answerable) else None,
             left_out=len(passages) - len(kept) or None,
             depth="thorough" if answer.depth == "thorough" else None,
             no_results_because=None if passages else " ".join(hints.of(answer)) or None,
@@ -279,6 +271,7 @@ class EntityEntries(ToolResult):
 
     notice: str = Field(NOTICE, description="How to treat the texts.")
     entities: list[ToolEntity] = Field(description="Entities.")
+    no_results_because: str | None = Field(None, description="What to change in `type`.")
     degraded: list[str] | None = Field(None, description="Parts of the search that failed and were left out.")
     next_cursor: str | None = Field(None, description="Value of `cursor` for the next page; absent on the last page.")
 

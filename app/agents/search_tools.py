@@ -14,13 +14,12 @@ from app.agents.results import PassageList
 from app.concurrency.limiter import Released
 from app.database.filter_types import Filters
 from app.kinds import Depth, Mode
-from app.multihop import multihop
 from app.query import hints, source_ids
-from app.query.search_request import HopOptions, SearchRequest
+from app.query.search_request import SearchRequest
 from app.query.similar_request import SimilarRequest
 from app.query.types import Answer
 from app.requests import fields, metadata_filters
-from app.search import depth, search, similar
+from app.search import depth, similar
 from app.tools.arguments import ToolArguments, clamped
 from app.tools.context import ToolContext
 from app.tools.tool import Tool
@@ -78,22 +77,17 @@ class FilterArguments(ToolArguments):
             raise errors.NotFound(f"{error} list_sources names them.", field="sources") from error
 
 
-class QueryArguments(FilterArguments, Question):
-    """The arguments of every search by a query."""
+class SearchArguments(FilterArguments, Question):
+    """Arguments of a search by a question or keywords."""
 
     snippets: bool = Field(
         False,
         description="Return only the best one to three sentences of each passage.",
     )
-
-
-class SearchArguments(QueryArguments):
-    """Arguments of a search by a question or keywords."""
-
     metadata: metadata_filters.MetadataFilter = Field(
         default_factory=dict,
         description='Values of the documents\' metadata by key, such as {"team": "tide"}, or operators: '
-        f'{{"year": {{"gte": 2020}}}} with {metadata_filters.KNOWN}.',
+        f'{{"year": {{"gte": 2020}}}} with {metadata_filters.KNOWN}. list_facets has the keys.',
     )
     mode: Mode = Field(
         "auto", description="How to match: by meaning and by words (auto, hybrid), only by meaning, or only by words."
@@ -101,25 +95,7 @@ class SearchArguments(QueryArguments):
     depth: Depth = Field(
         "auto",
         description="One search (fast), or following names through several documents (thorough), for at most "
-        f"{limits.MAX_MULTIHOP_HITS} passages; auto does so if the query contains names.",
-    )
-
-
-class MultihopArguments(QueryArguments):
-    """Arguments of a search over several hops."""
-
-    query: fields.QueryText = Field(description="A question whose answer needs facts from several documents.")
-    limit: Annotated[int, *clamped(1, limits.MAX_MULTIHOP_HITS)] = Field(5, description="Maximum number of passages.")
-    max_hops: Annotated[int, *clamped(limits.MIN_HOPS, limits.MAX_HOPS)] = Field(
-        2, description="Maximum number of retrieval rounds."
-    )
-
-
-class EntitySearchArguments(QueryArguments):
-    """Arguments of a search for the documents of an entity."""
-
-    query: fields.QueryText = Field(
-        description="A question that names a person, project, team or thing, such as: What has Ana been working on?"
+        f"{limits.MAX_MULTIHOP_HITS} passages; auto does so if one search does not find all that the query names.",
     )
 
 
@@ -137,23 +113,15 @@ class SimilarArguments(FilterArguments, Neighbours):
 async def search_documents(given: SearchArguments, context: ToolContext) -> PassageList:
     """Search by vectors and by BM25, once or over several hops."""
     most = limits.MAX_MULTIHOP_HITS if given.depth == "thorough" else limits.MAX_HITS
-    query = await _query(given, context)
-    query = query.changed(mode=given.mode, limit=min(given.limit, most), depth=given.depth)
+    query = SearchRequest(
+        query=given.query,
+        limit=min(given.limit, most),
+        mode=given.mode,
+        depth=given.depth,
+        filters=await given.filters(context),
+        detail="compact" if given.snippets else "full",
+    )
     return await _run(partial(depth.run, query, context.user_id, context.services), given, context)
-
-
-async def search_over_hops(given: MultihopArguments, context: ToolContext) -> PassageList:
-    """Search, follow names in the passages found, and search again."""
-    query = await _query(given, context)
-    query = query.tuned(hops=HopOptions(max_hops=given.max_hops))
-    return await _run(partial(multihop.run, query, context.user_id, context.services), given, context)
-
-
-async def search_by_entity(given: EntitySearchArguments, context: ToolContext) -> PassageList:
-    """Search the documents that are linked to the entities of the query, then all others."""
-    query = (await _query(given, context)).guided(mode="force")
-    answer = await _answer(partial(search.run, query, context.user_id, context.services), given, context)
-    return PassageList.of(answer, max_tokens=given.max_tokens, of_entity=True)
 
 
 async def find_similar(given: SimilarArguments, context: ToolContext) -> PassageList:
@@ -162,28 +130,15 @@ async def find_similar(given: SimilarArguments, context: ToolContext) -> Passage
     return await _run(lambda _turn: similar.run(query, context.user_id, context.services), given, context)
 
 
-async def _query(given: QueryArguments, context: ToolContext) -> SearchRequest:
-    return SearchRequest(
-        query=given.query,
-        limit=given.limit,
-        filters=await given.filters(context),
-        detail="compact" if given.snippets else "full",
-    )
-
-
 async def _run(
     run: Callable[[Released], Awaitable[Answer]], given: FilterArguments, context: ToolContext
 ) -> PassageList:
     """The result of a search that was admitted, trimmed to the requested size."""
-    return PassageList.of(await _answer(run, given, context), max_tokens=given.max_tokens)
-
-
-async def _answer(run: Callable[[Released], Awaitable[Answer]], given: FilterArguments, context: ToolContext) -> Answer:
     answer = await context.admission.search(run)
     if not answer.hits and given.metadata:
         filters = Filters(metadata=given.metadata)
         answer = await hints.complete(answer, filters, context.user_id, db=context.services.db)
-    return answer
+    return PassageList.of(answer, max_tokens=given.max_tokens)
 
 
 TOOLS = (
@@ -191,32 +146,12 @@ TOOLS = (
         "search_documents",
         "Search documents",
         "Search the user's documents for passages that answer a question or contain keywords. Use it first, for every "
-        "question about facts, decisions, people, code or events that the documents may contain. Returns the best "
-        "passages with title and uri; if none answers, rephrase the query with other words.",
+        "question about facts, decisions, people, projects, code or events that the documents may contain, also for "
+        "what somebody has done: name the person. Returns the best passages with title and uri; if none answers, "
+        "rephrase the query with other words.",
         SearchArguments,
         PassageList,
         search_documents,
-        is_search=True,
-    ),
-    Tool(
-        "search_documents_multihop",
-        "Search over several documents",
-        "Search for a question whose answer is spread over several documents, such as: Who leads the team that owns "
-        "the service that failed in March? It follows names from the first passages to others. Slower than "
-        "search_documents.",
-        MultihopArguments,
-        PassageList,
-        search_over_hops,
-        is_search=True,
-    ),
-    Tool(
-        "search_documents_by_entity",
-        "Search documents of an entity",
-        "Search the documents that are about a person, project, team or other entity named in the query, such as: "
-        "What has Ana been working on? Use list_entities to find the exact name.",
-        EntitySearchArguments,
-        PassageList,
-        search_by_entity,
         is_search=True,
     ),
     Tool(

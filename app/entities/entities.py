@@ -225,6 +225,13 @@ async def page(
 
 
 @retry_read
+async def types(user_id: str, *, db: Database) -> list[str]:
+    """The types of the user's entities, the commonest first."""
+    async with db.reading(user_id) as reading:
+        return await entities.types(reading)
+
+
+@retry_read
 async def find(text: str, user_id: str, *, db: Database, limit: int, only: EntityFilter | None = None) -> list[Entity]:
     """Entities with a name or alias similar to the text, most similar first; titles only by their whole name."""
     async with db.reading(user_id) as reading:

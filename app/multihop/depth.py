@@ -1,32 +1,32 @@
-"""Answers a query by one search or over several hops, as requested or as the query suggests.
+"""Answers a query by one search or over several hops, as requested or as the first search shows.
 
-Following links pays where a question contains names: on three sets of questions over several documents it gains 96 % of
-multi-hop search's nDCG in half of its extra time, and on two others it loses at most .001 (docs/multihop.md). A query
+Following links pays where a question contains names and its words are divided over passages (docs/multihop.md). A query
 about a person, project or team that the user has described is left to entity guidance.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 from app.concurrency.limiter import Released
-from app.database.transactions import retry_read
 from app.kinds import DepthReason, DepthUsed
 from app.multihop import multihop
-from app.query.matches import EntityMatch
 from app.query.search_request import SearchRequest
-from app.query.types import Answer
+from app.query.types import Answer, Candidate
 from app.search import search
-from app.search.steps.guidance import entity_scores, matching
-from app.search.steps.guidance.store.entity_cache import EntityCache
+from app.search.steps.guidance import entity_scores
 from app.services import Services
 from app.text.names import names
 from app.text.queries import analysis
 from app.text.queries.parsed_query import ParsedQuery
+from app.text.words import stop_words
 
 BEST, MIN_TITLE_WORDS = 5, 2
-"""Best hits whose titles are looked for in a query without names, and the least number of words of such a title."""
+"""Best hits that are read, and the least number of words of a title among them that is a name without capitals."""
+MAX_WORDS = 32
+"""Words of the longest question: a longer query is a text, of which no passage has all words."""
 DIRECT_TYPES = ("phrase", "technical")
 """Types of queries that look something up literally."""
 
@@ -36,65 +36,63 @@ async def answer(query: SearchRequest, user_id: str, services: Services, turn: R
 
     `auto` only follows links unless a language model is configured, whose questions are worth the time.
     """
-    depth = query.depth
+    if query.depth != "auto":
+        return _with_depth(await multihop.answer(query, user_id, services, turn), query.depth, "requested")
+    reason = _reason_before(query)
+    is_later_page = query.cursor is not None and reason is None
+    first_page = query.changed(cursor=None) if is_later_page else query
+    found = await search.answer(first_page, user_id, services, turn)
     began = time.perf_counter()
-    reason: DepthReason = "requested" if depth != "auto" else await _reason(query, user_id, services)
-    used: DepthUsed = depth if depth != "auto" else "thorough" if reason == "names" else "fast"
-    chosen = time.perf_counter()
-    if used == "fast":
+    reason = reason or _reason(analysis.parse(query.text), found)
+    spent = {"depth": round((time.perf_counter() - began) * 1000, 3)}
+    if reason != "divided" and is_later_page:
         found = await search.answer(query, user_id, services, turn)
-        if reason != "no_names" or not _contains_title(found):
-            return _with_depth(found, used, reason, chosen - began)
-        used, reason, chosen = "thorough", "names", time.perf_counter()
-    follow_only = depth == "auto" and services.llm is None
-    found = await multihop.answer(query, user_id, services, turn, follow_only=follow_only)
-    return _with_depth(found, used, reason, chosen - began)
+    if reason != "divided":
+        return _with_depth(found, "fast", reason, spent)
+    spent["first"] = found.took_ms
+    found = await multihop.answer(query, user_id, services, turn, follow_only=services.llm is None)
+    return _with_depth(found, "thorough", reason, spent)
 
 
-def _with_depth(answer: Answer, used: DepthUsed, reason: DepthReason, seconds: float) -> Answer:
-    """The answer with its depth, and with the time that choosing it took as a stage of its own."""
+def _with_depth(answer: Answer, used: DepthUsed, reason: DepthReason, spent: dict[str, float] | None = None) -> Answer:
+    """The answer with its depth, and with the time of choosing it as stages of their own."""
     timings = answer.timings
-    if reason != "requested":
-        chosen = round(seconds * 1000, 3)
-        timings = {"depth": chosen, **timings, "total": round(timings.get("total", 0.0) + chosen, 3)}
+    if spent:
+        timings = {**spent, **timings, "total": round(timings.get("total", 0.0) + sum(spent.values()), 3)}
     return replace(answer, depth=used, depth_reason=reason, timings=timings)
 
 
-def _contains_title(answer: Answer) -> bool:
-    """Whether the query contains the title of one of the best hits, as a name without capitals."""
-    return any(
-        "title" in hit.strategies and len(names.words(hit.candidate.title)) >= MIN_TITLE_WORDS
-        for hit in answer.hits[:BEST]
-    )
-
-
-async def _reason(query: SearchRequest, user_id: str, services: Services) -> DepthReason:
-    """What decides: `names` for several hops, any other for a search."""
+def _reason_before(query: SearchRequest) -> DepthReason | None:
+    """Why one search is enough, whatever it finds; None if what it finds decides."""
     if multihop.unsupported(query):
         return "options"
-    query = query.completed(mode="auto")
     parsed = analysis.parse(query.text)
-    if query.mode != "auto" or parsed.query_type in DIRECT_TYPES or parsed.required or parsed.groups:
-        return "literal"
-    matches = await _entities(query, parsed, user_id, services)
-    if any(not entity_scores.is_automatic(match.origin, match.type) for match in matches):
+    is_literal = parsed.query_type in DIRECT_TYPES or parsed.required or parsed.groups
+    return "literal" if query.completed(mode="auto").mode != "auto" or is_literal else None
+
+
+def _reason(parsed: ParsedQuery, found: Answer) -> DepthReason:
+    """What the first search shows: `divided` is a reason for several hops, any other for one search."""
+    if any(one.key and not entity_scores.is_automatic(one.origin, one.type) for one in found.entities):
         return "entity"
-    written = {name.key for name in names.find(parsed.text)}
-    titles = {match.key for match in matches if match.key and match.use.form == "full"}
-    if not written | titles:
+    passages = [hit.candidate for hit in found.hits[:BEST]]
+    titles = (one.title for one, hit in zip(passages, found.hits, strict=False) if "title" in hit.strategies)
+    keys = {name.key for name in names.find(parsed.text)}
+    keys |= {" ".join(words) for title in titles if len(words := names.words(title)) >= MIN_TITLE_WORDS}
+    if not keys:
         return "no_names"
-    return "only_names" if _has_only(parsed, written | titles) else "names"
+    return "divided" if _is_divided(names.words(parsed.text), keys, passages) else "together"
 
 
-@retry_read
-async def _entities(query: SearchRequest, parsed: ParsedQuery, user_id: str, services: Services) -> list[EntityMatch]:
-    """The entities that the query names."""
-    async with services.db.searching(user_id, candidates=query.ranking.candidates) as reading:
-        matches = await matching.run(reading, query, parsed, None, cache=services.state(EntityCache))
-    return [match for match in matches.all if match.key]
+def _is_divided(query: Sequence[str], keys: set[str], passages: Sequence[Candidate]) -> bool:
+    """Whether one passage has a name of a question, and no passage has all names and the words that all have together.
 
-
-def _has_only(parsed: ParsedQuery, keys: set[str]) -> bool:
-    """Whether the query consists of names, so that it asks nothing about them."""
-    named = {word for key in keys for word in key.split()}
-    return all(word in named for word in names.words(parsed.text))
+    Without such a name there is nothing to follow.
+    """
+    texts = [names.words(" ".join((one.title, *one.heading_path, one.content))) for one in passages]
+    named = [{key for key in keys if names.space([key]) in names.space(text)} for text in texts]
+    words = {word for word in query if word not in stop_words.FUNCTION_WORDS | stop_words.QUESTION_WORDS}
+    found = [words.intersection(text) for text in texts]
+    whole = [has for has, of in zip(found, named, strict=True) if of == keys]
+    together = set[str]().union(*found)
+    return len(query) <= MAX_WORDS and any(named) and all(has < together for has in whole)

@@ -73,7 +73,6 @@ def searches(client: Client, expected: list[str]) -> dict[str, tuple[dict[str, o
     """Arguments for each tool that searches, and the chunk ids that it must return."""
     arguments = {
         "search_documents": QUERY,
-        "search_documents_by_entity": QUERY,
         "find_similar_chunks": {"chunk_id": expected[0], "limit": 4},
     }
     found = {name: client.tools.call(name, given)["results"] for name, given in arguments.items()}

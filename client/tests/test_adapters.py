@@ -9,8 +9,8 @@ import pytest
 from stepwell_client import AsyncClient, Client
 
 READING = {
-    *("search_documents", "search_documents_by_entity", "find_similar_chunks"),
-    *("get_document", "list_documents", "list_entities", "knowledge_stats", "list_sources"),
+    *("search_documents", "find_similar_chunks", "get_document"),
+    *("list_documents", "list_entities", "list_facets", "knowledge_stats", "list_sources"),
 }
 
 

@@ -8,16 +8,12 @@ import pytest
 from pydantic import ValidationError
 
 from app.agents.document_tools import GetDocumentArguments
-from app.agents.search_tools import MultihopArguments, SearchArguments
+from app.agents.search_tools import SearchArguments
 
 
 @pytest.mark.parametrize(("limit", "used"), [(0, 1), (-5, 1), (7, 7), (1_000, 50)])
 def test_a_number_out_of_range_is_clamped(limit: int, used: int) -> None:
     assert SearchArguments(query="lime", limit=limit).limit == used
-
-
-def test_a_search_over_several_hops_returns_at_most_20_passages() -> None:
-    assert MultihopArguments(query="lime", limit=50).limit == 20
 
 
 @pytest.mark.parametrize("limit", [7, 7.0, "7", " 7 ", "7.0"])
@@ -33,8 +29,8 @@ def test_a_limit_that_is_not_a_whole_number_is_refused(limit: Any) -> None:
 
 
 def test_null_means_the_default() -> None:
-    given = MultihopArguments.model_validate({"query": "lime", "limit": None, "max_hops": None, "document_ids": None})
-    assert given == MultihopArguments(query="lime")
+    given = SearchArguments.model_validate({"query": "lime", "limit": None, "document_ids": None})
+    assert given == SearchArguments(query="lime")
 
 
 def test_an_object_and_a_list_may_be_json_in_a_string() -> None:

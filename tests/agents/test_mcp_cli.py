@@ -15,6 +15,7 @@ from typing import IO, Any
 import pytest
 
 from app.agents.mcp import mcp_bridge
+from app.tools.optional_tools import OPTIONAL_TOOLS
 
 ROOT = Path(__file__).parents[2]
 CALLS = 1_000 if os.environ.get("STEPWELL_FAULTS") == "full" else 30
@@ -59,8 +60,8 @@ def test_stdout_has_only_valid_messages_for_calls_without_waiting_and_for_every_
     assert stepwell("ingest", note).code == 0
     expected = [hit["chunk_id"] for hit in stepwell("search", "lime mortar", "--json").json["results"]]
     assert expected
-    roots = {"STEPWELL_SOURCE_ROOTS": str(note.parent.resolve())}
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": {**os.environ, **roots}}
+    given = {"STEPWELL_SOURCE_ROOTS": str(note.parent.resolve()), "STEPWELL_TOOLS": ",".join(OPTIONAL_TOOLS)}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": {**os.environ, **given}}
     with subprocess.Popen(command(data_dir), cwd=ROOT, text=True, **pipes) as process, ThreadPoolExecutor(1) as writer:
         assert process.stdin
         assert process.stdout
@@ -116,10 +117,11 @@ def check_every_tool(conversation: Conversation, folder: Path, expected: list[st
     assert len(call("list_documents")["documents"]) == 2
     assert call("knowledge_stats")["documents"] == 2
     assert call("delete_document", document_id=stored["document_id"])["documents_deleted"] == 1
-    assert "Lime mortar" in {entity["name"] for entity in call("list_entities")["entities"]}
+    assert call("list_entities")["entities"] == []
+    assert call("list_facets")["facets"] == []
     assert call("find_similar_chunks", chunk_id=expected[0])["results"] == []
-    for tool in ("search_documents", "search_documents_by_entity"):
-        assert [hit["chunk_id"] for hit in call(tool, query="lime mortar")["results"]] == expected
+    assert [hit["chunk_id"] for hit in call("search_documents", query="lime mortar")["results"]] == expected
+    assert call("rate_passage", chunk_id=expected[0], query="lime mortar", helpful=True)["helpful"]
     assert conversation.called == {tool["name"] for tool in conversation.ask("tools/list")["tools"]}
 
 

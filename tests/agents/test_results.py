@@ -90,7 +90,7 @@ def test_only_a_result_without_a_likely_answer_has_advice_and_few_duplicates_are
         None: False, 0.0: True, answerability.POSSIBLE / 2: True, answerability.POSSIBLE: False, 0.9: False
     }  # fmt: skip
     empty = replace(found, hits=(), answerable=0.0, search_mode="flat")
-    assert "advice" not in PassageList.of(empty, max_tokens=500, of_entity=True).compact()
+    assert "advice" not in PassageList.of(empty, max_tokens=500).compact()
     for title, uri, shown in (("Mara Veit", "a/mara-veit.md", None), ("Mara Veit", "a/veit.md", "Mara Veit")):
         named = replace(candidate, title=title, uri=uri)
         assert ToolPassage.of(replace(found.hits[0], candidate=named)).title == shown

@@ -64,7 +64,7 @@ def environment(folder: Path, telemetry: collector.Collector) -> dict[str, str]:
     return own | {
         "STEPWELL_DATA_DIR": str(folder / "data"),
         "STEPWELL_SOURCE_ROOTS": str(folder / "sources"),
-        "STEPWELL_TOOLS": "list_facets,rate_passage,search_documents_multihop",
+        "STEPWELL_TOOLS": "rate_passage,add_document,delete_document,add_source,sync_source",
         "STEPWELL_COMPAT": "chatgpt,dify",
         "STEPWELL_OCR": "off",
         "OTEL_EXPORTER_OTLP_ENDPOINT": telemetry.address,

@@ -9,9 +9,8 @@ from over_http import API, Caller, Json, refusal, sample, uris
 
 MCP_HEADERS = {"Accept": "application/json, text/event-stream"}
 TOOLS = {
-    "search_documents", "search_documents_by_entity", "search_documents_multihop", "find_similar_chunks",
-    "get_document", "list_documents", "list_entities", "list_facets", "knowledge_stats", "list_sources",
-    "add_document", "delete_document", "add_source", "sync_source", "rate_passage",
+    "search_documents", "find_similar_chunks", "get_document", "list_documents", "list_entities", "list_facets",
+    "knowledge_stats", "list_sources", "add_document", "delete_document", "add_source", "sync_source", "rate_passage",
 }  # fmt: skip
 OTHER_PLATFORMS = {"search", "fetch"}
 
@@ -42,8 +41,6 @@ def test_tools_are_defined_for_gemini_and_as_an_openapi_document(service: Caller
 
 CALLS: dict[str, Json] = {
     "search_documents": {"query": "lime mortar"},
-    "search_documents_multihop": {"query": "Which musical instrument does the author of the backfill guide play?"},
-    "search_documents_by_entity": {"query": "What has Cliff Clarke been working on?"},
     "list_documents": {"query": "lime"},
     "list_entities": {"query": "Cliff Clarke"},
     "list_facets": {},

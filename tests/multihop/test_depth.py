@@ -61,6 +61,26 @@ async def test_auto_follows_links_with_one_embedding_and_thorough_searches_for_t
         assert bool((answer.hops or ())[1].terms) == terms
 
 
+async def test_auto_goes_further_only_if_the_best_passages_together_have_more_than_one_of_them(film: Tenant) -> None:
+    asked = {
+        QUESTION: "divided",
+        "Who is the director of Silent Harbour?": "together",
+        "Where was the director of Loud Harbour born?": "together",
+        "where was the director born": "no_names",
+        '"director is Ilse Brandt"': "literal",
+    }
+    assert {text: (await _ask(film, "auto", text)).depth_reason for text in asked} == asked
+
+
+async def test_the_pages_of_an_answer_have_one_depth(film: Tenant) -> None:
+    for text in (QUESTION, "Who is the director of Silent Harbour?"):
+        request = search_request(text, depth="auto", limit=5)
+        first = await depth.run(request, film.user_id, film.services())
+        second = await depth.run(request.changed(cursor=first.next_cursor), film.user_id, film.services())
+        assert (second.depth, second.depth_reason) == (first.depth, first.depth_reason)
+        assert not {hit.candidate.uri for hit in first.hits} & {hit.candidate.uri for hit in second.hits}
+
+
 async def test_auto_asks_a_configured_language_model(film: Tenant) -> None:
     answer = await _ask(film, "auto", llm=Model())
     assert (answer.hops or ())[1].term_method == "llm"

@@ -17,8 +17,7 @@ from app.documents.storing.chunk_vectors import ChunkVectors, TargetVectors
 from app.documents.types import DocumentDraft
 from app.entities.linking import llm_entities, mention_extraction
 from app.entities.linking.mention_extraction import DocumentToLink
-from app.entities.store import mentions
-from app.entities.store.mentions import ChunkText, DocumentHead
+from app.entities.store.mentions import ChunkText, DocumentHead, LinkedNames
 from app.services import ChunkingOptions
 from app.text.names import names
 
@@ -40,8 +39,7 @@ async def put(
     )
     written = [_to_link(put) for put in stored if put.status != "unchanged"]
     if written:
-        await _complete(db, written, vectors.target, options)
-        await mentions.prune(db, replaced)
+        await _complete(db, written, replaced, vectors.target, options)
     return stored
 
 
@@ -65,18 +63,24 @@ async def change(
     replaced = await documents.change(db, source, draft, vectors_by_key=vectors.by_key)
     if replaced is None:
         return False
-    written = await mention_extraction.stored_document(db, source.document.document_id)
-    await _complete(db, [written], vectors.target, options)
-    await mentions.prune(db, replaced)
+    written = [await mention_extraction.stored_document(db, source.document.document_id)]
+    await _complete(db, written, replaced, vectors.target, options)
     return True
 
 
 async def _complete(
-    db: Writing, written: Sequence[DocumentToLink], target: TargetVectors, options: ChunkingOptions
+    db: Writing,
+    written: Sequence[DocumentToLink],
+    replaced: LinkedNames,
+    target: TargetVectors,
+    options: ChunkingOptions,
 ) -> None:
-    """Store what belongs to documents that were written, and queue the jobs that follow."""
+    """Store what belongs to documents that were written, and queue the jobs that follow.
+
+    `replaced` are the names that their former versions contained.
+    """
     document_ids = [document.document_id for document in written]
     if target is not chunk_vectors.NO_TARGET:
         await chunk_vectors.store_target(db, document_ids, target)
-    await mention_extraction.link_all(db, written, keys=options.entity_keys)
+    await mention_extraction.link_all(db, written, replaced, keys=options.entity_keys)
     await llm_entities.enqueue(db, document_ids, options)

@@ -3,8 +3,10 @@
 How a name is matched depends on its origin:
 
 - Names that the user or metadata gave are matched in every text, the longest at each position.
-- Titles, and headings of several words, are matched in every text in any case.
+- Titles and headings are matched where a text writes them as names, also within longer ones if they have several words.
 - Other names are matched where they are capitalised.
+
+A title has the origin `title`, and is listed, once the text of another document mentions it.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from app.entities.store.headings import HeadingChunk
 from app.entities.store.mentions import ChunkText, DocumentHead, LinkedNames, Mention, NameEntity
 from app.text.names import names, tags
 from app.text.names.gazetteer import Gazetteer, NameMatch
-from app.text.names.names import Name
+from app.text.names.names import Name, WrittenWords
 from app.text.names.tags import Tag
 
 SLICE = 128
@@ -53,12 +55,12 @@ class Matcher:
 
 @dataclass(frozen=True, slots=True)
 class _ChunkNames:
-    """The names in a chunk: capitalised ones, its words, and entities of the gazetteer."""
+    """The names in a chunk: capitalised ones, its words as written, and entities of the gazetteer."""
 
     chunk: ChunkText
     matcher: Matcher
     capitalised: list[Name]
-    words: Sequence[str]
+    written: WrittenWords
     entities: Counter[UUID]
 
 
@@ -82,18 +84,25 @@ async def stored_document(db: Writing, document_id: UUID) -> DocumentToLink:
     return DocumentToLink(document_id, head, await mentions.chunk_texts(db, document_id))
 
 
-async def link(db: Writing, document_id: UUID, *, keys: Sequence[str]) -> None:
-    """Replace the mentions and headings of a document; `keys` are the metadata keys whose values name entities."""
-    await link_all(db, [await stored_document(db, document_id)], keys=keys)
+async def link_all(
+    db: Writing, documents: Sequence[DocumentToLink], replaced: LinkedNames, *, keys: Sequence[str]
+) -> None:
+    """Store the mentions and headings of documents that have none; `keys` are those of metadata that name entities.
 
-
-async def link_all(db: Writing, documents: Sequence[DocumentToLink], *, keys: Sequence[str]) -> None:
-    """Store the mentions and headings of documents that have none."""
-    await name_links.store(db, await asyncio.to_thread(_names_of, documents, keys))
+    `replaced` are the names that the former versions of the documents contained.
+    """
+    await name_links.store(db, await asyncio.to_thread(_names_of, documents, keys), before=replaced.given)
     gazetteer = (await gazetteers.uncommitted(db)).gazetteer
     placed = [chunk for one in documents for chunk in one.placed(gazetteer, keys)]
+    await mentions.add(db, _titles(placed))
     for start in range(0, len(placed), SLICE):
         await link_chunks(db, placed[start : start + SLICE])
+    await mentions.prune(db, replaced)
+
+
+def _titles(placed: Sequence[tuple[ChunkText, Matcher]]) -> list[Mention]:
+    """The mentions by which the titles of documents are known when the texts are searched for them."""
+    return [mention for chunk, matcher in placed for mention in _title_mention(chunk, matcher)]
 
 
 def _names_of(documents: Sequence[DocumentToLink], keys: Sequence[str]) -> list[DocumentNames]:
@@ -106,14 +115,16 @@ def _names_of(documents: Sequence[DocumentToLink], keys: Sequence[str]) -> list[
 
 
 def _tags(head: DocumentHead, keys: Sequence[str]) -> list[Tag]:
-    return tags.of_document(head.metadata, head.extracted, keys)
+    return tags.of_document(names.title_name(head.title), head.metadata, head.extracted, keys)
 
 
 async def link_chunks(db: Writing, placed: Sequence[tuple[ChunkText, Matcher]]) -> None:
     """Store the mentions in new chunks, each with what it is matched with, and entities for the names in them."""
     extracted = await asyncio.to_thread(_extract, placed)
     await mentions.ensure(db, _spelt(extracted), origin="text")
-    await mentions.add(db, await _mentions(db, extracted))
+    found = await _mentions(db, extracted)
+    await mentions.add(db, found)
+    await mentions.name_titles(db, _of_names(found))
 
 
 async def link_again(db: Writing, chunk_nos: Sequence[int], *, keys: Sequence[str]) -> None:
@@ -122,7 +133,9 @@ async def link_again(db: Writing, chunk_nos: Sequence[int], *, keys: Sequence[st
     chunks = await mentions.chunk_texts_of(db, chunk_nos)
     heads = await mentions.heads(db, {chunk.document_id for chunk in chunks})
     matchers = {document: Matcher.of(head, gazetteer, keys) for document, head in heads.items()}
-    extracted = await asyncio.to_thread(_extract, [(chunk, matchers[chunk.document_id]) for chunk in chunks])
+    placed = [(chunk, matchers[chunk.document_id]) for chunk in chunks]
+    await mentions.add(db, _titles(placed))
+    extracted = await asyncio.to_thread(_extract, placed)
     wanted = await _mentions(db, extracted)
     stored = await named_chunks.stored(db, chunk_nos)
     new = [mention for mention in wanted if mention not in stored]
@@ -130,6 +143,7 @@ async def link_again(db: Writing, chunk_nos: Sequence[int], *, keys: Sequence[st
     await mentions.ensure(db, [name for name in _spelt(extracted) if name.entity_id in mentioned], origin="text")
     old = sorted(stored.difference(wanted), key=_place)
     await named_chunks.replace_mentions(db, old=old, new=new)
+    await mentions.name_titles(db, _of_names(wanted))
     await mentions.prune(db, LinkedNames(frozenset(mention.entity_id for mention in old)))
 
 
@@ -166,8 +180,7 @@ async def relink(db: Writing, document_id: UUID, *, keys: Sequence[str]) -> None
     """Replace the mentions and headings of a stored document, under the user's lock."""
     await gazetteers.current(db)
     before = await mentions.of_documents(db, [document_id])
-    await link(db, document_id, keys=keys)
-    await mentions.prune(db, before)
+    await link_all(db, [await stored_document(db, document_id)], before, keys=keys)
 
 
 def _exclude(metadata: Mapping[str, Any], gazetteer: Gazetteer, keys: Sequence[str]) -> Excluded:
@@ -210,14 +223,24 @@ def _meant(match: NameMatch, without: Excluded) -> Iterable[UUID]:
 
 def _title_mentions(chunk: ChunkText, matcher: Matcher) -> Iterator[Mention]:
     """The mentions by title in a chunk: of the title itself, and in the first chunk of the user's entities in it."""
-    if matcher.title is not None:
-        yield Mention(matcher.title.entity_id, chunk.chunk_no, chunk.document_id, "title", 1)
+    yield from _title_mention(chunk, matcher)
     if chunk.opening is not None:
         found = matcher.gazetteer.find(chunk.opening.title)
         in_title = {entity: match.key for match in found for entity in _meant(match, matcher.excluded)}
         for entity, key in in_title.items():
             if entity != names.Name(key, key).entity_id:
                 yield Mention(entity, chunk.chunk_no, chunk.document_id, "title", 1)
+
+
+def _title_mention(chunk: ChunkText, matcher: Matcher) -> Iterator[Mention]:
+    """The mention of a document's title in one of its chunks, if the title has a key."""
+    if matcher.title is not None:
+        yield Mention(matcher.title.entity_id, chunk.chunk_no, chunk.document_id, "title", 1)
+
+
+def _of_names(found: Iterable[Mention]) -> set[UUID]:
+    """The entities that are mentioned in texts or are titles."""
+    return {mention.entity_id for mention in found if mention.kind in ("text", "title")}
 
 
 def _own_tag_mentions(chunk: ChunkText, matcher: Matcher) -> Iterator[Mention]:
@@ -246,7 +269,7 @@ def _extract(placed: Sequence[tuple[ChunkText, Matcher]]) -> list[_ChunkNames]:
             chunk,
             matcher,
             names.find(chunk.content),
-            names.words(chunk.content),
+            WrittenWords(chunk.content),
             _text_mentions(chunk, matcher),
         )
         for chunk, matcher in placed
@@ -255,13 +278,16 @@ def _extract(placed: Sequence[tuple[ChunkText, Matcher]]) -> list[_ChunkNames]:
 
 async def _mentions(db: Reading, extracted: Sequence[_ChunkNames]) -> list[Mention]:
     """All mentions in the chunks, in the order of their keys."""
-    known = await mentions.known_openings(db, *names.openings(one.words for one in extracted))
-    sequences = [names.sequences_after(known, one.words) for one in extracted]
-    any_case = await mentions.known_titles(db, {key for counts in sequences for key in counts})
+    openings = [one.written.openings() for one in extracted]
+    known = await mentions.known_openings(
+        db, set().union(*(o[0] for o in openings)), set().union(*(o[1] for o in openings))
+    )
+    sequences = [one.written.sequences_after(known) for one in extracted]
+    given = await mentions.given_names(db, {key for counts in sequences for key in counts})
     found: dict[tuple[UUID, int, str], Mention] = {}
     for one, counts in zip(extracted, sequences, strict=True):
-        in_any_case = {entity: counts[key] for key in any_case.keys() & counts.keys() for entity in any_case[key]}
-        for mention in _chunk_mentions(one, in_any_case):
+        as_given = {entity: counts[key] for key in given.keys() & counts.keys() for entity in given[key]}
+        for mention in _chunk_mentions(one, as_given):
             found[mention.entity_id, mention.chunk_no, mention.kind] = mention
     return sorted(found.values(), key=_place)
 
@@ -271,15 +297,15 @@ def _place(mention: Mention) -> tuple[int, int, str]:
     return mention.entity_id.int, mention.chunk_no, mention.kind
 
 
-def _chunk_mentions(one: _ChunkNames, in_any_case: Mapping[UUID, int]) -> Iterator[Mention]:
-    """The mentions in one chunk; `in_any_case` counts the entities whose names were matched in any case.
+def _chunk_mentions(one: _ChunkNames, as_given: Mapping[UUID, int]) -> Iterator[Mention]:
+    """The mentions in one chunk; `as_given` counts the entities of titles and headings.
 
     A later mention of the same entity, chunk and kind replaces an earlier one.
     """
     chunk, matcher, gazetteer = one.chunk, one.matcher, one.matcher.gazetteer
     found = ((name.entity_id, name) for name in one.capitalised)
     counts = {entity: name.count for entity, name in found if not _is_metadata_entity(name.key, entity, gazetteer)}
-    counts |= in_any_case
+    counts |= as_given
     counts |= one.entities
     for entity, count in counts.items():
         yield Mention(entity, chunk.chunk_no, chunk.document_id, "text", count)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import bisect
 import logging
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 from uuid import UUID
@@ -289,12 +289,12 @@ class _Linking:
 
     async def store_names(self) -> None:
         """Store the entities of title, metadata and headings, the headings over some chunks in each transaction."""
-        title, sections = await retries.while_busy(self._begin), Sections()
+        (title, before), sections = await retries.while_busy(self._begin), Sections()
         async for page in self._pages():
             await offload.run(sum(len(chunk.content) for chunk in page), sections.add, page)
         found = [one for one in sections.all() if not name_links.is_title(one.name, title)]
         for start in range(0, len(found), HEADINGS):
-            await retries.while_busy(self._store_headings, found[start : start + HEADINGS])
+            await retries.while_busy(self._store_headings, found[start : start + HEADINGS], before)
 
     async def link_slice(self, chunk_nos: Sequence[int], start: int) -> None:
         async with self.run.db.writing(self.run.user_id) as writing:
@@ -314,23 +314,26 @@ class _Linking:
         if await mentions.version_to_link(writing, self.document_id) != self.version:
             raise _DocumentChanged
 
-    async def _begin(self) -> Name | None:
-        """Replace the names of title and metadata, and delete the headings; returns the name of the title."""
+    async def _begin(self) -> tuple[Name | None, Set[UUID]]:
+        """Replace the names of title and metadata, and delete the headings.
+
+        Returns the name of the title, and the entities of the former title and headings.
+        """
         async with self.run.db.writing(self.run.user_id) as writing:
             await self._lock(writing)
             before = await mentions.of_documents(writing, [self.document_id])
             (head,) = (await mentions.heads(writing, [self.document_id])).values()
             await headings.delete(writing, self.document_id)
             title = names.title_name(head.title)
-            found = tags.of_document(head.metadata, head.extracted, _keys(self.run))
-            await name_links.store(writing, [DocumentNames(self.document_id, title, found)])
-            await mentions.prune(writing, LinkedNames(headings=before.headings))
-            return title
+            found = tags.of_document(title, head.metadata, head.extracted, _keys(self.run))
+            await name_links.store(writing, [DocumentNames(self.document_id, title, found)], before=before.given)
+            await mentions.prune(writing, LinkedNames(given=before.given))
+            return title, before.given
 
-    async def _store_headings(self, some: Sequence[SectionChunk]) -> None:
+    async def _store_headings(self, some: Sequence[SectionChunk], before: Set[UUID]) -> None:
         async with self.run.db.writing(self.run.user_id) as writing:
             await self._lock(writing)
-            await name_links.store(writing, [DocumentNames(self.document_id, in_sections=some)])
+            await name_links.store(writing, [DocumentNames(self.document_id, in_sections=some)], before=before)
 
     async def _pages(self) -> AsyncIterator[Sequence[ChunkText]]:
         first = 0

@@ -5,7 +5,7 @@ Runs in the transaction that stores the documents, under the user's lock. A job 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -84,25 +84,26 @@ def entity_of(name: Name) -> NameEntity:
     return NameEntity(name.entity_id, name.key, name.text)
 
 
-async def store(db: Writing, documents: Sequence[DocumentNames]) -> None:
+async def store(db: Writing, documents: Sequence[DocumentNames], *, before: Set[UUID] = frozenset()) -> None:
     """Store the entities that documents name, and record the new names, to which a job links older texts.
 
-    New headings of one word are linked where they are capitalised only, which needs no job.
+    `before` are the entities whose names the former versions of the documents gave by title or heading.
     """
-    known = await _matched_in_any_case(db, documents)
-    titles = {one.title.entity_id: entity_of(one.title) for one in reversed(documents) if one.title is not None}
-    await mentions.ensure(db, list(titles.values()), origin="title")
+    titles = {one.title.entity_id: one.title for one in reversed(documents) if one.title is not None}
+    sections = {entity: name for one in reversed(documents) for entity, name in one.headings().items()}
+    given = titles | sections
+    known = before | await mentions.given(db, list(given.keys() - before))
     await _store_tags(db, [tag for one in documents for tag in one.tags])
-    sections = {entity: entity_of(name) for one in reversed(documents) for entity, name in one.headings().items()}
-    await mentions.ensure(db, list(sections.values()), origin="text")
+    await mentions.ensure(db, [entity_of(name) for name in given.values()], origin="text")
     rows = [
         HeadingChunk(chunk.name.entity_id, chunk.section, chunk.chunk_no, one.document_id)
         for one in documents
         for chunk in one.in_sections
     ]
     await headings.add(db, rows)
-    new = _new_names(documents, known)
-    await name_changes.record_new(db, {name.key: name.text for name in new}, in_gazetteer=False)
+    new = {name.key: name.text for entity, name in given.items() if entity not in known}
+    searched = {key: text for key, text in new.items() if names.is_searched(key)}
+    await name_changes.record_new(db, searched, in_gazetteer=False)
 
 
 async def _store_tags(db: Writing, found: Sequence[Tag]) -> None:
@@ -122,29 +123,3 @@ async def _store_tags(db: Writing, found: Sequence[Tag]) -> None:
         db, {entity: (role, stored_entities.ROLE + key) for entity, (role, key) in roles.items()}
     )
     await name_changes.record_new(db, changed, in_gazetteer=True)
-
-
-async def _matched_in_any_case(db: Writing, documents: Iterable[DocumentNames]) -> set[UUID]:
-    """The entities of titles and headings that are titles or headings already, and so are matched in any case."""
-    found = [one.title for one in documents if one.title is not None]
-    found += [name for one in documents for name in one.headings().values()]
-    if not found:
-        return set()
-    several_words = [name.entity_id for name in found if text_headings.matches_any_case(name)]
-    titles = await mentions.match(db, [name.entity_id for name in found])
-    return titles | await headings.heading_entities(db, several_words)
-
-
-def _new_names(documents: Sequence[DocumentNames], known: Set[UUID]) -> list[Name]:
-    """The titles, and headings of several words, that neither `known` nor an earlier document contains."""
-    seen = set(known)
-    new: list[Name] = []
-    for one in documents:
-        if one.title is not None and one.title.entity_id not in seen:
-            new.append(one.title)
-            seen.add(one.title.entity_id)
-        seen.update(tag.entity_id for tag in one.tags)
-        several_words = {key: name for key, name in one.headings().items() if text_headings.matches_any_case(name)}
-        new += [name for entity, name in several_words.items() if entity not in seen]
-        seen.update(several_words)
-    return new

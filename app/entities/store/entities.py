@@ -31,6 +31,8 @@ ROLE = "role:"
 """Prefix of role keys in entity_words."""
 SLICE = 250
 """Maximum number of entities, names or members per statement."""
+MAX_TYPES = 20
+"""Types that are listed."""
 T = TypeVar("T")
 
 
@@ -95,6 +97,12 @@ async def page(
     used = {bind: value for bind, value in binds.items() if value is not None}
     rows = await db.execute(statement, {"user_id": db.user_id, "limit": limit, **used})
     return await of_ids(db, list(rows.scalars()))
+
+
+async def types(db: Reading) -> list[str]:
+    """The types of entities that are listed, the commonest first, at most MAX_TYPES."""
+    query = sa.select(_e.type).where(_e.user_id == db.user_id, _e.origin != "text").group_by(_e.type)
+    return list(await db.scalars(query.order_by(sa.func.count().desc(), _e.type).limit(MAX_TYPES)))
 
 
 async def named(db: Reading, keys: Iterable[str]) -> dict[str, list[UUID]]:

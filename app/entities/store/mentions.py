@@ -16,6 +16,8 @@ from app.database import sql
 from app.database.schema import tables
 from app.database.transactions import Reading, Writing
 from app.entities.store import entities, extracted_names, headings, name_changes
+from app.text.names import headings as text_headings
+from app.text.names import names
 
 _m = tables.mentions.c
 _e = tables.entities.c
@@ -47,13 +49,13 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class LinkedNames:
-    """The entities that documents mention, and those whose names are their headings."""
+    """The entities that documents mention, and those whose names they `give` as title or headings."""
 
     mentioned: frozenset[UUID] = frozenset()
-    headings: frozenset[UUID] = frozenset()
+    given: frozenset[UUID] = frozenset()
 
     def __or__(self, other: LinkedNames) -> LinkedNames:
-        return LinkedNames(self.mentioned | other.mentioned, self.headings | other.headings)
+        return LinkedNames(self.mentioned | other.mentioned, self.given | other.given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +110,6 @@ async def heads(db: Reading, document_ids: Iterable[UUID]) -> dict[UUID, Documen
     return {row.document_id: _opening(row) for row in await db.execute(query)}
 
 
-async def match(db: Reading, entity_ids: Sequence[UUID]) -> set[UUID]:
-    """The entities among these with an origin other than `text`; texts that contain their names are linked to them."""
-    wanted = _e.entity_id == sa.any_(sa.literal(list(entity_ids), sa.ARRAY(sa.Uuid)))
-    query = sa.select(_e.entity_id).where(_e.user_id == db.user_id, wanted, _e.origin != "text")
-    return set(await db.scalars(query))
-
-
 async def ensure(db: Writing, named: Sequence[NameEntity], *, origin: str) -> set[UUID]:
     """Ensure that every name has an entity; returns those that did not have this origin before.
 
@@ -139,11 +134,10 @@ async def known_openings(db: Reading, words: Iterable[str], pairs: Iterable[str]
     return set(rows.scalars())
 
 
-async def known_titles(db: Reading, keys: Iterable[str]) -> dict[str, list[UUID]]:
-    """The entities of the keys that are titles or multi-word headings, which match in any case."""
-    rows = await db.execute(
-        sql.statement("any_case_names"), {"user_id": db.user_id, "keys": [key.encode() for key in keys]}
-    )
+async def given_names(db: Reading, keys: Iterable[str]) -> dict[str, list[UUID]]:
+    """The entities of the keys that are titles or headings."""
+    binds = {"user_id": db.user_id, "keys": [key.encode() for key in keys]}
+    rows = await db.execute(sql.statement("given_names"), binds)
     found: dict[str, list[UUID]] = {}
     for row in rows:
         found.setdefault(row.name_key.decode(), []).append(row.entity_id)
@@ -184,56 +178,103 @@ async def add(db: Writing, found: Sequence[Mention]) -> None:
 
 
 async def of_documents(db: Reading, document_ids: Sequence[UUID]) -> LinkedNames:
-    """The entities that documents mention, and those whose names are their headings."""
+    """The entities that documents mention, and those whose names are their titles or headings."""
     these = _m.document_id == sa.any_(sa.literal(list(document_ids), sa.ARRAY(sa.Uuid)))
-    query = sa.select(_m.entity_id).distinct().where(_m.user_id == db.user_id, these)
-    return LinkedNames(frozenset(await db.scalars(query)), await headings.of_documents(db, document_ids))
+    query = sa.select(_m.entity_id, sa.func.bool_or(_m.kind == "title")).where(_m.user_id == db.user_id, these)
+    found = {entity: is_title for entity, is_title in await db.execute(query.group_by(_m.entity_id))}
+    titles = frozenset(entity for entity, is_title in found.items() if is_title)
+    return LinkedNames(frozenset(found), titles | await headings.of_documents(db, document_ids))
+
+
+_TITLES = sql.inline(
+    """
+    SELECT g.entity_id
+    FROM unnest(:entity_ids) AS g (entity_id)
+    CROSS JOIN LATERAL (
+        SELECT FROM stepwell.mentions AS o
+        WHERE o.user_id = :user_id AND o.entity_id = g.entity_id AND o.kind = 'title' LIMIT 1
+    ) AS t
+    """,
+    user_id="text",
+    entity_ids="uuid[]",
+)
+
+
+async def given(db: Reading, entity_ids: Sequence[UUID]) -> set[UUID]:
+    """The entities among these whose names are titles or headings of documents."""
+    titles = await db.scalars(_TITLES, {"user_id": db.user_id, "entity_ids": list(entity_ids)})
+    return set(titles) | await headings.heading_entities(db, entity_ids)
+
+
+_USED_TITLES = sql.inline(
+    """
+    SELECT e.entity_id, e.name
+    FROM unnest(:entity_ids) AS g (entity_id)
+    CROSS JOIN LATERAL (
+        SELECT o.entity_id, o.name, o.origin FROM stepwell.entities AS o
+        WHERE o.user_id = :user_id AND o.entity_id = g.entity_id LIMIT 1
+    ) AS e
+    WHERE e.origin = 'text' AND {{used_as_name e}}
+    """,
+    user_id="text",
+    entity_ids="uuid[]",
+)
+_LOWER_TITLES = sql.inline(
+    """
+    UPDATE stepwell.entities AS e SET origin = 'text'
+    FROM unnest(:entity_ids) AS g (entity_id)
+    WHERE e.user_id = :user_id AND e.entity_id = g.entity_id AND e.origin = 'title'
+      AND ({{used_as_name e}}) IS NOT TRUE
+    """,
+    user_id="text",
+    entity_ids="uuid[]",
+)
+
+
+async def name_titles(db: Writing, entity_ids: Iterable[UUID]) -> None:
+    """Give the origin `title` to those of the entities that are titles and are used as names."""
+    binds = {"user_id": db.user_id, "entity_ids": list(entity_ids)}
+    titles = [e.entity_id for e in await db.execute(_USED_TITLES, binds) if not text_headings.is_general(e.name)]
+    if titles:
+        named = sa.update(tables.entities).where(_e.user_id == db.user_id, _e.entity_id.in_(titles))
+        await db.execute(named.values(origin="title"))
 
 
 async def prune(db: Writing, linked: LinkedNames) -> None:
     """Delete the automatic entities among these without mentions or headings, and lower the origin of the others.
 
-    Call it when the documents that contained these names have their new mentions, or none. An entity without mentions
-    in metadata becomes a title; one that is no title either gets the origin `text`. Texts that contain its name in
-    lower case do not mention it any more: the change is recorded, and a job links them again.
+    Call it when the documents that contained these names have their new mentions, or none. An entity that no metadata
+    names any more becomes a title if it is used as one, else it gets the origin `text`. Texts are not searched any more
+    for names that no title or heading gives: a job links them again.
     """
-    if not (linked.mentioned or linked.headings):
+    if not (linked.mentioned or linked.given):
         return
     ours = (
         _e.user_id == db.user_id,
-        _e.entity_id == sa.any_(sa.literal(list(linked.mentioned | linked.headings), sa.ARRAY(sa.Uuid))),
+        _e.entity_id == sa.any_(sa.literal(list(linked.mentioned | linked.given), sa.ARRAY(sa.Uuid))),
         _e.origin.in_(_AUTOMATIC),
     )
     mentioned = sa.select(_m.entity_id).where(_m.user_id == db.user_id, _m.entity_id == _e.entity_id)
     tagged = mentioned.where(_m.kind.in_(("attendee", "metadata")))
     untagged = list(await db.scalars(sa.select(_e.entity_id).where(*ours, _e.origin == "metadata", ~tagged.exists())))
-    names = await entities.names_of(db, untagged)
+    gone = await entities.names_of(db, untagged)
     await extracted_names.delete_details(db, untagged)
     lowered = sa.update(tables.entities).where(*ours, _e.origin == "metadata", ~tagged.exists())
-    await db.execute(lowered.values(origin="title", type="name", role=None))
+    await db.execute(lowered.values(origin="text", type="name", role=None))
+    await name_titles(db, untagged)
+    await db.execute(_LOWER_TITLES, {"user_id": db.user_id, "entity_ids": list(linked.mentioned | linked.given)})
     unsaid = (~mentioned.exists(), ~headings.is_heading(db.user_id))
     await db.execute(sa.delete(tables.entities).where(*ours, *unsaid))
-    titled = mentioned.where(_m.kind == "title")
-    lowered = sa.update(tables.entities).where(*ours, _e.origin == "title", ~titled.exists())
-    untitled = set(await db.scalars(lowered.values(origin="text").returning(_e.entity_id)))
-    names |= await _matched_by_case(db, untitled, linked.headings)
-    gone = {key: name for known in names.values() for key, name in known.items()}
-    await name_changes.record(db, gone)
+    changed = {key: name for known in gone.values() for key, name in known.items()}
+    await name_changes.record(db, changed | await _not_given(db, linked.given))
 
 
-async def _matched_by_case(db: Reading, untitled: Set[UUID], no_headings: Set[UUID]) -> dict[UUID, dict[str, str]]:
-    """The names of the entities that have ceased to match in any case, among former titles and former headings.
-
-    A heading of several words matches in any case, one of a single word does not.
-    """
-    if not (some := untitled | no_headings):
-        return {}
-    among = _e.entity_id == sa.any_(sa.literal(list(some), sa.ARRAY(sa.Uuid)))
-    query = sa.select(_e.entity_id).where(_e.user_id == db.user_id, among, _e.origin == "text")
-    names = await entities.names_of(db, list(await db.scalars(query)))
-    several_words = {entity for entity, known in names.items() if any(" " in key for key in known)}
-    lost = (untitled - several_words) | (several_words - await headings.heading_entities(db, list(several_words)))
-    return {entity: known for entity, known in names.items() if entity in lost}
+async def _not_given(db: Reading, entity_ids: Set[UUID]) -> dict[str, str]:
+    """The names by key for which texts are not searched any more, because they have ceased to be titles or headings."""
+    among = _e.entity_id == sa.any_(sa.literal(list(entity_ids - await given(db, list(entity_ids))), sa.ARRAY(sa.Uuid)))
+    automatic = (_e.user_id == db.user_id, among, _e.origin == "text")
+    known = await entities.names_of(db, list(await db.scalars(sa.select(_e.entity_id).where(*automatic))))
+    return {key: name for of_one in known.values() for key, name in of_one.items() if names.is_searched(key)}
 
 
 async def count_chunks(db: Reading, document_id: UUID) -> int:

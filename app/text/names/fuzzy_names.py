@@ -187,11 +187,14 @@ class FuzzyNames:
 def is_misspelling(words: Sequence[str], known: str) -> bool:
     """Returns whether words may be a misspelling of a name: long enough, and each a few edits from its counterpart.
 
-    An edit inserts, deletes, replaces or transposes letters (optimal string alignment distance).
+    An edit inserts, deletes, replaces or transposes letters (optimal string alignment distance). Words of the name
+    itself, without the others, are a part of it and no misspelling.
     """
     if sum(map(len, words)) < MIN_LETTERS:
         return False
     counterparts = known.split(" ")
+    if set(words) < set(counterparts):
+        return False
     pairs = zip(words, counterparts, strict=True) if len(words) == len(counterparts) else ()
     return all(OSA.distance(word, other) * LETTERS_PER_EDIT <= max(len(word), len(other)) for word, other in pairs)
 

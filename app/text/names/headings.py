@@ -8,8 +8,12 @@ from collections.abc import Sequence
 from app.text.names import names
 from app.text.names.names import Name
 from app.text.structure import structure
+from app.text.words import stop_words
 
 _HEADING = re.compile(r"^ {0,3}(?:#{1,6}[ \t]|=|-)", re.MULTILINE)
+_FILE_NAME = re.compile(
+    r"\S*\.(?:txt|md|markdown|rst|adoc|html?|pdf|docx?|odt|rtf|tex|csv|tsv|xlsx?|pptx?|json|ya?ml|xml|log|eml)"
+)
 _NUMBERING = re.compile(r"(?:\d{1,3}(?:\.\d{1,3})+[.)]?|\d{1,3}[.)])\s+")
 
 
@@ -34,9 +38,11 @@ def name(heading: str) -> Name | None:
     return found if found is not None and names.is_not_a_date(found.key.split(" ")) else None
 
 
-def matches_any_case(name: Name) -> bool:
-    """Returns whether a mention counts in any case: single words ("members") count only when capitalised."""
-    return " " in name.key
+def is_general(title: str) -> bool:
+    """Returns whether a title is a file's name, or has only words that head documents of any kind ("Appendix B")."""
+    words = set(names.words(title)) - stop_words.FUNCTION_WORDS
+    is_said = any(len(word) > 1 and not word.isdigit() and word not in stop_words.HEADING_WORDS for word in words)
+    return not is_said or _FILE_NAME.fullmatch(title) is not None
 
 
 def question_keys(question: str) -> set[str]:

@@ -1,14 +1,14 @@
 """Finds names in a text, and computes the keys by which names are compared.
 
-A name is a capitalised phrase, or a title in any case. The key of a name is its words without case, accents and
-punctuation; names with equal keys are the same. The word sequences of a text can therefore be looked up as keys.
+A name is a capitalised phrase, or a title or heading where a text writes it as a name. The key of a name is its words
+without case, accents and punctuation; names with equal keys are the same. The word sequences of a text can therefore be
+looked up as keys.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
-import itertools
 import re
 import unicodedata
 from collections import Counter
@@ -19,7 +19,7 @@ from uuid import UUID
 
 from app.text.words import characters, cleaning, stop_words
 
-VERSION = 4
+VERSION = 5
 """Version of these rules and those for headings. Increased when they find other names, so that stored documents are
 processed again."""
 MAX_WORDS = 8
@@ -133,6 +133,14 @@ def title_name(text: str) -> Name | None:
     return Name(named, bare[:MAX_CHARACTERS]) if named else None
 
 
+def is_searched(key: str) -> bool:
+    """Returns whether texts are searched for a title or heading with this key, beyond the names that `find` finds.
+
+    One word with a capital, which a longer name may contain, is not searched for.
+    """
+    return " " in key or key[:1].upper() == key[:1].lower()
+
+
 def space(words: Iterable[str]) -> str:
     """Returns words with a space around each: a key occurs in a text if it does so in this form of the text's words."""
     return f" {' '.join(words)} "
@@ -151,31 +159,42 @@ def sequences(text: str) -> Counter[str]:
     return counted
 
 
-def openings(texts: Iterable[Sequence[str]]) -> tuple[set[str], set[str]]:
-    """Returns the words of some texts, without function words, and the pairs of adjacent words.
+class WrittenWords:
+    """The words of a text, of which some are written as names are: with a capital, or in a script without case."""
 
-    Every longer word sequence begins with a pair. The texts are given by their `words`.
-    """
-    single, pairs = set[str](), set[str]()
-    for found in texts:
-        single.update(found)
-        pairs.update(map(" ".join, itertools.pairwise(found)))
-    return single - stop_words.FUNCTION_WORDS, pairs
+    def __init__(self, text: str) -> None:
+        self.words = words(text)
+        self._text = text
+        self._starts = [start for start, _end in word_offsets(text)]
+        self._as_name = [not text[start].islower() for start in self._starts]
 
+    def openings(self) -> tuple[set[str], set[str]]:
+        """Returns the words that alone may be a title, those without case, and the pairs that may begin a name."""
+        pairs = (f"{self.words[start]} {self.words[start + 1]}" for start in self._places())
+        return {self.words[start] for start in self._caseless()}, set(pairs)
 
-def sequences_after(known: Collection[str], found: Sequence[str]) -> Counter[str]:
-    """Returns those of the `sequences` of a text, given by its words, that are or begin with a known opening."""
-    counted: Counter[str] = Counter()
-    for start, word in enumerate(found):
-        if word in known:
-            counted[word] += 1
-        sequence = " ".join(found[start : start + 2])
-        if sequence in known and start + 1 < len(found):
-            counted[sequence] += 1
-            for following in found[start + 2 : start + MAX_WORDS]:
-                sequence = f"{sequence} {following}"
-                counted[sequence] += 1
-    return counted
+    def sequences_after(self, known: Collection[str]) -> Counter[str]:
+        """Counts the word sequences that are written as names and are or begin with a known opening."""
+        counted = Counter(self.words[start] for start in self._caseless() if self.words[start] in known)
+        for start in self._places():
+            found = self.words[start : start + MAX_WORDS]
+            if f"{found[0]} {found[1]}" in known:
+                ends = range(2, len(found) + 1)
+                counted.update(" ".join(found[:end]) for end in ends if self._is_name(start, start + end))
+        return counted
+
+    def _places(self) -> Iterator[int]:
+        return (start for start in range(len(self.words) - 1) if self._as_name[start])
+
+    def _caseless(self) -> Iterator[int]:
+        letters = ((place, self._text[start]) for place, start in enumerate(self._starts))
+        return (place for place, letter in letters if letter.isalpha() and letter.upper() == letter.lower())
+
+    def _is_name(self, start: int, end: int) -> bool:
+        """Returns whether words from one that may begin a name are one: a sentence begins with a capital anyway."""
+        following = range(start + 1, end)
+        is_title_case = all(self._as_name[n] or self.words[n] in stop_words.FUNCTION_WORDS for n in following)
+        return is_title_case or not _opens_sentence(self._text, self._starts[start], after_short_form=False)
 
 
 def find(text: str) -> list[Name]:

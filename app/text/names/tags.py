@@ -16,6 +16,8 @@ KEYS = (
     *("attendees", "people", "participants", "speakers", "author", "project", "team", "vendor", "client", "customer"),
     *("organisation", "organization", "company", "product", "tags"),
 )
+ALIASES = "aliases"
+"""The key of metadata with other names of what the title of a document names."""
 MAX_VALUES = 200
 """Values that are read of one document."""
 MAX_VALUE_LENGTH = 200
@@ -72,19 +74,32 @@ def has_ids(metadata: Mapping[str, Any]) -> bool:
     return any(isinstance(item, dict) for item in items)
 
 
-def of_document(metadata: Mapping[str, Any], extracted: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> list[Tag]:
+def of_document(
+    title: Name | None, metadata: Mapping[str, Any], extracted: Sequence[Mapping[str, Any]], keys: Sequence[str]
+) -> list[Tag]:
     """Returns the distinct names in the metadata of a document, then those that were extracted from its text.
 
-    `extracted` are objects with `type`, `name`, `aliases` and `role`. The type of a name in both is that in metadata.
+    The `aliases` of metadata are other names of the title. `extracted` are objects with `type`, `name`, `aliases` and
+    `role`. The type of a name in both is that in metadata.
     """
     found = {tag.key: tag for tag in from_metadata(metadata, keys)}
+    if title is not None and (aliases := _aliases(metadata, title.key)):
+        tag = found.get(title.key) or Tag(title.key, title.text, "name", "metadata")
+        found[title.key] = replace(tag, aliases=aliases)
     for one in extracted:
         key = gazetteer.key(one["name"])
         if key is not None:
             tag = found.get(key) or Tag(key, one["name"], one["type"], "metadata")
             aliases = {folded: alias for alias in one["aliases"] if (folded := gazetteer.key(alias)) not in (None, key)}
-            found[key] = replace(tag, aliases=aliases, role=one["role"])
+            found[key] = replace(tag, aliases={**tag.aliases, **aliases}, role=one["role"])
     return list(found.values())
+
+
+def _aliases(metadata: Mapping[str, Any], title: str) -> dict[str, str]:
+    """Returns by key the other names that metadata gives to what the title names."""
+    given = next((value for name, value in metadata.items() if name.casefold() == ALIASES), None)
+    texts = [item.text for item in _items(given) if len(item.text) <= MAX_VALUE_LENGTH][:MAX_VALUES]
+    return {key: text for text in texts if (key := gazetteer.key(text)) not in (None, title)}
 
 
 def type_name(text: str) -> str:

@@ -49,6 +49,19 @@ QUERY_PARTICLES = _COMMON_PARTICLES | {"and"}
 With "and", which in a document would join two names ("Mara Veit and Cliff Clarke") into one.
 """
 
+HEADING_WORDS = _words(
+    "about acknowledgements acknowledgments anhang annexe api apis appendices appendix apéndice authors background "
+    "bibliography change changelog changes chapter conclusion conclusions configuration contents contributing "
+    "contributors copying copyright credits description details development discussion documentation download "
+    "downloads einführung einleitung example examples faq features getting glossary guide help home howto index "
+    "indice info inhalt installation installing introduccion introducción introduction issues key licence license "
+    "links log misc name news note notes options overview part performance preface prerequisites quick quickstart "
+    "readme reference references release requirements resources results roadmap section security setup sommaire "
+    "start started status summary support synopsis table test testing tests thanks todo troubleshooting tutorial "
+    "tutorials untitled upgrading usage version versions índice"
+)
+"""Words that head documents and sections of any kind, and so do not name what one is about."""
+
 PERSON_QUESTION_WORDS = _words("who whom whose wer wen wem wessen qui quien quienes quem chi")
 """Question words that ask for a person, without accents, as `names.words` folds them."""
 

@@ -293,8 +293,6 @@ def _arguments(query: str, world: World, side: Side) -> dict[str, dict[str, Any]
     """What each tool is called with; None for one that changes what is stored."""
     return {
         "search_documents": {"query": query},
-        "search_documents_multihop": {"query": query},
-        "search_documents_by_entity": {"query": query},
         "find_similar_chunks": {"chunk_id": side.chunk_id},
         "get_document": {"document_id": side.document_id},
         "list_documents": {},

@@ -26,7 +26,6 @@ async def test_each_search_tool_returns_the_hits_of_its_endpoint(caller: Caller)
     for tool, path, body, arguments in (
         ("search_documents", "search", query, query),
         ("search_documents", "search/multihop", query, {**query, "depth": "thorough"}),
-        ("search_documents_by_entity", "search/two-pass", query, query),
         ("find_similar_chunks", "similar", {"chunk_id": first, "limit": 4}, {"chunk_id": first, "limit": 4}),
     ):
         expected = (await caller.client.post(f"/api/rag/{path}", json=body)).json()["results"]
@@ -81,13 +80,21 @@ async def test_a_document_is_read_from_a_passage_on(caller: Caller) -> None:
     assert (await caller.call("get_document", document_id=passage["document_id"]))["start"] == 0
 
 
-async def test_a_search_for_an_entity_says_that_none_matches(caller: Caller) -> None:
+async def test_a_document_is_read_by_the_uri_that_a_passage_shows(caller: Caller) -> None:
+    for uri in ("notes/lime.md", "file:///notes/lime%20kiln.md"):
+        stored = await caller.add(LIME + uri, uri=uri)
+        shown = next(one for one in (await caller.call("list_documents"))["documents"])["uri"]
+        for given in (uri, shown):
+            assert (await caller.call("get_document", document_id=given))["document_id"] == stored["document_id"]
+
+
+async def test_a_type_without_entities_is_answered_by_the_types_that_there_are(caller: Caller) -> None:
+    assert (await caller.call("list_entities", type="people"))["no_results_because"] == "There are no entities."
     await caller.client.post("/api/rag/entities", json={"type": "person", "name": "Ana Silva"})
-    await caller.add(LIME)
-    unknown = await caller.call("search_documents_by_entity", query="What does Joan Doe use?")
-    assert "list_entities" in unknown["advice"]
-    known = await caller.call("search_documents_by_entity", query="What does Ana Silva use?")
-    assert "list_entities" not in known.get("advice", "")
+    for arguments in ({}, {"query": "Ana"}):
+        found = await caller.call("list_entities", type="people", **arguments)
+        assert found["no_results_because"] == "No entity has this type. The types are person."
+    assert "no_results_because" not in await caller.call("list_entities", type="person", query="Zoe")
 
 
 async def test_documents_are_listed_by_words_uri_and_metadata(caller: Caller) -> None:
@@ -124,14 +131,15 @@ async def test_documents_are_listed_by_words_uri_and_metadata(caller: Caller) ->
         ("search_documents", {"query": "lime", "limit": "five"}, 422, "limit: Must be a whole number"),
         ("search_documents", {"query": "lime", "mode": "fuzzy"}, 422, "mode: Must be one of"),
         ("search_documents", {"query": "lime", "sources": ["nope"]}, 404, "source: nope. list_sources names them."),
-        ("get_document", {"document_id": "notes/lime.md"}, 422, "document_id: Must be a UUID"),
+        ("search_documents", {"q": "lime"}, 422, "q: Unknown field. Did you mean query?"),
+        ("get_document", {"document_id": "notes/none.md"}, 404, "list_documents finds some by words"),
+        ("search", {"query": "lime"}, 404, "There is no such tool. Did you mean search_documents?"),
         ("get_document", {"document_id": str(uuid4())}, 404, "No such document"),
         ("list_documents", {"cursor": "x"}, 422, "cursor"),
         ("list_entities", {"query": "Ana", "cursor": "x"}, 422, "cursor"),
         ("add_document", {"content": " "}, 422, "Must contain visible text"),
         ("search_document", {"query": "lime"}, 404, "Did you mean search_documents?"),
         ("nope", {}, 404, "There is no such tool. The tools are search_documents, "),
-        ("search_documents_multihop", {"query": "lime"}, 404, "STEPWELL_TOOLS"),
     ],
 )
 async def test_a_wrong_call_is_refused_with_the_argument_and_the_fix(

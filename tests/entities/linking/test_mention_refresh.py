@@ -75,7 +75,7 @@ async def _link_all(tenant: Tenant) -> None:
     for document in await documents.page(tenant.user_id, db=tenant.db, limit=9, after=None):
         async with tenant.db.writing(tenant.user_id) as writing:
             await writing.lock()
-            await mention_extraction.link(writing, document.document_id, keys=tags.KEYS)
+            await mention_extraction.relink(writing, document.document_id, keys=tags.KEYS)
 
 
 async def _pending(owner: Any, tenant: Tenant) -> int:
@@ -237,7 +237,7 @@ async def test_only_chunks_that_contain_a_changed_name_are_linked_again(
 
 
 async def test_a_new_title_is_looked_for_in_older_chunks_only(tenant: Tenant, owner: Any) -> None:
-    await tenant.add("By the old tide mill.", "a")
+    await tenant.add("By the Old Tide Mill.", "a")
     await tenant.add("The tide mill stands. " * 40, "b", title="Tide Mill")
     assert await linking.refresh(tenant) == 1
     assert {m[0] for m in await linking.of_name(owner, tenant, "Tide Mill", "title")} == {"a", "b"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from typing import Any
 
 import harness
@@ -26,8 +25,8 @@ STORED: list[dict[str, Any]] = [
 
 @pytest.fixture(scope="module")
 async def app(database: Database, embedder: FakeEmbedder) -> AsyncIterator[FastAPI]:
-    """The application with the optional tool."""
-    services = replace(await harness.services(database, embedder), tools=frozenset({"list_facets"}))
+    """The application."""
+    services = await harness.services(database, embedder)
     async with harness.running(Settings(auth="api_key"), services) as running:
         yield running
 

@@ -1,4 +1,4 @@
-"""A search follows names over several hops on request, or if the query contains names."""
+"""A search follows names over several hops on request, or if the first search shows that it should."""
 
 from __future__ import annotations
 
@@ -58,16 +58,16 @@ async def test_a_thorough_search_returns_what_a_search_over_several_hops_returns
 @pytest.mark.parametrize(
     ("query", "depth", "reason"),
     [
-        (QUESTION, "thorough", "names"),
-        ("where was the director of silent harbour born?", "thorough", "names"),
+        (QUESTION, "thorough", "divided"),
+        ("where was the director of silent harbour born?", "thorough", "divided"),
         ("where was the director of that film born?", "fast", "no_names"),
-        ("Silent Harbour", "fast", "only_names"),
+        ("Silent Harbour", "fast", "together"),
         ("Silent Harbour ERR_4012", "fast", "literal"),
         ('"Silent Harbour" director', "fast", "literal"),
         ("+director Silent Harbour", "fast", "literal"),
     ],
 )
-async def test_auto_follows_names_only_if_the_query_asks_something_about_them(
+async def test_auto_follows_names_only_if_the_first_search_shows_a_divided_answer(
     reader: Caller, query: str, depth: str, reason: str
 ) -> None:
     answer = await ask(reader, query=query, depth="auto")

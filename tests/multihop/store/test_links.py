@@ -42,7 +42,7 @@ class TitledDocuments:
         """Stores one document with its names."""
         document_id = await hybrid.store(self.db, self.user, hybrid.draft(text, title=title), embedder=self.embedder)
         async with self.db.writing(self.user) as writing:
-            await mention_extraction.link(writing, document_id, keys=())
+            await mention_extraction.relink(writing, document_id, keys=())
         self.documents[title] = document_id
         self.chunks[title] = await owner.fetchval(
             "SELECT chunk_id FROM stepwell.chunks WHERE user_id = $1 AND document_id = $2", self.user, document_id
@@ -90,7 +90,7 @@ async def titled(database: Database, user: str, embedder: FakeEmbedder, owner: A
         await made.put(title, text, owner)
     async with database.writing(user) as writing:
         for document_id in made.documents.values():
-            await mention_extraction.link(writing, document_id, keys=())
+            await mention_extraction.relink(writing, document_id, keys=())
     return made
 
 

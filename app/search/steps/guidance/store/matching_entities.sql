@@ -3,7 +3,7 @@
 -- Look-ups by id are LATERAL with LIMIT, so that no join reads all of a user's entities. Facts are looked up by the
 -- query's rarest lexemes, without which no entity covers half of the query's idf. An automatic entity is omitted if the
 -- user has an own entity of the same name. A fuzzy match has value 0 if the documents contain all of the similar words,
--- which are then no misspelling, and 1 otherwise.
+-- which are then no misspelling, unless the text index takes them for those of the name, and 1 otherwise.
 -- Columns: by, key (the name; for members, the team's name), entity_id, name, type, origin, role, value (covered share of the
 --   idf, 0 to 1, for a fact; cosine similarity for a description; otherwise null), terms (number of lexemes covered by
 --   facts); one row per match.
@@ -46,7 +46,8 @@ near AS MATERIALIZED (
 -- if restricted
                          AND {{lexeme_is_visible l.lexeme}}
 -- end
-                   )) AS known
+                   ))
+            AND to_tsvector('english', o.words) <> to_tsvector('english', convert_from(o.name_key, 'UTF8')) AS known
         FROM unnest(:near_keys, :near_words) AS o (name_key, words)
     ) AS g
     CROSS JOIN LATERAL (

@@ -34,7 +34,7 @@ ENTITIES = 3_000
 TABLES = ("entities", "entity_names", "mentions", "headings")
 ANALYZE = f"ANALYZE {', '.join(f'stepwell.{table}' for table in TABLES)}"
 BY_NAME = (
-    "any_case_names", "entities_by_name", "gazetteer_names", "matching_entities", "openings_of_names",
+    "given_names", "entities_by_name", "gazetteer_names", "matching_entities", "openings_of_names",
     "own_entities_by_name",
 )  # fmt: skip
 Binds = dict[str, Any]
@@ -81,7 +81,7 @@ def _binds(ids: list[UUID], documents: dict[UUID, UUID]) -> dict[str, tuple[tupl
         "own_entities_by_name": ((), {"types": ["person"] * 20, "keys": keys}),
         "entities_by_name": ((), {"keys": keys}),
         "gazetteer_names": ((), {"keys": keys}),
-        "any_case_names": ((), {"keys": keys}),
+        "given_names": ((), {"keys": keys}),
         "openings_of_names": ((), {"words": "person\nalias", "pairs": b"\n".join(keys).decode()}),
         "list_entities": (("after",), {"after_name": "Person 2", "after_id": ids[0], "limit": 20}),
         "linked_documents": ((), {"entity_id": ids[0], "limit": 20, "after_strength": None, "after_id": None}),

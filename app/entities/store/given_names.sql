@@ -1,4 +1,4 @@
--- Finds which of some word sequences are titles, or headings of several words; both are matched regardless of case.
+-- Finds which of some word sequences are names that documents give by their titles and headings.
 -- LATERAL with OFFSET or LIMIT forces look-ups by key, independent of the planner's statistics.
 -- Columns: name_key, entity_id.
 -- :user_id text  owner of the rows
@@ -12,6 +12,8 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (
     SELECT o.origin FROM stepwell.entities AS o WHERE o.user_id = :user_id AND o.entity_id = n.entity_id LIMIT 1
 ) AS e
-WHERE e.origin = 'title'
-   OR (e.origin = 'text' AND position(' '::bytea IN n.name_key) > 0 AND EXISTS (
-        SELECT FROM stepwell.headings AS h WHERE h.user_id = :user_id AND h.entity_id = n.entity_id))
+WHERE e.origin IN ('title', 'text')
+  AND ((SELECT true FROM stepwell.mentions AS m
+        WHERE m.user_id = :user_id AND m.entity_id = n.entity_id AND m.kind = 'title' LIMIT 1)
+    OR (SELECT true FROM stepwell.headings AS h
+        WHERE h.user_id = :user_id AND h.entity_id = n.entity_id LIMIT 1))
