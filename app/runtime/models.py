@@ -232,8 +232,11 @@ async def open_reranker(settings: Settings) -> AsyncIterator[Reranker | None]:
     if kind == "cosine":
         yield None
         return
-    local = kind in ("onnx", "hub")
-    model = await asyncio.to_thread(_onnx_reranker, settings) if local else _http_reranker(settings, kind)
+    model: OnnxReranker | UnloadedReranker | HttpReranker
+    if kind == "onnx" or kind == "hub":
+        model = await asyncio.to_thread(_onnx_reranker, settings)
+    else:
+        model = _http_reranker(settings, kind)
     try:
         yield model
     finally:

@@ -34,7 +34,7 @@ from app.text.queries.conditions import IndexText
 
 MODEL, DIMENSION = "fake", 64
 REVISIONS = [script.revision for script in ScriptDirectory(str(revisions.scripts())).walk_revisions()][::-1]
-REWRITTEN = {"0049": dict.fromkeys(("documents", "staged_documents"), ("identity", "uri"))}
+REWRITTEN = {"0047": dict.fromkeys(("documents", "staged_documents"), ("identity", "uri"))}
 """Columns whose values a revision changes."""
 SIXTY = (0.6, 0.8, *[0.0] * (DIMENSION - 2))
 
@@ -133,7 +133,7 @@ async def test_each_revision_keeps_the_rows_that_it_does_not_drop(populated) -> 
         await owner.close()
 
 
-async def test_0049_gives_documents_the_identity_of_their_uri_in_any_spelling(populated) -> None:
+async def test_0047_gives_documents_the_identity_of_their_uri_in_any_spelling(populated) -> None:
     owner = await populated.connect()
     try:
         await _upgrade(populated, "0045")

@@ -2,8 +2,8 @@
 
 Dropped are the cache of vectors of deleted texts, and what sites said about the versions of fetched pages.
 
-Revision ID: 0049
-Revises: 0045
+Revision ID: 0047
+Revises: 0046
 """
 
 import hashlib
@@ -14,8 +14,8 @@ from urllib.parse import quote, unquote
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0049"
-down_revision = "0045"
+revision = "0047"
+down_revision = "0046"
 branch_labels = None
 depends_on = None
 
