@@ -7,9 +7,12 @@ import { forgetEdits, hasEdits, keepEdits } from "../page/edits.js";
 import { showProblem } from "../page/problems.js";
 import { mergePatch } from "./merge_patch.js";
 
+// Characters of a text that a field takes without stopping the page.
+const LONGEST = 1_000_000;
 const NEW = { title: "", content: "", uri: null, metadata: {}, source_id: null, updated_at: null };
 const UNCHANGED = { job_id: null, warnings: [] };
 const CHANGED = "The document was changed by someone else after you began: saving replaces the fields that you changed.";
+const LONG = "The text is too long to be edited here.";
 const OF_SOURCE = "A source has read this document from a file: the file replaces it when it changes.";
 
 /** What the edits of a document are kept under; that of a new one has no id. */
@@ -27,7 +30,8 @@ export function documentForm(found, { saved, closed }) {
   const metadata = el("textarea", { name: "metadata", rows: "5", spellcheck: "false", dir: "auto" });
   const message = el("div", { role: "status" });
   const cancel = el("button", { type: "button", click: () => discard(key, closed) }, "Cancel");
-  content.value = old.content;
+  content.disabled = old.content.length > LONGEST;
+  content.value = content.disabled ? LONG : old.content;
   content.setSelectionRange(0, 0);
   metadata.value = JSON.stringify(old.metadata, null, 2);
   const form = el(
@@ -79,12 +83,12 @@ async function save(found, controls, message) {
 
 /** The fields as a request has them. Throws Problem. */
 function read({ title, content, uri, metadata }) {
-  return { title: title.value.trim() || null, content: content.value, uri: uri.value.trim() || null, metadata: objectOf(metadata.value) };
+  return { title: title.value.trim() || null, content: content.disabled ? undefined : content.value, uri: uri.value.trim() || null, metadata: objectOf(metadata.value) };
 }
 
 /** The fields that differ, metadata as a merge patch. */
 function changes(found, { metadata, ...given }) {
-  const changed = Object.entries(given).filter(([name, value]) => value !== (found[name] || null) && (value || found[name]));
+  const changed = Object.entries(given).filter(([name, value]) => value !== undefined && value !== (found[name] || null) && (value || found[name]));
   const patch = mergePatch(found.metadata, metadata);
   return { ...Object.fromEntries(changed), ...(Object.keys(patch).length ? { metadata: patch } : {}) };
 }
