@@ -8,11 +8,13 @@ COPY requirements-uv.lock ./
 RUN python -m venv /opt/tools && /opt/tools/bin/pip install --quiet --require-hashes --requirement requirements-uv.lock
 RUN python -m venv --without-pip /opt/stepwell
 
-# This layer changes with the lock only. EXTRAS=ocr adds what reads text in pictures.
+# This layer changes with the locks only. EXTRAS=ocr adds what reads text in pictures, EXTRAS=multilingual the weights of
+# multilingual-e5-small, which STEPWELL_EMBEDDER=e5 uses; EXTRAS="ocr multilingual" both.
 ARG EXTRAS=
 WORKDIR /src
-COPY requirements.lock requirements-ocr.lock ./
-RUN /opt/tools/bin/uv pip sync --python /opt/stepwell/bin/python --require-hashes requirements${EXTRAS:+-$EXTRAS}.lock
+COPY requirements.lock requirements-ocr.lock requirements-multilingual.lock ./
+RUN for extra in $EXTRAS; do extras="$extras requirements-$extra.lock"; done \
+    && /opt/tools/bin/uv pip sync --python /opt/stepwell/bin/python --require-hashes requirements.lock $extras
 
 COPY pyproject.toml README.md LICENSE ./
 COPY app ./app
@@ -31,9 +33,11 @@ RUN apt-get update \
         /usr/share/postgresql-common/pgdg/apt.postgresql.org.sh -y \
         && apt-get install --yes --no-install-recommends "postgresql-client-$POSTGRES_CLIENT"; fi \
     && rm -rf /var/lib/apt/lists/* \
-    && useradd --uid 10001 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin stepwell
+    && useradd --uid 10001 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin stepwell \
+    && install --directory --owner=stepwell /var/lib/stepwell
 COPY --from=builder /opt/stepwell /opt/stepwell
 ENV PATH=/opt/stepwell/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 STEPWELL_PORT=8000 \
+    STEPWELL_DATA_DIR=/var/lib/stepwell \
     ORT_DISABLE_TELEMETRY=1
 USER 10001:10001
 EXPOSE 8000

@@ -1,4 +1,5 @@
-# make demo   from nothing to an answered question; EXTRAS=ocr reads scans and pictures too
+# make demo   from nothing to an answered question; EXTRAS=ocr reads scans and pictures too,
+#             EXTRAS=multilingual embeds many languages, EXTRAS="ocr multilingual" does both
 # make serve  the service alone                          make test    the whole suite
 # make check  lint, types, import contracts               make lock    the two locks again
 # make audit  known advisories of the locked packages     make test-adapters   the client in each agent framework
@@ -14,8 +15,12 @@ UV := $(BIN)/python -m uv
 COMPILE := $(UV) pip compile pyproject.toml --group tools --group weights --universal --python-version 3.11 --generate-hashes --quiet --no-header
 PIP_AUDIT := 2.10.1
 EXTRAS ?=
-LOCK := requirements$(if $(EXTRAS),-$(EXTRAS)).lock
-RUN := $(if $(wildcard $(VENV)/.dev),$(VENV)/.dev,$(VENV)/.run$(if $(EXTRAS),-$(EXTRAS)))
+LOCKS := requirements.lock $(EXTRAS:%=requirements-%.lock)
+STAMP := $(VENV)/.run$(subst $() ,,$(EXTRAS:%=-%))
+RUN := $(if $(wildcard $(VENV)/.dev),$(VENV)/.dev,$(STAMP))
+ifneq (,$(filter multilingual,$(EXTRAS)))
+export STEPWELL_EMBEDDER ?= e5
+endif
 
 # Empty means unset: Python keeps its bytecode. The suite starts hundreds of processes, and each would compile 800 modules.
 export PYTHONDONTWRITEBYTECODE :=
@@ -114,8 +119,8 @@ $(BIN)/uv: requirements-uv.lock
 	@touch $@
 
 # A sync removes what its lock does not name; uv and pip stay.
-$(VENV)/.run$(if $(EXTRAS),-$(EXTRAS)): $(LOCK) pyproject.toml | $(BIN)/uv
-	$(UV) pip sync --quiet --python $(BIN)/python --require-hashes $(LOCK)
+$(STAMP): $(LOCKS) pyproject.toml | $(BIN)/uv
+	$(UV) pip sync --quiet --python $(BIN)/python --require-hashes $(LOCKS)
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
 

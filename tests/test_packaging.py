@@ -129,7 +129,7 @@ def test_compose_pins_its_database_and_keeps_the_data_where_postgres_18_puts_it(
     db = COMPOSE["services"]["db"]
     assert re.fullmatch(r"pgvector/pgvector:0\.8\.\d+-pg18(@sha256:[0-9a-f]{64})?", db["image"])
     assert db["volumes"] == ["pgdata:/var/lib/postgresql"]
-    assert set(COMPOSE["volumes"]) == {"pgdata"}
+    assert set(COMPOSE["volumes"]) == {"pgdata", "models"}
     assert "-h 127.0.0.1" in " ".join(db["healthcheck"]["test"])
     assert "ports" not in db
 

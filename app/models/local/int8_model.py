@@ -15,7 +15,7 @@ from pathlib import Path
 from app.errors import ProviderError
 from app.models.base import EmbeddingModel
 from app.models.local import int8_weights, onnx_model
-from app.models.local.int8_weights import Int8File, Stored
+from app.models.local.int8_weights import Int8File, PublishedWeights
 from app.models.local.onnx_embedder import EmbeddingSteps, OnnxEmbedder
 from app.models.local.onnx_model import OnnxModel, Tokenizer
 
@@ -34,7 +34,7 @@ class Int8Model:
     weights: Int8File
     published: str
     published_sha256: str
-    read: Callable[[Path], Stored]
+    read: Callable[[Path], PublishedWeights]
     tokenizer: Callable[[Path], Tokenizer]
     steps: EmbeddingSteps
 
@@ -86,7 +86,7 @@ def _weights(described: Int8Model, folder: Path, cache: Path | None) -> Path | M
     return {file.name: content}
 
 
-def _published(described: Int8Model, folder: Path) -> Stored:
+def _published(described: Int8Model, folder: Path) -> PublishedWeights:
     weights = folder / described.published
     if not weights.is_file():
         raise ProviderError(f"The weights of {described.model.name} are missing: {weights} does not exist.")

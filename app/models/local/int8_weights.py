@@ -35,7 +35,7 @@ Floats = npt.NDArray[np.float32]
 Tensor = npt.NDArray[np.float32] | npt.NDArray[np.int8] | npt.NDArray[np.uint8]
 
 
-class Stored(Protocol):
+class PublishedWeights(Protocol):
     """The published weights of a model: tensors by the names that a BERT model has in `transformers`."""
 
     def words(self) -> tuple[Tensor, Floats]:
@@ -59,7 +59,7 @@ class Int8File:
         """Whether the folder has the file, undamaged."""
         return has_digest(folder / self.name, self.sha256)
 
-    def content(self, stored: Stored) -> bytearray:
+    def content(self, stored: PublishedWeights) -> bytearray:
         """The file's content, from the published weights."""
         whole = bytearray()
         for _, tensor in tensors(stored, self.layers):
@@ -82,7 +82,7 @@ def offset(end: int) -> int:
     return -(-end // ALIGNMENT) * ALIGNMENT
 
 
-def tensors(stored: Stored, layers: int) -> Iterator[tuple[str, Tensor]]:
+def tensors(stored: PublishedWeights, layers: int) -> Iterator[tuple[str, Tensor]]:
     """The tensors by name, in the order of the file. A quantized one is followed by its scales."""
     yield from zip(("words.weight", "words.scale"), stored.words(), strict=True)
     types = stored.read("embeddings.token_type_embeddings.weight")
@@ -141,7 +141,7 @@ def _remove_abandoned(target: Path) -> None:
                 draft.unlink()
 
 
-def _linear(stored: Stored, name: str, *parts: str) -> Iterator[tuple[str, Tensor]]:
+def _linear(stored: PublishedWeights, name: str, *parts: str) -> Iterator[tuple[str, Tensor]]:
     """One matrix of (in, out), its scales by output, and its bias; outputs of several parts follow each other."""
     rows = np.concatenate([stored.read(f"{part}.weight") for part in parts])
     scales = scales_without_saturation(rows)
@@ -150,6 +150,6 @@ def _linear(stored: Stored, name: str, *parts: str) -> Iterator[tuple[str, Tenso
     yield f"{name}.bias", np.concatenate([stored.read(f"{part}.bias") for part in parts])
 
 
-def _normalization(stored: Stored, name: str, part: str) -> Iterator[tuple[str, Tensor]]:
+def _normalization(stored: PublishedWeights, name: str, part: str) -> Iterator[tuple[str, Tensor]]:
     yield f"{name}.norm.weight", stored.read(f"{part}.LayerNorm.weight")
     yield f"{name}.norm.bias", stored.read(f"{part}.LayerNorm.bias")

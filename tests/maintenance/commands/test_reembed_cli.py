@@ -1,4 +1,4 @@
-"""`stepwell reembed` changes from the built-in model to one in a folder, and names the setting that is missing."""
+"""`stepwell reembed` changes from the built-in model to others, and names the setting that is missing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import small_models
 
 
-def test_the_built_in_model_is_replaced_by_one_in_a_folder(
+def test_the_built_in_model_is_replaced_by_one_in_a_folder_and_that_by_the_multilingual_one(
     stepwell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     notes, folder = tmp_path / "notes", small_models.embedder(tmp_path / "small")
@@ -43,3 +43,12 @@ def test_the_built_in_model_is_replaced_by_one_in_a_folder(
     behind = stepwell("search", "lime")
     assert behind.code != 0
     assert "STEPWELL_NEXT_EMBEDDER to small" in " ".join(behind.err.split())
+
+    monkeypatch.setenv("STEPWELL_EMBEDDER", "onnx")
+    monkeypatch.setenv("STEPWELL_EMBEDDER_MODEL", str(folder))
+    monkeypatch.setenv("STEPWELL_NEXT_EMBEDDER", "e5")
+    assert stepwell("reembed", "--json").json == {"model": "multilingual-e5-small", "dimension": 384}
+    monkeypatch.delenv("STEPWELL_NEXT_EMBEDDER")
+    monkeypatch.setenv("STEPWELL_EMBEDDER", "e5")
+    turkish = stepwell("search", "kuyudaki su", "--mode", "semantic", "--json").json
+    assert turkish["results"][0]["content"] == "water of the well"

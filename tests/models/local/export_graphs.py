@@ -20,7 +20,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from app.models.local import e5, int8_weights, minilm, minilm_files
 from app.models.local.int8_model import Int8Model
-from app.models.local.int8_weights import Stored
+from app.models.local.int8_weights import PublishedWeights
 
 LAYERS = 6
 HEADS = 12
@@ -142,7 +142,7 @@ def published_places() -> dict[str, Place]:
     return places
 
 
-def quantized_places(stored: Stored, layers: int) -> dict[str, Place]:
+def quantized_places(stored: PublishedWeights, layers: int) -> dict[str, Place]:
     """The weights in the file that is computed from the stored ones."""
     places, end = {}, 0
     for name, tensor in int8_weights.tensors(stored, layers):
@@ -218,7 +218,7 @@ def quantized_layer(graph: Graph, x: str, mask: str, number: int) -> str:
     return graph.normed(outer, f"{number}.outer.norm")
 
 
-def build_int8(described: Int8Model, stored: Stored) -> bytes:
+def build_int8(described: Int8Model, stored: PublishedWeights) -> bytes:
     """The serialised graph of 8 bits of a model with these published weights."""
     file = described.weights
     graph = Graph(file.name, quantized_places(stored, file.layers))

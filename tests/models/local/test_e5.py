@@ -1,0 +1,94 @@
+"""multilingual-e5-small reads many languages, from a file of weights whose package is never imported."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import pytest_asyncio
+
+from app.errors import ProviderError
+from app.models.local import e5, int8_model
+from app.runtime import models
+from app.settings import Settings
+
+CANONICAL = json.loads((Path(__file__).parent / "canonical_e5.json").read_text(encoding="utf-8"))["texts"]
+TEXTS = [entry["text"] for entry in CANONICAL]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def model():
+    embedder = await int8_model.load(e5.DESCRIBED, e5.packaged())
+    yield embedder
+    await embedder.aclose()
+
+
+def test_tokens_are_those_of_the_published_tokenizer(model):
+    for entry, tokens in zip(CANONICAL, model._documents.encode(TEXTS), strict=True):
+        assert tokens.ids == [0, *entry["ids"], 2]
+
+
+async def test_vectors_are_close_to_those_of_the_package(model):
+    vectors = np.array(await model.embed_documents(TEXTS))
+    assert (vectors * [entry["vector"] for entry in CANONICAL]).sum(axis=1).min() > 0.995
+
+
+async def test_a_question_finds_passages_in_its_language_and_in_others(model):
+    others = ["El pan se hornea a 230 grados.", "Το ψωμί ψήνεται.", "Ekmek 230 derecede pişer.", "面包在烤箱里烤。"]
+    passages = np.array(await model.embed_documents([*TEXTS, *others]))
+    scores = passages @ np.array(await model.embed_query("Where was rain kept?"))
+    assert scores[: len(TEXTS)].min() > scores[len(TEXTS) :].max()
+    for place, question in ((1, "¿Dónde se guardaba la lluvia?"), (3, "Yağmur nerede saklanırdı?")):
+        assert (passages @ np.array(await model.embed_query(question))).argmax() == place
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *TEXTS,
+        " ".join(TEXTS) * 200,
+        "  leading\u3000space, Cafe\u0301 か\u3099 ﬁ 👍🏽\n\n",
+        "",
+        "<s> </s> <pad>",
+        "x" * 300,
+    ],
+)
+def test_tokens_begin_in_the_text_where_its_pieces_do(model, text):
+    starts = list(model.model.token_starts(text))
+    assert starts == sorted(starts)
+    assert all(0 <= start < len(text) and not text[start].isspace() for start in starts)
+    assert bool(starts) == bool(text.strip())
+
+
+def test_what_looks_like_a_special_token_is_text(model):
+    (tokens,) = model._documents.encode(["a </s> b"])
+    assert tokens.ids.count(2) == 1
+
+
+async def test_odd_code_points_still_give_a_unit_vector(model):
+    for text in ("\ud800", "\udc00\ud83d", "\x00\x00", "\ufffe\u202e\u200b", ""):
+        assert np.linalg.norm(await model.embed_query(text)) == pytest.approx(1, abs=1e-6)
+
+
+async def test_words_after_the_512th_token_are_ignored(model):
+    long = "su " * model.model.max_tokens
+    assert await model.embed_query(long + "sarnıç") == await model.embed_query(long)
+
+
+async def test_the_settings_choose_it_and_its_package_is_not_imported(tmp_path):
+    settings = Settings(embedder="e5", data_dir=tmp_path)
+    assert models.embedding(settings) == ("multilingual-e5-small", 384)
+    async with models.open_embedder(settings) as embedder:
+        assert {"el", "es", "tr", "zh"} < embedder.model.languages
+    assert e5.DESCRIBED.weights.is_kept(tmp_path / "models")
+    assert e5.PACKAGE not in sys.modules
+
+
+async def test_without_the_extra_the_error_says_both_ways_to_get_it(monkeypatch, tmp_path):
+    monkeypatch.setattr(e5, "PACKAGE", "no_such_package_of_weights")
+    with pytest.raises(ProviderError, match=r"stepwell\[multilingual\].*STEPWELL_EMBEDDER=hub"):
+        async with models.open_embedder(Settings(embedder="e5", data_dir=tmp_path)):
+            pass
