@@ -21,6 +21,7 @@ class EmbeddingModel:
 
     `token_starts` returns the offset of each of its tokens in a text, ascending; None if the model's tokenizer is not
     in this process. It may be called from any thread. `precision` is the arithmetic of a model that has several.
+    `unrelated` is the mean cosine of unrelated texts; None if it was not measured.
     """
 
     name: str
@@ -28,6 +29,7 @@ class EmbeddingModel:
     max_tokens: int
     keyed_by: str = ""
     precision: str = field(default="", compare=False)
+    unrelated: float | None = field(default=None, compare=False)
     token_starts: Callable[[str], Sequence[int]] | None = field(default=None, compare=False, repr=False)
 
     @property

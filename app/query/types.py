@@ -11,7 +11,6 @@ from app import limits
 from app.database.filter_types import Filters
 from app.kinds import (
     Confidence,
-    ConfidenceBasis,
     Degraded,
     DepthReason,
     DepthUsed,
@@ -125,6 +124,7 @@ class Candidate:
     `vector_score` is that of the vector leg, None if it did not find the chunk. `cosine`, the similarity to the query's
     vector, and `text_score`, the BM25 score, are known of every chunk, if the leg ran. `vector_scaled` and
     `text_scaled` (0 to 1) are the scores of the legs as a convex fusion adds them, 0 for a leg that did not find it.
+    `config` is the text-search configuration of its language, if a search has found it.
     """
 
     chunk_id: UUID
@@ -149,6 +149,7 @@ class Candidate:
     vector_scaled: float = 0.0
     text_scaled: float = 0.0
     page: int | None = None
+    config: str = ""
 
     def with_score(self, score: float) -> Candidate:
         """The candidate with another score; `replace` takes three times as long, and guidance rescores every hit."""
@@ -340,7 +341,6 @@ class Answer:
     hops: tuple[Hop, ...] | None = None
     total_results: int | None = None
     entities: tuple[EntityMatch, ...] = ()
-    confidence_by: ConfidenceBasis = "legs"
     answerable: float | None = None
     depth: DepthUsed | None = None
     depth_reason: DepthReason | None = None

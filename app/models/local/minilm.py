@@ -24,7 +24,7 @@ from app.models.local.onnx_model import OnnxModel
 log = logging.getLogger(__name__)
 
 Precision = Literal["int8", "float32"]
-MODEL = base.EmbeddingModel(name="all-MiniLM-L6-v2", dimension=384, max_tokens=256)
+MODEL = base.EmbeddingModel(name="all-MiniLM-L6-v2", dimension=384, max_tokens=256, unrelated=0.035)
 NAME = "The offline embedding model"
 GRAPH = Path(__file__).with_name("minilm.onnx")
 INT8_GRAPH = Path(__file__).with_name("minilm_int8.onnx")

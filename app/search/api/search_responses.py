@@ -161,7 +161,6 @@ def _explain(answer: Answer) -> dict[str, Any] | None:
         "search_mode": answer.search_mode,
         "fallback_reason": answer.fallback_reason,
         "confidence": answer.confidence,
-        "confidence_by": answer.confidence_by,
         "strategies_matched": list(answer.strategies_matched),
         "approximate": answer.approximate,
         **answer.explain,
