@@ -251,7 +251,7 @@ class Hop:
 class Hit:
     """A result: the candidate, its confidence, and the components of its rank.
 
-    `relevance` is the probability that it is relevant; None if the embedding model is not calibrated. `explain` has the
+    `relevance` is a score, 0 to 1; None for a search by a vector without a text. `explain` has the
     steps that changed its score, in their order, each with the score before and after it. `more` has further hits of
     the same document if the results are grouped, `duplicates` the passages that repeat it if they are collapsed.
     `source` is the name of the source of its document.
@@ -316,11 +316,11 @@ _values_of_hit = attrgetter(*_HIT_FIELDS)
 class Answer:
     """The result of every kind of search.
 
-    `answerable` is the probability that any hit answers the query, None without `relevance`. `depth` is whether it was
-    a search or one over several hops, and `depth_reason` why, if the caller left the choice open or made it. `missed`
-    are the conditions on metadata that no document meets, in an answer without hits. `excluded` are the words and
-    phrases that the query excludes. `guided` is whether entities have guided a search that had to use them, None for
-    any other.
+    `answerable` is the score, 0 to 1, of whether any hit answers the query, None without `relevance`. `depth` is
+    whether it was a search or one over several hops, and `depth_reason` why, if the caller left the choice open or made
+    it. `missed` are the conditions on metadata that no document meets, in an answer without hits. `excluded` are the
+    words and phrases that the query excludes. `guided` is whether entities have guided a search that had to use them,
+    None for any other.
     """
 
     hits: tuple[Hit, ...]

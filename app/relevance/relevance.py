@@ -17,18 +17,17 @@ from app.database.calibrations import LogitScale, RelevanceCalibration
 from app.kinds import FusionUsed
 from app.query import bm25, fused_scores
 from app.query.types import Term
-from app.relevance import logit_scales
+from app.relevance import logit_scales, stems
 from app.relevance.logit_scales import Prior
 
 
 @dataclass(frozen=True, slots=True)
 class OfQuery:
-    """The coefficients of the logit that a query is answered."""
+    """The coefficients of the logit that a query is answered: of its best cosine and of its best coverage."""
 
     intercept: float
-    cosine: float
-    coverage: float
-    foreign: float
+    cosine: float = 0.0
+    coverage: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +38,13 @@ class OfHit:
     score: float
 
 
-QUERY = OfQuery(-8.8, 12.6, 7.8, 4.6)
-HIT, HOPS = OfHit(-1.65, 1.3), OfHit(2.1, 2.7)
+BOTH_LEGS = OfQuery(-5.5, 8.7, 3.6)
+VECTOR_LEG = OfQuery(-5.5, 10.5)
+TEXT_LEG = OfQuery(-2.2, coverage=8.6)
+OTHER_LANGUAGE = OfQuery(-1.7, 7.8)
+"""A query in another language than the documents: their words say nothing, and cosines are smaller."""
+HIT, HIT_OF_HOPS = OfHit(-1.65, 1.3), OfHit(2.1, 2.7)
 """In one search, and over several hops, where the score is the sum of signals as a share of the largest one."""
-TYPICAL_COSINE, TYPICAL_COVERAGE = 0.45, 0.23
-"""They stand for the value of a leg that did not run."""
 MARGIN = 0.02
 """By which scores are kept off 0 and 1 before their logit is taken."""
 PHRASE = 2.0
@@ -107,7 +108,7 @@ class Assessment:
 
     def relevance_over_hops(self, share: float) -> float:
         """Returns the relevance of a hit by its sum of signals as a share of the largest one, 0 to 1."""
-        return self._relevance(HOPS, min(1.0, max(0.0, share)), self.calibration.hops)
+        return self._relevance(HIT_OF_HOPS, min(1.0, max(0.0, share)), self.calibration.hops)
 
     def answerable(self, relevances: Sequence[float]) -> float:
         """Returns the probability that any of the hits with these relevances answers the query.
@@ -120,13 +121,18 @@ class Assessment:
     @property
     def answered(self) -> float:
         """The probability that the documents answer the query, before it is calibrated."""
-        logit = QUERY.intercept + PHRASE * self.is_phrase
-        logit += QUERY.cosine * (TYPICAL_COSINE if self.cosine is None else self.cosine)
-        if self.is_foreign:
-            logit += QUERY.foreign
-        else:
-            logit += QUERY.coverage * (TYPICAL_COVERAGE if self.coverage is None else self.coverage)
+        chosen = self._coefficients
+        logit = chosen.intercept + PHRASE * self.is_phrase
+        logit += chosen.cosine * (self.cosine or 0.0) + chosen.coverage * (self.coverage or 0.0)
         return min(logit_scales.logistic(logit), self._most)
+
+    @property
+    def _coefficients(self) -> OfQuery:
+        if self.cosine is None:
+            return TEXT_LEG
+        if self.is_foreign:
+            return OTHER_LANGUAGE
+        return VECTOR_LEG if self.coverage is None else BOTH_LEGS
 
     @property
     def _most(self) -> float:
@@ -145,14 +151,21 @@ def score_logit(score: float) -> float:
 def coverage(text_score: float | None, terms: Iterable[Term]) -> float | None:
     """Returns a BM25 score as a share of the upper bound of the query with these terms; None without terms.
 
-    Words that no chunk contains count. A correction counts less than the word that it corrects. The words that begin
-    with a prefix count as one.
+    Words that no chunk contains count, each once: where documents have several languages, a word has a form in each. A
+    correction counts less than the word that it corrects. The words that begin with a prefix count as one.
     """
     terms = list(terms)
-    words = sum(term.idf * term.times for term in terms if not (term.is_expansion or term.is_added))
+    own = [term for term in terms if not (term.is_expansion or term.is_added)]
+    words = sum(term.idf * term.times for term in own if term.df or not _is_other_form(term, own))
     prefixed = max((term.idf for term in terms if term.is_expansion and term.df), default=0.0)
     bound = (words + prefixed) * float(bm25.K1 + 1)
     return min(1.0, (text_score or 0.0) / bound) if bound else None
+
+
+def _is_other_form(term: Term, others: Iterable[Term]) -> bool:
+    """Whether the word of a term has a shorter stem among the terms, in the language of other documents."""
+    word = stems.fold(term.lexeme)
+    return any(len(one.lexeme) < len(term.lexeme) and stems.may_be_stem(one.lexeme, word) for one in others)
 
 
 def weight(hits: int) -> float:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from app.query.types import Term
+from app.relevance import stems
 from app.text.names import names, query_words
 from app.text.names.query_words import QueryWords
 from app.text.queries import identifiers
 from app.text.words import stop_words
 
-SHORTEST_STEM = 4
-"""Letters of a stored lexeme that is taken for the stem of a word."""
 LEAST_KNOWN = 0.5
 """Share of the other words of a query that documents must contain: otherwise they are in another language."""
 CAPITALISES_NOUNS = "german"
@@ -58,14 +57,8 @@ def _names(query: str, read: QueryWords, indexed: Sequence[int], *, has_case: bo
 
 
 def _is_known(word: str, known: Sequence[str]) -> bool:
-    return any(word == one or (len(one) >= SHORTEST_STEM and _is_stem(one, word)) for one in known)
+    return any(word == one or (len(one) >= stems.SHORTEST and stems.may_be_stem(one, word)) for one in known)
 
 
 def _has_stem(word: str, lexemes: Sequence[str]) -> bool:
-    return word not in stop_words.QUESTION_WORDS and any(_is_stem(one, word) for one in lexemes)
-
-
-def _is_stem(lexeme: str, word: str) -> bool:
-    """Whether a lexeme may be the stem of a word; the last letter may differ, as in `deliveri`."""
-    folded = "".join(names.words(lexeme))
-    return bool(folded) and len(word) <= 2 * len(folded) and word.startswith(folded[:-1] or folded)
+    return word not in stop_words.QUESTION_WORDS and any(stems.may_be_stem(one, word) for one in lexemes)

@@ -18,6 +18,10 @@ from app.services import Services
 from app.text.names import names
 from app.text.words import detection
 
+LEAST_SHARE = 0.15
+"""Share of the weights from which the vector leg says whether a query is answered: it has less with a model that does
+not read the language."""
+
 
 async def run(query: SearchRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> Answer:
     """Answer one query with the model whose vectors are stored; see `answer`."""
@@ -102,8 +106,9 @@ async def _assess(search: SearchState) -> relevance.Assessment | None:
 
 
 async def _cosine(search: SearchState) -> float | None:
-    """The best cosine above that of unrelated texts; None without the vector leg."""
-    if search.weights.vector == 0 or search.result.best_cosine is None:
+    """The best cosine above that of unrelated texts; None without the vector leg, or if it counts next to nothing."""
+    weights = search.weights
+    if search.result.best_cosine is None or weights.vector < LEAST_SHARE * (weights.vector + weights.text):
         return None
     unrelated = await search.context.unrelated_cosine()
     return None if unrelated is None else cosines.above(search.result.best_cosine, unrelated)

@@ -33,6 +33,7 @@ from app.multihop import multihop
 from app.query.types import Answer
 from app.relevance import calibrations, cosines, logit_scales, relevance
 from app.search import depth, search
+from benchmarks.fake_embedder import FakeEmbedder
 
 LEVELS = ("low", "medium", "medium_high", "high", "very_high")
 SCALES = RelevanceCalibration(LogitScale(0.7, 0.8), LogitScale(-0.4, 1.3), LogitScale(0.1, 0.9))
@@ -76,6 +77,7 @@ async def test_the_hits_of_several_hops_have_a_relevance_and_its_level(notes: Te
 
 
 async def test_the_cosines_of_an_unknown_model_are_measured_once_for_its_relevance(tenant: Tenant) -> None:
+    tenant.embedder = FakeEmbedder(unrelated=None)
     await tenant.add("lime mortar")
     await tenant.add("copper")
     services = tenant.services()
