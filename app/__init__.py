@@ -26,7 +26,7 @@ app/
 ├── runtime/         opens and closes what every entry point needs: database, models, limits
 ├── settings.py      one Settings; values are passed down
 ├── tools/           what a tool is; each capability declares its own
-├── relevance/       the probability that a hit is relevant: features, coefficients, calibration
+├── relevance/       the score of relevance of a hit, 0 to 1: features, coefficients, calibration
 ├── query/           the request of a search, and what its steps hand on
 ├── derived_rows.py  how derived rows are compared with what they are derived from, and rewritten
 ├── services.py      the opened database, models and options that use cases take as one value

@@ -228,7 +228,6 @@ ToolFormat = TypeAliasType(
     ],
 )
 
-ConfidenceBasis = Literal["relevance", "legs"]
 Degraded = Literal[
     "no_query_vector",
     "no_text_terms",

@@ -19,11 +19,14 @@ _WORD = re.compile(r"\w+")
 class FakeEmbedder:
     """Maps a text to the same unit vector in every process; texts with common words have similar vectors.
 
-    Set `failing` to make every call raise ProviderError. `queries` and `documents` list the texts that were embedded.
+    Set `failing` to make every call raise ProviderError. `unrelated` is the cosine of unrelated texts, None to have it
+    measured. `queries` and `documents` list the texts that were embedded.
     """
 
-    def __init__(self, *, dimension: int = 384, name: str = "fake", failing: bool = False) -> None:
-        self._model = base.EmbeddingModel(name=name, dimension=dimension, max_tokens=256)
+    def __init__(
+        self, *, dimension: int = 384, name: str = "fake", failing: bool = False, unrelated: float | None = 0.0
+    ) -> None:
+        self._model = base.EmbeddingModel(name=name, dimension=dimension, max_tokens=256, unrelated=unrelated)
         self.failing = failing
         self.queries: list[str] = []
         self.documents: list[str] = []

@@ -111,7 +111,7 @@ class PassageList(ToolResult):
     notice: str = Field(NOTICE, description="How to treat the texts.")
     results: list[ToolPassage] = Field(description="Passages, best first.")
     answerable: float | None = Field(
-        None, description="Probability that any passage answers the query; left out if that is likely."
+        None, description="Score, 0 to 1, of whether any passage answers the query; left out if that is likely."
     )
     hops: list[ToolHop] | None = Field(None, description="With several hops: the rounds, if one added terms.")
     advice: str | None = Field(None, description="What to do if no passage is likely to answer.")
@@ -145,7 +145,7 @@ class PassageList(ToolResult):
 
 
 def _unless_likely(answerable: float | None) -> float | None:
-    """The probability that a passage answers the query, with two digits; None if that is likely, or unknown."""
+    """The score of whether a passage answers the query, with two digits; None if that is likely, or unknown."""
     return None if answerable is None or answerable >= answerability.LIKELY else round(answerable, 2)
 
 

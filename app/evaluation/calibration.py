@@ -83,10 +83,8 @@ async def fit_user(
 ) -> Fitted:
     """Ask the questions of a user's documents and fit; stores nothing.
 
-    Raises BadRequest for a model without relevance, and for too few questions with judged hits.
+    Raises BadRequest for too few questions with judged hits.
     """
-    if not relevance.is_calibrated(services.embedder.model.name):
-        raise errors.BadRequest(f"Hits have no relevance with the embedding model {services.embedder.model.name}.")
     current = await calibrations.get(user_id, db=services.db)
     asking = _Asking(judgements.only_judged, user_id, services, current.calibration if current else None)
     every = [(one.text, one.relevant) for one in judgements.questions]
@@ -100,7 +98,7 @@ async def fit_user(
 
 @dataclass(frozen=True, slots=True)
 class _Asking:
-    """Asks the questions of a user, and takes the calibration of the answers back."""
+    """Asks the questions of a user, and takes the calibration of the hits back."""
 
     only_judged: bool
     user_id: str
@@ -111,11 +109,10 @@ class _Asking:
         hits: dict[bool, list[Prediction]] = {False: [], True: []}
         answers: list[Prediction] = []
         for strategy in STRATEGIES:
-            found = await runner.answer(text, strategy, self.user_id, self.services)
+            found = await runner.answer(text, strategy, self.user_id, self.services, explain=True)
             hits[found.hops is not None] += self._judge(found, grades)
-            if found.answerable is not None:
-                scale = self.current.answerable if self.current else LogitScale()
-                answers.append((logit_scales.remove(scale, found.answerable), any(grades.values())))
+            if found.hits and found.explain:
+                answers.append((found.explain["relevance"]["answered"], any(grades.values())))
         return AskedQuestion(hits[False], answers, hits[True])
 
     def _judge(self, found: Answer, grades: Mapping[str, int]) -> list[Prediction]:

@@ -22,6 +22,7 @@ class EmbeddingModel:
     `token_starts` returns the offset of each of its tokens in a text, ascending; None if the model's tokenizer is not
     in this process. It may be called from any thread.
     `languages` are the ISO 639-1 codes of those that the model was trained to read; empty if they are not known.
+    `unrelated` is the mean cosine of unrelated texts; None if it was not measured.
     """
 
     name: str
@@ -29,6 +30,7 @@ class EmbeddingModel:
     max_tokens: int
     keyed_by: str = ""
     languages: frozenset[str] = field(default=frozenset(), compare=False)
+    unrelated: float | None = field(default=None, compare=False)
     token_starts: Callable[[str], Sequence[int]] | None = field(default=None, compare=False, repr=False)
 
     @property

@@ -17,7 +17,7 @@ from app.query import signals
 from app.query.context import SearchContext
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, Candidate, ChunkLink, Hit
-from app.relevance import relevance
+from app.relevance import confidence
 from app.search import completion, named_sources, pages, state, understanding
 from app.search.pages import PageRequest
 from app.search.ranking import merge
@@ -145,11 +145,11 @@ class HopAnswer:
 
     def _assessed(self, hit: Hit, share: float) -> Hit:
         """The hit with the relevance and confidence that its share of the largest combined score shows."""
-        scale = self.state.first.scale
-        if scale is None:
+        assessed = self.state.first.assessment
+        if assessed is None:
             return hit
-        value = self.strategy.relevance(share, scale)
-        return replace(hit, relevance=value, confidence=relevance.confidence(value))
+        value = self.strategy.relevance(share, assessed)
+        return replace(hit, relevance=value, confidence=confidence.of(value))
 
 
 def _with_similarity(candidate: Candidate, similarity: float | None) -> Candidate:

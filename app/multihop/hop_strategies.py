@@ -19,7 +19,7 @@ from app.multihop.store import links
 from app.multihop.types import LinkedChunk, LinkScope, LinkSource, SourceIdentifier
 from app.query.search_request import SearchRequest
 from app.query.types import Candidate, ChunkLink, HybridRequest
-from app.relevance.relevance import Scale
+from app.relevance.relevance import Assessment
 from app.search import understanding
 from app.search.ranking import fusion_plan, merge
 from app.search.ranking.merge import HopHit, Scored
@@ -87,7 +87,7 @@ class HopStrategy(Protocol):
         """The combined scores after at least one further hop."""
         ...
 
-    def relevance(self, score: float, scale: Scale) -> float:
+    def relevance(self, score: float, assessed: Assessment) -> float:
         """The relevance of a hit by its combined score, as a share of the largest one."""
         ...
 
@@ -170,9 +170,9 @@ class LinkStrategy:
         covered = signal_sum.with_coverage(limited, words, idf, state.brought)
         return HopScores(covered, largest=signal_sum.largest(with_questions=state.has_questions))
 
-    def relevance(self, score: float, scale: Scale) -> float:
+    def relevance(self, score: float, assessed: Assessment) -> float:
         """What a share of the largest sum shows."""
-        return scale.over_hops(score)
+        return assessed.relevance_over_hops(score)
 
 
 async def _candidates(search: HopSearch, db: Reading) -> Sequence[Candidate]:
@@ -315,6 +315,6 @@ class ClassicStrategy:
         first_in_both = (request.weights.vector + request.weights.text) / (request.k + 1)
         return HopScores(merge.classic(hits), largest=merge.max_classic(first_in_both))
 
-    def relevance(self, score: float, scale: Scale) -> float:
+    def relevance(self, score: float, assessed: Assessment) -> float:
         """What a score of RRF shows."""
-        return scale.of(score)
+        return assessed.relevance(score)

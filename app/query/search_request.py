@@ -168,9 +168,7 @@ class Ranking(wire.WireModel):
         None, description="Minimum `rrf_score`, which is at most 2 / (k + 1) in every mode."
     )
     min_confidence: Confidence | None = Field(None, description="Minimum confidence.")
-    min_relevance: Share | None = Field(
-        None, description="Minimum relevance; only with an embedding model that is calibrated."
-    )
+    min_relevance: Share | None = Field(None, description="Minimum relevance; only with a text.")
     hops: HopOptions | None = Field(None, description="Options of several hops; only with `depth` auto or thorough.")
     group: Group | None = Field(None, description="Group the results by document.")
 

@@ -11,7 +11,6 @@ from app import limits
 from app.database.filter_types import Filters
 from app.kinds import (
     Confidence,
-    ConfidenceBasis,
     Degraded,
     DepthReason,
     DepthUsed,
@@ -141,6 +140,7 @@ class Candidate:
     `vector_score` is that of the vector leg, None if it did not find the chunk. `cosine`, the similarity to the query's
     vector, and `text_score`, the BM25 score, are known of every chunk, if the leg ran. `vector_scaled` and
     `text_scaled` (0 to 1) are the scores of the legs as a convex fusion adds them, 0 for a leg that did not find it.
+    `config` is the text-search configuration of its language, if a search has found it.
     """
 
     chunk_id: UUID
@@ -165,6 +165,7 @@ class Candidate:
     vector_scaled: float = 0.0
     text_scaled: float = 0.0
     page: int | None = None
+    config: str = ""
 
     def with_score(self, score: float) -> Candidate:
         """The candidate with another score; `replace` takes three times as long, and guidance rescores every hit."""
@@ -267,7 +268,7 @@ class Hop:
 class Hit:
     """A result: the candidate, its confidence, and the components of its rank.
 
-    `relevance` is the probability that it is relevant; None if the embedding model is not calibrated. `explain` has the
+    `relevance` is a score, 0 to 1; None for a search by a vector without a text. `explain` has the
     steps that changed its score, in their order, each with the score before and after it. `more` has further hits of
     the same document if the results are grouped, `duplicates` the passages that repeat it if they are collapsed.
     `source` is the name of the source of its document.
@@ -332,11 +333,11 @@ _values_of_hit = attrgetter(*_HIT_FIELDS)
 class Answer:
     """The result of every kind of search.
 
-    `answerable` is the probability that any hit answers the query, None without `relevance`. `depth` is whether it was
-    a search or one over several hops, and `depth_reason` why, if the caller left the choice open or made it. `missed`
-    are the conditions on metadata that no document meets, in an answer without hits. `excluded` are the words and
-    phrases that the query excludes. `guided` is whether entities have guided a search that had to use them, None for
-    any other.
+    `answerable` is the score, 0 to 1, of whether any hit answers the query, None without `relevance`. `depth` is
+    whether it was a search or one over several hops, and `depth_reason` why, if the caller left the choice open or made
+    it. `missed` are the conditions on metadata that no document meets, in an answer without hits. `excluded` are the
+    words and phrases that the query excludes. `guided` is whether entities have guided a search that had to use them,
+    None for any other.
     """
 
     hits: tuple[Hit, ...]
@@ -357,7 +358,6 @@ class Answer:
     hops: tuple[Hop, ...] | None = None
     total_results: int | None = None
     entities: tuple[EntityMatch, ...] = ()
-    confidence_by: ConfidenceBasis = "legs"
     answerable: float | None = None
     depth: DepthUsed | None = None
     depth_reason: DepthReason | None = None

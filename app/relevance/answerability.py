@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-LIKELY, POSSIBLE = 0.5, 0.02
+LIKELY, POSSIBLE = 0.5, 0.3
 
 
 def is_unlikely(answerable: float | None) -> bool:

@@ -1,32 +1,29 @@
-"""Computes the relevance of a hit, the probability, 0 to 1, that it is relevant to the query, and `answerable`.
+"""Computes the relevance of hits, and `answerable`, from one assessment of a query's candidates.
 
-`answerable`, the probability that any hit answers the query, is a logistic function of two values of the query that say
-how good its candidates are: the best cosine similarity, and the best coverage, a BM25 score as a share of the query's
-upper bound `Σ idf · (k1 + 1)`. Relevance is one of the logit of the score by which the hit was ordered, which says how
-it compares with the other candidates, and of the logarithm of `answerable`: it lowers the relevance of the hits of a
-query without an answer, and has no effect where an answer is certain. Relevance therefore falls in the order of the
-hits. Cosines of different models are not comparable, so there are coefficients for the models in MODELS only. They were
-fitted on the questions of nine sets, and on questions that these do not answer (docs/relevance.md).
+How good the best candidates are says whether the query is answered at all. The score by which a hit was ordered says
+how it compares with the other candidates, and so the probability that it is the answer of an answered query. Relevance
+is the product of both; it falls in the order of the hits. The coefficients are those of all models, because a cosine is
+counted from that of unrelated texts (`cosines`), and were fitted to collections with and without the answers
+(docs/relevance.md).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
-from app.database.calibrations import RelevanceCalibration
-from app.kinds import Confidence, FusionUsed
+from app.database.calibrations import LogitScale, RelevanceCalibration
+from app.kinds import FusionUsed
 from app.query import bm25, fused_scores
 from app.query.types import Term
-from app.relevance import logit_scales
+from app.relevance import logit_scales, stems
 from app.relevance.logit_scales import Prior
 
 
 @dataclass(frozen=True, slots=True)
 class OfQuery:
-    """The coefficients of `answerable`: of the best cosine and the best coverage of a query's candidates."""
+    """The coefficients of the logit that a query is answered: of its best cosine and of its best coverage."""
 
     intercept: float
     cosine: float = 0.0
@@ -35,57 +32,25 @@ class OfQuery:
 
 @dataclass(frozen=True, slots=True)
 class OfHit:
-    """The coefficients of relevance: of the logit of a hit's score, and of the logarithm of `answerable`."""
+    """The coefficients of the logit that a hit of an answered query is relevant: of the logit of its score."""
 
     intercept: float
     score: float
-    log_answerable: float
 
 
-@dataclass(frozen=True, slots=True)
-class LegCoefficients:
-    """The coefficients for the legs that ran."""
-
-    query: OfQuery
-    hit: OfHit
-
-
-@dataclass(frozen=True, slots=True)
-class ModelCoefficients:
-    """The coefficients for an embedding model: with both legs, without the text leg, and over several hops.
-
-    Over several hops the score is the sum of signals as a share of the largest one.
-    """
-
-    both: LegCoefficients
-    without_text: LegCoefficients
-    hops: OfHit
-
-
-MODELS: Mapping[str, ModelCoefficients] = MappingProxyType(
-    {
-        "all-MiniLM-L6-v2": ModelCoefficients(
-            both=LegCoefficients(OfQuery(-15.4, 25.6, 17.3), OfHit(-1.3, 1.0, 1.1)),
-            without_text=LegCoefficients(OfQuery(-12.1, 26.0), OfHit(-1.2, 0.56, 1.6)),
-            hops=OfHit(1.85, 2.16, 0.82),
-        )
-    }
-)
-"""By embedding model."""
-WITHOUT_VECTOR = LegCoefficients(OfQuery(-4.6, coverage=24.0), OfHit(-1.5, 0.58, 0.71))
-"""Without the vector leg."""
+BOTH_LEGS = OfQuery(-5.5, 8.7, 3.6)
+VECTOR_LEG = OfQuery(-5.5, 10.5)
+TEXT_LEG = OfQuery(-2.2, coverage=8.6)
+OTHER_LANGUAGE = OfQuery(-1.7, 7.8)
+"""A query in another language than the documents: their words say nothing, and cosines are smaller."""
+HIT, HIT_OF_HOPS = OfHit(-1.65, 1.3), OfHit(2.1, 2.7)
+"""In one search, and over several hops, where the score is the sum of signals as a share of the largest one."""
 MARGIN = 0.02
 """By which scores are kept off 0 and 1 before their logit is taken."""
 PHRASE = 2.0
 """Added if the query has phrases, which every hit contains. Chosen, not fitted: the sets have no such queries."""
-LEVELS: tuple[tuple[float, Confidence], ...] = (
-    (0.7, "very_high"),
-    (0.4, "high"),
-    (0.2, "medium_high"),
-    (0.08, "medium"),
-    (0.0, "low"),
-)
-"""Least relevance of each level of confidence."""
+UNKNOWN_NAME = 0.2
+"""The largest probability of an answer to a query with a name that no document contains."""
 PRIOR, ANSWERABLE_PRIOR = Prior(1.5, 0.5), Prior(1.5, 0.3)
 """How much the calibrations of collections differ. Those of the nine sets have slopes whose standard deviation is .4 in
 one search and .6 over several hops (docs/decisions/0038-calibration-over-hops.md)."""
@@ -113,72 +78,69 @@ NO_EFFECT = MeanEffect()
 
 
 @dataclass(frozen=True, slots=True)
-class Assessed:
-    """A search whose hits are assessed: its fusion, and the best cosine and coverage of its candidates.
+class Assessment:
+    """What is known of the candidates of a query, and how probable that makes an answer and the relevance of a hit.
 
-    `cosine` and `coverage` are None for a leg that did not run; `is_phrase`: every hit contains a phrase of the query.
-    `entities` is the mean effect of entities on the scores.
+    Attributes:
+        fusion: The fusion whose scores order the hits.
+        cosine: The best cosine similarity in units of its model; None without the vector leg.
+        coverage: The best BM25 score as a share of what the words of the query permit; None without the text leg.
+        is_foreign: Whether the query is in another language than the documents, whose words then say nothing.
+        is_phrase: Whether every hit contains a phrase of the query.
+        names_unknown: Whether the query has a name or identifier that no document contains.
+        entities: The mean effect of entities on the scores.
+        calibration: That of the user.
     """
 
     fusion: FusionUsed
     cosine: float | None
     coverage: float | None
+    is_foreign: bool = False
     is_phrase: bool = False
+    names_unknown: bool = False
     entities: MeanEffect = NO_EFFECT
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """How the hits of one query are assessed: coefficients, the search, and the user's calibration.
-
-    `uncalibrated` is `answerable` before it is calibrated.
-    """
-
-    hit: OfHit
-    hops: OfHit
-    search: Assessed
-    uncalibrated: float
     calibration: RelevanceCalibration = UNCALIBRATED
 
-    def of(self, score: float) -> float:
+    def relevance(self, score: float) -> float:
         """Returns the relevance of a hit by the score that orders it, 0 to 1; larger ones count 1."""
-        scaled = min(1.0, max(0.0, score)) ** fused_scores.EXPONENTS[self.search.fusion]
-        return logit_scales.apply(
-            self.calibration.relevance, self._relevance(self.hit, self.search.entities.removed(scaled))
-        )
+        scaled = min(1.0, max(0.0, score)) ** fused_scores.EXPONENTS[self.fusion]
+        return self._relevance(HIT, self.entities.removed(scaled), self.calibration.relevance)
 
-    def over_hops(self, share: float) -> float:
+    def relevance_over_hops(self, share: float) -> float:
         """Returns the relevance of a hit by its sum of signals as a share of the largest one, 0 to 1."""
-        return logit_scales.apply(self.calibration.hops, self._relevance(self.hops, min(1.0, max(0.0, share))))
+        return self._relevance(HIT_OF_HOPS, min(1.0, max(0.0, share)), self.calibration.hops)
+
+    def answerable(self, relevances: Sequence[float]) -> float:
+        """Returns the probability that any of the hits with these relevances answers the query.
+
+        It is at least the best of them, and at most what independent hits would have: `1 − Π(1 − relevance)`.
+        """
+        best, none = max(relevances, default=0.0), math.prod(1 - one for one in relevances)
+        return max(best, min(logit_scales.apply(self.calibration.answerable, self.answered), 1 - none, self._most))
 
     @property
-    def answerable(self) -> float:
-        """The probability that any hit answers the query, if there are hits."""
-        return logit_scales.apply(self.calibration.answerable, self.uncalibrated)
+    def answered(self) -> float:
+        """The probability that the documents answer the query, before it is calibrated."""
+        chosen = self._coefficients
+        logit = chosen.intercept + PHRASE * self.is_phrase
+        logit += chosen.cosine * (self.cosine or 0.0) + chosen.coverage * (self.coverage or 0.0)
+        return min(logit_scales.logistic(logit), self._most)
 
-    def _relevance(self, chosen: OfHit, score: float) -> float:
-        logit = chosen.intercept + chosen.score * score_logit(score) + PHRASE * self.search.is_phrase
-        logit += chosen.log_answerable * math.log(self.uncalibrated)
-        return logit_scales.logistic(logit)
+    @property
+    def _coefficients(self) -> OfQuery:
+        if self.cosine is None:
+            return TEXT_LEG
+        if self.is_foreign:
+            return OTHER_LANGUAGE
+        return VECTOR_LEG if self.coverage is None else BOTH_LEGS
 
+    @property
+    def _most(self) -> float:
+        return UNKNOWN_NAME if self.names_unknown else 1.0
 
-def scale(search: Assessed, *, model: str, calibration: RelevanceCalibration | None = None) -> Scale | None:
-    """Returns the scale for the hits of a search; None if there are no coefficients for the embedding model."""
-    known = MODELS.get(model)
-    if known is None:
-        return None
-    legs = known.both
-    if search.cosine is None:
-        legs = WITHOUT_VECTOR
-    elif search.coverage is None:
-        legs = known.without_text
-    return Scale(legs.hit, known.hops, search, _answerable(legs.query, search), calibration or UNCALIBRATED)
-
-
-def _answerable(chosen: OfQuery, search: Assessed) -> float:
-    logit = chosen.intercept + PHRASE * search.is_phrase
-    logit += chosen.cosine * (search.cosine or 0.0) + chosen.coverage * (search.coverage or 0.0)
-    return logit_scales.logistic(logit)
+    def _relevance(self, chosen: OfHit, score: float, calibration: LogitScale) -> float:
+        logit = chosen.intercept + chosen.score * score_logit(score) + PHRASE * self.is_phrase
+        return min(logit_scales.apply(calibration, self.answered * logit_scales.logistic(logit)), self._most)
 
 
 def score_logit(score: float) -> float:
@@ -189,26 +151,23 @@ def score_logit(score: float) -> float:
 def coverage(text_score: float | None, terms: Iterable[Term]) -> float | None:
     """Returns a BM25 score as a share of the upper bound of the query with these terms; None without terms.
 
-    A correction counts less than the word that it corrects, which no chunk contains. The words that begin with a prefix
-    count as one.
+    Words that no chunk contains count, each once: where documents have several languages, a word has a form in each. A
+    correction counts less than the word that it corrects. The words that begin with a prefix count as one.
     """
     terms = list(terms)
-    words = sum(term.idf * term.times for term in terms if not (term.is_expansion or term.is_added))
+    own = [term for term in terms if not (term.is_expansion or term.is_added)]
+    words = sum(term.idf * term.times for term in own if term.df or not _is_other_form(term, own))
     prefixed = max((term.idf for term in terms if term.is_expansion and term.df), default=0.0)
     bound = (words + prefixed) * float(bm25.K1 + 1)
     return min(1.0, (text_score or 0.0) / bound) if bound else None
 
 
-def is_calibrated(model: str) -> bool:
-    """Returns whether there are coefficients for the embedding model."""
-    return model in MODELS
+def _is_other_form(term: Term, others: Iterable[Term]) -> bool:
+    """Whether the word of a term has a shorter stem among the terms, in the language of other documents."""
+    word = stems.fold(term.lexeme)
+    return any(len(one.lexeme) < len(term.lexeme) and stems.may_be_stem(one.lexeme, word) for one in others)
 
 
 def weight(hits: int) -> float:
     """Returns the weight of each of a question's judged hits in a fit: together they count as fewer (Kish 1965)."""
     return 1 / (1 + CORRELATION * (hits - 1))
-
-
-def confidence(relevance: float) -> Confidence:
-    """Returns the level of a relevance."""
-    return next(level for least, level in LEVELS if relevance >= least)

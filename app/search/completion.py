@@ -19,12 +19,12 @@ from app.text.queries import grammar, literal_matches
 def answer_of(search: SearchState, page: Page) -> Answer:
     """The answer with the completed hits of a page."""
     query, parsed, result, shown = search.query, search.parsed, search.result, page.hits
-    context, scale = search.context, search.scale
+    context, assessed = search.context, search.assessment
+    known = [hit.relevance for hit in shown if hit.relevance is not None]
     return Answer(
         hits=shown,
         confidence=shown[0].confidence if shown else None,
-        confidence_by="legs" if scale is None else "relevance",
-        answerable=None if scale is None else scale.answerable if shown else 0.0,
+        answerable=None if assessed is None else assessed.answerable(known),
         strategies_matched=tuple(dict.fromkeys(name for hit in shown for name in hit.strategies)),
         query_type=parsed.query_type if parsed.text else None,
         mode=query.mode,
@@ -81,22 +81,14 @@ def hit_of(ranked: Hit, search: SearchState, *, is_linked: bool) -> Hit:
     candidate, parsed = ranked.candidate, search.parsed
     content = "\n".join((*candidate.heading_path, candidate.content))
     reasons = literal_matches.reasons(parsed, title=candidate.title, content=content)
-    relevant = None
-    if search.scale is not None:
-        relevant = search.scale.of(ranked.score_before_reranking)
-        level = relevance.confidence(relevant)
-    else:
-        exact = bool(reasons)
-        level = confidence.of(
-            candidate, query_type=parsed.query_type, exact=exact, relaxed=search.is_relaxed, entity=is_linked
-        )
+    relevant = search.assessment and search.assessment.relevance(ranked.score_before_reranking)
     legs = [name for name, rank in (("vector", candidate.vector_rank), ("text", candidate.text_rank)) if rank]
     legs += ["entity"] if is_linked else []
     explain = _hit_explained(candidate, search) if search.query.explain else None
     score = _show(candidate.score)
     shown = candidate if score == candidate.score else candidate.with_score(score)
     source = search.context.source_names.get(candidate.source_id) if candidate.source_id else None
-    return Hit(shown, level, (*legs, *reasons), relevant, explain, source=source)
+    return Hit(shown, confidence.of(relevant), (*legs, *reasons), relevant, explain, source=source)
 
 
 def why_empty(filters: Filters, excluded: Sequence[object], result: HybridResult) -> str:
@@ -174,21 +166,24 @@ def _query_explained(search: SearchState) -> dict[str, Any]:
         "text_candidates": result.text_found,
         **({} if is_restricted else {"chunks": result.corpus_chunks}),
         "chunks_in_scope": result.scope_chunks,
-        "relevance": _relevance_explained(search.scale),
+        "relevance": _relevance_explained(search.assessment),
     }
     for step in state.steps("explain"):
         explained |= step.explain(search) if step.explain else {}
     return explained
 
 
-def _relevance_explained(scale: relevance.Scale | None) -> dict[str, Any] | None:
+def _relevance_explained(assessed: relevance.Assessment | None) -> dict[str, Any] | None:
     """What the relevance of a hit follows from besides its score, with the user's calibration if there is one."""
-    if scale is None:
+    if assessed is None:
         return None
-    is_default = scale.calibration is relevance.UNCALIBRATED
+    is_default = assessed.calibration is relevance.UNCALIBRATED
     return {
-        "best_cosine": scale.search.cosine,
-        "best_coverage": scale.search.coverage,
-        "entities": asdict(scale.search.entities),
-        "calibration": None if is_default else asdict(scale.calibration),
+        "answered": assessed.answered,
+        "best_cosine": assessed.cosine,
+        "best_coverage": assessed.coverage,
+        "other_language": assessed.is_foreign,
+        "unknown_names": assessed.names_unknown,
+        "entities": asdict(assessed.entities),
+        "calibration": None if is_default else asdict(assessed.calibration),
     }

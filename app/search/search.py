@@ -11,10 +11,16 @@ from app.query import model_switch
 from app.query.context import SearchContext
 from app.query.search_request import SearchRequest
 from app.query.types import Answer
-from app.relevance import relevance
+from app.relevance import cosines, relevance, unknown_names
 from app.search import completion, named_sources, pages, state, understanding
 from app.search.state import SearchState
 from app.services import Services
+from app.text.names import names
+from app.text.words import detection
+
+LEAST_SHARE = 0.15
+"""Share of the weights from which the vector leg says whether a query is answered: it has less with a model that does
+not read the language."""
 
 
 async def run(query: SearchRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> Answer:
@@ -25,11 +31,11 @@ async def run(query: SearchRequest, user_id: str, services: Services, turn: Rele
 async def answer(query: SearchRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> Answer:
     """Answer one query.
 
-    Raises BadRequest for a minimum relevance with a model that is not calibrated, `invalid_cursor`,
-    `stale_cursor`, DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over. A failing embedder
-    or re-ranker degrades the answer instead.
+    Raises BadRequest for a minimum relevance of a vector without a text, `invalid_cursor`, `stale_cursor`,
+    DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over. A failing embedder or re-ranker
+    degrades the answer instead.
     """
-    check(query, services)
+    check(query)
     query = query.completed(mode="auto")
     context = SearchContext(services, user_id, turn)
     with context.timed("total"):
@@ -41,17 +47,9 @@ async def answer(query: SearchRequest, user_id: str, services: Services, turn: R
         return await state.finish(search, completion.answer_of(search, page))
 
 
-def check(query: SearchRequest, services: Services) -> None:
+def check(query: SearchRequest) -> None:
     """Raises BadRequest for a minimum relevance that cannot be assessed."""
-    if query.ranking.min_relevance is None:
-        return
-    model = services.embedder.model.name
-    if not relevance.is_calibrated(model):
-        raise errors.BadRequest(
-            f"Relevance is not calibrated for the embedding model {model}: use ranking.min_confidence.",
-            field="ranking.min_relevance",
-        )
-    if query.query is None:
+    if query.ranking.min_relevance is not None and query.query is None:
         raise errors.BadRequest(
             "A vector alone has no relevance: use ranking.min_vector_score.", field="ranking.min_relevance"
         )
@@ -71,7 +69,7 @@ async def candidates(
         search = await _recall(replace(understood, keep_all=keep_all, spare_vector=vector))
     context.degraded += search.degraded
     context.relaxed += search.relaxed
-    return replace(search, scale=_scale(search))
+    return replace(search, assessment=await _assess(search))
 
 
 @retry_read
@@ -90,17 +88,45 @@ async def _recall(search: SearchState) -> SearchState:
     return search
 
 
-def _scale(search: SearchState) -> relevance.Scale | None:
+async def _assess(search: SearchState) -> relevance.Assessment | None:
     """What assesses the hits; None for a vector alone, of which nobody knows what it is the vector of."""
     if not search.parsed.text:
         return None
-    result = search.result
-    assessed = relevance.Assessed(
+    result, is_foreign = search.result, _is_foreign(search)
+    return relevance.Assessment(
         search.request.fusion,
-        cosine=result.best_cosine if search.weights.vector > 0 else None,
+        cosine=await _cosine(search),
         coverage=relevance.coverage(result.best_text_score, result.terms),
+        is_foreign=is_foreign,
         is_phrase=bool(search.parsed.phrases) and not search.is_relaxed,
+        names_unknown=not is_foreign and bool(_unknown_names(search)),
         entities=search.effect,
+        calibration=search.context.calibration or relevance.UNCALIBRATED,
     )
-    model = search.context.services.embedder.model.name
-    return relevance.scale(assessed, model=model, calibration=search.context.calibration)
+
+
+async def _cosine(search: SearchState) -> float | None:
+    """The best cosine above that of unrelated texts; None without the vector leg, or if it counts next to nothing."""
+    weights = search.weights
+    if search.result.best_cosine is None or weights.vector < LEAST_SHARE * (weights.vector + weights.text):
+        return None
+    unrelated = await search.context.unrelated_cosine()
+    return None if unrelated is None else cosines.above(search.result.best_cosine, unrelated)
+
+
+def _is_foreign(search: SearchState) -> bool:
+    """Whether the query is in another language than the best hit."""
+    if not search.lacks_words:
+        return False
+    return not detection.may_be_in(search.parsed.text, search.result.candidates[0].config)
+
+
+def _unknown_names(search: SearchState) -> list[str]:
+    """The names of the query that neither a document nor an entity has, in any spelling that was searched for."""
+    if not search.lacks_words:
+        return []
+    lexical, result = search.request.lexical, search.result
+    stored = {term.lexeme for term in result.terms if term.df}
+    added = [one.word for one in lexical.added if stored.intersection(one.forms)] if lexical else []
+    known = search.name_words.union(*map(names.words, added))
+    return unknown_names.find(search.parsed.text, result.terms, config=result.candidates[0].config, known_words=known)

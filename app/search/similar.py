@@ -96,10 +96,9 @@ def _answer(query: SimilarRequest, result: HybridResult, page: Page, context: Se
 
 def _complete(hit: Hit, context: SearchContext) -> Hit:
     candidate = hit.candidate
-    level = confidence.of(candidate, query_type="keyword", exact=False, relaxed=False)
     more = tuple(_complete(other, context) for other in hit.more)
     source = context.source_names.get(candidate.source_id) if candidate.source_id else None
-    return Hit(candidate, level, ("vector",), more=more, duplicates=hit.duplicates, source=source)
+    return Hit(candidate, confidence.UNKNOWN, ("vector",), more=more, duplicates=hit.duplicates, source=source)
 
 
 async def _vector(query: SimilarRequest, reading: Reading, dimension: int) -> Vector:

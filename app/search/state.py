@@ -32,8 +32,9 @@ class SearchState:
         pool: The least number of candidates that the statement returns with their text, for steps that move them.
         result: What the statement has found, with the candidates that steps have added.
         hits: The hits in their order so far.
-        scale: Assesses the relevance of hits; None if the embedding model is not calibrated.
+        assessment: Assesses the relevance of hits; None for a vector without a text.
         effect: What entities do to the score of the mean candidate.
+        name_words: The words of the query by which an entity is known.
         surely_linked: The documents that are linked to an entity that the query is almost certainly about.
         is_guided: Whether links to entities order the hits.
         is_relaxed: Whether a looser request than the query's has found the hits.
@@ -52,8 +53,9 @@ class SearchState:
     pool: int = 0
     result: HybridResult = NOTHING
     hits: Sequence[Hit] = ()
-    scale: relevance.Scale | None = None
+    assessment: relevance.Assessment | None = None
     effect: relevance.MeanEffect = relevance.NO_EFFECT
+    name_words: frozenset[str] = frozenset()
     surely_linked: frozenset[UUID] = frozenset()
     is_guided: bool = False
     is_relaxed: bool = False

@@ -1,13 +1,16 @@
-"""Answers have a calibrated relevance with the offline model, and confidence by the legs with an unknown one.
+"""Answers have a relevance with every model; confidence is the word for it, and `answerable` follows from it.
 
 A user's calibration changes the relevance of the user's hits, and nothing else, at no statement more.
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import harness
+import linking
 import pytest
 from harness import Tenant
 from requests_of import search_request
@@ -15,17 +18,22 @@ from requests_of import search_request
 from app import errors, samples
 from app.access import users
 from app.database.calibrations import LogitScale, RelevanceCalibration, StoredCalibration
+from app.database.filter_types import Filters
+from app.database.filters import filters
 from app.database.transactions import Database
 from app.documents import documents
 from app.documents.types import Upload
+from app.entities import entities
+from app.entities.types import EntityDraft
 from app.evaluation import calibration
 from app.evaluation.beir import JudgedQuestion
 from app.evaluation.calibration import Judgements
 from app.models.local.onnx_embedder import OnnxEmbedder
 from app.multihop import multihop
 from app.query.types import Answer
-from app.relevance import calibrations, logit_scales
-from app.search import depth
+from app.relevance import calibrations, cosines, logit_scales, relevance
+from app.search import depth, search
+from benchmarks.fake_embedder import FakeEmbedder
 
 LEVELS = ("low", "medium", "medium_high", "high", "very_high")
 SCALES = RelevanceCalibration(LogitScale(0.7, 0.8), LogitScale(-0.4, 1.3), LogitScale(0.1, 0.9))
@@ -68,14 +76,55 @@ async def test_the_hits_of_several_hops_have_a_relevance_and_its_level(notes: Te
     assert known[0] > 0.4
 
 
-async def test_with_an_unknown_model_confidence_follows_from_the_legs(tenant: Tenant) -> None:
+async def test_the_cosines_of_an_unknown_model_are_measured_once_for_its_relevance(tenant: Tenant) -> None:
+    tenant.embedder = FakeEmbedder(unrelated=None)
     await tenant.add("lime mortar")
-    answer = await tenant.ask("lime mortar")
-    assert (answer.confidence_by, answer.answerable, answer.hits[0].relevance) == ("legs", None, None)
-    assert answer.confidence == "very_high"
-    with pytest.raises(errors.BadRequest, match="not calibrated") as caught:
-        await tenant.ask("lime mortar", min_relevance=0.5)
-    assert caught.value.field == "ranking.min_relevance"
+    await tenant.add("copper")
+    services = tenant.services()
+    answer = await search.run(search_request("lime mortar"), tenant.user_id, services)
+    known = [hit.relevance for hit in answer.hits]
+    assert None not in known
+    assert known == sorted(known, reverse=True)
+    measured = services.state(cosines.MeasuredModels).unrelated
+    assert list(measured) == [services.embedder.model.name]
+    assert abs(measured[services.embedder.model.name]) < 0.5
+    least = known[0]
+    assert least is not None
+    found = await search.run(search_request("lime mortar", min_relevance=least), tenant.user_id, services)
+    assert [hit.candidate.content for hit in found.hits] == ["lime mortar"]
+
+
+@pytest.mark.parametrize("way", ["fast", "thorough"])
+async def test_an_unknown_name_caps_the_answer_unless_an_entity_has_it(notes: Tenant, way: str) -> None:
+    async def ask(text: str) -> Answer:
+        return await depth.run(search_request(text, depth=way, explain=True), notes.user_id, notes.services())
+
+    known, unknown = await ask("Which team runs the Gannet buoys?"), await ask("Which team runs the Ostrava buoys?")
+    assert (known.answerable or 0.0) > relevance.UNKNOWN_NAME
+    assert unknown.hits
+    assert 0.0 < max(hit.relevance or 0.0 for hit in unknown.hits) <= (unknown.answerable or 0.0)
+    assert (unknown.answerable or 1.0) <= relevance.UNKNOWN_NAME
+    [lever] = await linking.add_entities(notes, EntityDraft("project", "Lever", aliases=("Ostrava",)))
+    named = await ask("Which team runs the Ostrava buoys?")
+    assert [(one.explain or {})["relevance"]["unknown_names"] for one in (unknown, named)] == [True, False]
+    await entities.remove(lever, notes.user_id, db=notes.db)
+
+
+async def test_a_hidden_document_with_the_rarest_word_changes_neither_number(
+    database: Database, minilm: OnnxEmbedder
+) -> None:
+    tenant = Tenant(database, embedder=minilm)
+    shown, hidden = {"team": "tide"}, {"team": "other"}
+    await tenant.add("A long press on the lever resets the Gannet.", metadata=shown)
+    await tenant.add("Copper pipes turn green in the rain.", metadata=shown)
+    key = replace(tenant, db=database.restricted(filters.restriction(Filters(metadata=shown))))
+    question = "How does the Ostrava lever reset the Gannet?"
+    before = await key.ask(question)
+    await tenant.add("The Ostrava lever resets the Gannet.", metadata=hidden)
+    after = await key.ask(question)
+    assert [hit.relevance for hit in after.hits] == [hit.relevance for hit in before.hits]
+    assert 0.0 < (after.answerable or 0.0) == before.answerable <= relevance.UNKNOWN_NAME
+    assert ((await tenant.ask(question)).answerable or 0.0) > relevance.UNKNOWN_NAME
 
 
 async def asked(tenant: Tenant) -> list[Answer]:
@@ -101,9 +150,13 @@ async def test_relevance_and_answerable_follow_the_stored_scales_until_they_are_
             assert one.relevance is not None
             assert other.relevance == pytest.approx(logit_scales.apply(scale, one.relevance), rel=1e-6)
         assert old.answerable is not None
-        assert new.answerable == pytest.approx(logit_scales.apply(SCALES.answerable, old.answerable), rel=1e-6)
         assert old.explain is not None
         assert new.explain is not None
+        assert new.answerable is not None
+        scaled = logit_scales.apply(SCALES.answerable, old.explain["relevance"]["answered"])
+        known = [hit.relevance or 0.0 for hit in new.hits]
+        most = 1 - math.prod(1 - value for value in known)
+        assert new.answerable == pytest.approx(max(*known, min(scaled, most)), rel=1e-6)
         assert old.explain["relevance"]["calibration"] is None
         assert new.explain["relevance"]["calibration"] == {
             "relevance": {"intercept": 0.7, "slope": 0.8},

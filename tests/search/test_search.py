@@ -41,7 +41,6 @@ async def test_a_failing_embedder_is_reported_and_leaves_the_text_leg(shelf: Ten
     found = answer.hits[0].candidate
     assert (found.vector_rank, found.vector_score, found.text_rank) == (None, None, 1)
     assert found.score == pytest.approx(1.0)
-    assert answer.hits[0].confidence == "medium"
 
 
 @pytest.mark.parametrize("vector", [[0.0] * 384, [float("nan")] * 384, [1.0] * 383, []])
@@ -100,8 +99,6 @@ async def test_confidence_does_not_depend_on_how_much_text_is_returned(shelf: Te
     )
     sure = [[h.confidence for h in (await shelf.ask(query, detail=d)).hits] for d in ("ids", "compact", "full")]
     assert sure[0] == sure[1] == sure[2]
-    assert sure[0][0] == "very_high"
-    assert (sure[0][1] == "very_high") == ("codes are there" not in query)
 
 
 @pytest.mark.parametrize("query", ["ERR_40", "Error ERR_99 in 2024", "error ERR_TIDE_40 of the gauge"])
@@ -117,18 +114,14 @@ async def test_an_identifier_in_a_heading_counts(tenant: Tenant) -> None:
     sections = [f"## {code}\n\n{'The gauge does not answer. ' * 60}" for code in ("ERR_40", "ERR_41")]
     await tenant.add("\n\n".join(["# Codes", *sections]), "codes")
     first = (await tenant.ask("gauge ERR_40")).hits[0]
-    assert ("identifier" in first.strategies, first.confidence) == (True, "very_high")
-
-
-async def test_confidence_names_how_the_legs_agree(shelf: Tenant) -> None:
-    question = await shelf.ask("what does the dog like to do in the evening", mode="semantic")
-    assert [hit.confidence for hit in question.hits] == ["high"] * len(SHELF)
-    assert {hit.confidence for hit in (await shelf.ask("dog", mode="lexical")).hits} == {"medium"}
+    assert "identifier" in first.strategies
 
 
 async def test_the_least_confidence_drops_hits_that_are_less_sure(shelf: Tenant) -> None:
-    assert len((await shelf.ask("lime", min_confidence="medium")).hits) == len(SHELF)
-    assert uris(await shelf.ask("lime", min_confidence="very_high")) == ["mortar"]
+    every, least = await shelf.ask("lime"), await shelf.ask("lime", min_confidence="low")
+    assert uris(least) == uris(every)
+    assert every.confidence is not None
+    assert uris(await shelf.ask("lime", min_confidence=every.confidence)) == ["mortar"]
 
 
 async def test_a_user_without_documents_gets_the_reason_no_documents(tenant: Tenant) -> None:

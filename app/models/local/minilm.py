@@ -16,7 +16,9 @@ from app.models.local.json_tokenizer import JsonTokenizer
 from app.models.local.onnx_embedder import EmbeddingSteps, OnnxEmbedder
 from app.models.local.onnx_model import Tokenizer
 
-MODEL = base.EmbeddingModel(name="all-MiniLM-L6-v2", dimension=384, max_tokens=256, languages=known.ENGLISH)
+MODEL = base.EmbeddingModel(
+    name="all-MiniLM-L6-v2", dimension=384, max_tokens=256, languages=known.ENGLISH, unrelated=0.035
+)
 
 
 class Safetensors:

@@ -23,8 +23,8 @@ RELAXED = (
     "instead), `nearest_vectors`."
 )
 RELEVANCE = (
-    "Probability, 0 to 1, that the passage is relevant, comparable between queries and corpora; null if the embedding "
-    "model is not calibrated."
+    "Score of relevance, 0 to 1, which falls in the order of the results; null without a text to compare it with. "
+    "A probability only after `stepwell calibrate`."
 )
 RRF_SCORE = (
     "Score of reciprocal rank fusion: the sum over the legs of weight / (k + rank), with weights that are scaled to "
@@ -105,7 +105,7 @@ class SearchHit(BaseModel):
     metadata: dict[str, Any] = Field(description="Metadata of the document.")
     score: float = Field(description="Final score, 0 to 1; results are sorted by it unless `mmr` is set.")
     relevance: float | None = Field(None, description=RELEVANCE)
-    confidence: Confidence = Field(description="The word for `relevance`; without it, one for the scores of the legs.")
+    confidence: Confidence = Field(description="The word for `relevance`; `medium` without it.")
     rrf_score: float | None = Field(None, description=RRF_SCORE)
     vector_score: float | None = Field(None, description=VECTOR_SCORE)
     text_score: float | None = Field(None, description=TEXT_SCORE)

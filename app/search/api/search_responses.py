@@ -15,7 +15,10 @@ from app.query.types import Answer
 from app.search.api.hit_models import RELAXED, ScoredId, SearchHit
 
 HINTS = "Why there are no results or, in a two-pass search, why entities were not used; and what to change."
-ANSWERABLE = "Probability, 0 to 1, that any hit answers the query; 0 without hits, null if hits have no relevance."
+ANSWERABLE = (
+    "Score, 0 to 1, of whether any hit answers the query: at least the largest `relevance` of the hits; 0 without "
+    "hits, null if hits have no relevance."
+)
 NEXT_CURSOR = "`cursor` of the next page; null if no results follow."
 DEGRADED = "Codes of what failed and was left out, such as `embedding_failed`."
 EXPLAIN = (
@@ -161,7 +164,6 @@ def _explain(answer: Answer) -> dict[str, Any] | None:
         "search_mode": answer.search_mode,
         "fallback_reason": answer.fallback_reason,
         "confidence": answer.confidence,
-        "confidence_by": answer.confidence_by,
         "strategies_matched": list(answer.strategies_matched),
         "approximate": answer.approximate,
         **answer.explain,

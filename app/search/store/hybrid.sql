@@ -19,7 +19,7 @@
 -- :with_content boolean  false returns empty content
 SELECT b.chunk_id, b.document_id, d.source_id, d.title, d.uri,
        CASE WHEN :with_content THEN b.content ELSE '' END AS content,
-       b.chunk_index, b.start_offset, b.end_offset, b.heading_path, d.metadata, nullif(width_bucket(b.start_offset, d.page_starts), 0) AS page,
+       b.chunk_index, b.start_offset, b.end_offset, b.heading_path, b.config, d.metadata, nullif(width_bucket(b.start_offset, d.page_starts), 0) AS page,
        b.score, b.rrf_score, b.convex_score, b.vector_score,
 -- if text
        CASE WHEN b.text_rank IS NOT NULL THEN CAST(b.text_score AS float8)

@@ -77,5 +77,5 @@ def asks_for_type(query: QueryWords, kind: str) -> bool:
 
 
 def _opens(text: str, start: int) -> bool:
-    before = text[max(0, start - 12) : start].rstrip(" \"'“‘«([")
+    before = text[max(0, start - 12) : start].rstrip(" \"'“‘«([¿¡")
     return (not before and start <= 12) or before[-1:] in tuple(".!?:;…")

@@ -28,6 +28,8 @@ LEAST_SHARE = 0.2
 """Evidence that it needs for each of its different words."""
 LEAD = 1.5
 """How many times the evidence for English that evidence must be."""
+RIVAL = 0.5
+"""Share of the evidence for the likeliest language that a query's language has at least."""
 LEAST_SCRIPT = 0.5
 """Share of the letters from which on another script than Latin decides."""
 
@@ -78,6 +80,13 @@ _SCRIPTS = {
     "hindi": "\u0900-\u097f",
 }
 """Scripts by the configuration of the language that alone has it, or of the most frequent one."""
+_SCRIPTS_OF = {
+    "serbian": (None, "russian"),
+    "nepali": ("hindi",),
+    **dict.fromkeys(_SCRIPTS, ()),
+    languages.UNSTEMMED: (None, *_SHARED),
+}
+"""The scripts of the configurations that are not those of languages in Latin script (None) alone."""
 _OTHER_SCRIPT = rf"[^\W\d_\u0000-\u024f\u1e00-\u1eff{''.join(_SCRIPTS.values())}]"
 _PATTERNS = {
     **{config: re.compile(f"[{letters}]") for config, letters in _SCRIPTS.items()},
@@ -114,6 +123,22 @@ def configs_of_script(text: str) -> frozenset[str]:
     if script is None:
         return frozenset()
     return frozenset(_BY_WORDS[name] for name in _SHARED.get(script, ())) | {script}
+
+
+def may_be_in(text: str, config: str) -> bool:
+    """Returns whether a query may be in the language of documents with a configuration.
+
+    A query has too few words for `config_of`, which must be sure. Here the words of the language must speak for it at
+    least RIVAL times as much as those of another one. A query without frequent words may be in any of its script.
+    """
+    if config in _SCRIPTS and config not in _SHARED:
+        return _PATTERNS[config].search(text) is not None
+    script = None if text.isascii() else _script(text)
+    if script != config and script not in _SCRIPTS_OF.get(config, (None,)):
+        return False
+    evidence = {name: sum(found) for name, found in _evidence(dict.fromkeys(_WORD.findall(text.lower()))).items()}
+    own = max((value for name, value in evidence.items() if _BY_WORDS[name] == config), default=0.0)
+    return own >= RIVAL * max(evidence.values(), default=0.0)
 
 
 def _in_alphabet(names: Iterable[str], sample: str) -> set[str]:

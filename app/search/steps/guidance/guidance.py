@@ -86,7 +86,7 @@ async def expand(search: SearchState, db: SearchTransaction) -> SearchState:
         # Descriptions of entities are compared with the vector of the text only.
         vector = search.request.vector if query.vector is None else None
         matches = await matching.run(db, query, search.parsed, vector, cache=cache)
-    search = search.noted(matches)
+    search = replace(search.noted(matches), name_words=matches.name_words)
     if not matches.applicable(query.ranking.guidance):
         return search
     return replace(search, pool=min(MAX_CANDIDATES, max(MIN_CANDIDATES, CANDIDATES_PER_HIT * query.limit)))
@@ -95,6 +95,8 @@ async def expand(search: SearchState, db: SearchTransaction) -> SearchState:
 async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
     """Apply the entities that the query is about to the candidates: add linked documents, and order all together."""
     with search.context.timed("recall"):
+        if search.lacks_words and not matching.is_wanted(search.query):
+            search = replace(search, name_words=(await matching.unguided(db, search.parsed)).name_words)
         applied = await _apply(search, db)
     if not (applied.links or applied.mentions):
         return search.noted(applied)

@@ -53,6 +53,11 @@ class EntityMatches:
         return [match for match in confident or self.referred if match.matched_by != "team"]
 
     @property
+    def name_words(self) -> frozenset[str]:
+        """The words of the names that the query contains."""
+        return frozenset(word for match in self.all if match.key for word in match.key.split(" "))
+
+    @property
     def named(self) -> list[EntityMatch]:
         """The entities that the query names, in their own or a similar spelling."""
         return [match for match in self.all if match.matched_by in ("name", "fuzzy")]
@@ -73,7 +78,7 @@ async def run(
     """
     guidance = query.ranking.guidance
     may_guide = guidance.mode != "off" and query.mode != "lexical"
-    if not (may_guide or guidance.boost):
+    if not is_wanted(query):
         return EntityMatches(fallback_reason=_disabled_reason(query))
     vector = vector if may_guide else None
     matches = await cached_reads.get_or_find(
@@ -89,6 +94,16 @@ async def run(
     referred = [match for match in matches if match.matched_by in EXPLICIT or _asks_for(match, parsed.text)]
     reason = entity_scores.fallback_reason(referred, threshold=guidance.threshold, limit=guidance.max_entities)
     return EntityMatches(tuple(matches), reason, tuple(referred))
+
+
+def is_wanted(query: SearchRequest) -> bool:
+    """Whether entities may guide the search or boost what mentions them."""
+    return query.ranking.guidance.boost or (query.ranking.guidance.mode != "off" and query.mode != "lexical")
+
+
+async def unguided(db: SearchTransaction, parsed: ParsedQuery) -> EntityMatches:
+    """The entities that a query names, for a search that none of them may guide or boost."""
+    return EntityMatches(tuple(match for match in await scored(db, parsed, None) if match.matched_by == "name"))
 
 
 def _asks_for(match: EntityMatch, text: str) -> bool:

@@ -66,7 +66,7 @@ async def run(
 async def _locate(
     query: WhyRequest, user_id: str, services: Services, turn: Released
 ) -> tuple[Placement, Mapping[str, float]]:
-    search.check(query, services)
+    search.check(query)
     if query.cursor is not None:
         raise errors.BadRequest("The explanation is about all pages: leave cursor out.", field="cursor")
     context = SearchContext(services, user_id, turn)

@@ -21,7 +21,7 @@ top_rows AS MATERIALIZED (
     FETCH FIRST (:limit) ROWS WITH TIES
 ),
 best AS (
-    SELECT c.chunk_id, c.document_id, c.content, c.chunk_index, c.start_offset, c.end_offset, c.heading_path, w.*,
+    SELECT c.chunk_id, c.document_id, c.content, c.chunk_index, c.start_offset, c.end_offset, c.heading_path, c.config, w.*,
            row_number() OVER (ORDER BY w.sort_key DESC, w.better_rank, c.chunk_id) AS place
     FROM top_rows AS w
     JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = w.chunk_no

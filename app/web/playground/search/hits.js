@@ -39,8 +39,8 @@ function heading(hit) {
 }
 
 function relevance(hit) {
-  if (hit.relevance == null) return el("div", { class: "relevance" }, "not calibrated");
-  return el("div", { class: "relevance", title: "Probability that the passage is relevant" }, el("strong", {}, `${Math.round(100 * hit.relevance)}%`), " relevant");
+  if (hit.relevance == null) return el("div", { class: "relevance" }, "no relevance");
+  return el("div", { class: "relevance", title: "Score of relevance, 0 to 100%" }, el("strong", {}, `${Math.round(100 * hit.relevance)}%`), " relevant");
 }
 
 function snippet(hit) {

@@ -58,16 +58,16 @@ function count(number) {
   return number === 1 ? "1 passage" : `${number || "No"} passages`;
 }
 
-function inVerdict(probability) {
-  if (probability >= LIKELY) return ["Answer likely", "yes"];
-  return probability >= POSSIBLE ? ["Answer uncertain", "open"] : ["No answer likely", "no"];
+function inVerdict(score) {
+  if (score >= LIKELY) return ["Answer likely", "yes"];
+  return score >= POSSIBLE ? ["Answer uncertain", "open"] : ["No answer likely", "no"];
 }
 
 function verdict(answer) {
   if (answer.answerable == null) return null;
   const percent = `${Math.round(100 * answer.answerable)}%`;
   const [text, kind] = inVerdict(answer.answerable);
-  const title = "Probability that any of these passages answers the query";
+  const title = "Score, 0 to 100%, of whether any of these passages answers the query";
   return el("p", { class: `verdict verdict-${kind}`, title }, el("strong", {}, text), el("span", {}, percent));
 }
 

@@ -1,0 +1,24 @@
+"""Tells whether a lexeme may be the stem of a word, without asking the database."""
+
+from __future__ import annotations
+
+from app.text.names import names
+
+SHORTEST = 4
+"""Letters of a stored lexeme that is taken for the stem of a longer word."""
+
+
+def may_be_stem(lexeme: str, word: str) -> bool:
+    """Returns whether a word may have this stem; the last letter of a stem may differ, as in `deliveri`.
+
+    `word` is without accents, as `names.words` folds it.
+    """
+    folded = fold(lexeme)
+    return (
+        bool(folded) and len(word) <= max(2 * len(folded), len(folded) + 2) and word.startswith(folded[:-1] or folded)
+    )
+
+
+def fold(lexeme: str) -> str:
+    """Returns a lexeme without accents and punctuation."""
+    return "".join(names.words(lexeme))
