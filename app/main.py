@@ -54,8 +54,6 @@ def create_app(
     """
     chosen = settings or config.load()
     capabilities.register()
-    if chosen.exports_traces:
-        config.limit_exports()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -81,7 +79,7 @@ def create_app(
         responses=problems.EVERY_REQUEST,
         lifespan=lifespan,
         # Exceptions are not copied into OpenTelemetry's logs: their messages may quote a user.
-        telemetry={"logs": False, "auto_configure": chosen.exports_traces},
+        telemetry={"logs": False, "auto_configure": config.exports_traces()},
         generate_unique_id_function=_operation_id,
     )
     app.state.settings = chosen

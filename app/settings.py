@@ -216,11 +216,6 @@ class Settings(ProviderSettings):
         """The threads of each local model: the cores that each process has, at most MAX_MODEL_THREADS."""
         return max(1, min(usable_cores() // self.workers, MAX_MODEL_THREADS))
 
-    @property
-    def exports_traces(self) -> bool:
-        """Whether a variable of OpenTelemetry names where traces are sent to."""
-        return any(name.startswith("OTEL_EXPORTER_OTLP") and name.endswith("ENDPOINT") for name in os.environ)
-
     def described(self) -> list[tuple[str, str, str]]:
         """Every setting as (environment variable, default, description), for docs/configuration.md and `doctor`."""
         rows = []
@@ -280,9 +275,13 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def limit_exports() -> None:
-    """Let exports take EXPORT_S unless a variable says otherwise; OpenTelemetry's default delays a stop by 31 s."""
+def exports_traces() -> bool:
+    """Whether a variable of OpenTelemetry names where traces are sent to; each export may then take EXPORT_S at most.
+
+    OpenTelemetry's own limit delays a stop by 31 s if nothing answers there.
+    """
     os.environ.setdefault("OTEL_EXPORTER_OTLP_TIMEOUT", str(EXPORT_S))
+    return any(name.startswith("OTEL_EXPORTER_OTLP") and name.endswith("ENDPOINT") for name in os.environ)
 
 
 def plain(secret: SecretStr | None) -> str | None:

@@ -30,7 +30,7 @@ class Total:
 
 @dataclass(slots=True)
 class Durations:
-    """The totals of one pool. `waiting` transactions wait for a connection now."""
+    """Totals of statements by name and of waits for a connection, and the transactions that wait now."""
 
     statements: defaultdict[str, Total] = field(default_factory=lambda: defaultdict(Total))
     waits: Total = field(default_factory=Total)
@@ -40,8 +40,7 @@ class Durations:
         """Add a statement, also one that failed, and log it if it was slow."""
         self.statements[name].add(seconds)
         if seconds >= SLOW_S:
-            fields = {"action": "slow_statement", "statement": name, "took_ms": round(seconds * 1000)}
-            log.info("slow statement", extra=fields)
+            log.info("slow statement", extra={"statement": name, "took_ms": round(seconds * 1000)})
 
     @contextmanager
     def wait(self) -> Iterator[None]:

@@ -94,11 +94,6 @@ class ReadRoutes:
         """The route of work that no request waits for: it reads the primary."""
         return ReadRoute(self)
 
-    @property
-    def pools(self) -> Sequence[Pool]:
-        """The pools of all servers, that of the primary first."""
-        return (self.primary,)
-
     async def rows(self, statement: sa.TextClause, binds: Mapping[str, Any], *, within_s: float) -> Rows:
         """The rows of one statement on the tables that belong to no user. Raises DatabaseUnavailable."""
         return await self.primary.rows(statement, binds, within_s=within_s)

@@ -27,7 +27,7 @@ from sqlalchemy import exc
 from app import errors
 from app.database import driver_errors, failures, sql
 from app.database.connections import Rows
-from app.database.pools import Entered, Entry, Pool
+from app.database.pools import Entered, Entry
 from app.database.read_routes import Lag, ReadRoute, ReadRoutes, Reason, StandbyReport, Target
 from app.database.transactions import Database
 
@@ -162,6 +162,7 @@ class Standby(ReadRoutes):
     def __init__(self, db: Database, primary: Database, check: Callable[[Database], Awaitable[None]]) -> None:
         super().__init__(primary.pool)
         self.db = db
+        db.pool.durations = primary.pool.durations  # both are shown as one
         self.seen: LRUCache[str, int] = LRUCache(MAX_USERS)
         self._primary = primary
         self._check_database = check
@@ -188,11 +189,6 @@ class Standby(ReadRoutes):
     def background(self) -> ReadRoute:
         """The route of work that no request waits for: it reads the primary."""
         return StandbyRoute(self, prefers_standby=False)
-
-    @property
-    def pools(self) -> Sequence[Pool]:
-        """The pools of the primary and of the standby."""
-        return (self.primary, self.db.pool)
 
     async def rows(self, statement: sa.TextClause, binds: Mapping[str, Any], *, within_s: float) -> Rows:
         """The rows of one statement: of the primary, and of the standby only while that cannot be reached.

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import fields
 
 from fastapi import FastAPI
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from app import errors
+from app.database.connections import Rows
 from app.http.monitoring.metrics import Metrics
-from app.jobs.store import queue
-from app.jobs.store.queue import QueueLength
+from app.jobs.store import job_states
 from app.jobs.types import Outcomes
 from app.services import Services
 from app.settings import Settings
@@ -22,7 +21,7 @@ GAUGES = {
     "waiting": ("stepwell_jobs_waiting", "Jobs that wait, those for a later time included."),
     "running": ("stepwell_jobs_running", "Jobs that run."),
     "retrying": ("stepwell_jobs_retrying", "Jobs that wait or run and have failed since their last progress."),
-    "age_s": ("stepwell_jobs_oldest_seconds", "For how long the job that has waited longest could have run."),
+    "oldest_s": ("stepwell_jobs_oldest_seconds", "For how long the job that has waited longest could have run."),
 }
 
 
@@ -39,40 +38,22 @@ class _JobFigures(Collector):
 
     def __init__(self, app: FastAPI) -> None:
         self._app = app
-        self._queue: list[QueueLength] = []
-
-    @property
-    def _services(self) -> Services | None:
-        services: Services | None = getattr(self._app.state, "services", None)
-        return services
+        self._queue = Rows()
+        self._outcomes = Outcomes()
 
     async def read(self) -> None:
         """Read the queue; nothing is shown of it while the database cannot be reached."""
-        self._queue = []
-        if self._services is not None:
-            with suppress(errors.StepwellError):
-                self._queue = await queue.read(self._services.db)
+        services: Services = self._app.state.services
+        self._outcomes, self._queue = services.state(Outcomes), Rows()
+        with suppress(errors.StepwellError):
+            self._queue = await job_states.count_queue(services.db)
 
     def collect(self) -> Iterator[Metric]:
         """The gauges of the queue and the counters."""
-        for field in fields(QueueLength)[1:]:
-            gauge = GaugeMetricFamily(*GAUGES[field.name], labels=["kind"])
-            for length in self._queue:
-                gauge.add_metric([length.kind], getattr(length, field.name))
+        for column, (name, meaning) in GAUGES.items():
+            gauge = GaugeMetricFamily(name, meaning, labels=["kind"])
+            for row in self._queue:
+                gauge.add_metric([row.kind], row[column])
             yield gauge
-        outcomes = Outcomes() if self._services is None else self._services.state(Outcomes)
-        yield _count("stepwell_jobs", "Background jobs that this process has run.", outcomes.done)
-        yield _count("stepwell_job_chunks", "Chunks that those jobs read or stored.", outcomes.chunks)
-        failures = CounterMetricFamily(
-            "stepwell_job_failures", "Attempts at jobs that failed in this process.", labels=["kind", "code"]
-        )
-        for key, count in outcomes.failures.items():
-            failures.add_metric(list(key), count)
-        yield failures
-
-
-def _count(name: str, meaning: str, counts: dict[str, int]) -> Metric:
-    family = CounterMetricFamily(name, meaning, labels=["kind"])
-    for kind, count in counts.items():
-        family.add_metric([kind], count)
-    return family
+        for counter in (self._outcomes.done, self._outcomes.chunks, self._outcomes.failures):
+            yield from counter.collect()

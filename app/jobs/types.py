@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
+
+from prometheus_client import Counter
 
 from app.kinds import JobStatus
 
@@ -44,10 +46,12 @@ class JobState:
         return self.payload.get("source_id")
 
 
-@dataclass(slots=True)
 class Outcomes:
-    """What this process has run: jobs that ended, what they worked on, and failed attempts by kind and code."""
+    """The metrics of the jobs that this process has run."""
 
-    done: Counter[str] = field(default_factory=Counter)
-    chunks: Counter[str] = field(default_factory=Counter)
-    failures: Counter[tuple[str, str]] = field(default_factory=Counter)
+    def __init__(self) -> None:
+        counter = partial(Counter, registry=None)
+        self.done = counter("stepwell_jobs", "Background jobs that this process has run.", ["kind"])
+        self.chunks = counter("stepwell_job_chunks", "Chunks that those jobs read or stored.", ["kind"])
+        meaning = "Attempts at jobs that failed in this process."
+        self.failures = counter("stepwell_job_failures", meaning, ["kind", "code"])

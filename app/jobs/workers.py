@@ -196,8 +196,8 @@ async def run_next(
         if job.attempts > jobs.MAX_ATTEMPTS and run.kind.gives_up:
             raise errors.Conflict("The job has been started too often.")
         count = await _run_leased(run)
-        outcomes.done[job.kind] += 1
-        outcomes.chunks[job.kind] += count
+        outcomes.done.labels(job.kind).inc()
+        outcomes.chunks.labels(job.kind).inc(count)
         return job.kind, count
     except ClaimLost:
         log.info("job stopped", extra={"action": "job_stopped", "job_id": str(job.job_id)})
@@ -209,7 +209,7 @@ async def run_next(
         raise
     except Exception as error:
         code = error.code if isinstance(error, errors.StepwellError) else type(error).__name__
-        outcomes.failures[job.kind, code] += 1
+        outcomes.failures.labels(job.kind, code).inc()
         await _record_failure(run, error, code)
         raise
 

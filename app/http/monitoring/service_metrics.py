@@ -48,7 +48,7 @@ class _ServiceFigures(Collector):
         for name, meaning in GAUGES.items():
             yield GaugeMetricFamily(name, meaning, value=values.get(name))
         yield from _counts(services)
-        yield from _durations([] if services is None else [pool.durations for pool in services.db.reads.pools])
+        yield from _durations(services)
 
 
 def _measure(services: Services) -> dict[str, float]:
@@ -87,14 +87,15 @@ def _counts(services: Services | None) -> Iterator[Metric]:
     yield from (reads, breakers, attempts)
 
 
-def _durations(pools: list[Durations]) -> Iterator[Metric]:
+def _durations(services: Services | None) -> Iterator[Metric]:
     """The waits for a connection, and the statements by name."""
-    meaning = "Time that transactions waited for a connection."
-    waits = SummaryMetricFamily("stepwell_db_connection_wait_seconds", meaning)
-    waits.add_metric([], sum(pool.waits.count for pool in pools), sum(pool.waits.seconds for pool in pools))
+    found = Durations() if services is None else services.db.pool.durations
+    waits = SummaryMetricFamily(
+        "stepwell_db_connection_wait_seconds", "Time that transactions waited for a connection."
+    )
+    waits.add_metric([], found.waits.count, found.waits.seconds)
     meaning = "Time of statements by the name of their file; `other` stand in a module."
     statements = SummaryMetricFamily("stepwell_db_statement_seconds", meaning, labels=["statement"])
-    for name in sorted({name for pool in pools for name in pool.statements}):
-        totals = [pool.statements[name] for pool in pools if name in pool.statements]
-        statements.add_metric([name], sum(total.count for total in totals), sum(total.seconds for total in totals))
+    for name, total in sorted(found.statements.items()):
+        statements.add_metric([name], total.count, total.seconds)
     yield from (waits, statements)

@@ -1,4 +1,4 @@
-"""Reads the states of a user's jobs."""
+"""Reads the states of a user's jobs, and the length of the queue of all users."""
 
 from __future__ import annotations
 
@@ -9,11 +9,27 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
+from app.database import sql
+from app.database.connections import Rows
 from app.database.schema import tables
-from app.database.transactions import Reading
+from app.database.transactions import Database, Reading
 from app.jobs.types import JobState
 from app.kinds import JobStatus
 
+READ_S = 1.0
+"""How long the statement may take, the wait for a connection included."""
+_QUEUE = sql.inline(
+    """
+    SELECT j.kind,
+           count(*) FILTER (WHERE NOT o.runs) AS waiting,
+           count(*) FILTER (WHERE o.runs) AS running,
+           count(*) FILTER (WHERE j.failures > 0) AS retrying,
+           CAST(coalesce(max(extract(epoch FROM now() - j.run_at)) FILTER (WHERE NOT o.runs), 0) AS float8) AS oldest_s
+    FROM stepwell.jobs AS j, LATERAL (SELECT j.status = 'running' AND j.leased_until >= now() AS runs) AS o
+    WHERE j.status IN ('queued', 'running')
+    GROUP BY j.kind
+    """
+)
 _j = tables.jobs.c
 _LISTED = [_j[name] for name in JobState.__dataclass_fields__]
 
@@ -43,6 +59,11 @@ async def page(
         query = query.where(_j.status == status)
     query = query.order_by(_j.created_at.desc(), _j.job_id.desc()).limit(limit)
     return [JobState(**row._mapping) for row in await db.execute(query)]
+
+
+async def count_queue(db: Database) -> Rows:
+    """A row for each kind of which jobs wait or run. Raises DatabaseUnavailable."""
+    return await db.pool.rows(_QUEUE, {}, within_s=READ_S)
 
 
 def _visible(db: Reading) -> sa.Select[Any]:

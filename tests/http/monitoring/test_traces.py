@@ -7,6 +7,7 @@ import json
 import harness
 from opentelemetry import trace
 
+from app import settings
 from app.settings import Settings
 
 OWN_DATABASE = True
@@ -45,7 +46,7 @@ async def test_a_search_is_a_span_with_its_route_stages_and_request_id_and_no_wo
 
 async def test_spans_are_exported_to_the_standard_address_only(database, monkeypatch, caplog):
     services = await harness.services(database)
-    assert not Settings().exports_traces
+    assert not settings.exports_traces()
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "not an address")
     await _started(Settings(), services)
     assert caplog.text.count("Invalid OTLP traces endpoint") == 1
