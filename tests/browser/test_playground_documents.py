@@ -389,6 +389,7 @@ async def test_a_pasted_text_becomes_a_document_that_its_first_words_name(
 ) -> None:
     page = playground.page
     await page.locator("nav a[href='#documents']").click()
+    await page.locator("#documents-title").wait_for()
     await page.evaluate(PASTE, "Tide tables come from the harbour office.\n\nThey are printed in December.")
     await page.locator("#new-title").wait_for()
     assert await page.evaluate(ASKS)
