@@ -15,7 +15,10 @@ _MANY = (
 )
 MANY = frozenset(_MANY.split())
 """The languages of XLM-RoBERTa, from which the multilingual models were made; the rare ones are read less well."""
-_SEARCHING = "Represent this sentence for searching relevant passages: "
+_BGE = "Represent this sentence for searching relevant passages: "
+_APACHE = "Apache-2.0"
+_E5 = ("query: ", "passage: ")
+_NOMIC = ("search_query: ", "search_document: ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,41 +39,30 @@ class KnownModel:
     licence: str = ""
 
 
-def _e5(repository: str, dimension: int) -> KnownModel:
-    return KnownModel(repository, dimension, 512, "query: ", "passage: ", "mean", MANY, "MIT")
-
-
-def _english(
-    repository: str, dimension: int, pooling: Pooling, *, prefix: str = "", tokens: int = 512, licence: str = "MIT"
-) -> KnownModel:
-    return KnownModel(repository, dimension, tokens, prefix, "", pooling, ENGLISH, licence)
-
-
 _ON_HUB = (
-    _english("sentence-transformers/all-MiniLM-L6-v2", 384, "mean", tokens=256, licence="Apache-2.0"),
-    _english("BAAI/bge-small-en-v1.5", 384, "cls", prefix=_SEARCHING),
-    _english("BAAI/bge-base-en-v1.5", 768, "cls", prefix=_SEARCHING),
-    KnownModel("BAAI/bge-m3", 1_024, 8_192, "", "", "cls", MANY, "MIT"),
-    _e5("intfloat/multilingual-e5-small", 384),
-    _e5("intfloat/multilingual-e5-base", 768),
-    _e5("intfloat/multilingual-e5-large", 1_024),
-    _english("thenlper/gte-small", 384, "mean"),
-    _english("thenlper/gte-base", 768, "mean"),
-    _english("Snowflake/snowflake-arctic-embed-s", 384, "cls", prefix=_SEARCHING, licence="Apache-2.0"),
-    _english("Snowflake/snowflake-arctic-embed-m", 768, "cls", prefix=_SEARCHING, licence="Apache-2.0"),
+    KnownModel("sentence-transformers/all-MiniLM-L6-v2", 384, 256, pooling="mean", languages=ENGLISH, licence=_APACHE),
+    KnownModel("BAAI/bge-small-en-v1.5", 384, 512, _BGE, pooling="cls", languages=ENGLISH, licence="MIT"),
+    KnownModel("BAAI/bge-base-en-v1.5", 768, 512, _BGE, pooling="cls", languages=ENGLISH, licence="MIT"),
+    KnownModel("BAAI/bge-m3", 1_024, 8_192, pooling="cls", languages=MANY, licence="MIT"),
+    KnownModel("intfloat/multilingual-e5-small", 384, 512, *_E5, pooling="mean", languages=MANY, licence="MIT"),
+    KnownModel("intfloat/multilingual-e5-base", 768, 512, *_E5, pooling="mean", languages=MANY, licence="MIT"),
+    KnownModel("intfloat/multilingual-e5-large", 1_024, 512, *_E5, pooling="mean", languages=MANY, licence="MIT"),
+    KnownModel("thenlper/gte-small", 384, 512, pooling="mean", languages=ENGLISH, licence="MIT"),
+    KnownModel("thenlper/gte-base", 768, 512, pooling="mean", languages=ENGLISH, licence="MIT"),
+    KnownModel("Snowflake/snowflake-arctic-embed-s", 384, 512, _BGE, pooling="cls", languages=ENGLISH, licence=_APACHE),
+    KnownModel("Snowflake/snowflake-arctic-embed-m", 768, 512, _BGE, pooling="cls", languages=ENGLISH, licence=_APACHE),
     KnownModel(
-        "nomic-ai/nomic-embed-text-v1.5",
-        *(768, 2_048, "search_query: ", "search_document: ", "mean", ENGLISH, "Apache-2.0"),
+        "nomic-ai/nomic-embed-text-v1.5", 768, 2_048, *_NOMIC, pooling="mean", languages=ENGLISH, licence=_APACHE
     ),
-    _english("Xenova/jina-embeddings-v2-small-en", 512, "mean", tokens=8_192, licence="Apache-2.0"),
-    _english("Xenova/jina-embeddings-v2-base-en", 768, "mean", tokens=8_192, licence="Apache-2.0"),
-    KnownModel("cross-encoder/ms-marco-MiniLM-L6-v2", max_tokens=512, languages=ENGLISH, licence="Apache-2.0"),
+    KnownModel("Xenova/jina-embeddings-v2-small-en", 512, 8_192, pooling="mean", languages=ENGLISH, licence=_APACHE),
+    KnownModel("Xenova/jina-embeddings-v2-base-en", 768, 8_192, pooling="mean", languages=ENGLISH, licence=_APACHE),
+    KnownModel("cross-encoder/ms-marco-MiniLM-L6-v2", max_tokens=512, languages=ENGLISH, licence=_APACHE),
     KnownModel("BAAI/bge-reranker-base", max_tokens=512, languages=frozenset({"en", "zh"}), licence="MIT"),
-    KnownModel("jinaai/jina-reranker-v1-turbo-en", max_tokens=8_192, languages=ENGLISH, licence="Apache-2.0"),
+    KnownModel("jinaai/jina-reranker-v1-turbo-en", max_tokens=8_192, languages=ENGLISH, licence=_APACHE),
 )
 _OF_PROVIDERS = {
     "gemini-embedding-001": KnownModel("", 768, 2_048, languages=MANY),
-    "nomic-embed-text": KnownModel("", 768, 2_048, "search_query: ", "search_document: ", languages=ENGLISH),
+    "nomic-embed-text": KnownModel("", 768, 2_048, *_NOMIC, languages=ENGLISH),
     "text-embedding-3-small": KnownModel("", 1_536, 8_191, languages=MANY),
     "text-embedding-ada-002": KnownModel("", 1_536, 8_191, languages=MANY),
 }

@@ -66,12 +66,11 @@ def _embedding_model(settings: Settings) -> EmbeddingModel:
 
 def _hub_model(settings: Settings) -> EmbeddingModel:
     """The model of a repository, which is downloaded to be described if it is not a known one. Raises ProviderError."""
-    name = settings.embedder_model or ""
-    model = _known_model(settings, name)
-    if model.dimension:
-        name = known_models.repository(name)
-        return EmbeddingModel(name, model.dimension, model.max_tokens, languages=model.languages)
-    return model_folder.describe(_hub(settings).fetch(_repository(name)), _overrides(settings, name))
+    repository = _repository(settings.embedder_model)
+    model = _known_model(settings, repository.name)
+    if model.dimension and model.max_tokens:
+        return EmbeddingModel(repository.name, model.dimension, model.max_tokens, languages=model.languages)
+    return model_folder.describe(_hub(settings).fetch(repository), _overrides(settings, repository.name))
 
 
 def _known_model(settings: Settings, name: str) -> known_models.KnownModel:
@@ -162,13 +161,13 @@ def _hub(settings: Settings) -> Hub:
     return Hub(settings.model_hub, settings.folder / "models")
 
 
-def _repository(name: str) -> Repository:
-    full_name = known_models.repository(name)
+def _repository(name: str | None) -> Repository:
+    full_name = known_models.repository(name or "")
     return Repository(full_name, digests=known_models.DIGESTS.get(full_name, {}))
 
 
 def _hub_embedder(settings: Settings) -> OnnxEmbedder:
-    repository = _repository(settings.embedder_model or "")
+    repository = _repository(settings.embedder_model)
     folder = _hub(settings).fetch(repository)
     return model_folder.load_embedder(folder, _overrides(settings, repository.name), threads=settings.model_threads)
 
@@ -232,20 +231,23 @@ async def open_reranker(settings: Settings) -> AsyncIterator[Reranker | None]:
     if kind == "cosine":
         yield None
         return
-    local = kind in ("onnx", "hub")
-    model = await asyncio.to_thread(_onnx_reranker, settings) if local else _http_reranker(settings, kind)
+    model: OnnxReranker | UnloadedReranker | HttpReranker
+    if kind == "onnx":
+        model = await asyncio.to_thread(_onnx_reranker, settings, _folder(settings.reranker_model).name)
+    elif kind == "hub":
+        model = await asyncio.to_thread(_onnx_reranker, settings, _repository(settings.reranker_model).name)
+    else:
+        model = _http_reranker(settings, kind)
     try:
         yield model
     finally:
         await model.aclose()
 
 
-def _onnx_reranker(settings: Settings) -> OnnxReranker | UnloadedReranker:
-    of_hub = settings.reranker == "hub"
-    repository, folder = _repository(settings.reranker_model or ""), _folder(settings.reranker_model)
-    name = repository.name if of_hub else folder.name
+def _onnx_reranker(settings: Settings, name: str) -> OnnxReranker | UnloadedReranker:
+    given = settings.reranker_model
     try:
-        folder = _hub(settings).fetch(repository) if of_hub else folder
+        folder = _hub(settings).fetch(_repository(given)) if settings.reranker == "hub" else _folder(given)
         return model_folder.load_reranker(folder, name=name, threads=settings.model_threads)
     except errors.ProviderError as error:
         log.warning("the re-ranker cannot be loaded: %s", error.message, extra={"action": "reranker_failed"})

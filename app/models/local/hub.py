@@ -29,7 +29,7 @@ MODEL = re.compile(r"[^/]+\.json|\d_Pooling/config\.json|(onnx/)?model\.onnx(_da
 """Files of a model in ONNX format, with the settings that are published beside it."""
 PROGRESS_S = 10
 """Seconds between two lines of progress."""
-# Read when the library is imported. Another protocol, with addresses of its own, would be used without the first one.
+# Read when the library is imported. Its protocol for large files has addresses of its own, past that of the settings.
 os.environ.setdefault("HF_HUB_DISABLE_XET", "1")  # noqa: TID251
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # noqa: TID251
 
