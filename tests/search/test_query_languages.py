@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from harness import Tenant, uris
 
+from app.database.filter_types import Filters
+from app.database.filters import filters
 from app.search.ranking import fusion_plan
 
 GREEK = {
@@ -58,3 +60,16 @@ async def test_weights_that_a_request_names_hold_in_every_language(minilm_tenant
     found = await minilm_tenant.ask(CASES[0][1], explain=True, weights={"vector": 0.5, "text": 0.5})
     assert found.explain is not None
     assert found.explain["weights"] == {"vector": 0.5, "text": 0.5}
+
+
+async def test_documents_that_a_caller_does_not_see_choose_no_weights(minilm_tenant: Tenant) -> None:
+    await minilm_tenant.add_all({f"hidden/{uri}": text for uri, text in SPANISH.items()})
+    await minilm_tenant.add("The harbour closes when fog hides the lighthouse.", "harbour")
+    query, unread = "pescadores venden peces martes", fusion_plan.UNREAD["convex"].vector
+    hidden = Filters(uri_prefix="hidden")
+    whole = [await minilm_tenant.ask(text, explain=True, filters=hidden) for text in (query, f"+{query}")]
+    assert [answer.explain and answer.explain["weights"]["vector"] for answer in whole] == [unread, unread]
+    minilm_tenant.db = minilm_tenant.db.restricted(filters.restriction(Filters(negated=hidden)))
+    seen = await minilm_tenant.ask(query, explain=True)
+    assert seen.explain is not None
+    assert seen.explain["weights"]["vector"] > unread
