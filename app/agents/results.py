@@ -40,7 +40,7 @@ class ToolPassage(ToolResult):
     """A passage found by a search."""
 
     chunk_id: UUID = Field(description="Id of the passage, for find_similar_chunks and get_document.")
-    document_id: UUID = Field(description="Id of its document.")
+    document_id: UUID | None = Field(None, description="Id of its document; left out if that has a URI.")
     title: str | None = Field(
         None, description="Title of its document; left out if the text begins with it, or the file has its name."
     )
@@ -64,7 +64,7 @@ class ToolPassage(ToolResult):
         content = hit.snippet.text if hit.snippet else candidate.content
         return cls(
             chunk_id=candidate.chunk_id,
-            document_id=candidate.document_id,
+            document_id=None if candidate.uri else candidate.document_id,
             title=None if _begins_with(content, candidate.title) or _is_named(candidate) else candidate.title,
             uri=place(candidate.uri),
             source=hit.source,

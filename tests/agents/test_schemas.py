@@ -98,5 +98,5 @@ def test_the_definitions_of_the_default_reading_tools_and_a_passage_stay_small()
     # 1,564 tokens of o200k_base for eight tools.
     definitions = [formats.openai(tool)["function"] for tool in registry.offered({"search"})]
     assert len(json.dumps(definitions, separators=(",", ":"))) < 7_200
-    passage = ToolPassage(chunk_id=UUID(int=1), document_id=UUID(int=2), start=100, content="")
-    assert set(passage.compact()) == {"chunk_id", "document_id", "start", "content"}
+    passage = ToolPassage(chunk_id=UUID(int=1), uri="a.md", start=100, content="")
+    assert set(passage.compact()) == {"chunk_id", "uri", "start", "content"}

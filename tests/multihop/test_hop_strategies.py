@@ -168,7 +168,7 @@ async def test_one_long_document_whose_chapters_all_end_alike_is_no_exception(sh
         f"\n\n## Chapter of {c}{c}\n\nIt is told.\n\n### Further Reading\n\nBooks of {c}." for c in "bcdf"
     )
     await shelf.add(f"# Course{chapters}", "course")
-    await shelf.add("See Further Reading and the chapter of bb.", "note")
+    await shelf.add("See Further Reading and the Chapter of bb.", "note")
     assert set(await shelf.led(owner, "note")) == {"course/Chapter of bb"}
 
 
@@ -183,7 +183,7 @@ async def test_headings_are_not_entities_and_do_not_guide(shelf: Shelf) -> None:
     await shelf.add(FILM, "film", title="Silent Harbour")
     await shelf.add(ALMANAC, "almanac")
     listed = await entities.page(shelf.user_id, db=shelf.db, limit=99)
-    assert {entity.name for entity in listed} == {"Silent Harbour", "Almanac"}
+    assert listed == []
     assert await entities.find("Ilse Brandt", shelf.user_id, db=shelf.db, limit=9) == []
     answer = await shelf.ask("Ilse Brandt")
     assert (answer.entities, answer.search_mode) == ((), "flat")

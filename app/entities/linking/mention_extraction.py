@@ -3,7 +3,7 @@
 How a name is matched depends on its origin:
 
 - Names that the user or metadata gave are matched in every text, the longest at each position.
-- Titles and headings are matched where a text writes them as names, also within longer ones if they have several words.
+- Titles, and headings of several words, are matched where a text writes them as names, also within longer ones.
 - Other names are matched where they are capitalised.
 
 A title has the origin `title`, and is listed, once the text of another document mentions it.

@@ -101,9 +101,9 @@ async def store(db: Writing, documents: Sequence[DocumentNames], *, before: Set[
         for chunk in one.in_sections
     ]
     await headings.add(db, rows)
-    new = {name.key: name.text for entity, name in given.items() if entity not in known}
-    searched = {key: text for key, text in new.items() if names.is_searched(key)}
-    await name_changes.record_new(db, searched, in_gazetteer=False)
+    searched = {entity: name for entity, name in given.items() if entity in titles or text_headings.is_searched(name)}
+    new = {name.key: name.text for entity, name in searched.items() if entity not in known}
+    await name_changes.record_new(db, new, in_gazetteer=False)
 
 
 async def _store_tags(db: Writing, found: Sequence[Tag]) -> None:

@@ -1,4 +1,4 @@
--- Finds which of some word sequences are names that documents give by their titles and headings.
+-- Finds which of some word sequences are titles, or headings of several words.
 -- LATERAL with OFFSET or LIMIT forces look-ups by key, independent of the planner's statistics.
 -- Columns: name_key, entity_id.
 -- :user_id text  owner of the rows
@@ -15,5 +15,5 @@ CROSS JOIN LATERAL (
 WHERE e.origin IN ('title', 'text')
   AND ((SELECT true FROM stepwell.mentions AS m
         WHERE m.user_id = :user_id AND m.entity_id = n.entity_id AND m.kind = 'title' LIMIT 1)
-    OR (SELECT true FROM stepwell.headings AS h
+    OR position(' '::bytea IN n.name_key) > 0 AND (SELECT true FROM stepwell.headings AS h
         WHERE h.user_id = :user_id AND h.entity_id = n.entity_id LIMIT 1))

@@ -17,7 +17,6 @@ from app.database.schema import tables
 from app.database.transactions import Reading, Writing
 from app.entities.store import entities, extracted_names, headings, name_changes
 from app.text.names import headings as text_headings
-from app.text.names import names
 
 _m = tables.mentions.c
 _e = tables.entities.c
@@ -135,7 +134,7 @@ async def known_openings(db: Reading, words: Iterable[str], pairs: Iterable[str]
 
 
 async def given_names(db: Reading, keys: Iterable[str]) -> dict[str, list[UUID]]:
-    """The entities of the keys that are titles or headings."""
+    """The entities of the keys that are titles, or headings of several words."""
     binds = {"user_id": db.user_id, "keys": [key.encode() for key in keys]}
     rows = await db.execute(sql.statement("given_names"), binds)
     found: dict[str, list[UUID]] = {}
@@ -274,7 +273,7 @@ async def _not_given(db: Reading, entity_ids: Set[UUID]) -> dict[str, str]:
     among = _e.entity_id == sa.any_(sa.literal(list(entity_ids - await given(db, list(entity_ids))), sa.ARRAY(sa.Uuid)))
     automatic = (_e.user_id == db.user_id, among, _e.origin == "text")
     known = await entities.names_of(db, list(await db.scalars(sa.select(_e.entity_id).where(*automatic))))
-    return {key: name for of_one in known.values() for key, name in of_one.items() if names.is_searched(key)}
+    return {key: name for of_one in known.values() for key, name in of_one.items()}
 
 
 async def count_chunks(db: Reading, document_id: UUID) -> int:

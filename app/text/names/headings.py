@@ -38,6 +38,11 @@ def name(heading: str) -> Name | None:
     return found if found is not None and names.is_not_a_date(found.key.split(" ")) else None
 
 
+def is_searched(heading: Name) -> bool:
+    """Returns whether texts are searched for a heading within longer names; for one word, such as "Members", not."""
+    return " " in heading.key
+
+
 def is_general(title: str) -> bool:
     """Returns whether a title is a file's name, or has only words that head documents of any kind ("Appendix B")."""
     words = set(names.words(title)) - stop_words.FUNCTION_WORDS

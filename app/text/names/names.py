@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import re
 import unicodedata
 from collections import Counter
@@ -133,14 +134,6 @@ def title_name(text: str) -> Name | None:
     return Name(named, bare[:MAX_CHARACTERS]) if named else None
 
 
-def is_searched(key: str) -> bool:
-    """Returns whether texts are searched for a title or heading with this key, beyond the names that `find` finds.
-
-    One word with a capital, which a longer name may contain, is not searched for.
-    """
-    return " " in key or key[:1].upper() == key[:1].lower()
-
-
 def space(words: Iterable[str]) -> str:
     """Returns words with a space around each: a key occurs in a text if it does so in this form of the text's words."""
     return f" {' '.join(words)} "
@@ -166,35 +159,31 @@ class WrittenWords:
         self.words = words(text)
         self._text = text
         self._starts = [start for start, _end in word_offsets(text)]
-        self._as_name = [not text[start].islower() for start in self._starts]
+        self._as_name = [text[start].isalpha() and not text[start].islower() for start in self._starts]
 
     def openings(self) -> tuple[set[str], set[str]]:
-        """Returns the words that alone may be a title, those without case, and the pairs that may begin a name."""
-        pairs = (f"{self.words[start]} {self.words[start + 1]}" for start in self._places())
-        return {self.words[start] for start in self._caseless()}, set(pairs)
+        """Returns the words that alone may be a title, and the pairs that may begin a longer name."""
+        single = {word for word, as_name in zip(self.words, self._as_name, strict=True) if as_name}
+        pairs = set(map(" ".join, itertools.pairwise(self.words)))
+        return single - stop_words.FUNCTION_WORDS - stop_words.HEADING_WORDS, pairs
 
     def sequences_after(self, known: Collection[str]) -> Counter[str]:
         """Counts the word sequences that are written as names and are or begin with a known opening."""
-        counted = Counter(self.words[start] for start in self._caseless() if self.words[start] in known)
-        for start in self._places():
+        counted: Counter[str] = Counter()
+        for start, word in enumerate(self.words):
+            if word in known and self._as_name[start]:
+                counted[word] += 1
             found = self.words[start : start + MAX_WORDS]
-            if f"{found[0]} {found[1]}" in known:
+            if len(found) > 1 and f"{word} {found[1]}" in known:
                 ends = range(2, len(found) + 1)
                 counted.update(" ".join(found[:end]) for end in ends if self._is_name(start, start + end))
         return counted
 
-    def _places(self) -> Iterator[int]:
-        return (start for start in range(len(self.words) - 1) if self._as_name[start])
-
-    def _caseless(self) -> Iterator[int]:
-        letters = ((place, self._text[start]) for place, start in enumerate(self._starts))
-        return (place for place, letter in letters if letter.isalpha() and letter.upper() == letter.lower())
-
     def _is_name(self, start: int, end: int) -> bool:
-        """Returns whether words from one that may begin a name are one: a sentence begins with a capital anyway."""
-        following = range(start + 1, end)
-        is_title_case = all(self._as_name[n] or self.words[n] in stop_words.FUNCTION_WORDS for n in following)
-        return is_title_case or not _opens_sentence(self._text, self._starts[start], after_short_form=False)
+        """Returns whether one of several words has a capital, other than that with which a sentence begins."""
+        if any(self._as_name[start + 1 : end]):
+            return True
+        return self._as_name[start] and not _opens_sentence(self._text, self._starts[start], after_short_form=False)
 
 
 def find(text: str) -> list[Name]:

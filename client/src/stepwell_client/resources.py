@@ -184,7 +184,7 @@ class Searches(Runs):
             hops: Options of several hops; only with `depth` auto or thorough.
             k: Rank constant of reciprocal rank fusion.
             min_confidence: Minimum confidence.
-            min_relevance: Minimum relevance; only with an embedding model that is calibrated.
+            min_relevance: Minimum relevance; only with a text.
             min_rrf_score: Minimum `rrf_score`, which is at most 2 / (k + 1) in every mode.
             min_vector_score: Minimum cosine similarity; hits without a vector score are dropped.
             mmr: Diversify the results by maximal marginal relevance; results are in the order of selection.
@@ -297,7 +297,7 @@ class Searches(Runs):
             hops: Options of several hops; only with `depth` auto or thorough.
             k: Rank constant of reciprocal rank fusion.
             min_confidence: Minimum confidence.
-            min_relevance: Minimum relevance; only with an embedding model that is calibrated.
+            min_relevance: Minimum relevance; only with a text.
             min_rrf_score: Minimum `rrf_score`, which is at most 2 / (k + 1) in every mode.
             min_vector_score: Minimum cosine similarity; hits without a vector score are dropped.
             mmr: Diversify the results by maximal marginal relevance; results are in the order of selection.
@@ -412,7 +412,7 @@ class Searches(Runs):
             hops: Options of several hops; only with `depth` auto or thorough.
             k: Rank constant of reciprocal rank fusion.
             min_confidence: Minimum confidence.
-            min_relevance: Minimum relevance; only with an embedding model that is calibrated.
+            min_relevance: Minimum relevance; only with a text.
             min_rrf_score: Minimum `rrf_score`, which is at most 2 / (k + 1) in every mode.
             min_vector_score: Minimum cosine similarity; hits without a vector score are dropped.
             mmr: Diversify the results by maximal marginal relevance; results are in the order of selection.
@@ -533,7 +533,7 @@ class Searches(Runs):
             hops: Options of several hops; only with `depth` auto or thorough.
             k: Rank constant of reciprocal rank fusion.
             min_confidence: Minimum confidence.
-            min_relevance: Minimum relevance; only with an embedding model that is calibrated.
+            min_relevance: Minimum relevance; only with a text.
             min_rrf_score: Minimum `rrf_score`, which is at most 2 / (k + 1) in every mode.
             min_vector_score: Minimum cosine similarity; hits without a vector score are dropped.
             mmr: Diversify the results by maximal marginal relevance; results are in the order of selection.

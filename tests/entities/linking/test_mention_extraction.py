@@ -55,7 +55,7 @@ async def test_titles_and_names_become_mentions_with_their_counts(tenant: Tenant
     assert ("b", "Ilse Brandt", "title", "title", 1) in found
     assert ("b", "Harbour Light", "title", "text", 1) not in found, "it is no name in lower case"
     assert ("c", "Harbour Light", "title", "text", 1) in found
-    assert ("b", "Lundby", "title", "text", 1) not in found, "every sentence begins with a capital"
+    assert ("b", "Lundby", "title", "text", 1) in found
 
 
 async def test_headings_are_stored_separately_and_match_where_texts_write_them_as_names(

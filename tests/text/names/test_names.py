@@ -101,7 +101,9 @@ def test_every_name_that_is_found_is_one_of_the_texts_sequences(text: str) -> No
         ("see Getting started", "getting started", 1),
         ("the Institute of Physics", "institute of physics", 1),
         ("at Ávila Beach", "avila beach", 1),
+        ("Lundby is a town of the Lundby Club in lundby", "lundby", 2),
         ("the Tests Suite", "tests", 0),
+        ("on capital punishment in Norway", "capital punishment in norway", 1),
         ("\u05d4\u05d2\u05e9\u05e8 \u05d4\u05d9\u05e9\u05df", "\u05d4\u05d9\u05e9\u05df", 1),
     ],
 )
