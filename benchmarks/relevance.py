@@ -37,7 +37,7 @@ QUESTIONS, FAR = 120, 60
 """Questions of a set, and of others, that are asked."""
 SEED = 5
 RIDGE, STEPS, TOLERANCE = 0.1, 60, 1e-8
-QUERY_WEIGHTS: dict[Store, float] = {"whole": 50.0, "half": 200.0}
+QUERY_WEIGHTS: dict[Store, float] = {"whole": 20.0, "half": 300.0}
 """Of the questions of a set, whatever their number. Those that are far are told apart by any coefficients."""
 HIT_WEIGHT = 1_000.0
 """Of the hits of a set."""

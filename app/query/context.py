@@ -16,8 +16,6 @@ from app.database.calibrations import RelevanceCalibration
 from app.database.pools import Version
 from app.kinds import Degraded, Vector
 from app.models import base
-from app.relevance import cosines
-from app.relevance.cosines import MeasuredModels
 from app.services import Services
 
 log = logging.getLogger(__name__)
@@ -61,14 +59,6 @@ class SearchContext:
             log.warning("query embedding failed: %s", type(error).__name__, extra={"action": "embedding_failed"})
             self.degraded += ["embedding_failed", "no_query_vector"]
             return None
-
-    async def unrelated_cosine(self) -> float | None:
-        """The cosine of unrelated texts with the model of the search; None if it cannot be measured."""
-        embedder, measured = self.services.embedder, self.services.state(MeasuredModels)
-        if embedder.model.unrelated is not None:
-            return embedder.model.unrelated
-        async with self.waiting_for(embedder):
-            return await cosines.unrelated(embedder, measured, timeout_s=self.services.budget.embed_s)
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:

@@ -12,6 +12,7 @@ from app.query.context import SearchContext
 from app.query.search_request import SearchRequest
 from app.query.types import Answer
 from app.relevance import cosines, relevance, unknown_names
+from app.relevance.cosines import MeasuredModels
 from app.search import completion, named_sources, pages, state, understanding
 from app.search.state import SearchState
 from app.services import Services
@@ -110,8 +111,18 @@ async def _cosine(search: SearchState) -> float | None:
     weights = search.weights
     if search.result.best_cosine is None or weights.vector < LEAST_SHARE * (weights.vector + weights.text):
         return None
-    unrelated = await search.context.unrelated_cosine()
+    unrelated = await _unrelated_cosine(search.context)
     return None if unrelated is None else cosines.above(search.result.best_cosine, unrelated)
+
+
+async def _unrelated_cosine(context: SearchContext) -> float | None:
+    """The cosine of unrelated texts with the model of the search; None if it cannot be measured."""
+    services = context.services
+    embedder, measured = services.embedder, services.state(MeasuredModels)
+    if embedder.model.unrelated is not None:
+        return embedder.model.unrelated
+    async with context.waiting_for(embedder):
+        return await cosines.unrelated(embedder, measured, timeout_s=services.budget.embed_s)
 
 
 def _is_foreign(search: SearchState) -> bool:

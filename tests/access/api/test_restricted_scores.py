@@ -13,8 +13,6 @@ from api_caller import Caller
 from fastapi import FastAPI
 
 from app.database.transactions import Database
-from app.relevance import relevance
-from benchmarks.fake_embedder import FakeEmbedder
 
 RAG = "/api/rag"
 NAMES = ("Ilse Brandt", "Tomas Vidal", "Mara Quint", "Oskar Lindqvist")
@@ -78,10 +76,9 @@ def _documents(rng: random.Random) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("kind", RESTRICTIONS)
 async def test_a_search_is_scored_as_if_only_the_visible_documents_were_stored(
-    callers: Callable[..., Awaitable[Caller]], embedder: FakeEmbedder, monkeypatch: pytest.MonkeyPatch, kind: str
+    callers: Callable[..., Awaitable[Caller]], kind: str
 ) -> None:
     """Scores, relevance, confidence, entities and reasons."""
-    monkeypatch.setattr(relevance, "MODELS", {embedder.model.name: relevance.MODELS["all-MiniLM-L6-v2"]})
     filters, passes = RESTRICTIONS[kind]
     full, alone = await callers(harness.new_user()), await callers(harness.new_user())
     restricted = await callers(full.user_id, filters=filters)
