@@ -2,6 +2,7 @@
 # make serve  the service alone                          make test    the whole suite
 # make check  lint, types, import contracts               make lock    the two locks again
 # make audit  known advisories of the locked packages     make test-adapters   the client in each agent framework
+# make dist   wheels and sdists of service and client
 # make fuzz   10,000 requests made from the description   make faults  the long version of the fault tests
 
 VENV := .venv
@@ -21,7 +22,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 ADAPTERS := langchain llamaindex pydantic-ai adk openai-agents
 
-.PHONY: demo serve test test-adapters image-proof fuzz faults check format lock audit schema openapi examples screenshots clean
+.PHONY: demo serve test test-adapters image-proof fuzz faults check format lock audit schema openapi examples screenshots dist clean
 
 demo: $(RUN)
 	$(BIN)/stepwell demo $(ARGS)
@@ -98,8 +99,12 @@ lock: $(BIN)/uv
 audit: $(BIN)/uv
 	$(UV) tool run pip-audit==$(PIP_AUDIT) --requirement requirements.lock --disable-pip --require-hashes --progress-spinner off
 
+dist: $(RUN)
+	$(BIN)/python -m hatchling build -d dist
+	cd client && ../$(BIN)/python -m hatchling build -d ../dist
+
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) dist
 
 $(BIN)/uv: requirements-uv.lock
 	@test -n "$(PYTHON)" && $(PYTHON) -c '$(RECENT)' || { echo "Stepwell needs Python 3.11 or newer."; exit 1; }

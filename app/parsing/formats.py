@@ -132,7 +132,7 @@ FORMATS = (
         "encoded",
         ("HTML",),
         ("html", "htm", "xhtml"),
-        "the main text without navigation; title, author, language, date",
+        "the main text without navigation, descriptions of pictures; title, author, language, date",
         "html.html_text",
         signature=_HTML,
     ),

@@ -68,10 +68,10 @@ class Guard:
 
     def _add_record(self, document: ExtractedDocument) -> None:
         """Count a record, whose fields may be lines of its text; many at once, since each one takes long by itself."""
-        lines = frozenset(document.text.split("\n"))
-        fields = document.metadata.items()
+        text = f"\n{document.text}\n"
+        fields = [f"{name}: {value}" for name, value in document.metadata.items()]
         self._records.append(document.text)
-        self._records += (f"{name}: {value}" for name, value in fields if f"{name}: {value}" not in lines)
+        self._records += fields if document.markdown else [line for line in fields if f"\n{line}\n" not in text]
         if document.markdown:
             self._records.append(document.title)
         if len(self._records) >= RECORDS:
@@ -92,8 +92,11 @@ class Guard:
         return (*reasons(self._left_out), *losses)
 
     def _losses(self, parts: Sequence[tuple[str, str]]) -> list[str]:
-        stored = self._stored + _lines((*self._pages, *(left.text for left in self._left_out)))
-        wanted = _lines(text for _, text in parts)
+        stored = self._stored
+        stored.update(_lines((*self._pages, *(left.text for left in self._left_out))))
+        wanted = Counter(_lines(text for _, text in parts))
+        if not any(count > stored[line] for line, count in wanted.items() - stored.items()):
+            return []
         expected, found = Counter(_words(wanted - stored)), Counter(_words(stored - wanted))
         without, beyond = _tokens_of(expected - found), _tokens_of(found - expected)
         missing, surplus = without - beyond, beyond - without
@@ -155,8 +158,8 @@ def _sum(counts: Iterable[Counter[str]]) -> Counter[str]:
     return total
 
 
-def _lines(texts: Iterable[str]) -> Counter[str]:
-    return Counter(map(str.strip, "\n".join(texts).split("\n")))
+def _lines(texts: Iterable[str]) -> Iterator[str]:
+    return map(str.strip, "\n".join(texts).split("\n"))
 
 
 def _words(lines: Counter[str]) -> list[str]:

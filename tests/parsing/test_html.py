@@ -109,6 +109,11 @@ def test_values_of_fields_are_text_and_options_that_are_not_chosen_are_named(rea
     assert document.warnings == ("Left out as options that are not chosen: 1 line.",)
 
 
+def test_descriptions_of_pictures_are_text_and_names_of_their_kind_are_not(read: Read) -> None:
+    (document,) = read(b"<p>See <img alt='Tides  of 1912'> and <img alt='logo' src='l.png'>below.</p>", "a.html")
+    assert (document.text.split(), document.warnings) == (["See", "Tides", "of", "1912", "and", "below."], ())
+
+
 def test_words_are_neither_joined_nor_cut(read: Read) -> None:
     page = "<html><details><summary>Fees</summary>Per day</details><p><b>L</b>ime<em> </em>kiln <b>dry</b></p></html>"
     (document,) = read(page.encode(), "a.html")

@@ -78,7 +78,7 @@ def page(html: str, *, notes: tuple[str, ...] = ()) -> ExtractedDocument:
 
 
 def content(raw: bytes) -> Iterator[tuple[str, str]]:
-    """The text nodes of a page that a browser shows."""
+    """The text nodes of a page that a browser shows, and the descriptions of its pictures."""
     yield "", show(decode(raw).text)
 
 
@@ -92,6 +92,8 @@ def show(html: str) -> str:
         is_shown = element.tag not in (*_NOT_SHOWN, *_ELSEWHERE)
         if event == "start" and not is_shown:
             walk.skip_subtree()
+        if event == "start" and element.tag == "img":
+            parts.append(_description(element.get("alt")))
         edge = "\n" if element.tag in blocks else ""
         parts += [edge, (element.text or "") if is_shown else ""] if event == "start" else [edge, element.tail or ""]
     return "".join(parts)
@@ -144,6 +146,9 @@ def _prepare(soup: BeautifulSoup) -> list[LeftOut]:
     left_out = [*_remove(soup, _ELSEWHERE), *_unchosen(soup)]
     for field in soup.find_all("input"):
         field.replace_with(f" {_value(field)} ")
+    for picture in soup.find_all("img"):
+        if description := _description(picture.get("alt")):
+            picture.replace_with(description)
     for form in soup.find_all("form"):  # what recognises the main text takes forms for navigation
         form.name = "div"
     for heading in soup.find_all(_HEADINGS):
@@ -162,6 +167,12 @@ def _value(field: Tag) -> str:
     if kind in ("checkbox", "radio"):
         return "[x]" if field.has_attr("checked") else "[ ]"
     return "" if kind in _NOT_WRITTEN else str(field.get("value") or "")
+
+
+def _description(alt: object) -> str:
+    """What a picture shows, by its attribute `alt`; empty for one word, which mostly names a kind, such as `logo`."""
+    words = str(alt or "").split()
+    return f" {' '.join(words)} " if len(words) > 1 else ""
 
 
 def _unchosen(soup: BeautifulSoup) -> Iterator[LeftOut]:

@@ -81,6 +81,8 @@ def parse(text: str) -> ParsedMarkdown:
     except _RefusedError as refusal:
         return ParsedMarkdown(text, structure.title(body), warnings=(f"frontmatter {refusal}: kept as text",))
     created_at, warnings = _created_at(metadata)
+    if any(line.strip() not in f"{metadata}" for line in block.split("\n") if line.lstrip().startswith("#")):
+        warnings += ("frontmatter has comments: they are left out",)
     return ParsedMarkdown(
         body=body,
         title=_line(metadata.get("title")) or structure.title(body),

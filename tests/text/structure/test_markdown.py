@@ -57,6 +57,14 @@ def test_an_invalid_date_is_reported_and_ignored():
     assert parsed.warnings == ("frontmatter's date is not an ISO 8601 date: ignored",)
 
 
+@pytest.mark.parametrize(
+    ("block", "is_left_out"), [("# set by hand\na: 1", True), ("a: 1 \n", False), ("a: |\n  # no comment", False)]
+)
+def test_comments_of_frontmatter_are_reported(block, is_left_out):
+    warnings = ("frontmatter has comments: they are left out",)
+    assert markdown.parse(f"---\n{block}\n---\nx").warnings == (warnings if is_left_out else ())
+
+
 BOMB = "a: &a [x, x]\n" + "".join(
     f"{name}: &{name} [*{before}, *{before}, *{before}, *{before}]\n"
     for before, name in zip("abcdefgh", "bcdefghi", strict=True)
