@@ -81,7 +81,8 @@ def hit_of(ranked: Hit, search: SearchState, *, is_linked: bool) -> Hit:
     candidate, parsed = ranked.candidate, search.parsed
     content = "\n".join((*candidate.heading_path, candidate.content))
     reasons = literal_matches.reasons(parsed, title=candidate.title, content=content)
-    relevant = search.assessment and search.assessment.relevance(ranked.score_before_reranking)
+    assessed = search.assessment
+    relevant = None if assessed is None else assessed.relevance(ranked.score_before_reranking)
     legs = [name for name, rank in (("vector", candidate.vector_rank), ("text", candidate.text_rank)) if rank]
     legs += ["entity"] if is_linked else []
     explain = _hit_explained(candidate, search) if search.query.explain else None
