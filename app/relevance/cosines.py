@@ -78,5 +78,4 @@ def _mean_of_others(questions: Sequence[Vector], passages: Sequence[Vector]) -> 
 
 def _unit_rows(vectors: Sequence[Vector]) -> npt.NDArray[np.float64]:
     found = np.asarray(vectors, dtype=np.float64)
-    unit: npt.NDArray[np.float64] = found / np.linalg.norm(found, axis=1, keepdims=True)
-    return unit
+    return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True))

@@ -43,7 +43,7 @@ VECTOR_LEG = OfQuery(-4.9, 9.4)
 TEXT_LEG = OfQuery(-1.5, coverage=6.0)
 OTHER_LANGUAGE = OfQuery(-3.7, 14.2)
 """A query in another language than the documents: their words say nothing, and cosines are smaller."""
-HIT, HIT_OF_HOPS = OfHit(-1.2, 1.65), OfHit(3.65, 3.4)
+HIT, HIT_OF_HOPS = OfHit(-1.1, 1.5), OfHit(3.7, 3.45)
 """In one search, and over several hops, where the score is the sum of signals as a share of the largest one."""
 MARGIN = 0.02
 """By which scores are kept off 0 and 1 before their logit is taken."""
