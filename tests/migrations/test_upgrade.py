@@ -29,6 +29,8 @@ from app.text.queries.conditions import IndexText
 
 MODEL, DIMENSION = "fake", 64
 REVISIONS = [script.revision for script in ScriptDirectory(str(revisions.scripts())).walk_revisions()][::-1]
+DERIVED_AGAIN = {"0046": {("entities", "origin")}}
+"""Columns of which a revision changes values that the service then derives again."""
 SIXTY = (0.6, 0.8, *[0.0] * (DIMENSION - 2))
 
 
@@ -79,7 +81,11 @@ async def test_each_revision_keeps_the_rows_that_it_does_not_drop(populated) -> 
             rows = await _rows(owner, before)
             assert await _upgrade(populated, revision) == revision
             after = await _columns(owner)
-            kept = {table: [c for c in before[table] if c in after[table]] for table in before.keys() & after.keys()}
+            lost = DERIVED_AGAIN.get(revision, frozenset())
+            kept = {
+                table: [c for c in before[table] if c in after[table] and (table, c) not in lost]
+                for table in before.keys() & after.keys()
+            }
             now = await _rows(owner, kept)
             assert {t: _sorted(now[t], kept[t]) for t in kept} == {t: _sorted(rows[t], kept[t]) for t in kept}
             before = after
