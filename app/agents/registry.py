@@ -77,7 +77,9 @@ def argument_errors(error: ValidationError, tool: Tool) -> list[dict[str, Any]]:
     An argument is not called missing if it was given under another name.
     """
     raised = error.errors(include_url=False, include_input=False)
-    found = [{**each, "loc": ("body", *each["loc"]), "ctx": _context(each, tool)} for each in raised]
+    found: list[dict[str, Any]] = [
+        {**each, "loc": ("body", *each["loc"]), "ctx": _context(each, tool)} for each in raised
+    ]
     meant = {each["ctx"].get("nearest") for each in found}
     return [each for each in found if not (each["type"] == "missing" and each["loc"][-1] in meant)]
 
