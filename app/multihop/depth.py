@@ -7,16 +7,19 @@ about a person, project or team that the user has described is left to entity gu
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from app.concurrency.limiter import Released
+from app.database.transactions import retry_read
 from app.kinds import DepthReason, DepthUsed
 from app.multihop import multihop
+from app.query.matches import EntityMatch
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, Candidate
 from app.search import search
-from app.search.steps.guidance import entity_scores
+from app.search.steps.guidance import entity_scores, matching
+from app.search.steps.guidance.store.entity_cache import EntityCache
 from app.services import Services
 from app.text.names import names
 from app.text.queries import analysis
@@ -44,6 +47,8 @@ async def answer(query: SearchRequest, user_id: str, services: Services, turn: R
     found = await search.answer(first_page, user_id, services, turn)
     began = time.perf_counter()
     reason = reason or _reason(analysis.parse(query.text), found)
+    if reason == "divided" and await _names_described(query.completed(mode="auto"), user_id, services):
+        reason = "entity"
     spent = {"depth": round((time.perf_counter() - began) * 1000, 3)}
     if reason != "divided" and is_later_page:
         found = await search.answer(query, user_id, services, turn)
@@ -73,7 +78,7 @@ def _reason_before(query: SearchRequest) -> DepthReason | None:
 
 def _reason(parsed: ParsedQuery, found: Answer) -> DepthReason:
     """What the first search shows: `divided` is a reason for several hops, any other for one search."""
-    if any(one.key and not entity_scores.is_automatic(one.origin, one.type) for one in found.entities):
+    if _describes(found.entities):
         return "entity"
     passages = [hit.candidate for hit in found.hits[:BEST]]
     titles = (one.title for one, hit in zip(passages, found.hits, strict=False) if "title" in hit.strategies)
@@ -82,6 +87,19 @@ def _reason(parsed: ParsedQuery, found: Answer) -> DepthReason:
     if not keys:
         return "no_names"
     return "divided" if _is_divided(names.words(parsed.text), keys, passages) else "together"
+
+
+@retry_read
+async def _names_described(query: SearchRequest, user_id: str, services: Services) -> bool:
+    """Whether the query names an entity that the user or metadata has described."""
+    async with services.db.searching(user_id, candidates=query.ranking.candidates) as reading:
+        parsed, cache = analysis.parse(query.text), services.state(EntityCache)
+        matches = await matching.run(reading, query, parsed, None, cache=cache)
+    return _describes(matches.all)
+
+
+def _describes(matches: Iterable[EntityMatch]) -> bool:
+    return any(match.key and not entity_scores.is_automatic(match.origin, match.type) for match in matches)
 
 
 def _is_divided(query: Sequence[str], keys: set[str], passages: Sequence[Candidate]) -> bool:

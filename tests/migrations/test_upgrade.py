@@ -34,7 +34,10 @@ from app.text.queries.conditions import IndexText
 
 MODEL, DIMENSION = "fake", 64
 REVISIONS = [script.revision for script in ScriptDirectory(str(revisions.scripts())).walk_revisions()][::-1]
-REWRITTEN = {"0047": dict.fromkeys(("documents", "staged_documents"), ("identity", "uri"))}
+REWRITTEN = {
+    "0046": {"entities": ("origin",)},
+    "0047": dict.fromkeys(("documents", "staged_documents"), ("identity", "uri")),
+}
 """Columns whose values a revision changes."""
 SIXTY = (0.6, 0.8, *[0.0] * (DIMENSION - 2))
 

@@ -183,7 +183,9 @@ async def test_a_key_sees_and_calls_the_tools_of_its_scope_only(
 ) -> None:
     reader = await new_caller("search")
     async with connected(app, reader) as client:
-        assert {t.name for t in (await client.list_tools()).tools} == {t.name for t in registry.offered({"search"})}
+        assert {t.name for t in (await client.list_tools()).tools} == {
+            t.name for t in registry.offered({"search"}, optional=OPTIONAL_TOOLS)
+        }
         result = await client.call_tool("add_document", {"content": "x"})
     assert result.is_error
     assert "lacks the scope `write`" in result.content[0].text

@@ -107,7 +107,7 @@ def fallback_reason(matches: Sequence[EntityMatch], *, threshold: float, limit: 
 
 def is_automatic(origin: Origin, kind: str) -> bool:
     """Returns whether an entity was made from a title or a tag, which are often ordinary words."""
-    return origin == "title" or (origin == "metadata" and kind not in PROPER_TYPES)
+    return origin in ("title", "text") or (origin == "metadata" and kind not in PROPER_TYPES)
 
 
 def _cap(match: EntityMatch) -> float:

@@ -51,7 +51,7 @@ async def _find(query: EntityQuery, services: Services, turn: Released) -> Entit
     with context.timed("total"):
         vector = await context.embed(parsed.text)
         matches = await _matches(parsed, vector, context)
-    wanted = [match for match in matches if query.type in (None, match.type)]
+    wanted = [match for match in matches if match.origin != "text" and query.type in (None, match.type)]
     best = entity_scores.best(wanted, limit=query.limit)
     found = tuple(match for match in best if match.score >= query.min_score)
     return EntityAnswer(found, tuple(context.degraded), context.timings["total"])

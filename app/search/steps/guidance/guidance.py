@@ -334,9 +334,9 @@ def _with_entities(answer: Answer, matches: EntityMatches, applied: AppliedGuida
 
 
 def _referred(matches: EntityMatches, applied: AppliedGuidance) -> list[EntityMatch]:
-    """The entities that the query refers to, with their aboutness where it is known."""
+    """The entities that the query refers to, with their aboutness where it is known; no title that is not listed."""
     weighed = {match.entity_id: match for match in applied.matches}
-    referred = [weighed.get(match.entity_id, match) for match in matches.all]
+    referred = [weighed.get(match.entity_id, match) for match in matches.all if match.origin != "text"]
     referred = [match for match in referred if match.aboutness is None or match.aboutness >= MIN_ABOUTNESS]
     if not any(match.key for match in referred):
         referred = [match for match in referred if match.matched_by != "team"]

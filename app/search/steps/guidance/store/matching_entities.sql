@@ -1,7 +1,8 @@
 -- Finds the entities to which a query refers by a name, a role, a team, or the words of their facts or description.
 --
 -- Look-ups by id are LATERAL with LIMIT, so that no join reads all of a user's entities. Facts are looked up by the
--- query's rarest lexemes, without which no entity covers half of the query's idf. An automatic entity is omitted if the
+-- query's rarest lexemes, without which no entity covers half of the query's idf. A title that no other text mentions, of
+-- origin text, is matched by its name too. An automatic entity is omitted if the
 -- user has an own entity of the same name. A fuzzy match has value 0 if the documents contain all of the similar words,
 -- which are then no misspelling, unless the text index takes them for those of the name, and 1 otherwise.
 -- Columns: by, key (the name; for members, the team's name), entity_id, name, type, origin, role, value (covered share of the
@@ -34,6 +35,8 @@ named AS MATERIALIZED (
         FROM stepwell.entities AS o WHERE o.user_id = :user_id AND o.entity_id = n.entity_id LIMIT 1
     ) AS e
     WHERE e.origin <> 'text'
+       OR (SELECT true FROM stepwell.mentions AS m
+           WHERE m.user_id = :user_id AND m.entity_id = e.entity_id AND m.kind = 'title' LIMIT 1)
     LIMIT 4 * :most
 ),
 near AS MATERIALIZED (
