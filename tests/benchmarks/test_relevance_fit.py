@@ -42,7 +42,7 @@ def samples() -> list[Sample]:
 def test_the_fit_finds_the_function_that_made_the_judgements(samples: list[Sample]) -> None:
     fitted = relevance.fit(samples)
     assert fitted.hits[False][1] == pytest.approx(1.2, abs=0.3)
-    assert fitted.hits[True][1] == pytest.approx(3.0, abs=0.8)
+    assert fitted.hits[True][1] == pytest.approx(3.0, abs=1.0)
     asked = sorted(samples[0].questions, key=lambda one: one.cosine)
     far, own = asked[0], asked[-1]
     assert fitted.answerable(own) > 0.5 > fitted.answerable(far)

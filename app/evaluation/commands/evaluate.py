@@ -113,7 +113,7 @@ def _warn_of(missing: Sequence[str]) -> None:
 
 def _show_calibration(report: EvaluationReport) -> None:
     if report.predictions is None:
-        options.out.print("Hits have no relevance: the embedding model is not calibrated.")
+        options.out.print("No hit has a relevance.")
         return
     for name, pairs in (("relevance", report.predictions.relevance), ("answerable", report.predictions.answerable)):
         found = metrics.measure_calibration(pairs)
