@@ -301,6 +301,7 @@ async def test_facts_are_kept_by_their_lexemes_and_roles_facts_and_descriptions_
 async def test_entities_are_found_by_names_roles_facts_and_meaning_with_scores(caller: Caller) -> None:
     await _bulk(caller, {"type": "team", "name": "Masons", "members": ["Ana Silva"]}, ANA)
     await caller.add("# Third landing\n\nAna Silva repaired it.", "landing")
+    await caller.add("Rain fell on the Third landing.", "rain")
 
     async def found(query: str, **fields: Any) -> dict[str, tuple[str, float]]:
         response = await caller.client.post(f"{ENTITIES}/search", json={"query": query, **fields})
