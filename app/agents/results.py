@@ -25,8 +25,8 @@ from app.text.passages import tokens
 from app.tools.results import NOTICE, ToolResult, place, text
 
 NO_ANSWER = (
-    "Probably none of these passages answers the query. Search once more in other words; if that finds nothing better, "
-    "say that the documents do not answer it instead of guessing."
+    "Perhaps none of these passages answers the query. Unless one does, search once more in other words; if that finds "
+    "nothing better, say that the documents do not answer it instead of guessing."
 )
 _MARKS = str.maketrans("", "", "#`*_")
 _NO_WORD = re.compile(r"[\W_]+")
@@ -135,7 +135,7 @@ class PassageList(ToolResult):
             results=kept,
             answerable=_unless_likely(answer.answerable),
             hops=[ToolHop.of(hop) for hop in rounds] if any(hop.terms for hop in rounds) else None,
-            advice=NO_ANSWER if kept and answerability.is_unlikely(answer.answerable) else None,
+            advice=NO_ANSWER if kept and answerability.is_doubtful(answer.answerable) else None,
             left_out=len(passages) - len(kept) or None,
             depth="thorough" if answer.depth == "thorough" else None,
             no_results_because=None if passages else " ".join(hints.of(answer)) or None,

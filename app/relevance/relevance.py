@@ -47,8 +47,10 @@ HIT, HIT_OF_HOPS = OfHit(-1.1, 1.5), OfHit(3.7, 3.45)
 """In one search, and over several hops, where the score is the sum of signals as a share of the largest one."""
 MARGIN = 0.02
 """By which scores are kept off 0 and 1 before their logit is taken."""
-PHRASE = 2.0
-"""Added if the query has phrases, which every hit contains. Chosen, not fitted: the sets have no such queries."""
+LITERAL = 2.0
+"""Added if hits contain the query literally. Chosen, not fitted: the sets have questions only."""
+WHOLE = 0.35
+"""Least coverage of a passage with all words of a query: with one of each, at average length, it is .45."""
 UNKNOWN_NAME = 0.2
 """The largest probability of an answer to a query with a name that no document contains."""
 PRIOR, ANSWERABLE_PRIOR = Prior(1.5, 0.5), Prior(1.5, 0.3)
@@ -86,7 +88,7 @@ class Assessment:
         cosine: The best cosine similarity in units of its model; None without the vector leg.
         coverage: The best BM25 score as a share of what the words of the query permit; None without the text leg.
         is_foreign: Whether the query is in another language than the documents, whose words then say nothing.
-        is_phrase: Whether every hit contains a phrase of the query.
+        is_literal: Whether hits contain the phrases of the query, or all words of one that is no question.
         names_unknown: Whether the query has a name or identifier that no document contains.
         entities: The mean effect of entities on the scores.
         calibration: That of the user.
@@ -96,7 +98,7 @@ class Assessment:
     cosine: float | None
     coverage: float | None
     is_foreign: bool = False
-    is_phrase: bool = False
+    is_literal: bool = False
     names_unknown: bool = False
     entities: MeanEffect = NO_EFFECT
     calibration: RelevanceCalibration = UNCALIBRATED
@@ -122,7 +124,7 @@ class Assessment:
     def answered(self) -> float:
         """The probability that the documents answer the query, before it is calibrated."""
         chosen = self._coefficients
-        logit = chosen.intercept + PHRASE * self.is_phrase
+        logit = chosen.intercept + LITERAL * self.is_literal
         logit += chosen.cosine * (self.cosine or 0.0) + chosen.coverage * (self.coverage or 0.0)
         return min(logit_scales.logistic(logit), self._most)
 
@@ -139,7 +141,7 @@ class Assessment:
         return UNKNOWN_NAME if self.names_unknown else 1.0
 
     def _relevance(self, chosen: OfHit, score: float, calibration: LogitScale) -> float:
-        logit = chosen.intercept + chosen.score * score_logit(score) + PHRASE * self.is_phrase
+        logit = chosen.intercept + chosen.score * score_logit(score) + LITERAL * self.is_literal
         return min(logit_scales.apply(calibration, self.answered * logit_scales.logistic(logit)), self._most)
 
 

@@ -94,12 +94,13 @@ async def _assess(search: SearchState) -> relevance.Assessment | None:
     if not search.parsed.text:
         return None
     result, is_foreign = search.result, _is_foreign(search)
+    coverage = relevance.coverage(result.best_text_score, result.terms)
     return relevance.Assessment(
         search.request.fusion,
         cosine=await _cosine(search),
-        coverage=relevance.coverage(result.best_text_score, result.terms),
+        coverage=coverage,
         is_foreign=is_foreign,
-        is_phrase=bool(search.parsed.phrases) and not search.is_relaxed,
+        is_literal=_is_literal(search, coverage),
         names_unknown=not is_foreign and bool(_unknown_names(search)),
         entities=search.effect,
         calibration=search.context.calibration or relevance.UNCALIBRATED,
@@ -123,6 +124,14 @@ async def _unrelated_cosine(context: SearchContext) -> float | None:
         return embedder.model.unrelated
     async with context.waiting_for(embedder):
         return await cosines.unrelated(embedder, measured, timeout_s=services.budget.embed_s)
+
+
+def _is_literal(search: SearchState, coverage: float | None) -> bool:
+    """Whether hits contain the phrases of the query, or all words of one that is no question."""
+    if search.is_relaxed or search.parsed.phrases:
+        return not search.is_relaxed
+    is_whole = coverage is not None and coverage >= relevance.WHOLE and not search.lacks_words
+    return is_whole and search.parsed.query_type != "conceptual"
 
 
 def _is_foreign(search: SearchState) -> bool:

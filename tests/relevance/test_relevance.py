@@ -80,7 +80,7 @@ def test_levels_are_cut_offs_of_relevance() -> None:
 
 
 def test_a_better_cosine_more_covered_words_or_a_phrase_raise_answerable_and_the_relevance_of_every_hit() -> None:
-    for better in (replace(SEARCH, cosine=0.62), replace(SEARCH, coverage=0.52), replace(SEARCH, is_phrase=True)):
+    for better in (replace(SEARCH, cosine=0.62), replace(SEARCH, coverage=0.52), replace(SEARCH, is_literal=True)):
         assert better.answered > SEARCH.answered
         assert better.relevance(0.5) > SEARCH.relevance(0.5)
     hopeless = replace(SEARCH, cosine=-1.0, coverage=0.0)
