@@ -16,7 +16,7 @@ from app.cli import connecting, json_option, options, terminal
 from app.cli.client import Answer, Client
 from app.text import uris
 
-FIRST_WORDS = 60
+FIRST_WORDS = 50
 """Characters of its text that name a document without title and uri."""
 app = typer.Typer(help="Documents: list, show, delete.", no_args_is_help=True)
 IdOrUri = Annotated[str, typer.Argument(metavar="ID_OR_URI", help="A document's id, uri or path.")]
