@@ -27,7 +27,6 @@ LARGE = 20_000
 """Characters from which documents are stored by jobs here: no sample note is as long."""
 VARYING = re.compile(
     r"\d{4}-\d\d-\d\dT[\d:.]+(Z|\+\d\d:\d\d)|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|/[^\s\"]*/letters\b"
-    r"|process_\w+ [\d.e+]+"
 )
 CHANGING = (
     *("add_", "upload_", "upsert_", "change_", "merge_", "replace_", "delete_", "reindex_"),
@@ -119,7 +118,7 @@ def _comparable(body: Any) -> Any:
         return {name: "" if "cursor" in name and value else _comparable(value) for name, value in body.items()}
     if isinstance(body, list):
         return [_comparable(value) for value in body]
-    if isinstance(body, str) and body.startswith("event:"):
+    if isinstance(body, str) and body.startswith(("event:", "# HELP")):
         return body.splitlines()[0]
     if isinstance(body, str):
         return VARYING.sub("…", body)
