@@ -45,8 +45,10 @@ class Caller:
             cursor = {"cursor": page["next_cursor"]}
 
     async def finished(self, location: str) -> dict[str, Any]:
-        """The job at a path once it has ended, as its events show it."""
+        """The job at a path once it has ended, as its events show it; empty if it ended before and is gone."""
         async with self.client.stream("GET", f"{location}/events") as response:
+            if response.status_code == 404:
+                return {}
             lines = [line async for line in response.aiter_lines() if line.startswith("data: ")]
         last: dict[str, Any] = json.loads(lines[-1].removeprefix("data: "))
         return last

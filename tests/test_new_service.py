@@ -69,7 +69,7 @@ async def _until(happened: Callable[[], Awaitable[bool]]) -> None:
 def _health_command() -> list[str]:
     (check,) = [rest for name, rest in dockerfile.instructions() if name == "HEALTHCHECK"]
     command: list[str] = json.loads(check.partition("CMD ")[2])
-    return [sys.executable, *command[1:]]
+    return command
 
 
 async def _stepwell(*arguments: str, env: dict[str, str]) -> str:

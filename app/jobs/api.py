@@ -149,8 +149,8 @@ async def events(job_id: JobKey, request: Request, user_id: auth.Searcher, use: 
         except errors.Overloaded:
             raise errors.Overloaded("Too many jobs are followed at once: read the job instead.") from None
         found = await followed_jobs.find(job_id, user_id, db=use.db)
-        await followed_jobs.get(found, user_id, db=use.db)
-        return EventStream(followed_jobs.follow(found, user_id, db=use.db), stack.pop_all())
+        job = await followed_jobs.get(found, user_id, db=use.db)
+        return EventStream(followed_jobs.follow(job, user_id, db=use.db), stack.pop_all())
 
 
 @router.post(

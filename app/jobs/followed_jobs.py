@@ -61,27 +61,21 @@ async def page(
         return await job_states.page(reading, limit=limit, after=after, status=status)
 
 
-async def follow(job_id: UUID, user_id: str, *, db: Database) -> AsyncGenerator[JobState | None, None]:
-    """The job now and after each change until it has ended; None where nothing has changed for KEEP_ALIVE_S.
+async def follow(shown: JobState, user_id: str, *, db: Database) -> AsyncGenerator[JobState | None, None]:
+    """A job as it was found, and after each change until it has ended; None where nothing changes for KEEP_ALIVE_S.
 
-    Raises NotFound. While the database is unavailable nothing changes. A job that is gone is done: some kinds are
-    removed as they finish.
+    While the database is unavailable nothing changes. A job that is gone is done: some are removed as they finish.
     """
-    shown: JobState | None = None
+    yield shown
     waited = 0.0
-    while shown is None or not shown.is_final:
-        if shown is not None:
-            await asyncio.sleep(POLL_S)
-            waited += POLL_S
+    while not shown.is_final:
+        await asyncio.sleep(POLL_S)
+        waited += POLL_S
         try:
-            now = await get(job_id, user_id, db=db)
+            now = await get(shown.job_id, user_id, db=db)
         except errors.Unavailable:
-            if shown is None:
-                raise
             now = shown
         except errors.NotFound:
-            if shown is None:
-                raise
             now = replace(shown, status="done")
         if now != shown or waited >= KEEP_ALIVE_S:
             yield now if now != shown else None

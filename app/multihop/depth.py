@@ -17,6 +17,7 @@ from app.multihop import multihop
 from app.query.matches import EntityMatch
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, Candidate
+from app.relevance import answerability
 from app.search import search
 from app.search.steps.guidance import entity_scores, matching
 from app.search.steps.guidance.store.entity_cache import EntityCache
@@ -86,7 +87,8 @@ def _reason(parsed: ParsedQuery, found: Answer) -> DepthReason:
     keys |= {" ".join(words) for title in titles if len(words := names.words(title)) >= MIN_TITLE_WORDS}
     if not keys:
         return "no_names"
-    return "divided" if _is_divided(names.words(parsed.text), keys, passages) else "together"
+    is_doubtful = answerability.is_doubtful(found.answerable)
+    return "divided" if _is_divided(names.words(parsed.text), keys, passages, is_doubtful) else "together"
 
 
 @retry_read
@@ -102,10 +104,11 @@ def _describes(matches: Iterable[EntityMatch]) -> bool:
     return any(match.key and not entity_scores.is_automatic(match.origin, match.type) for match in matches)
 
 
-def _is_divided(query: Sequence[str], keys: set[str], passages: Sequence[Candidate]) -> bool:
+def _is_divided(query: Sequence[str], keys: set[str], passages: Sequence[Candidate], is_doubtful: bool) -> bool:
     """Whether one passage has a name of a question, and no passage has all names and the words that all have together.
 
-    Without such a name there is nothing to follow.
+    Without such a name there is nothing to follow. A doubtful answer is divided too if all passages together lack a
+    word of the question, which then may be in another document.
     """
     texts = [names.words(" ".join((one.title, *one.heading_path, one.content))) for one in passages]
     named = [{key for key in keys if names.space([key]) in names.space(text)} for text in texts]
@@ -113,4 +116,5 @@ def _is_divided(query: Sequence[str], keys: set[str], passages: Sequence[Candida
     found = [words.intersection(text) for text in texts]
     whole = [has for has, of in zip(found, named, strict=True) if of == keys]
     together = set[str]().union(*found)
-    return len(query) <= MAX_WORDS and any(named) and all(has < together for has in whole)
+    lacks_words = is_doubtful and together < words
+    return len(query) <= MAX_WORDS and any(named) and (lacks_words or all(has < together for has in whole))

@@ -48,7 +48,7 @@ HIT, HIT_OF_HOPS = OfHit(-1.1, 1.5), OfHit(3.7, 3.45)
 MARGIN = 0.02
 """By which scores are kept off 0 and 1 before their logit is taken."""
 LITERAL = 2.0
-"""Added if hits contain the query literally. Chosen, not fitted: the sets have questions only."""
+"""Added for a query if hits contain it literally. Chosen, not fitted: the sets have questions only."""
 WHOLE = 0.35
 """Least coverage of a passage with all words of a query: with one of each, at average length, it is .45."""
 UNKNOWN_NAME = 0.2
@@ -141,7 +141,7 @@ class Assessment:
         return UNKNOWN_NAME if self.names_unknown else 1.0
 
     def _relevance(self, chosen: OfHit, score: float, calibration: LogitScale) -> float:
-        logit = chosen.intercept + chosen.score * score_logit(score) + LITERAL * self.is_literal
+        logit = chosen.intercept + chosen.score * score_logit(score)
         return min(logit_scales.apply(calibration, self.answered * logit_scales.logistic(logit)), self._most)
 
 

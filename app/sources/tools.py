@@ -132,11 +132,11 @@ async def sync_source(given: SyncSourceArguments, context: ToolContext) -> Sourc
 async def _synced(source_id: UUID, job_id: UUID, wait_s: int, context: ToolContext) -> SourceSynced:
     """The state of a job once it has ended, after `wait_s` seconds at most."""
     db = context.services.db
-    with suppress(TimeoutError):
-        async with asyncio.timeout(wait_s), aclosing(followed_jobs.follow(job_id, context.user_id, db=db)) as states:
-            async for _state in states:
-                pass
     state = await followed_jobs.get(job_id, context.user_id, db=db)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(wait_s), aclosing(followed_jobs.follow(state, context.user_id, db=db)) as states:
+            async for now in states:
+                state = now or state
     counts = {
         name: state.result.get(name) for name in ("added", "replaced", "renamed", "removed", "unchanged", "failed")
     }

@@ -84,10 +84,10 @@ def test_only_a_result_without_a_likely_answer_has_advice_and_few_duplicates_are
     )
     advised = {
         answerable: "advice" in PassageList.of(replace(found, answerable=answerable), max_tokens=500).compact()
-        for answerable in (None, 0.0, answerability.POSSIBLE / 2, answerability.POSSIBLE, 0.9)
+        for answerable in (None, 0.0, answerability.DOUBTFUL / 2, answerability.DOUBTFUL, 0.9)
     }
     assert advised == {
-        None: False, 0.0: True, answerability.POSSIBLE / 2: True, answerability.POSSIBLE: False, 0.9: False
+        None: False, 0.0: True, answerability.DOUBTFUL / 2: True, answerability.DOUBTFUL: False, 0.9: False
     }  # fmt: skip
     empty = replace(found, hits=(), answerable=0.0, search_mode="flat")
     assert "advice" not in PassageList.of(empty, max_tokens=500).compact()

@@ -63,7 +63,7 @@ def test_a_tool_returns_over_mcp_what_it_returns_over_rest(settled: Caller, tool
 def test_a_search_tool_answers_briefly_within_its_tokens(service: Caller) -> None:
     result = service.post("/tools/search_documents", {"query": "lime mortar", "limit": 3})
     first = result["results"][0]
-    assert {"chunk_id", "document_id", "uri", "start", "content"} <= first.keys()
+    assert {"chunk_id", "uri", "start", "content"} <= first.keys()
     assert first["uri"] == sample("decisions/D-019-lime.md")[0]
     short = service.post("/tools/search_documents", {"query": "lime mortar", "limit": 20, "max_tokens": 300})
     assert short["left_out"] > 0

@@ -75,7 +75,7 @@ async def _serving(
         services = await harness.services(database)
         settings = Settings(auth=auth, max_concurrent_searches=8, worker=worker)
         with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / "notes").mkdir()  # the source of the example
+            (Path(folder) / "letters").mkdir()  # the source of the example
             services = services.with_option(SourceRoots((Path(folder),), per_user=False))
             async with harness.running(settings, services) as app, running_service.listening(app) as client:
                 client.headers["X-API-Key"] = key

@@ -35,7 +35,10 @@ def test_the_tree_shows_each_hop_with_its_terms_and_every_hit_with_its_linking_n
     later = answer["hops"][1]
     terms = f"{later['result_count']} passages, searched for {', '.join(later['expanded_terms'])}"
     assert terms in drawn[hop_2:].splitlines()[0]
-    assert "found through Ilse Brandt (title), which passage 1 names" in drawn
+    source = next(
+        n for n, hit in enumerate(answer["results"], 1) if hit["chunk_id"] == linked["via"]["source_chunk_id"]
+    )
+    assert f"found through Ilse Brandt (title), which passage {source} names" in drawn
     for place, hit in enumerate(answer["results"], 1):
         line = next(line for line in drawn.splitlines() if f" {place}. {hit['title']} {hit['relevance']:.0%}" in line)
         assert (drawn.index(line) > hop_2) == (hit["hop"] > 1)

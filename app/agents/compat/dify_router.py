@@ -106,7 +106,7 @@ def _record(hit: Hit) -> dict[str, Any]:
     }
     return {
         "content": found.content,
-        "score": found.score if hit.relevance is None else hit.relevance,
+        "score": round(found.score if hit.relevance is None else hit.relevance, 4),
         "title": found.title or found.uri or "",
         "metadata": {**found.metadata, **{name: value for name, value in own.items() if value is not None}},
     }

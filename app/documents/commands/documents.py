@@ -16,7 +16,7 @@ from app.cli import connecting, json_option, options, terminal
 from app.cli.client import Answer, Client
 from app.text import uris
 
-FIRST_WORDS = 60
+FIRST_WORDS = 50
 """Characters of its text that name a document without title and uri."""
 app = typer.Typer(help="Documents: list, show, delete.", no_args_is_help=True)
 IdOrUri = Annotated[str, typer.Argument(metavar="ID_OR_URI", help="A document's id, uri or path.")]
@@ -38,19 +38,14 @@ def list_all(
         return
     table = options.table("document", "chunks", "updated", ids=("document",))
     for document in found:
-        shown = options.cell(
-            _name(document, client), uris.show(document["uri"] or ""), identity=document["document_id"]
-        )
+        shown = options.cell(_name(document), uris.show(document["uri"] or ""), identity=document["document_id"])
         table.add_row(shown, str(document["chunk_count"]), options.moment(document["updated_at"]))
     options.print_table(table)
 
 
-def _name(document: Answer, client: Client) -> str:
+def _name(document: Answer) -> str:
     """The title of a listed document; without title and uri its first words."""
-    if document["title"] or document["uri"]:
-        return str(document["title"])
-    [first] = client.get(f"/documents/{document['document_id']}/chunks", limit=1)["chunks"] or [{"content": ""}]
-    return textwrap.shorten(first["content"], FIRST_WORDS, placeholder=" …")
+    return str(document["title"] or textwrap.shorten(document["content"] or "", FIRST_WORDS, placeholder=" …"))
 
 
 @app.command()

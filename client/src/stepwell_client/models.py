@@ -217,7 +217,10 @@ class DocumentResults(Model):
 
 
 class Document(Model):
-    """A stored document; `content` only if it was read by its id."""
+    """A stored document; `content` and `markdown` only if it was read by its id.
+
+    A listed one without title and URI has its first words as `content`.
+    """
 
     document_id: UUID
     uri: str | None = None
@@ -230,6 +233,7 @@ class Document(Model):
     created_at: datetime
     updated_at: datetime | None = None
     content: str | None = None
+    markdown: bool | None = None
 
 
 class DocumentPage(Model):

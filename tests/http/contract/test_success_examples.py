@@ -27,6 +27,7 @@ LARGE = 20_000
 """Characters from which documents are stored by jobs here: no sample note is as long."""
 VARYING = re.compile(
     r"\d{4}-\d\d-\d\dT[\d:.]+(Z|\+\d\d:\d\d)|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|/[^\s\"]*/letters\b"
+    r"|process_\w+ [\d.e+]+"
 )
 CHANGING = (
     *("add_", "upload_", "upsert_", "change_", "merge_", "replace_", "delete_", "reindex_"),

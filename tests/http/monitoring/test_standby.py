@@ -79,7 +79,9 @@ async def key(pair: replication.Pair) -> str:
 async def process(pair: replication.Pair, key: str) -> AsyncIterator[Process]:
     async with _process(pair.primary.service_dsn, key, pair.standby.service_dsn) as started:
         for uri, content in NOTES.items():
-            stored = await started.client.post("/api/rag/documents", json={"uri": uri, "content": content})
+            stored = await started.client.post(
+                "/api/rag/documents", json={"uri": uri, "content": content, "metadata": {"author": "Ada Quinn"}}
+            )
             assert stored.status_code == 201, stored.text
         yield started
 

@@ -71,7 +71,8 @@ async def test_the_events_of_a_job_end_with_its_last_state(caller: Caller, datab
 
 async def test_a_followed_job_that_is_removed_as_it_finishes_ends_as_done(caller: Caller, database: Database) -> None:
     job_id = await _queue(database, caller, "relink")
-    states = followed_jobs.follow(job_id, caller.user_id, db=database)
+    found = await followed_jobs.get(job_id, caller.user_id, db=database)
+    states = followed_jobs.follow(found, caller.user_id, db=database)
     first = await anext(states)
     async with database.writing(caller.user_id) as writing:
         await writing.execute(sa.delete(tables.jobs).where(tables.jobs.c.job_id == job_id))
