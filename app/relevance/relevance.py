@@ -157,17 +157,23 @@ def coverage(text_score: float | None, terms: Iterable[Term]) -> float | None:
     correction counts less than the word that it corrects. The words that begin with a prefix count as one.
     """
     terms = list(terms)
-    own = [term for term in terms if not (term.is_expansion or term.is_added)]
-    words = sum(term.idf * term.times for term in own if term.df or not _is_other_form(term, own))
+    words = sum(term.idf * term.times for term in own_words(terms))
     prefixed = max((term.idf for term in terms if term.is_expansion and term.df), default=0.0)
     bound = (words + prefixed) * float(bm25.K1 + 1)
     return min(1.0, (text_score or 0.0) / bound) if bound else None
 
 
-def _is_other_form(term: Term, others: Iterable[Term]) -> bool:
-    """Whether the word of a term has a shorter stem among the terms, in the language of other documents."""
-    word = stems.fold(term.lexeme)
-    return any(len(one.lexeme) < len(term.lexeme) and stems.may_be_stem(one.lexeme, word) for one in others)
+def own_words(terms: Iterable[Term]) -> list[Term]:
+    """Returns the terms of the query itself, without forms that its words have only in other languages."""
+    own = [term for term in terms if not (term.is_expansion or term.is_added)]
+    return [term for term in own if term.df or not any(_is_other_form(term, one) for one in own)]
+
+
+def _is_other_form(term: Term, other: Term) -> bool:
+    """Whether a term is of the same word as another one that is found, or is a shorter stem."""
+    if len(other.lexeme) < len(term.lexeme):
+        return stems.may_be_stem(other.lexeme, stems.fold(term.lexeme))
+    return bool(other.df) and stems.may_be_stem(term.lexeme, stems.fold(other.lexeme))
 
 
 def weight(hits: int) -> float:

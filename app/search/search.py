@@ -130,8 +130,10 @@ def _is_literal(search: SearchState, coverage: float | None) -> bool:
     """Whether hits contain the phrases of the query, or all words of one that is no question."""
     if search.is_relaxed or search.parsed.phrases:
         return not search.is_relaxed
-    is_whole = coverage is not None and coverage >= relevance.WHOLE and not search.lacks_words
-    return is_whole and search.parsed.query_type != "conceptual"
+    words = relevance.own_words(search.result.terms)
+    if search.parsed.query_type == "conceptual" or not all(word.df for word in words):
+        return False
+    return len(words) == 1 or (coverage or 0.0) >= relevance.WHOLE
 
 
 def _is_foreign(search: SearchState) -> bool:

@@ -89,7 +89,7 @@ async def test_markup_in_texts_metadata_names_and_files_is_shown_as_text_everywh
     stored = (await client.post("documents", json={**document, "metadata": metadata})).json()
     entity = {"type": "person", "name": f"Aard {SCRIPT}", "role": SCRIPT, "aliases": [f"Zz {SCRIPT}"]}
     named = (await client.post("entities", json=entity)).raise_for_status().json()
-    cards = await playground.search("zorvex")
+    cards = await playground.search('"zorvex" img onerror ends')
     assert await cards.first.locator("h3").inner_text() == f"Title {SCRIPT}"
     assert await cards.first.locator(".uri").inner_text() == f"x/{SCRIPT}"
     assert f"Zorvex {SCRIPT}" in await cards.first.locator(".snippet").inner_text()

@@ -57,7 +57,7 @@ async def test_documents_are_searched_filtered_and_sorted_and_the_address_keeps_
     await page.locator("#documents-form [name=query]").fill("")
     await page.locator("#documents-filters").evaluate("filters => filters.open = true")
     await page.locator("#documents-form .facet summary", has_text=f"team {STORED}").click()
-    await page.locator("#documents-form").get_by_label("Reef").check()
+    await page.locator("#documents-form").get_by_role("checkbox", name="Reef").check()
     await page.locator("#documents .row").nth(3).wait_for(state="detached")
     assert await titles(page) == ["Note 060", "Note 059", "Note 058"]
     for name, value in (("folder", "shelf/even"), ("file_types", "txt")):

@@ -303,7 +303,8 @@ async def test_a_refused_request_is_shown_in_words_with_its_field(notes: Playgro
     assert await page.locator("[aria-invalid]").count() == 0
 
 
-async def test_the_request_as_a_command_runs_and_finds_the_same(notes: Playground, url: str) -> None:
+async def test_the_request_as_a_command_runs_and_finds_the_same(notes: Playground) -> None:
+    await notes.page.locator(".ranking").evaluate("panel => panel.open = true")
     await notes.page.locator("[name=boost]").uncheck()
     await notes.page.locator("[name=filters]").fill('{"metadata": {"team": "Firmware"}}')
     cards = await notes.search('who\'s on "call"?', fusion="convex")
