@@ -47,7 +47,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("min_relevance", {"query": LATE, "limit": 20, "rerank": "cosine"}, {"min_relevance": 0.3}),
     (
         "guidance",
-        {"query": CLIFF, "limit": 8, "hierarchy": "off", "boost": False},
+        {"query": CLIFF, "limit": 5, "hierarchy": "off", "boost": False},
         {"hierarchy": "auto", "boost": True},
     ),
     ("rerank", {"query": SYNC, "mode": "lexical", "limit": 8}, {"rerank": "cosine"}),
