@@ -54,6 +54,7 @@ def small_batches() -> Iterator[None]:
 
 @settings(max_examples=5, deadline=None)
 @example(steps=[[Upload(TEXTS[text], uri=uri) for uri, text in [("a", 0), ("a", 1), ("a", 1), ("b", 0), ("a", 2)]]])
+@example(steps=[[Upload(TEXTS[1], uri="b", title="Winter log"), Upload(TEXTS[1], uri="a")]])
 @given(steps=STEPS)
 async def test_a_list_of_documents_equals_its_documents_one_by_one(
     database: Database, owner: Any, steps: list[list[Upload] | str]

@@ -87,12 +87,15 @@ def entity_of(name: Name) -> NameEntity:
 async def store(db: Writing, documents: Sequence[DocumentNames], *, before: Set[UUID] = frozenset()) -> None:
     """Store the entities that documents name, and record the new names, to which a job links older texts.
 
-    `before` are the entities whose names the former versions of the documents gave by title or heading.
+    `before` are the entities whose names the former versions of the documents gave by title or heading. Texts are not
+    searched for a heading of one word until it is a title.
     """
     titles = {one.title.entity_id: one.title for one in reversed(documents) if one.title is not None}
     sections = {entity: name for one in reversed(documents) for entity, name in one.headings().items()}
     given = titles | sections
-    known = before | await mentions.given(db, list(given.keys() - before))
+    several = {entity for entity, name in given.items() if text_headings.is_searched(name)}
+    known = await mentions.given(db, list(several - before)) | before & several
+    known |= await mentions.titles(db, list(titles.keys() - several))
     await _store_tags(db, [tag for one in documents for tag in one.tags])
     await mentions.ensure(db, [entity_of(name) for name in given.values()], origin="text")
     rows = [
@@ -101,8 +104,8 @@ async def store(db: Writing, documents: Sequence[DocumentNames], *, before: Set[
         for chunk in one.in_sections
     ]
     await headings.add(db, rows)
-    searched = {entity: name for entity, name in given.items() if entity in titles or text_headings.is_searched(name)}
-    new = {name.key: name.text for entity, name in searched.items() if entity not in known}
+    searched = titles.keys() | several
+    new = {name.key: name.text for entity, name in given.items() if entity in searched - known}
     await name_changes.record_new(db, new, in_gazetteer=False)
 
 

@@ -181,8 +181,8 @@ async def of_documents(db: Reading, document_ids: Sequence[UUID]) -> LinkedNames
     these = _m.document_id == sa.any_(sa.literal(list(document_ids), sa.ARRAY(sa.Uuid)))
     query = sa.select(_m.entity_id, sa.func.bool_or(_m.kind == "title")).where(_m.user_id == db.user_id, these)
     found = {entity: is_title for entity, is_title in await db.execute(query.group_by(_m.entity_id))}
-    titles = frozenset(entity for entity, is_title in found.items() if is_title)
-    return LinkedNames(frozenset(found), titles | await headings.of_documents(db, document_ids))
+    of_titles = frozenset(entity for entity, is_title in found.items() if is_title)
+    return LinkedNames(frozenset(found), of_titles | await headings.of_documents(db, document_ids))
 
 
 _TITLES = sql.inline(
@@ -199,10 +199,14 @@ _TITLES = sql.inline(
 )
 
 
+async def titles(db: Reading, entity_ids: Sequence[UUID]) -> set[UUID]:
+    """The entities among these whose names are titles of documents."""
+    return set(await db.scalars(_TITLES, {"user_id": db.user_id, "entity_ids": list(entity_ids)}))
+
+
 async def given(db: Reading, entity_ids: Sequence[UUID]) -> set[UUID]:
     """The entities among these whose names are titles or headings of documents."""
-    titles = await db.scalars(_TITLES, {"user_id": db.user_id, "entity_ids": list(entity_ids)})
-    return set(titles) | await headings.heading_entities(db, entity_ids)
+    return await titles(db, entity_ids) | await headings.heading_entities(db, entity_ids)
 
 
 _USED_TITLES = sql.inline(
@@ -233,9 +237,9 @@ _LOWER_TITLES = sql.inline(
 async def name_titles(db: Writing, entity_ids: Iterable[UUID]) -> None:
     """Give the origin `title` to those of the entities that are titles and are used as names."""
     binds = {"user_id": db.user_id, "entity_ids": list(entity_ids)}
-    titles = [e.entity_id for e in await db.execute(_USED_TITLES, binds) if not text_headings.is_general(e.name)]
-    if titles:
-        named = sa.update(tables.entities).where(_e.user_id == db.user_id, _e.entity_id.in_(titles))
+    used = [e.entity_id for e in await db.execute(_USED_TITLES, binds) if not text_headings.is_general(e.name)]
+    if used:
+        named = sa.update(tables.entities).where(_e.user_id == db.user_id, _e.entity_id.in_(used))
         await db.execute(named.values(origin="title"))
 
 
