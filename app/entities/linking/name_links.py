@@ -12,6 +12,7 @@ from uuid import UUID
 from app.database.transactions import Writing
 from app.entities.store import entities as stored_entities
 from app.entities.store import extracted_names, headings, mentions, name_changes
+from app.entities.store import titles as stored_titles
 from app.entities.store.headings import HeadingChunk
 from app.entities.store.mentions import ChunkText, NameEntity
 from app.text.names import headings as text_headings
@@ -94,8 +95,8 @@ async def store(db: Writing, documents: Sequence[DocumentNames], *, before: Set[
     sections = {entity: name for one in reversed(documents) for entity, name in one.headings().items()}
     given = titles | sections
     several = {entity for entity, name in given.items() if text_headings.is_searched(name)}
-    known = await mentions.given(db, list(several - before)) | before & several
-    known |= await mentions.titles(db, list(titles.keys() - several))
+    known = await stored_titles.given(db, list(several - before)) | before & several
+    known |= await stored_titles.find(db, list(titles.keys() - several))
     await _store_tags(db, [tag for one in documents for tag in one.tags])
     await mentions.ensure(db, [entity_of(name) for name in given.values()], origin="text")
     rows = [

@@ -15,8 +15,7 @@ import sqlalchemy as sa
 from app.database import sql
 from app.database.schema import tables
 from app.database.transactions import Reading, Writing
-from app.entities.store import entities, extracted_names, headings, name_changes
-from app.text.names import headings as text_headings
+from app.entities.store import entities, extracted_names, headings, name_changes, titles
 
 _m = tables.mentions.c
 _e = tables.entities.c
@@ -185,64 +184,6 @@ async def of_documents(db: Reading, document_ids: Sequence[UUID]) -> LinkedNames
     return LinkedNames(frozenset(found), of_titles | await headings.of_documents(db, document_ids))
 
 
-_TITLES = sql.inline(
-    """
-    SELECT g.entity_id
-    FROM unnest(:entity_ids) AS g (entity_id)
-    CROSS JOIN LATERAL (
-        SELECT FROM stepwell.mentions AS o
-        WHERE o.user_id = :user_id AND o.entity_id = g.entity_id AND o.kind = 'title' LIMIT 1
-    ) AS t
-    """,
-    user_id="text",
-    entity_ids="uuid[]",
-)
-
-
-async def titles(db: Reading, entity_ids: Sequence[UUID]) -> set[UUID]:
-    """The entities among these whose names are titles of documents."""
-    return set(await db.scalars(_TITLES, {"user_id": db.user_id, "entity_ids": list(entity_ids)}))
-
-
-async def given(db: Reading, entity_ids: Sequence[UUID]) -> set[UUID]:
-    """The entities among these whose names are titles or headings of documents."""
-    return await titles(db, entity_ids) | await headings.heading_entities(db, entity_ids)
-
-
-_USED_TITLES = sql.inline(
-    """
-    SELECT e.entity_id, e.name
-    FROM unnest(:entity_ids) AS g (entity_id)
-    CROSS JOIN LATERAL (
-        SELECT o.entity_id, o.name, o.origin FROM stepwell.entities AS o
-        WHERE o.user_id = :user_id AND o.entity_id = g.entity_id LIMIT 1
-    ) AS e
-    WHERE e.origin = 'text' AND {{used_as_name e}}
-    """,
-    user_id="text",
-    entity_ids="uuid[]",
-)
-_LOWER_TITLES = sql.inline(
-    """
-    UPDATE stepwell.entities AS e SET origin = 'text'
-    FROM unnest(:entity_ids) AS g (entity_id)
-    WHERE e.user_id = :user_id AND e.entity_id = g.entity_id AND e.origin = 'title'
-      AND ({{used_as_name e}}) IS NOT TRUE
-    """,
-    user_id="text",
-    entity_ids="uuid[]",
-)
-
-
-async def name_titles(db: Writing, entity_ids: Iterable[UUID]) -> None:
-    """Give the origin `title` to those of the entities that are titles and are used as names."""
-    binds = {"user_id": db.user_id, "entity_ids": list(entity_ids)}
-    used = [e.entity_id for e in await db.execute(_USED_TITLES, binds) if not text_headings.is_general(e.name)]
-    if used:
-        named = sa.update(tables.entities).where(_e.user_id == db.user_id, _e.entity_id.in_(used))
-        await db.execute(named.values(origin="title"))
-
-
 async def prune(db: Writing, linked: LinkedNames) -> None:
     """Delete the automatic entities among these without mentions or headings, and lower the origin of the others.
 
@@ -264,8 +205,8 @@ async def prune(db: Writing, linked: LinkedNames) -> None:
     await extracted_names.delete_details(db, untagged)
     lowered = sa.update(tables.entities).where(*ours, _e.origin == "metadata", ~tagged.exists())
     await db.execute(lowered.values(origin="text", type="name", role=None))
-    await name_titles(db, untagged)
-    await db.execute(_LOWER_TITLES, {"user_id": db.user_id, "entity_ids": list(linked.mentioned | linked.given)})
+    await titles.use(db, untagged)
+    await titles.disuse(db, linked.mentioned | linked.given)
     unsaid = (~mentioned.exists(), ~headings.is_heading(db.user_id))
     await db.execute(sa.delete(tables.entities).where(*ours, *unsaid))
     changed = {key: name for known in gone.values() for key, name in known.items()}
@@ -274,7 +215,9 @@ async def prune(db: Writing, linked: LinkedNames) -> None:
 
 async def _not_given(db: Reading, entity_ids: Set[UUID]) -> dict[str, str]:
     """The names by key for which texts are not searched any more, because they have ceased to be titles or headings."""
-    among = _e.entity_id == sa.any_(sa.literal(list(entity_ids - await given(db, list(entity_ids))), sa.ARRAY(sa.Uuid)))
+    among = _e.entity_id == sa.any_(
+        sa.literal(list(entity_ids - await titles.given(db, list(entity_ids))), sa.ARRAY(sa.Uuid))
+    )
     automatic = (_e.user_id == db.user_id, among, _e.origin == "text")
     known = await entities.names_of(db, list(await db.scalars(sa.select(_e.entity_id).where(*automatic))))
     return {key: name for of_one in known.values() for key, name in of_one.items()}
