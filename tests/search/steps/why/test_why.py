@@ -14,6 +14,7 @@ from requests_of import search_body, search_request, with_change
 from app import errors
 from app.cli import options
 from app.database import transactions
+from app.entities.linking import mention_refresh
 from app.models.base import Embedder
 from app.query.search_request import SearchRequest
 from app.search import depth
@@ -47,7 +48,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("min_relevance", {"query": LATE, "limit": 20, "rerank": "cosine"}, {"min_relevance": 0.3}),
     (
         "guidance",
-        {"query": CLIFF, "limit": 5, "hierarchy": "off", "boost": False},
+        {"query": CLIFF, "limit": 3, "hierarchy": "off", "boost": False},
         {"hierarchy": "auto", "boost": True},
     ),
     ("rerank", {"query": SYNC, "mode": "lexical", "limit": 8}, {"rerank": "cosine"}),
@@ -64,9 +65,11 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 async def notes(
     new_database: Callable[..., Awaitable[Any]], demo_template: str, offline_embedder: Embedder
 ) -> AsyncIterator[Services]:
-    """The services of a database with the sample notes."""
+    """The services of a database with the sample notes, whose texts are linked to all names."""
     opened = transactions.connect((await new_database(demo_template)).service_dsn, pool_size=4, pool_wait_s=30.0)
-    yield await harness.services(opened, offline_embedder)
+    services = await harness.services(opened, offline_embedder)
+    await mention_refresh.drain(options.LOCAL, services)
+    yield services
     await opened.close()
 
 
