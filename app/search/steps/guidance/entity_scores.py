@@ -114,7 +114,8 @@ def _cap(match: EntityMatch) -> float:
     return min(MAX_DESCRIPTION, match.score) if match.matched_by == "description" else match.score
 
 
-def _order(match: EntityMatch) -> tuple[float, int, float, int, int, str]:
+def _order(match: EntityMatch) -> tuple[float, int, float, int, int, str, int, str]:
+    """The place of a match: the last two tell an entity's names apart, of which the one with the most words counts."""
     kind, owner = _PRECEDENCE.index(match.matched_by), _OWNERS.index(match.origin)
-    capped, uncapped = round(_cap(match), 9), round(match.score, 9)
-    return (-capped, kind, -uncapped, owner, -len(match.name), str(match.entity_id))
+    capped, uncapped, key = round(_cap(match), 9), round(match.score, 9), match.key or ""
+    return (-capped, kind, -uncapped, owner, -len(match.name), str(match.entity_id), -key.count(" "), key)

@@ -65,7 +65,7 @@ async def matching(db: Reading, request: MatchRequest) -> list[Match]:
     """The entities that the query refers to by name, role or team, or that match it by facts or description."""
     binds: dict[str, Any] = {
         "user_id": request.user_id,
-        "keys": [key.encode() for key in request.keys],
+        "keys": [key.encode() for key in sorted(request.keys, key=lambda key: (-len(key), key))],
         "near_keys": [key.encode() for key in request.similar],
         "near_words": list(request.similar.values()),
         "roles": [stored.ROLE + role for role in request.roles],
