@@ -91,7 +91,7 @@ async def link_all(
 
     `replaced` are the names that the former versions of the documents contained.
     """
-    await name_links.store(db, await asyncio.to_thread(_names_of, documents, keys), before=replaced.given)
+    await name_links.store(db, await asyncio.to_thread(_names_of, documents, keys), before=replaced)
     gazetteer = (await gazetteers.uncommitted(db)).gazetteer
     placed = [chunk for one in documents for chunk in one.placed(gazetteer, keys)]
     await mentions.add(db, _titles(placed))

@@ -14,8 +14,8 @@ from __future__ import annotations
 import asyncio
 import bisect
 import logging
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 from uuid import UUID
 
@@ -314,10 +314,10 @@ class _Linking:
         if await mentions.version_to_link(writing, self.document_id) != self.version:
             raise _DocumentChanged
 
-    async def _begin(self) -> tuple[Name | None, Set[UUID]]:
+    async def _begin(self) -> tuple[Name | None, LinkedNames]:
         """Replace the names of title and metadata, and delete the headings.
 
-        Returns the name of the title, and the entities of the former title and headings.
+        Returns the name of the title, and the former names.
         """
         async with self.run.db.writing(self.run.user_id) as writing:
             await self._lock(writing)
@@ -326,11 +326,11 @@ class _Linking:
             await headings.delete(writing, self.document_id)
             title = names.title_name(head.title)
             found = tags.of_document(title, head.metadata, head.extracted, _keys(self.run))
-            await name_links.store(writing, [DocumentNames(self.document_id, title, found)], before=before.given)
-            await mentions.prune(writing, LinkedNames(given=before.given))
-            return title, before.given
+            await name_links.store(writing, [DocumentNames(self.document_id, title, found)], before=before)
+            await mentions.prune(writing, replace(before, mentioned=frozenset()))
+            return title, before
 
-    async def _store_headings(self, some: Sequence[SectionChunk], before: Set[UUID]) -> None:
+    async def _store_headings(self, some: Sequence[SectionChunk], before: LinkedNames) -> None:
         async with self.run.db.writing(self.run.user_id) as writing:
             await self._lock(writing)
             await name_links.store(writing, [DocumentNames(self.document_id, in_sections=some)], before=before)

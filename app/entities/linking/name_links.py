@@ -5,7 +5,7 @@ Runs in the transaction that stores the documents, under the user's lock. A job 
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -14,7 +14,7 @@ from app.entities.store import entities as stored_entities
 from app.entities.store import extracted_names, headings, mentions, name_changes
 from app.entities.store import titles as stored_titles
 from app.entities.store.headings import HeadingChunk
-from app.entities.store.mentions import ChunkText, NameEntity
+from app.entities.store.mentions import ChunkText, LinkedNames, NameEntity
 from app.text.names import headings as text_headings
 from app.text.names import names
 from app.text.names.names import Name
@@ -85,18 +85,18 @@ def entity_of(name: Name) -> NameEntity:
     return NameEntity(name.entity_id, name.key, name.text)
 
 
-async def store(db: Writing, documents: Sequence[DocumentNames], *, before: Set[UUID] = frozenset()) -> None:
+async def store(db: Writing, documents: Sequence[DocumentNames], *, before: LinkedNames | None = None) -> None:
     """Store the entities that documents name, and record the new names, to which a job links older texts.
 
-    `before` are the entities whose names the former versions of the documents gave by title or heading. Texts are not
-    searched for a heading of one word until it is a title.
+    `before` are the names that the former versions of the documents contained. Texts are not searched for a heading of
+    one word until it is a title.
     """
     titles = {one.title.entity_id: one.title for one in reversed(documents) if one.title is not None}
     sections = {entity: name for one in reversed(documents) for entity, name in one.headings().items()}
     given = titles | sections
-    several = {entity for entity, name in given.items() if text_headings.is_searched(name)}
-    known = await stored_titles.given(db, list(several - before)) | before & several
-    known |= await stored_titles.find(db, list(titles.keys() - several))
+    several = {entity for entity, name in given.items() if text_headings.is_searched(name.key)}
+    known = before.titles | before.headings & several if before else frozenset()
+    known |= await stored_titles.given(db, given.keys() - known, several=several - known)
     await _store_tags(db, [tag for one in documents for tag in one.tags])
     await mentions.ensure(db, [entity_of(name) for name in given.values()], origin="text")
     rows = [

@@ -5,7 +5,7 @@ Every change runs under the user's lock, in the transaction that stores or remov
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -16,6 +16,7 @@ from app.database import sql
 from app.database.schema import tables
 from app.database.transactions import Reading, Writing
 from app.entities.store import entities, extracted_names, headings, name_changes, titles
+from app.text.names import headings as text_headings
 
 _m = tables.mentions.c
 _e = tables.entities.c
@@ -47,13 +48,19 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class LinkedNames:
-    """The entities that documents mention, and those whose names they `give` as title or headings."""
+    """The entities that documents mention, and those whose names are their titles and headings."""
 
     mentioned: frozenset[UUID] = frozenset()
-    given: frozenset[UUID] = frozenset()
+    titles: frozenset[UUID] = frozenset()
+    headings: frozenset[UUID] = frozenset()
 
     def __or__(self, other: LinkedNames) -> LinkedNames:
-        return LinkedNames(self.mentioned | other.mentioned, self.given | other.given)
+        return LinkedNames(self.mentioned | other.mentioned, self.titles | other.titles, self.headings | other.headings)
+
+    @property
+    def every(self) -> list[UUID]:
+        """All of them."""
+        return list(self.mentioned | self.titles | self.headings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +188,7 @@ async def of_documents(db: Reading, document_ids: Sequence[UUID]) -> LinkedNames
     query = sa.select(_m.entity_id, sa.func.bool_or(_m.kind == "title")).where(_m.user_id == db.user_id, these)
     found = {entity: is_title for entity, is_title in await db.execute(query.group_by(_m.entity_id))}
     of_titles = frozenset(entity for entity, is_title in found.items() if is_title)
-    return LinkedNames(frozenset(found), of_titles | await headings.of_documents(db, document_ids))
+    return LinkedNames(frozenset(found), of_titles, await headings.of_documents(db, document_ids))
 
 
 async def prune(db: Writing, linked: LinkedNames) -> None:
@@ -191,11 +198,11 @@ async def prune(db: Writing, linked: LinkedNames) -> None:
     names any more becomes a title if it is used as one, else it gets the origin `text`. Texts are not searched any more
     for names that no title or heading gives: a job links them again.
     """
-    if not (linked.mentioned or linked.given):
+    if not linked.every:
         return
     ours = (
         _e.user_id == db.user_id,
-        _e.entity_id == sa.any_(sa.literal(list(linked.mentioned | linked.given), sa.ARRAY(sa.Uuid))),
+        _e.entity_id == sa.any_(sa.literal(linked.every, sa.ARRAY(sa.Uuid))),
         _e.origin.in_(_AUTOMATIC),
     )
     mentioned = sa.select(_m.entity_id).where(_m.user_id == db.user_id, _m.entity_id == _e.entity_id)
@@ -206,21 +213,22 @@ async def prune(db: Writing, linked: LinkedNames) -> None:
     lowered = sa.update(tables.entities).where(*ours, _e.origin == "metadata", ~tagged.exists())
     await db.execute(lowered.values(origin="text", type="name", role=None))
     await titles.use(db, untagged)
-    await titles.disuse(db, linked.mentioned | linked.given)
+    await titles.disuse(db, linked.every)
     unsaid = (~mentioned.exists(), ~headings.is_heading(db.user_id))
     await db.execute(sa.delete(tables.entities).where(*ours, *unsaid))
     changed = {key: name for known in gone.values() for key, name in known.items()}
-    await name_changes.record(db, changed | await _not_given(db, linked.given))
+    await name_changes.record(db, changed | await _not_given(db, linked))
 
 
-async def _not_given(db: Reading, entity_ids: Set[UUID]) -> dict[str, str]:
+async def _not_given(db: Reading, linked: LinkedNames) -> dict[str, str]:
     """The names by key for which texts are not searched any more, because they have ceased to be titles or headings."""
-    among = _e.entity_id == sa.any_(
-        sa.literal(list(entity_ids - await titles.given(db, list(entity_ids))), sa.ARRAY(sa.Uuid))
-    )
+    among = _e.entity_id == sa.any_(sa.literal(list(linked.titles | linked.headings), sa.ARRAY(sa.Uuid)))
     automatic = (_e.user_id == db.user_id, among, _e.origin == "text")
     known = await entities.names_of(db, list(await db.scalars(sa.select(_e.entity_id).where(*automatic))))
-    return {key: name for of_one in known.values() for key, name in of_one.items()}
+    several = {entity for entity, of_one in known.items() if any(map(text_headings.is_searched, of_one))}
+    given = await titles.given(db, known.keys(), several=several)
+    ceased = (linked.titles & known.keys() | several) - given
+    return {key: name for entity in ceased for key, name in known[entity].items()}
 
 
 async def count_chunks(db: Reading, document_id: UUID) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Set
 from uuid import UUID
 
 from app.database import sql
@@ -25,14 +25,13 @@ _TITLES = sql.inline(
 )
 
 
-async def find(db: Reading, entity_ids: Sequence[UUID]) -> set[UUID]:
-    """The entities among these whose names are titles of documents."""
-    return set(await db.scalars(_TITLES, {"user_id": db.user_id, "entity_ids": list(entity_ids)}))
+async def given(db: Reading, entity_ids: Iterable[UUID], *, several: Set[UUID]) -> set[UUID]:
+    """The entities among these for whose names texts are searched: those of titles, and of headings of several words.
 
-
-async def given(db: Reading, entity_ids: Sequence[UUID]) -> set[UUID]:
-    """The entities among these whose names are titles or headings of documents."""
-    return await find(db, entity_ids) | await headings.heading_entities(db, entity_ids)
+    `several` are those among these whose names have several words.
+    """
+    found = set(await db.scalars(_TITLES, {"user_id": db.user_id, "entity_ids": list(entity_ids)}))
+    return found | await headings.heading_entities(db, list(several - found))
 
 
 _USED_TITLES = sql.inline(

@@ -38,9 +38,9 @@ def name(heading: str) -> Name | None:
     return found if found is not None and names.is_not_a_date(found.key.split(" ")) else None
 
 
-def is_searched(heading: Name) -> bool:
-    """Returns whether texts are searched for a heading within longer names; for one word, such as "Members", not."""
-    return " " in heading.key
+def is_searched(key: str) -> bool:
+    """Returns whether texts are searched for a heading with this key within longer names; for one word, not."""
+    return " " in key
 
 
 def is_general(title: str) -> bool:
