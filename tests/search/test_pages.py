@@ -85,7 +85,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "lexical": {"mode": "lexical"},
     "cosine": {"rerank": "cosine"},
     "mmr": {"mmr": True, "rerank": "cosine"},
-    "confident": {"min_confidence": "low", "limit": 20},
+    "relevant": {"min_relevance": 0.001, "limit": 20},
     "minimum": {"min_vector_score": 0.2},
     "guided": {"text": "what did Ana Torres write about lime mortar?"},
     "filtered": {"filters": Filters(metadata={}), "text": "+gannet lime"},
@@ -187,7 +187,7 @@ async def test_grouped_results_are_documents_with_their_best_chunks(archive: Ten
     assert {len(hit.more) for hit in answer.hits} == {2}
 
 
-@pytest.mark.parametrize("fields", [{}, {"candidates": 10}, {"mmr": True}, {"min_confidence": "low"}])
+@pytest.mark.parametrize("fields", [{}, {"candidates": 10}, {"mmr": True}, {"min_relevance": 0.001}])
 async def test_pages_of_groups_have_every_document_once(archive: Tenant, fields: dict[str, Any]) -> None:
     hits = await hits_of_pages(archive, search_request("lime mortar", limit=7, group_size=3, **fields))
     found = [hit.candidate.document_id for hit in hits]
