@@ -21,10 +21,11 @@ from sqlalchemy import exc
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app import errors
-from app.database import bounded, driver_errors, failures, vector_tables
+from app.database import vector_tables
 from app.database.calibrations import RelevanceCalibration
-from app.database.connections import Connection, Rows
-from app.database.durations import Durations
+from app.database.driver import bounded, driver_errors, failures
+from app.database.driver.connections import Connection, Rows
+from app.database.driver.durations import Durations
 from app.database.vector_tables import VectorTables
 
 T = TypeVar("T")

@@ -10,8 +10,8 @@ from typing import Any, Literal, Self
 
 import sqlalchemy as sa
 
-from app.database import failures
-from app.database.connections import Rows
+from app.database.driver import failures
+from app.database.driver.connections import Rows
 from app.database.pools import Entered, Entry, Pool
 from app.kinds import StandbyStatus
 

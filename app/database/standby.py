@@ -25,8 +25,9 @@ from cachetools import LRUCache
 from sqlalchemy import exc
 
 from app import errors
-from app.database import driver_errors, failures, sql
-from app.database.connections import Rows
+from app.database import sql
+from app.database.driver import driver_errors, failures
+from app.database.driver.connections import Rows
 from app.database.pools import Entered, Entry
 from app.database.read_routes import Lag, ReadRoute, ReadRoutes, Reason, StandbyReport, Target
 from app.database.transactions import Database

@@ -21,8 +21,9 @@ from sqlalchemy.sql.selectable import TypedReturnsRows
 
 from app import errors
 from app.concurrency.limiter import Limiter
-from app.database import bounded, driver_errors, engines, failures, sql, vector_tables
-from app.database.connections import Rows
+from app.database import sql, vector_tables
+from app.database.driver import bounded, driver_errors, engines, failures
+from app.database.driver.connections import Rows
 from app.database.filter_types import Restriction
 from app.database.pools import Entered, Entry, Pool, ServerHooks
 from app.database.read_routes import ReadRoute, ReadRoutes

@@ -9,7 +9,7 @@ from typing import Literal
 
 from app import errors
 from app.access.store import keys
-from app.database import driver_errors
+from app.database.driver import driver_errors
 from app.database.read_routes import Lag
 from app.database.schema import distribution, health, migration, reembedding, revisions
 from app.database.transactions import Database

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from app import errors, limits
 from app.concurrency.limiter import UNLIMITED, Released
-from app.database import failures
+from app.database.driver import failures
 from app.database.transactions import repeat_rerouted
 from app.kinds import Extractor
 from app.multihop import hop_strategies, hop_terms

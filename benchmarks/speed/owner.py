@@ -21,7 +21,8 @@ from pgvector.asyncpg import register_vector
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app import errors
-from app.database import engines, sql, vectors
+from app.database import sql, vectors
+from app.database.driver import engines
 from app.database.pools import Entered
 from app.database.schema import tables
 from app.database.transactions import Writing

@@ -24,7 +24,8 @@ from fastapi import FastAPI
 from harness import Tenant
 from running_service import DOCUMENTS, SEARCH, locked_chunks, unavailable, until
 
-from app.database import bounded, pools, transactions
+from app.database import pools, transactions
+from app.database.driver import bounded
 from app.database.embedded import postgres
 from app.database.schema import migration
 from app.database.transactions import Database, TimeLimits

@@ -14,7 +14,8 @@ from alembic.config import Config
 from sqlalchemy.engine import Connection
 
 from app import errors
-from app.database import driver_errors, engines, failures, sql, transactions
+from app.database import sql, transactions
+from app.database.driver import driver_errors, engines, failures
 from app.database.schema import (
     catalogue,
     distribution,

@@ -15,7 +15,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from app import errors
-from app.database import addresses, driver_errors, sql, transactions
+from app.database import addresses, sql, transactions
+from app.database.driver import driver_errors
 from app.database.embedded.postgres import RESTRICTED_ROLE, SERVICE_ROLE
 from app.database.schema import health
 

@@ -16,7 +16,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database import engines, sql
+from app.database import sql
+from app.database.driver import engines
 
 WATCH_S = 5.0
 """Seconds between two reports, and before the first."""

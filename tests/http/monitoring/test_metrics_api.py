@@ -12,7 +12,8 @@ import harness
 import pytest
 
 from app import errors, main
-from app.database import durations, transactions
+from app.database import transactions
+from app.database.driver import durations
 from app.models.caching import CachingEmbedder
 from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder

@@ -17,7 +17,7 @@ from typing import Any
 
 import asyncpg
 
-from app.database import failures
+from app.database.driver import failures
 
 log = logging.getLogger(__name__)
 

@@ -20,8 +20,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlalchemy.util import greenlet_spawn
 
 from app import errors
-from app.database import bounded, driver_errors, engines, failures, sql
-from app.database.durations import Durations
+from app.database import sql
+from app.database.driver import bounded, driver_errors, engines, failures
+from app.database.driver.durations import Durations
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ import asyncpg
 from sqlalchemy import exc
 
 from app import errors
-from app.database import bounded, failures
+from app.database.driver import bounded, failures
 
 log = logging.getLogger(__name__)
 

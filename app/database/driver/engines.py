@@ -15,7 +15,8 @@ import asyncpg
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from app.database import addresses, bounded, driver_errors, vectors
+from app.database import addresses, vectors
+from app.database.driver import bounded, driver_errors
 
 log = logging.getLogger(__name__)
 
