@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app import errors
+from app.concurrency.single_flight import SingleFlight
 from app.kinds import Vector
 from app.models.base import Embedder
 
@@ -43,25 +44,28 @@ LARGEST = 0.95
 
 @dataclass(slots=True)
 class MeasuredModels:
-    """The cosines of unrelated texts that this process has measured, by model."""
+    """The cosines of unrelated texts that this process has measured, by model, and those that it measures now."""
 
     unrelated: dict[str, float] = field(default_factory=dict)
+    flights: SingleFlight[str, float] = field(default_factory=SingleFlight)
 
 
 async def unrelated(embedder: Embedder, measured: MeasuredModels, *, timeout_s: float | None) -> float | None:
     """The cosine of unrelated texts with a model, which is measured once; None if that fails."""
     name = embedder.model.name
-    if name in measured.unrelated:
-        return measured.unrelated[name]
-    try:
-        async with asyncio.timeout(timeout_s):
-            passages = await embedder.embed_documents(PASSAGES)
-            asked = [await embedder.embed_query(question) for question in QUESTIONS]
-    except (errors.ProviderError, TimeoutError) as error:
-        log.warning("cosines not measured: %s", type(error).__name__, extra={"action": "cosines_not_measured"})
-        return None
-    measured.unrelated[name] = found = _mean_of_others(asked, passages)
-    return found
+    if name not in measured.unrelated:
+        try:
+            async with asyncio.timeout(timeout_s):
+                measured.unrelated[name] = await measured.flights.join(name, lambda: _measure(embedder))
+        except (errors.ProviderError, TimeoutError) as error:
+            log.warning("cosines not measured: %s", type(error).__name__, extra={"action": "cosines_not_measured"})
+    return measured.unrelated.get(name)
+
+
+async def _measure(embedder: Embedder) -> float:
+    """The mean cosine of QUESTIONS to the passages that are not theirs. Raises ProviderError."""
+    passages = await embedder.embed_documents(PASSAGES)
+    return _mean_of_others(await asyncio.gather(*map(embedder.embed_query, QUESTIONS)), passages)
 
 
 def above(cosine: float, unrelated: float) -> float:

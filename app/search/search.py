@@ -11,17 +11,9 @@ from app.query import model_switch
 from app.query.context import SearchContext
 from app.query.search_request import SearchRequest
 from app.query.types import Answer
-from app.relevance import cosines, relevance, unknown_names
-from app.relevance.cosines import MeasuredModels
-from app.search import completion, named_sources, pages, state, understanding
+from app.search import assessing, completion, named_sources, pages, state, understanding
 from app.search.state import SearchState
 from app.services import Services
-from app.text.names import names
-from app.text.words import detection
-
-LEAST_SHARE = 0.15
-"""Share of the weights from which the vector leg says whether a query is answered: it has less with a model that does
-not read the language."""
 
 
 async def run(query: SearchRequest, user_id: str, services: Services, turn: Released = UNLIMITED) -> Answer:
@@ -70,7 +62,7 @@ async def candidates(
         search = await _recall(replace(understood, keep_all=keep_all, spare_vector=vector))
     context.degraded += search.degraded
     context.relaxed += search.relaxed
-    return replace(search, assessment=await _assess(search))
+    return replace(search, assessment=await assessing.assess(search))
 
 
 @retry_read
@@ -87,68 +79,3 @@ async def _recall(search: SearchState) -> SearchState:
         search = await state.run("recall", search, db)
         await named_sources.read(context, search.result.candidates, db)
     return search
-
-
-async def _assess(search: SearchState) -> relevance.Assessment | None:
-    """What assesses the hits; None for a vector alone, of which nobody knows what it is the vector of."""
-    if not search.parsed.text:
-        return None
-    result, is_foreign = search.result, _is_foreign(search)
-    coverage = relevance.coverage(result.best_text_score, result.terms)
-    return relevance.Assessment(
-        search.request.fusion,
-        cosine=await _cosine(search),
-        coverage=coverage,
-        is_foreign=is_foreign,
-        is_literal=_is_literal(search, coverage),
-        names_unknown=not is_foreign and bool(_unknown_names(search)),
-        entities=search.effect,
-        calibration=search.context.calibration or relevance.UNCALIBRATED,
-    )
-
-
-async def _cosine(search: SearchState) -> float | None:
-    """The best cosine above that of unrelated texts; None without the vector leg, or if it counts next to nothing."""
-    weights = search.weights
-    if search.result.best_cosine is None or weights.vector < LEAST_SHARE * (weights.vector + weights.text):
-        return None
-    unrelated = await _unrelated_cosine(search.context)
-    return None if unrelated is None else cosines.above(search.result.best_cosine, unrelated)
-
-
-async def _unrelated_cosine(context: SearchContext) -> float | None:
-    """The cosine of unrelated texts with the model of the search; None if it cannot be measured."""
-    services = context.services
-    embedder, measured = services.embedder, services.state(MeasuredModels)
-    if embedder.model.unrelated is not None:
-        return embedder.model.unrelated
-    async with context.waiting_for(embedder):
-        return await cosines.unrelated(embedder, measured, timeout_s=services.budget.embed_s)
-
-
-def _is_literal(search: SearchState, coverage: float | None) -> bool:
-    """Whether hits contain the phrases of the query, or all words of one that is no question."""
-    if search.is_relaxed or search.parsed.phrases:
-        return not search.is_relaxed
-    words = relevance.own_words(search.result.terms)
-    if search.parsed.query_type == "conceptual" or not all(word.df for word in words):
-        return False
-    return len(words) == 1 or (coverage or 0.0) >= relevance.WHOLE
-
-
-def _is_foreign(search: SearchState) -> bool:
-    """Whether the query is in another language than the best hit."""
-    if not search.lacks_words:
-        return False
-    return not detection.may_be_in(search.parsed.text, search.result.candidates[0].config)
-
-
-def _unknown_names(search: SearchState) -> list[str]:
-    """The names of the query that neither a document nor an entity has, in any spelling that was searched for."""
-    if not search.lacks_words:
-        return []
-    lexical, result = search.request.lexical, search.result
-    stored = {term.lexeme for term in result.terms if term.df}
-    added = [one.word for one in lexical.added if stored.intersection(one.forms)] if lexical else []
-    known = search.name_words.union(*map(names.words, added))
-    return unknown_names.find(search.parsed.text, result.terms, config=result.candidates[0].config, known_words=known)

@@ -1,0 +1,81 @@
+"""Assesses how probable it is that the candidates of a search answer its query, from what the statement has found."""
+
+from __future__ import annotations
+
+from app.query.context import SearchContext
+from app.relevance import cosines, relevance, unknown_names
+from app.relevance.cosines import MeasuredModels
+from app.search.state import SearchState
+from app.text.names import names
+from app.text.words import detection
+
+LEAST_SHARE = 0.15
+"""Share of the weights from which the vector leg says whether a query is answered: it has less with a model that does
+not read the language."""
+
+
+async def assess(search: SearchState) -> relevance.Assessment | None:
+    """What assesses the hits; None for a vector alone, of which nobody knows what it is the vector of."""
+    if not search.parsed.text:
+        return None
+    result, is_foreign = search.result, _is_foreign(search)
+    coverage = relevance.coverage(result.best_text_score, result.terms)
+    return relevance.Assessment(
+        search.request.fusion,
+        cosine=await _cosine(search),
+        coverage=coverage,
+        is_foreign=is_foreign,
+        is_literal=_is_literal(search, coverage),
+        names_unknown=not is_foreign and bool(_unknown_names(search)),
+        entities=search.effect,
+        calibration=search.context.calibration or relevance.UNCALIBRATED,
+    )
+
+
+async def _cosine(search: SearchState) -> float | None:
+    """The best cosine above that of unrelated texts; None without the vector leg, or if it counts next to nothing."""
+    weights = search.weights
+    if search.result.best_cosine is None or weights.vector < LEAST_SHARE * (weights.vector + weights.text):
+        return None
+    unrelated = await _unrelated_cosine(search.context)
+    return None if unrelated is None else cosines.above(search.result.best_cosine, unrelated)
+
+
+async def _unrelated_cosine(context: SearchContext) -> float | None:
+    """The cosine of unrelated texts with the model of the search; None if it cannot be measured."""
+    services = context.services
+    embedder, measured = services.embedder, services.state(MeasuredModels)
+    if embedder.model.unrelated is not None:
+        return embedder.model.unrelated
+    async with context.waiting_for(embedder):
+        return await cosines.unrelated(embedder, measured, timeout_s=services.budget.embed_s)
+
+
+def _is_literal(search: SearchState, coverage: float | None) -> bool:
+    """Whether hits contain the phrases of the query, or all words of one that is no question."""
+    if search.is_relaxed:
+        return False
+    if search.parsed.phrases:
+        return True
+    words = relevance.own_words(search.result.terms)
+    if search.parsed.query_type == "conceptual" or not all(word.df for word in words):
+        return False
+    return len(words) == 1 or (coverage or 0.0) >= relevance.WHOLE
+
+
+def _is_foreign(search: SearchState) -> bool:
+    """Whether the query is in another language than the best hit."""
+    if not search.lacks_words:
+        return False
+    return not detection.may_be_in(search.parsed.text, search.result.candidates[0].config)
+
+
+def _unknown_names(search: SearchState) -> list[str]:
+    """The names of the query that neither a document nor an entity has, in any spelling that was searched for."""
+    if not search.lacks_words:
+        return []
+    lexical, result = search.request.lexical, search.result
+    stored = {term.lexeme for term in result.terms if term.df}
+    added = [one.word for one in lexical.added if stored.intersection(one.forms)] if lexical else []
+    known = search.name_words.union(*map(names.words, added))
+    return unknown_names.find(search.parsed.text, result.terms, config=result.candidates[0].config, known_words=known)
