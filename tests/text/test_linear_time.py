@@ -35,7 +35,7 @@ from app.text.names.gazetteer import Gazetteer
 from app.text.names.name_use import NameUse
 from app.text.passages import chunking, tokens
 from app.text.queries import analysis, identifiers, spelling
-from app.text.structure import markdown, pages, restructured, sentences, structure
+from app.text.structure import markdown, sentences, structure, text_formats
 from app.text.words import cleaning, lexical, word_spans
 
 FULL = os.environ.get("STEPWELL_FAULTS") == "full"
@@ -179,8 +179,8 @@ def read_opendocument(text: str) -> object:
 
 WORK: dict[str, Callable[[str], object]] = {
     "cleaning": cleaning.clean,
-    "pages": lambda text: pages.clean(text, range(0, len(text), 300)),
-    "reStructuredText": restructured.to_markdown,
+    "pages": lambda text: cleaning.clean_pages(text, range(0, len(text), 300)),
+    "reStructuredText": text_formats.rst_to_markdown,
     "bytes in another script": lambda text: encodings.decode(text.encode("latin-1", "replace") + b"\xe9" * len(text)),
     "HTML": read_html,
     "CSV": read_csv,

@@ -127,9 +127,7 @@ async def on_connection(
         await engine.dispose()
 
 
-def upgrade_by(
-    connection: Connection, migrate: Callable[[Config], None] | None, *, model: str, dimension: int
-) -> str:
+def upgrade_by(connection: Connection, migrate: Callable[[Config], None] | None, *, model: str, dimension: int) -> str:
     """Let `migrate` run revisions on a connection of the owner, with what comes before and after them; see `upgrade`.
 
     It is passed Alembic's configuration, whose attributes the revisions read; None runs none. Returns the revision
