@@ -213,7 +213,7 @@ def _is_capitals(line: str) -> bool:
 
 
 def plain_title(text: str) -> str:
-    """Returns the first heading of a plain text if it is near its beginning, else nothing; the subject of a manual page."""
+    """Returns the first heading of a plain text if it is near its beginning; of a manual page, its subject."""
     heading = next(iter(find_plain_headings(text)), None)
     if heading is None or sum(1 for _ in _VISIBLE_LINE.finditer(text, 0, heading.start)) >= FIRST_LINES:
         return ""
