@@ -16,7 +16,7 @@ from app.models import known as known_models
 from app.models.base import Embedder, EmbeddingModel, Llm, Reranker
 from app.models.caching import CachingEmbedder
 from app.models.calls import BULK_PATIENCE_S, CallTimes
-from app.models.local import e5, int8_model, minilm, minilm_files, model_folder
+from app.models.local import e5, int8_model, minilm, model_folder
 from app.models.local.hub import Hub, Repository
 from app.models.local.model_folder import Overrides
 from app.models.local.onnx_embedder import OnnxEmbedder
@@ -115,7 +115,7 @@ async def open_embedder(settings: Settings, *, patience_s: float = BULK_PATIENCE
 async def _embedder(settings: Settings, patience_s: float) -> OnnxEmbedder | HttpEmbedder:
     threads = settings.model_threads
     if settings.embedder == "minilm":
-        folder = await asyncio.to_thread(minilm_files.find, _hub(settings))
+        folder = await asyncio.to_thread(minilm.find, _hub(settings))
         return await minilm.load(threads=threads, folder=folder, cache=computed_weights(settings))
     if settings.embedder == "e5":
         return await int8_model.load(e5.DESCRIBED, e5.packaged(), threads=threads, cache=computed_weights(settings))
