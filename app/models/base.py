@@ -1,18 +1,26 @@
-"""Defines the protocols of embedders, language models, re-rankers and the fetcher of pages."""
+"""Defines the protocols of embedders, language models and re-rankers, and caches the vectors of queries."""
 
 from __future__ import annotations
 
+import copy
 import math
 from array import array
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
+from cachetools import LRUCache
 
 from app import errors
+from app.concurrency.single_flight import SingleFlight
 from app.kinds import Vector
 from app.models.calls import RemoteCalls
+
+_Key = tuple[str, str]
+CACHED = 2_000
+"""Query vectors that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,3 +184,69 @@ class Reranker(Protocol):
     async def scores(self, query: str, passages: Sequence[str]) -> list[float]:
         """The relevance of each passage, 0 to 1, in the same order. Scores of two calls cannot be compared."""
         ...
+
+
+class CachingEmbedder:
+    """Wraps an Embedder with a cache of the last `size` query vectors (at 384 dimensions about 3 KB each).
+
+    Entries belong to one user: a hit on another user's entry would show, by its time, what that user asked. Use
+    `for_user`; `embed_query` on the wrapper itself caches nothing. The bound is on all users' entries together.
+    `in_flight` counts the `queries` and `passages` that are being embedded.
+
+    Concurrent calls of one user with the same text share one computation. A failure is not cached. Passages are not
+    cached: an ingest seldom repeats one and would evict queries.
+    """
+
+    def __init__(self, embedder: Embedder, *, size: int = CACHED) -> None:
+        self._embedder = embedder
+        self._vectors: LRUCache[_Key, array[float]] = LRUCache(size)
+        self._flights: SingleFlight[_Key, Vector] = SingleFlight()
+        self._user_id: str | None = None
+        self.in_flight: Counter[str] = Counter()
+
+    @property
+    def model(self) -> EmbeddingModel:
+        """The wrapped embedder's model."""
+        return self._embedder.model
+
+    @property
+    def calls(self) -> RemoteCalls | None:
+        """The wrapped embedder's calls; None for a model in this process."""
+        return calls_of(self._embedder)
+
+    def for_user(self, user_id: str) -> Embedder:
+        """A view that uses this user's entries of the cache."""
+        view = copy.copy(self)
+        view._user_id = user_id
+        return view
+
+    async def embed_query(self, text: str) -> Vector:
+        """Embed one query. A view of a user takes it from the cache. Raises what the wrapped embedder raises.
+
+        Each caller gets a vector of its own.
+        """
+        if self._user_id is None:
+            return await self._compute(text)
+        key = (self._user_id, text)
+        vector = self._vectors.get(key)
+        return vector.tolist() if vector is not None else list(await self._flights.join(key, lambda: self._fill(key)))
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """Embed passages, uncached. Raises what the wrapped embedder raises."""
+        self.in_flight["passages"] += len(texts)
+        try:
+            return await self._embedder.embed_documents(texts)
+        finally:
+            self.in_flight["passages"] -= len(texts)
+
+    async def _fill(self, key: _Key) -> Vector:
+        vector = await self._compute(key[1])
+        self._vectors[key] = array("d", vector)
+        return vector
+
+    async def _compute(self, text: str) -> Vector:
+        self.in_flight["queries"] += 1
+        try:
+            return await self._embedder.embed_query(text)
+        finally:
+            self.in_flight["queries"] -= 1

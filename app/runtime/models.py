@@ -13,8 +13,7 @@ from app import errors
 from app.database.schema import reembedding
 from app.database.transactions import Database
 from app.models import known as known_models
-from app.models.base import Embedder, EmbeddingModel, Llm, Reranker
-from app.models.caching import CachingEmbedder
+from app.models.base import CachingEmbedder, Embedder, EmbeddingModel, Llm, Reranker
 from app.models.calls import BULK_PATIENCE_S, CallTimes
 from app.models.local import e5, int8_model, minilm, model_folder
 from app.models.local.hub import Hub, Repository
