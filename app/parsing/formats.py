@@ -186,7 +186,7 @@ FORMATS = (
         ("RTF",),
         ("rtf",),
         "headings, paragraphs, list items, tables, notes; title, author, date",
-        "office.rtf",
+        "office.office",
         signature=re.compile(rb"\{\\rtf"),
     ),
     FileFormat(

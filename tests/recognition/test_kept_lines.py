@@ -27,7 +27,7 @@ from app.documents.storing import batches
 from app.documents.types import Upload
 from app.errors import UnreadableFile
 from app.jobs import followed_jobs, workers
-from app.parsing.picture_lines import Picture, RecognisedLine
+from app.parsing.files import Picture, RecognisedLine
 from app.recognition import kept_lines as picture_lines
 from app.recognition import store
 from app.recognition import store as recognised_pictures

@@ -26,7 +26,7 @@ from app.parsing import encodings, formats, notebook, transcript
 from app.parsing.files import InputFile
 from app.parsing.html import html_text
 from app.parsing.mail import mbox
-from app.parsing.office import office, rtf
+from app.parsing.office import office
 from app.parsing.rows import csv_rows, tables
 from app.search.steps.snippets import sentences as snippets
 from app.search.steps.snippets.sentences import Sought
@@ -184,7 +184,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "bytes in another script": lambda text: encodings.decode(text.encode("latin-1", "replace") + b"\xe9" * len(text)),
     "HTML": read_html,
     "CSV": read_csv,
-    "RTF": reading(rtf, "{\\rtf1 ", "}"),
+    "RTF": reading(office, "{\\rtf1 ", "}"),
     "transcript": reading(transcript, "WEBVTT\n\n00:01.000 --> 00:02.000\n"),
     "notebook": reading(notebook, '{"nbformat": 4, "cells": [{"cell_type": "markdown", "source": "', '"}]}'),
     "mailbox": reading(mbox, "From a 12:30 b\n"),

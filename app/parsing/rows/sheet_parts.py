@@ -7,12 +7,12 @@ import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from app.parsing import archives
 from app.parsing.files import LeftOut
 from app.parsing.office import office_parts
-from app.parsing.rows import number_formats
 
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _REFERENCE = re.compile(rb'\br="([A-Z]{1,3})(\d{1,7})"')
@@ -26,6 +26,19 @@ _NUMBERS = frozenset({"float", "percentage", "currency"})
 _CELLS = (f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell")
 Place = tuple[int, int]
 """The row and the column of a cell, from 0."""
+BUILT_IN = {1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", 37: "#,##0", 39: "#,##0.00"}
+"""Formats that a workbook names by a number only (ECMA-376, part 1, 18.8.30)."""
+_SKIPPED = re.compile(r"_.|\*.|\[(?!\$)[^\]]*\]")
+"""Blanks as wide as a character, fillers, colours and conditions."""
+_CURRENCY = re.compile(r"\[\$([^\]-]*)[^\]]*\]")
+_FORMAT = re.compile(
+    r"(?P<before>[^#0?]*)(?P<whole>[#0?,]*[#0?])(?:\.(?P<part>[0#?]+))?"
+    r"(?P<percent>\s?%)?(?P<after>[^#0?%,]*)"
+)
+_LARGEST, _MOST_PLACES = 1e15, 10
+"""Numbers and places beyond which a spreadsheet has no exact digits."""
+_MARKS = re.compile(r'["\\]')
+_DATE = re.compile(r"[ymdhseg]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +53,7 @@ class SheetParts:
         """A number as the sheet shows it; empty if it shows it as it is."""
         if (text := self.texts.get(place)) is not None:
             return text
-        return number_formats.show(value, code) if (code := self.codes.get(place)) else ""
+        return show_number(value, code) if (code := self.codes.get(place)) else ""
 
 
 def read(raw: bytes) -> tuple[Mapping[str, SheetParts], list[LeftOut]]:
@@ -92,10 +105,10 @@ def _codes(archive: zipfile.ZipFile) -> dict[bytes, str]:
     if "xl/styles.xml" not in archive.namelist():
         return {}
     styles = archives.xml(archive.read("xl/styles.xml"))
-    codes = {str(number): code for number, code in number_formats.BUILT_IN.items()}
+    codes = {str(number): code for number, code in BUILT_IN.items()}
     codes |= {one.get("numFmtId"): one.get("formatCode", "") for one in styles.iter("{*}numFmt")}
     formats = (one.get("numFmtId") for one in styles.iterfind("{*}cellXfs/{*}xf"))
-    return {str(n).encode(): codes[id] for n, id in enumerate(formats) if number_formats.show(1, codes.get(id, ""))}
+    return {str(n).encode(): codes[id] for n, id in enumerate(formats) if show_number(1, codes.get(id, ""))}
 
 
 def _styled(sheet: bytes, codes: Mapping[bytes, str]) -> dict[Place, str]:
@@ -162,3 +175,19 @@ def _cells(table: Any) -> Iterator[tuple[Place, Any]]:
             yield (row, column), cell
             column += int(cell.get(f"{_TABLE}number-columns-repeated", 1))
         row += int(element.get(f"{_TABLE}number-rows-repeated", 1))
+
+
+def show_number(value: float, code: str) -> str:
+    """A number in the first section of a format; empty for a format that is not known here, as those of dates are."""
+    section = _CURRENCY.sub(r'"\1"', _SKIPPED.sub("", code.partition(";")[0]))
+    bare = re.sub(r'"[^"]*"|\\.', "", section)
+    found = _FORMAT.fullmatch(section)
+    if found is None or _DATE.search(bare) or abs(value) >= _LARGEST or len(found["part"] or "") > _MOST_PLACES:
+        return ""
+    number = Decimal(f"{abs(value):.15g}") * (100 if found["percent"] else 1)
+    rounded = number.quantize(Decimal(1).scaleb(-len(found["part"] or "")), ROUND_HALF_UP)
+    whole, point, part = f"{rounded:,f}".partition(".")
+    if "," not in found["whole"]:
+        whole = whole.replace(",", "").zfill(found["whole"].count("0"))
+    before, after = (_MARKS.sub("", text) for text in (found["before"], found["after"]))
+    return f"{'-' if value < 0 else ''}{before}{whole}{point}{part}{found['percent'] or ''}{after}".strip()
