@@ -13,7 +13,7 @@ from app.concurrency import interruption
 Kind = Literal["heading", "fence", "table", "list", "paragraph"]
 MAX_HEADING = 300  # code points; a longer "heading" is text
 
-_LINE, _VISIBLE_LINE = re.compile(r"[^\n]+"), re.compile(r"[^\n]*\S[^\n]*")
+_LINE = re.compile(r"[^\n]+")
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}+(?!.*`)|~{3,}+)")
@@ -179,7 +179,7 @@ def _words_of(inline: str) -> str:
 
 def find_plain_headings(text: str) -> list[Block]:
     """Returns the headings of a plain text in order; with the lines below and above that mark them."""
-    lines = list(_VISIBLE_LINE.finditer(text))
+    lines = _visible_lines(text)
     capitals = [_is_capitals(line[0]) for line in lines]
     use_capitals = sum(capitals) <= max(1, MOST_CAPITALS * len(lines))
     return list(_headings(text, lines, capitals if use_capitals else [False] * len(lines)))
@@ -226,9 +226,13 @@ def _is_capitals(line: str) -> bool:
 def plain_title(text: str) -> str:
     """Returns the first heading of a plain text if it is near its beginning; of a manual page, its subject."""
     heading = next(iter(find_plain_headings(text)), None)
-    if heading is None or sum(1 for _ in _VISIBLE_LINE.finditer(text, 0, heading.start)) >= FIRST_LINES:
+    if heading is None or len(_visible_lines(text[: heading.start])) >= FIRST_LINES:
         return ""
-    below = _VISIBLE_LINE.search(text, heading.end)
+    below = next(iter(_visible_lines(text[heading.end :])), None)
     if _NAME.fullmatch(heading.title) and below is not None:
         return " ".join(below[0].split())[:MAX_TITLE]
     return heading.title
+
+
+def _visible_lines(text: str) -> list[re.Match[str]]:
+    return [line for line in _LINE.finditer(text) if not line[0].isspace()]
