@@ -55,9 +55,7 @@ def _load(raw: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise UnreadableFile("damaged", "The notebook is not valid JSON: save it again.") from error
     if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
-        raise UnreadableFile(
-            "damaged", "The file is named .ipynb and is no notebook of version 4: save it again."
-        )
+        raise UnreadableFile("damaged", "The file is named .ipynb and is no notebook of version 4: save it again.")
     return notebook
 
 
