@@ -182,8 +182,6 @@ def _read_mailbox(file: InputFile) -> Iterator[ExtractedDocument]:
 def _messages(raw: bytes) -> Iterator[bytes]:
     """The messages; each begins with a line `From address date`, at the beginning or below a blank line."""
     starts = [match for match in _SEPARATOR.finditer(raw) if _is_below_blank(raw, match.start())]
-    if not starts or raw[: starts[0].start()].strip():
-        raise UnreadableFile("damaged", "The mailbox does not begin with a line `From address date`.")
     ends = [match.start() for match in starts[1:]] + [len(raw)]
     for match, end in zip(starts, ends, strict=True):
         yield _QUOTED.sub(rb"\1", raw[match.end() : end])
