@@ -126,7 +126,7 @@ def _load(block: str) -> dict[str, Any]:
         LookupError,
         AttributeError,
     ) as failure:
-        raise _RefusedError("is not plain YAML") from error
+        raise _RefusedError("is not plain YAML") from failure
     if loaded is None:
         return {}
     if not isinstance(loaded, dict):
