@@ -27,6 +27,8 @@ _RESOLVERS = (
 )
 """What is no string: the scalars of YAML 1.2's core schema that JSON writes in the same form."""
 _OPENING = re.compile(r"-{3}[ \t]*\n")
+_FAILURES = (ValueError, TypeError, OverflowError, RecursionError, LookupError, AttributeError)
+"""What the library raises beside its own errors."""
 _CLOSING = re.compile(r"^(?:-{3}|\.{3})[ \t]*$\n?", re.MULTILINE)
 
 
@@ -117,15 +119,7 @@ def _load(block: str) -> dict[str, Any]:
         loaded = yaml.load(block, Loader=_loader())
     except _RefusedError:
         raise
-    except (
-        yaml.YAMLError,
-        ValueError,
-        TypeError,
-        OverflowError,
-        RecursionError,
-        LookupError,
-        AttributeError,
-    ) as failure:
+    except (yaml.YAMLError, *_FAILURES) as failure:
         raise _RefusedError("is not plain YAML") from failure
     if loaded is None:
         return {}
