@@ -15,8 +15,11 @@ async def _remove(run: Run) -> int:
     """Remove the postings and the rows; returns the number of hidden chunks."""
     async with run.db.writing(run.user_id) as writing:
         await writing.lock()
-        hidden = await hidden_chunks.take(writing, run.job.job_id)
-    after: str | None = run.job.progress.get("after", "")
+        after: str | None = run.job.progress.get("after", "")
+        if await hidden_chunks.take(writing, run.job.job_id):
+            after = ""  # an earlier attempt did not look for these in the lexemes that it has passed
+            await run.advance(writing)
+        hidden = await hidden_chunks.count(writing, run.job.job_id)
     while hidden and after is not None:
         async with run.db.writing(run.user_id) as writing:
             after = await hidden_chunks.unindex(writing, run.job.job_id, after=after, limit=LEXEMES)
