@@ -29,7 +29,7 @@ from app.search.ranking import fusion_plan, merge
 from app.search.ranking.fusion_plan import FusionPlan
 from app.services import Services
 from app.text.names import names
-from app.text.queries.parsed_query import ParsedQuery
+from app.text.queries.conditions import ParsedQuery
 
 log = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from app.search.ranking.fusion_plan import BY_VECTOR
 from app.search.state import Page, SearchState
 from app.search.store import recall
 from app.services import Services
-from app.text.queries.parsed_query import ParsedQuery
+from app.text.queries.conditions import ParsedQuery
 
 
 async def run(query: SimilarRequest, user_id: str, services: Services) -> Answer:

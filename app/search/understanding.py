@@ -14,8 +14,7 @@ from app.search.ranking.fusion_plan import FusionPlan
 from app.search.state import SearchState
 from app.search.store import vocabulary
 from app.text.queries import analysis, conditions
-from app.text.queries.conditions import IndexText, TextCondition
-from app.text.queries.parsed_query import ParsedQuery
+from app.text.queries.conditions import IndexText, ParsedQuery, TextCondition
 from app.text.words import lexical
 
 ACCENTS_FOLDED, ACCENTS_KEPT = "english", "german"

@@ -33,7 +33,7 @@ from app.models.base import EmbeddingModel
 from app.query import model_switch
 from app.services import ChunkingOptions, Services
 from app.text.names import names
-from app.text.passages.passage import Passage
+from app.text.passages.tokens import Passage
 
 LARGE = 1_000_000
 """Characters of text from which a document is stored by a job."""

@@ -27,7 +27,7 @@ from app.entities.linking import mention_refresh
 from app.jobs import followed_jobs, workers
 from app.kinds import Vector
 from app.maintenance import repair
-from app.models.failures import NotCalled, ProviderDown
+from app.models.calls import NotCalled, ProviderDown
 from app.requests import wire
 from app.text.names import tags
 

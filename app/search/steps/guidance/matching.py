@@ -20,7 +20,7 @@ from app.text.names import fuzzy_names, name_uses, names, query_words
 from app.text.names.name_use import NameForm, NameUse
 from app.text.names.name_uses import QueryText
 from app.text.names.query_words import QueryWords
-from app.text.queries.parsed_query import ParsedQuery
+from app.text.queries.conditions import ParsedQuery
 from app.text.words import lexical
 
 EXPLICIT = ("name", "fuzzy", "role", "team")
