@@ -13,6 +13,7 @@ from rich.text import Text
 from app.access import keys
 from app.access.store import keys as stored
 from app.cli import json_option, options, ownership, terminal
+from app.database.filters import filters as compiled
 
 app = typer.Typer(help="API keys: create, list, rotate, revoke.", no_args_is_help=True)
 
@@ -39,7 +40,7 @@ def create(
     only = None
     if filters is not None:
         given = json_option.search_filters(filters)
-        keys.restriction(given.shape(), None, shows_entities=entities)
+        compiled.restriction(given.shape(), shows_entities=entities)
         only = given.model_dump(mode="json", by_alias=True, exclude_none=True)
     grant = keys.Grant(scopes, name, expires, only, entities)
     key = ownership.run(data_dir, lambda db: keys.create(user, grant, db=db, actor=ownership.actor()))
