@@ -14,8 +14,7 @@ from app.concurrency.limiter import Released
 from app.http import admission, auth, bodies, problems
 from app.kinds import ToolFormat
 from app.query.types import Answer
-from app.tools.context import ToolContext
-from app.tools.tool import Tool
+from app.tools import Tool, ToolContext
 
 router = APIRouter(prefix="/api/rag", tags=["tools"], route_class=bodies.ListsRoute, responses=problems.AUTHENTICATED)
 

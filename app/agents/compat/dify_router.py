@@ -27,7 +27,7 @@ from app.requests import fields, strict_json, validation_errors
 from app.search import depth
 from app.settings import Settings
 from app.text import dates
-from app.tools.context import ToolContext
+from app.tools import ToolContext
 
 EVERYTHING = "default"
 """The `knowledge_id` of all documents; others are names or ids of sources."""

@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from app.agents import api as agents_api
 from app.http import auth, bodies
-from app.tools.context import ToolContext
+from app.tools import ToolContext
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
