@@ -1,6 +1,7 @@
-"""Creates, rotates and revokes API keys, and tells who presents a key or a token and what they may do.
+"""Creates, verifies, rotates and revokes API keys.
 
-A key reads `sw_<id>_<secret>`. `identify` works as the service's role; the other functions need the database's owner.
+A key reads `sw_<id>_<secret>`. `verify` and `verify_token` work as the service's role; the other functions need the
+database's owner.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from typing import Any
 
 from app import errors
@@ -20,12 +20,8 @@ from app.access import tokens
 from app.access.store import audit, keys
 from app.access.store.audit import Event
 from app.access.store.keys import NewKey, Verified
-from app.database.filter_types import Filters, Restriction
-from app.database.filters import filters
 from app.database.transactions import Database, SharedTransaction
 from app.requests import users
-from app.requests.filter_models import SearchFilters
-from app.text import json_values
 
 SCOPES = ("search", "write", "metrics", "admin")
 LOOKUP_S = 1.0
@@ -33,8 +29,6 @@ LOOKUP_S = 1.0
 RESTRICTED_SCOPES = ("search", "write")
 MAX_FILTERS = 8_000
 """Characters of a key's filters as JSON."""
-MAX_REMEMBERED = 1_000
-"""Restrictions that are kept as SQL."""
 _NO_KEY = bytes(31) + b"\x01"
 _UNKNOWN = "No live key has this id."
 _FORM = re.compile(r"sw_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
@@ -53,23 +47,6 @@ class Grant:
     expires_at: datetime | None = None
     filters: Mapping[str, Any] | None = None
     shows_entities: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """The authenticated sender of a request; `key_id` is None if no key is needed.
-
-    `restriction` is what the sender sees; None if that is everything of the user.
-    """
-
-    user_id: str
-    key_id: str | None
-    scopes: frozenset[str]
-    restriction: Restriction | None = None
-
-    def holds(self, *sufficient: str) -> bool:
-        """Whether the key has one of these scopes; `admin` includes the others."""
-        return not self.scopes.isdisjoint((*sufficient, "admin"))
 
 
 async def create(user_id: str, grant: Grant | None = None, *, db: Database, actor: str) -> str:
@@ -131,23 +108,23 @@ async def _add(db: SharedTransaction, user_id: str, grant: Grant) -> str:
     return f"sw_{key_id}_{secret}"
 
 
-async def identify(presented: str, *, db: Database) -> Caller:
-    """Who presents a key, or a token that is signed with one.
+async def verify(presented: str, *, db: Database) -> Verified:
+    """The key that was presented.
 
-    Raises Unauthorized, Forbidden, and DatabaseUnavailable after LOOKUP_S.
+    Raises Unauthorized, with the same message for every reason, and DatabaseUnavailable after LOOKUP_S.
     """
-    if tokens.is_token(presented):
-        key, claims = await _verify_token(presented, db)
-        return Caller(key.user_id, key.key_id, _scopes_of_token(key, claims), _restrict(key, claims))
     form = _FORM.fullmatch(presented)
     found = form and await keys.verify(db, key_id=form[1], secret_hash=_hash(form[2]), within_s=LOOKUP_S)
     if not found:
         raise errors.Unauthorized("This API key is unknown, revoked or expired.")
-    return Caller(found.user_id, found.key_id, frozenset(found.scopes), _restrict(found, tokens.Claims()))
+    return found
 
 
-async def _verify_token(presented: str, db: Database) -> tuple[Verified, tokens.Claims]:
-    """The key that a token is signed with, and the token's claims, which are not compared with the key's."""
+async def verify_token(presented: str, *, db: Database) -> tuple[Verified, tokens.Claims]:
+    """The key that a token is signed with, and the token's claims, which are not compared with the key's.
+
+    Raises Unauthorized, and DatabaseUnavailable after LOOKUP_S.
+    """
     key_id = tokens.key_id_of(presented)
     found = await keys.of_token(db, key_id=key_id, within_s=LOOKUP_S)
     # An unknown key costs a verification too, so that the time does not say which ids exist.
@@ -155,52 +132,6 @@ async def _verify_token(presented: str, db: Database) -> tuple[Verified, tokens.
     if found is None:
         raise errors.Unauthorized(_UNKNOWN)
     return found, claims
-
-
-def _scopes_of_token(key: Verified, claims: tokens.Claims) -> frozenset[str]:
-    """The scopes of a token, by default those of its key that a token may have. Raises Unauthorized for others."""
-    granted = set(tokens.SCOPES) if "admin" in key.scopes else set(tokens.SCOPES) & set(key.scopes)
-    if claims.scopes is not None and set(claims.scopes) - granted:
-        raise errors.Unauthorized("The key of this token lacks one of the token's scopes.")
-    return frozenset(granted if claims.scopes is None else claims.scopes)
-
-
-def _restrict(key: Verified, claims: tokens.Claims) -> Restriction | None:
-    """What passes the filters of a key and of the token signed with it; None: everything.
-
-    Raises Unauthorized if the token asks for more than the key shows. Filters that cannot be read show nothing.
-    """
-    if claims.entities and key.filters is not None and not key.shows_entities:
-        raise errors.Unauthorized("The key of this token does not show descriptions and facts of entities.")
-    both = [json.dumps(each, sort_keys=True) for each in (key.filters, claims.filters) if each is not None]
-    if not both:
-        if claims.entities is False:
-            raise errors.Unauthorized("Only a token with filters has the claim `entities`.")
-        return None
-    inherits = claims.filters is None and claims.entities is None
-    try:
-        return _restriction(tuple(both), key.shows_entities if inherits else bool(claims.entities))
-    except (ValueError, errors.BadRequest) as error:
-        if claims.filters is None:  # stored by a later version
-            raise errors.Forbidden("This version cannot read the filters of this key.") from error
-        raise errors.Unauthorized("The `filters` of this token are not filters of a search.") from error
-
-
-@lru_cache(MAX_REMEMBERED)
-def _restriction(given: tuple[str, ...], shows_entities: bool) -> Restriction:
-    """The restriction to what passes one or two filters, which are JSON. Raises ValueError, BadRequest."""
-    own, *others = map(_read_filters, given)
-    return filters.restriction(filters.both(own, *others) if others else own, shows_entities=shows_entities)
-
-
-def _read_filters(given: str) -> Filters:
-    """Filters that a token or a stored key has. Raises ValueError for what a request may not contain."""
-    if any(json_values.find_unusable(json.loads(given))):
-        raise ValueError("a value that Postgres cannot store")
-    found = SearchFilters.model_validate_json(given).shape()
-    if not found:
-        raise ValueError("no condition")
-    return found
 
 
 async def revoke(key_id: str, *, db: Database, actor: str) -> None:

@@ -21,9 +21,9 @@ from fastapi import Depends, Header, Request
 from fastapi.security import APIKeyHeader, HTTPBearer
 
 from app import errors
-from app.access import keys
+from app.access import callers
 from app.access.audit import KeyUses
-from app.access.keys import Caller
+from app.access.callers import Caller
 from app.access.store.audit import LOCAL
 from app.concurrency import offload
 from app.concurrency.limiter import Limiter
@@ -72,7 +72,7 @@ class KeyLookups:
 
     async def _look_up(self, digest: bytes, presented: str, services: Services) -> Caller:
         async with self._lookups.turn(digest if digest in self._were_valid else _GUESSES):
-            caller = await keys.identify(presented, db=services.db)
+            caller = await callers.identify(presented, db=services.db)
         self._were_valid[digest] = None
         return caller
 

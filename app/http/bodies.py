@@ -28,7 +28,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive
 
 from app import errors
-from app.access.keys import Caller
+from app.access.callers import Caller
 from app.concurrency import offload
 from app.http import auth, idempotency, spooling
 from app.requests import field_names, strict_json, validation_errors

@@ -19,7 +19,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from starlette.types import Receive, Scope, Send
 
 from app import errors, runtime
-from app.access.keys import Caller
+from app.access.callers import Caller
 from app.cli import options, ownership
 from app.cli.client import API, Client
 from app.documents.commands import extraction
