@@ -1,135 +1,51 @@
-"""Authenticates requests and checks the scopes of their keys.
+"""Authenticates requests, checks the scopes of their keys, and gives handlers the services that their caller sees.
 
 `Scope` is the one dependency of every operation on a user's data. With AUTH=none it returns the user `local`; with
 AUTH=local_token the same, for whoever sends the data folder's token; with AUTH=api_key the owner of the key, or of the
 key that a token is signed with, in `Authorization: Bearer` or `X-API-Key`. `bodies.StrictRoute` authenticates before it
 reads the body.
+
+`X-Stepwell-Version` of a response is the number of changes of the user's data in the snapshot that it was read from, or
+after the write that it answers. A request that sends it back, to any process, is not answered from an older state.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Annotated, Any
+import re
+from typing import Annotated
 
 from cachetools import LRUCache
 from fastapi import Depends, Header, Request
+from fastapi.security import APIKeyHeader, HTTPBearer
 
 from app import errors
-from app.access import keys, tokens
+from app.access import callers
 from app.access.audit import KeyUses
+from app.access.callers import Caller
 from app.access.store.audit import LOCAL
-from app.access.store.keys import Verified
-from app.access.tokens import SCOPES, Claims
 from app.concurrency import offload
 from app.concurrency.limiter import Limiter
 from app.concurrency.single_flight import SingleFlight
-from app.database.filter_types import Filters, Restriction
-from app.http.authentication import schemes, versions
-from app.requests.filter_models import SearchFilters
+from app.database.read_routes import ReadRoute
 from app.runtime import local_token
 from app.services import Services
-from app.text import json_values
 
-MAX_REMEMBERED = 1_000
-
-
-def of_key(key: Verified) -> Restriction | None:
-    """What the holder of a key sees; None: everything. Raises Forbidden if the stored filters cannot be read."""
-    if key.filters is None:
-        return None
-    try:
-        return _restriction(_text(key.filters), None, key.shows_entities)
-    except (ValueError, errors.BadRequest) as error:  # stored by a later version: nothing must be shown by mistake
-        raise errors.Forbidden("This version cannot read the filters of this key.") from error
-
-
-def of_token(key: Verified, claims: Claims) -> Restriction | None:
-    """What the holder of a token sees: what its key does, and only what passes the token's own filters.
-
-    Raises Unauthorized if these cannot be read, or if the token asks for more than the key shows.
-    """
-    inherited = of_key(key)
-    if claims.entities and inherited is not None and not inherited.shows_entities:
-        raise errors.Unauthorized("The key of this token does not show descriptions and facts of entities.")
-    if claims.filters is None:
-        if claims.entities is False and inherited is None:
-            raise errors.Unauthorized("Only a token with filters has the claim `entities`.")
-        if claims.entities is False and key.filters is not None:
-            return _restriction(_text(key.filters), None, False)
-        return inherited
-    try:
-        own = None if key.filters is None else _text(key.filters)
-        return _restriction(_text(claims.filters), own, bool(claims.entities))
-    except (ValueError, errors.BadRequest) as error:
-        raise errors.Unauthorized("The `filters` of this token are not filters of a search.") from error
-
-
-def scopes_of_token(key: Verified, claims: Claims) -> frozenset[str]:
-    """The scopes of a token, by default those of its key that a token may have. Raises Unauthorized for others."""
-    granted = set(SCOPES) if "admin" in key.scopes else set(SCOPES) & set(key.scopes)
-    if claims.scopes is not None and set(claims.scopes) - granted:
-        raise errors.Unauthorized("The key of this token lacks one of the token's scopes.")
-    return frozenset(granted if claims.scopes is None else claims.scopes)
-
-
-def _text(given: Mapping[str, Any]) -> str:
-    return json.dumps(given, sort_keys=True)
-
-
-@lru_cache(MAX_REMEMBERED)
-def _restriction(given: str, other: str | None, shows_entities: bool) -> Restriction:
-    """The restriction to what passes both filters, which are JSON."""
-    others = None if other is None else _filters(other)
-    return keys.restriction(_filters(given), others, shows_entities=shows_entities)
-
-
-def _filters(given: str) -> Filters:
-    """Filters that a token or a stored key has as JSON. Raises ValueError for what a request may not contain."""
-    if any(json_values.find_unusable(json.loads(given))):
-        raise ValueError("a value that Postgres cannot store")
-    found = SearchFilters.model_validate_json(given).shape()
-    if not found:
-        raise ValueError("no condition")
-    return found
-
-
+_DESCRIPTION = "An API key, a token signed with one, or the local token."
+BEARER = HTTPBearer(auto_error=False, description=_DESCRIPTION)
+API_KEY = APIKeyHeader(name="X-API-Key", auto_error=False, description=_DESCRIPTION)
+REQUIREMENT: list[dict[str, list[str]]] = [{BEARER.scheme_name: []}, {API_KEY.scheme_name: []}]
+"""The `security` of an operation that needs either. No dependency declares it: FastAPI would resolve that again."""
+VERSION = "X-Stepwell-Version"
+_VERSION_FORM = re.compile("^[0-9]{1,18}$")
 LOCAL_USER = "local"
 MAX_LOOKUPS = 4
 MAX_GUESSES = 2
 MAX_VALID_KEYS = 10_000
 LOOKUP_TIMEOUT_S = 5.0
 _GUESSES = b""
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """The authenticated sender of a request; `key_id` is None if no key is needed.
-
-    `restriction` is what the sender sees; None if that is everything of the user.
-    """
-
-    user_id: str
-    key_id: str | None
-    scopes: frozenset[str]
-    restriction: Restriction | None = None
-
-    def holds(self, *sufficient: str) -> bool:
-        """Whether the key has one of these scopes; `admin` includes the others."""
-        return not self.scopes.isdisjoint((*sufficient, "admin"))
-
-
 _LOCAL = Caller(LOCAL_USER, None, frozenset({"admin"}))
-
-
-async def services(request: Request) -> Services:
-    """The opened services of the application. It is `async` because a plain function would run in a thread."""
-    opened: Services = request.app.state.services
-    return opened
 
 
 class KeyLookups:
@@ -156,18 +72,9 @@ class KeyLookups:
 
     async def _look_up(self, digest: bytes, presented: str, services: Services) -> Caller:
         async with self._lookups.turn(digest if digest in self._were_valid else _GUESSES):
-            caller = await _caller(presented, services)
+            caller = await callers.identify(presented, db=services.db)
         self._were_valid[digest] = None
         return caller
-
-
-async def _caller(presented: str, services: Services) -> Caller:
-    """The sender that presents a key, or a token that is signed with one. Raises Unauthorized, DatabaseUnavailable."""
-    if not tokens.is_token(presented):
-        key = await keys.verify(presented, db=services.db)
-        return Caller(key.user_id, key.key_id, frozenset(key.scopes), of_key(key))
-    key, claims = await keys.verify_token(presented, db=services.db)
-    return Caller(key.user_id, key.key_id, scopes_of_token(key, claims), of_token(key, claims))
 
 
 class Scope:
@@ -247,8 +154,8 @@ def require_search(request: Request) -> None:
 async def _identify(request: Request) -> Caller:
     if request.app.state.settings.auth == "none":
         return _LOCAL
-    bearer = await schemes.BEARER(request)
-    presented = bearer.credentials if bearer else await schemes.API_KEY(request)
+    bearer = await BEARER(request)
+    presented = bearer.credentials if bearer else await API_KEY(request)
     if not presented:
         raise errors.Unauthorized("Send a key or the local token as `Authorization: Bearer …` or `X-API-Key`.")
     if request.app.state.settings.auth == "local_token":
@@ -258,9 +165,42 @@ async def _identify(request: Request) -> Caller:
     return await lookups.caller(presented, request.app.state.services)
 
 
+def required_version(request: Request) -> int:
+    """The version that the client has seen; 0 without the header. Raises BadRequest."""
+    sent = request.headers.get(VERSION)
+    if sent is None:
+        return 0
+    if not _VERSION_FORM.fullmatch(sent):
+        raise errors.BadRequest("Send the value of an earlier response unchanged: 1 to 18 digits.", field=VERSION)
+    return int(sent)
+
+
+def services(request: Request, *, only_reads: bool) -> Services:
+    """The services for an authenticated request, which show what its caller sees. Raises BadRequest.
+
+    A request that only reads may use another server. The reads of others decide what they write, so they are on the
+    primary.
+    """
+    opened: Services = request.app.state.services
+    route: ReadRoute | None = getattr(request.state, "read_route", None)
+    if route is None:
+        request.state.read_route = route = opened.db.reads.new(required=required_version(request))
+    found = opened.for_request(route, only_reads=only_reads)
+    caller: Caller = request.state.caller
+    return found if caller.restriction is None else found.restricted(caller.restriction)
+
+
+async def _writing(request: Request) -> Services:
+    """A dependency. It is `async` because a plain function would run in a thread."""
+    return services(request, only_reads=False)
+
+
+async def _reading(request: Request) -> Services:
+    return services(request, only_reads=True)
+
+
 Searcher = Annotated[str, Depends(Scope("search"))]
 Writer = Annotated[str, Depends(WriteScope("write"))]
 Changer = Annotated[str, Depends(ChangeScope("write"))]
-Use = Annotated[Services, Depends(versions.writing)]
-ReadUse = Annotated[Services, Depends(versions.reading)]
-Opened = Annotated[Services, Depends(services)]
+Use = Annotated[Services, Depends(_writing)]
+ReadUse = Annotated[Services, Depends(_reading)]

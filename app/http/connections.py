@@ -18,7 +18,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from app import errors
-from app.http.problems import problems
+from app.http import problems
 
 _logger = logging.getLogger(__name__)
 

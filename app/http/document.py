@@ -14,10 +14,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from app import errors
-from app.http.authentication import schemes
-from app.http.bodies import query_strings
-from app.http.bodies.bodies import UnsupportedMediaType
-from app.http.problems import problems
+from app.http import auth, bodies, problems
 from app.requests import validation_errors
 from app.requests.validation_errors import FieldError
 
@@ -35,7 +32,7 @@ ERRORS: dict[int, errors.StepwellError] = {
     413: errors.RequestRefused(
         "The body is larger than 10,000,000 bytes: send less, or in several requests.", code="too_large"
     ),
-    415: UnsupportedMediaType("Send the body as JSON, with the header Content-Type: application/json."),
+    415: bodies.UnsupportedMediaType("Send the body as JSON, with the header Content-Type: application/json."),
     421: errors.RequestRefused(errors.HOST_NOT_ALLOWED, code="host_not_allowed"),
     429: errors.RequestRefused("The limit of requests per minute is reached.", retry_after_s=12, code="rate_limited"),
     431: errors.RequestRefused("Send at most 100 headers.", code="headers_too_large"),
@@ -44,6 +41,10 @@ ERRORS: dict[int, errors.StepwellError] = {
     503: errors.DatabaseUnavailable("The database does not respond; try again shortly."),
     504: errors.DeadlineExceeded("The search did not finish within its time limit."),
     507: errors.DiskFull("The database's disk is full: nothing was stored. Make room on it, then try again."),
+}
+_SCHEMES = {
+    one.scheme_name: one.model.model_dump(mode="json", by_alias=True, exclude_none=True)
+    for one in (auth.BEARER, auth.API_KEY)
 }
 _OF_OPERATIONS = frozenset({404, 409, 422})
 """Statuses that depend on the operation; all others are declared together, as they are the same everywhere."""
@@ -57,7 +58,7 @@ def install(app: FastAPI) -> None:
         is_new = app.openapi_schema is None
         document = generate()
         if is_new:
-            document["components"]["securitySchemes"] = schemes.SCHEMES
+            document["components"]["securitySchemes"] = _SCHEMES
             _declare_problems(document)
             _add_examples(document)
         return document
@@ -68,7 +69,7 @@ def install(app: FastAPI) -> None:
 def stored_examples() -> dict[str, dict[str, Any]]:
     """The examples of successful responses: the id of an operation, then a status, then the body."""
     found: dict[str, dict[str, Any]] = json.loads(
-        resources.files("app.http.contract").joinpath("success_examples.json").read_text(encoding="utf-8")
+        resources.files("app.http").joinpath("success_examples.json").read_text(encoding="utf-8")
     )
     return found
 
@@ -141,4 +142,4 @@ def _example(status: int) -> Any:
 
 def _wrong_fields() -> list[FieldError]:
     """The field errors of the example of 422: an unknown query parameter."""
-    return validation_errors.read([query_strings.unknown(UNKNOWN_PARAMETER, {}, with_body=True)])
+    return validation_errors.read([bodies.unknown_parameter(UNKNOWN_PARAMETER, {}, with_body=True)])

@@ -1,4 +1,4 @@
-"""Counts requests, searches and writes, and serves the counts as Prometheus metrics.
+"""Counts requests, searches and writes, and serves the counts and figures of the services as Prometheus metrics.
 
 Each application has a registry of its own. Labels hold route templates, methods, statuses and the codes of this
 program, never a user's text or id. Pipelines do not depend on this module: an answer carries its timings and
@@ -8,21 +8,23 @@ codes; the endpoint stores it in the request's state, and it is counted after th
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import partial
 from typing import Protocol
 
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, disable_created_metrics
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from prometheus_client.registry import Collector
+from starlette.types import Scope
 
-from app import __version__, errors
-from app.http.authentication import auth
-from app.http.bodies import bodies
-from app.http.problems import problems
+from app import __version__, errors, kinds
+from app.database.driver.durations import Durations
+from app.http import auth, bodies, problems
+from app.kinds import BreakerState
 from app.query.types import Answer
+from app.services import Services
 
 REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 STAGE_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -32,6 +34,21 @@ RANK_BUCKETS = (0, 1, 2, 3, 5, 10, 20, 50)
 Read = Callable[[], Awaitable[str]]
 """Reads metrics in Prometheus text format. Raises OSError."""
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+BREAKER_STATES = kinds.values(BreakerState)
+GAUGES = {
+    "stepwell_db_connections_in_use": "Database connections in use now.",
+    "stepwell_db_connections_max": "Database connections that this process may open.",
+    "stepwell_db_connections_waiting": "Transactions that wait for a connection now.",
+    "stepwell_db_read_only": "1 if the database accepts no writes.",
+    "stepwell_standby_ready": "1 if reads go to the standby.",
+    "stepwell_standby_lag_seconds": "How long the standby has been behind, at most.",
+    "stepwell_standby_lag_bytes": "Bytes of the log that the standby has not replayed.",
+    "stepwell_embedding_queries_in_flight": "Queries being embedded now.",
+    "stepwell_embedding_passages_in_flight": "Passages waiting for the model.",
+}
+_MODEL = ["role", "provider", "model"]
+
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the time of its first use, as a series for each
 
@@ -97,13 +114,17 @@ class Metrics:
         """Add a gauge whose value is read at every scrape."""
         Gauge(name, meaning, registry=self.registry).set_function(read)
 
-    def request(self, method: str, route: str, status: int, seconds: float, code: str | None = None) -> None:
-        """Count one request, and the code of its problem; status 0: the client disconnected before the response."""
-        known = method if method in METHODS else "other"
-        self.requests.labels(known, route, str(status)).inc()
-        self.duration.labels(known, route).observe(seconds)
-        if code is not None:
+    def request(self, scope: Scope, status: int, seconds: float) -> None:
+        """Count one request, and what its endpoint left in its state; status 0: the client left before the response."""
+        state = scope["state"]
+        method, route = scope["method"] if scope["method"] in METHODS else "other", _route_of(scope)
+        self.requests.labels(method, route, str(status)).inc()
+        self.duration.labels(method, route).observe(seconds)
+        if (code := state.get("problem")) is not None:
             self.problems.labels(str(status), code).inc()
+        if (answer := state.get("answer")) is not None:
+            self.answer(answer)
+        self.ingested(state.get("stored", ()), state.get("refused", 0))
 
     def answer(self, answer: Answer) -> None:
         """Count one search."""
@@ -140,13 +161,13 @@ class Metrics:
 
 
 def install(app: FastAPI, *, access: str, totals: Read | None = None) -> None:
-    """Count the application's requests, and serve the counts at /metrics: this process's, or `totals` if given.
+    """Make the application's metrics, and serve them at /metrics: this process's, or `totals` if given.
 
     `access` is `keyed` (scope `metrics`; no key is needed with AUTH=none), `open` or `off`.
     """
     app.state.metrics = metrics = Metrics()
     app.state.read_metrics = totals or metrics.text
-    app.add_middleware(Counting, metrics=metrics)
+    metrics.registry.register(_ServiceFigures(app))
     if access != "off":
         app.include_router(_router(keyed=access == "keyed"))
 
@@ -183,41 +204,7 @@ async def _respond(request: Request) -> Response:
     return Response(text, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
 
 
-class Counting:
-    """Counts each request when its response has been sent, and what its endpoint stored in the request's state."""
-
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
-        self.app = app
-        self.metrics = metrics
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        status = 0
-
-        async def send_and_record(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        began = time.perf_counter()
-        with self.metrics.in_flight.track_inprogress():
-            try:
-                await self.app(scope, receive, send_and_record)
-            finally:
-                self._count(scope, status, time.perf_counter() - began)
-
-    def _count(self, scope: Scope, status: int, seconds: float) -> None:
-        state = scope.get("state", {})
-        self.metrics.request(scope["method"], route_of(scope), status, seconds, state.get("problem"))
-        if (answer := state.get("answer")) is not None:
-            self.metrics.answer(answer)
-        self.metrics.ingested(state.get("stored", ()), state.get("refused", 0))
-
-
-def route_of(scope: Scope) -> str:
+def _route_of(scope: Scope) -> str:
     """The template of the route that served the request, such as `/api/rag/documents/{document_id}`."""
     route = scope.get("route")
     return getattr(route, "path", None) or "unmatched"
@@ -233,3 +220,69 @@ async def monitor_lag(observe: Callable[[float], None], *, interval_s: float = L
         due = loop.time() + interval_s
         await asyncio.sleep(interval_s)
         observe(max(0.0, loop.time() - due))
+
+
+class _ServiceFigures(Collector):
+    """Reads the figures of the application's services; there is none before they are opened."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._app = app
+
+    def collect(self) -> Iterator[Metric]:
+        """The gauges, of which those without a value have nothing to measure, and the counters."""
+        services: Services | None = getattr(self._app.state, "services", None)
+        values = {} if services is None else _measure(services)
+        for name, meaning in GAUGES.items():
+            yield GaugeMetricFamily(name, meaning, value=values.get(name))
+        yield from _counts(services)
+        yield from _durations(services)
+
+
+def _measure(services: Services) -> dict[str, float]:
+    """The values of the gauges that have one."""
+    found = {
+        "stepwell_db_connections_in_use": float(services.db.in_use()),
+        "stepwell_db_connections_max": float(services.db.pool.size()),
+        "stepwell_db_connections_waiting": float(services.db.pool.durations.waiting),
+        "stepwell_db_read_only": float(services.db.pool.is_read_only),
+    }
+    for kind in ("queries", "passages"):
+        found[f"stepwell_embedding_{kind}_in_flight"] = float(getattr(services.embedder, "in_flight", {}).get(kind, 0))
+    if (report := services.db.reads.standby) is not None:
+        found["stepwell_standby_ready"] = float(report.state == "ready")
+        if report.lag is not None:
+            found["stepwell_standby_lag_seconds"] = report.lag.seconds
+            found["stepwell_standby_lag_bytes"] = report.lag.bytes
+    return found
+
+
+def _counts(services: Services | None) -> Iterator[Metric]:
+    """Reads by server, and the calls and breakers of remote models."""
+    meaning = "Read transactions by target (standby, primary) and reason (preferred, older, unavailable, …)."
+    reads = CounterMetricFamily("stepwell_db_reads", meaning, labels=["target", "reason"])
+    meaning = "Circuit breaker of a remote model: 0 closed, 1 half-open, 2 open."
+    breakers = GaugeMetricFamily("stepwell_provider_breaker_state", meaning, labels=_MODEL)
+    meaning = "Attempts to call a remote model: answered, failed, rejected, not_called."
+    attempts = CounterMetricFamily("stepwell_provider_attempts", meaning, labels=[*_MODEL, "outcome"])
+    if services is not None:
+        for key, count in services.db.reads.counts.items():
+            reads.add_metric(list(key), count)
+        for calls in services.remote_calls:
+            breakers.add_metric(list(calls.target), BREAKER_STATES.index(calls.breaker.state))
+            for outcome, count in calls.outcomes.items():
+                attempts.add_metric([*calls.target, outcome], count)
+    yield from (reads, breakers, attempts)
+
+
+def _durations(services: Services | None) -> Iterator[Metric]:
+    """The waits for a connection, and the statements by name."""
+    found = Durations() if services is None else services.db.pool.durations
+    waits = SummaryMetricFamily(
+        "stepwell_db_connection_wait_seconds", "Time that transactions waited for a connection."
+    )
+    waits.add_metric([], found.waits.count, found.waits.seconds)
+    meaning = "Time of statements by the name of their file; `other` stand in a module."
+    statements = SummaryMetricFamily("stepwell_db_statement_seconds", meaning, labels=["statement"])
+    for name, total in sorted(found.statements.items()):
+        statements.add_metric([name], total.count, total.seconds)
+    yield from (waits, statements)

@@ -16,11 +16,9 @@ from typing import NamedTuple
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
-from starlette.websockets import WebSocketClose
 
 from app import errors
-from app.http.monitoring import metrics, request_ids
-from app.http.problems import problems
+from app.http import problems
 
 PAGES = frozenset({"/", "/docs", "/playground"})
 """Static pages without data, which a link on another site may open."""
@@ -50,24 +48,21 @@ class Authority(NamedTuple):
 
 
 def install(app: FastAPI, *, hosts: Collection[str] | None, allowed: Collection[str]) -> None:
-    """Check hosts and origins. Call it last, so that a refused request costs nothing else.
+    """Check hosts and origins. Call it last but for `request_log.install`, so that a refused request costs little.
 
     `hosts` are names as `Settings.hosts` holds them, each for any port unless it has one; None allows every host.
     `allowed` are origins of other sites that may call the service, such as `https://app.example`.
     """
-    app.add_middleware(Origins, hosts=hosts, allowed=allowed, counts=app.state.metrics)
+    app.add_middleware(Origins, hosts=hosts, allowed=allowed)
 
 
 class Origins:
     """Refuses other hosts with 421 and other origins with 403; adds CORS headers to every answer to an allowed one."""
 
-    def __init__(
-        self, app: ASGIApp, *, hosts: Collection[str] | None, allowed: Collection[str], counts: metrics.Metrics
-    ) -> None:
+    def __init__(self, app: ASGIApp, *, hosts: Collection[str] | None, allowed: Collection[str]) -> None:
         self._app = app
         self._hosts = None if hosts is None else {authority(host) for host in hosts}
         self._allowed = frozenset(origin.encode() for origin in allowed)
-        self._counts = counts
         self._cors = CORSMiddleware(
             app,
             allow_origins=tuple(allowed),
@@ -79,38 +74,25 @@ class Origins:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-            return
+        app = self._app if scope["type"] == "lifespan" else self._choose(scope)
+        await app(scope, receive, send)
+
+    def _choose(self, scope: Scope) -> ASGIApp:
+        """What answers a request: the application, the same with headers of CORS, or a refusal."""
         host = _host(scope)
         origins = _values(scope, b"origin")
         if not self._serves(host):
-            await self._refuse(
-                errors.RequestRefused(errors.HOST_NOT_ALLOWED, code="host_not_allowed"), scope, receive, send
-            )
-        elif len(origins) == 1 and origins[0] in self._allowed:
-            await self._cors(scope, receive, send)
-        elif _is_foreign(origins, _values(scope, b"sec-fetch-site"), host) and not _opens_a_page(scope):
-            await self._refuse(
-                errors.Forbidden(errors.ORIGIN_NOT_ALLOWED, code="origin_not_allowed"), scope, receive, send
-            )
-        else:
-            await self._app(scope, receive, send)
+            return problems.of(errors.RequestRefused(errors.HOST_NOT_ALLOWED, code="host_not_allowed"), scope)
+        if len(origins) == 1 and origins[0] in self._allowed:
+            return self._cors
+        if _is_foreign(origins, _values(scope, b"sec-fetch-site"), host) and not _opens_a_page(scope):
+            return problems.of(errors.Forbidden(errors.ORIGIN_NOT_ALLOWED, code="origin_not_allowed"), scope)
+        return self._app
 
     def _serves(self, host: Authority | None) -> bool:
         if self._hosts is None:
             return True
         return host is not None and (host in self._hosts or Authority(host.name, None) in self._hosts)
-
-    async def _refuse(self, error: errors.StepwellError, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "websocket":
-            await WebSocketClose()(scope, receive, send)
-            return
-
-        async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
-            await problems.respond(scope, error.status, error.message, code=error.code)(scope, receive, send)
-
-        await request_ids.RequestIds(metrics.Counting(refuse, self._counts))(scope, receive, send)
 
 
 def authority(text: str) -> Authority | None:
@@ -157,8 +139,7 @@ def _is_own(origin: str, host: Authority | None) -> bool:
 def _opens_a_page(scope: Scope) -> bool:
     """Whether somebody follows a link to a page that holds no data."""
     return (
-        scope["type"] == "http"
-        and scope["method"] in {"GET", "HEAD"}
+        scope["method"] in {"GET", "HEAD"}
         and scope["path"] in PAGES
         and _values(scope, b"sec-fetch-mode") == [b"navigate"]
     )

@@ -1,11 +1,15 @@
-"""Defines the base of response models, which read their fields from core types by name."""
+"""Builds and serialises JSON answers, and defines the base of their models, which read core types by name."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Self, overload
 
+import fastapi
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
+from app.concurrency import offload
+from app.query.types import Answer
 from app.text import uris
 
 SCORE_DIGITS = 4
@@ -62,3 +66,21 @@ ShownUri = Annotated[str, AfterValidator(uris.show)]
 
 NoneIfEmpty = BeforeValidator(_none_if_empty)
 """Reads an empty list or object as null."""
+
+HIT_COST = 400
+"""Cost of building and serialising a hit, in units of `offload.run`."""
+
+
+def cost_of(answer: Answer) -> int:
+    """The cost of building and serialising an answer, in units of `offload.run`."""
+    return HIT_COST * sum(1 + len(hit.more) for hit in answer.hits)
+
+
+async def json(size: int, build: Callable[[], BaseModel], *, status: int = 200) -> fastapi.Response:
+    """The model that `build` returns, as a response; `size` is about the answer's length in characters."""
+    content = await offload.run(size, _write, build)
+    return fastapi.Response(content, status, media_type="application/json")
+
+
+def _write(build: Callable[[], BaseModel]) -> str:
+    return build().model_dump_json(by_alias=True)

@@ -13,9 +13,7 @@ from app import __version__, errors
 from app.concurrency.single_flight import SingleFlight
 from app.database.schema import migration
 from app.database.transactions import Database
-from app.http.authentication import auth
-from app.http.bodies import bodies
-from app.http.problems import problems
+from app.http import bodies, problems
 from app.kinds import BreakerState, DatabaseState, StandbyStatus
 from app.services import Services
 
@@ -102,8 +100,9 @@ async def healthz() -> Health:
 
 
 @router.get("/readyz", operation_id="readyz", summary="Check readiness", responses=problems.responses(504))
-async def readyz(request: Request, use: auth.Opened) -> Readiness:
+async def readyz(request: Request) -> Readiness:
     """Queries the database with a timeout of one second and compares its schema; the result is cached for 2 seconds."""
+    use: Services = request.app.state.services
     check: ReadinessCheck = request.app.state.readiness
     await check(use)
     return Readiness(

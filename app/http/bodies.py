@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -20,15 +21,17 @@ from fastapi._compat import ModelField
 from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive
 
 from app import errors
+from app.access.callers import Caller
 from app.concurrency import offload
-from app.http.authentication import auth, idempotency, schemes
-from app.http.bodies import query_strings, spooling
-from app.requests import strict_json
+from app.http import auth, idempotency, spooling
+from app.requests import field_names, strict_json, validation_errors
 
 __all__ = ["ModelField", "ReceivedRequest"]
 
@@ -94,15 +97,15 @@ class StrictRoute(APIRoute):
         expects_json = self.body_field is not None and not isinstance(self.body_field.field_info, params.Form)
         scopes = list(_scopes(self.dependant))
         if scopes:
-            self.openapi_extra = {**(self.openapi_extra or {}), "security": schemes.REQUIREMENT}
-        parameters = {name: name for name in query_strings.parameters(self.dependant)}
+            self.openapi_extra = {**(self.openapi_extra or {}), "security": auth.REQUIREMENT}
+        parameters = {name: name for name in _parameters(self.dependant)}
         limits = self.limits
         writes = any(isinstance(scope, auth.WriteScope) for scope in scopes)
 
         async def strict(request: Request) -> Response:
             for scope in scopes:
                 await scope.authenticate(request)
-            query_strings.check(request, parameters, with_body=expects_json)
+            _check_url(request, parameters, with_body=expects_json)
             max_bytes = request.app.state.max_body_bytes
             if limits.max_bytes is not None:
                 max_bytes = min(max_bytes, limits.max_bytes)
@@ -129,7 +132,7 @@ class StrictRoute(APIRoute):
 
         The bodies that a user sends at once are limited, and so are the reads. Raises Overloaded.
         """
-        caller: auth.Caller | None = getattr(request.state, "caller", None)
+        caller: Caller | None = getattr(request.state, "caller", None)
         state = request.app.state
         if caller is not None and request.method == "GET":
             async with state.reads.turn(caller.user_id):
@@ -192,6 +195,37 @@ def _scopes(dependant: Dependant) -> Iterator[auth.Scope]:
         yield from _scopes(dependency)
 
 
+def _parameters(dependant: Dependant) -> Iterator[str]:
+    """The names of the query parameters of a route, at any depth of its dependencies."""
+    yield from (field.alias for field in dependant.query_params)
+    for dependency in dependant.dependencies:
+        yield from _parameters(dependency)
+
+
+def _check_url(request: Request, known: Mapping[str, str], *, with_body: bool) -> None:
+    """Raises RequestValidationError that names the wrong parameters, and HTTPException 404 for NUL in the path.
+
+    `known` maps the names of the route's parameters to themselves. `with_body`: the route takes fields as JSON.
+    """
+    if "\0" in request.scope["path"]:
+        raise HTTPException(404)
+    if not request.scope["query_string"]:
+        return
+    for name in [name for name, value in request.query_params.multi_items() if "\0" in name + value]:
+        raise RequestValidationError(
+            [{"loc": ("query", name), "type": "invalid_text", "msg": "Must not contain the NUL character."}]
+        )
+    names = [name for name in request.query_params if name not in known][: validation_errors.MAX_ERRORS]
+    if names:
+        raise RequestValidationError([unknown_parameter(name, known, with_body=with_body) for name in names])
+
+
+def unknown_parameter(name: str, known: Mapping[str, str], *, with_body: bool) -> dict[str, object]:
+    """The validation error of an unknown parameter, in pydantic's form; the arguments are those of `_check_url`."""
+    advice = {"remark": "Send it as a field of the JSON body."} if with_body else field_names.advice(name, known)
+    return {"loc": ("query", name), "type": "extra_forbidden", "msg": "Unknown query parameter.", "ctx": advice}
+
+
 class Body:
     """Receives a request's body within limits of size and time; after the body `receive` waits for the disconnect."""
 
@@ -206,8 +240,7 @@ class Body:
 
     def check_declared_length(self) -> None:
         """Raises `too_large` if the Content-Length header is larger than `max_bytes`."""
-        length = self._headers.get("content-length", "")
-        if length.isascii() and length.isdigit() and (len(length) > 19 or int(length) > self._max_bytes):
+        if (_declared_length(self._headers) or 0) > self._max_bytes:
             raise self._too_large()
 
     async def receive(self) -> Message:
@@ -252,18 +285,26 @@ class StrictRequest(ReceivedRequest):
     async def read(self, parse: Callable[[bytes], object] = strict_json.parse) -> None:
         """Read and parse the body, if there is one. Raises UnsupportedMediaType, DiskFull and the errors of `parse`."""
         self.state.body_bytes = 0
-        if self.headers.get("content-length") == "0":
+        length = _declared_length(self.headers)
+        if length == 0:
             return
         if (content_type := self.headers.get("content-type")) is not None:
             _require_json(content_type)
+        if length is not None and length <= spooling.IN_MEMORY:
+            body = await self.body()
+            await self._parse(len(body), parse, lambda: body)
+            return
         with spooling.SpooledBody() as spooled:
             await spooled.receive(self.stream())
-            self.state.body_bytes = spooled.size
             # The framework only asks whether there is a body, and takes its value from `json()`.
-            self.set_body(b" " if self.size else b"")
-            if self.size:
-                _require_json(content_type or "")
-                self._parsed = await offload.run(self.size, _parse, spooled, parse)
+            self.set_body(b" " if spooled.size else b"")
+            await self._parse(spooled.size, parse, spooled.content)
+
+    async def _parse(self, size: int, parse: Callable[[bytes], object], read: Callable[[], bytes]) -> None:
+        self.state.body_bytes = size
+        if size:
+            _require_json(self.headers.get("content-type", ""))
+            self._parsed = await offload.run(size, lambda: parse(read()))
 
     async def validate(self, field: ModelField | None) -> None:
         """Validate a large body in a thread; the framework does not validate the resulting model again.
@@ -281,15 +322,19 @@ class StrictRequest(ReceivedRequest):
         return self._parsed
 
 
-def _parse(spooled: spooling.SpooledBody, parse: Callable[[bytes], object]) -> object:
-    return parse(spooled.content())
-
-
 def require(request: Request, *media_types: str) -> None:
     """Raises UnsupportedMediaType unless the Content-Type is one of these."""
     declared = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if declared not in media_types:
         raise UnsupportedMediaType(f"Send the body with the header Content-Type: {media_types[0]}.")
+
+
+def _declared_length(headers: Headers) -> int | None:
+    """The Content-Length in bytes; None without one that is a number."""
+    length = headers.get("content-length", "")
+    if not (length.isascii() and length.isdigit()):
+        return None
+    return int(length) if len(length) < 20 else sys.maxsize
 
 
 def _has_body(request: Request) -> bool:

@@ -1,4 +1,4 @@
-"""Gives every request an id, adds the headers that its state holds, and logs one line when its response is complete.
+"""Gives every request an id, adds the headers that its state holds, and logs and counts it when it is answered.
 
 Every response carries X-Request-ID: the client's own if it is 1 to 64 letters, digits, `.`, `_` or `-`, else a new one.
 An endpoint that sets `request.state.timings = {"embed": 3.1, "sql": 4.5}` (milliseconds) gets a Server-Timing header
@@ -26,7 +26,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bound_contextvars
 
-from app.http.authentication import versions
+from app.http import auth
+from app.http.metrics import Metrics
 
 _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
@@ -35,30 +36,29 @@ _logger = logging.getLogger(__name__)
 
 
 def install(app: FastAPI) -> None:
-    """Give every request an id. Call it after `problems.install` and `metrics.install`, which use the id."""
-    app.add_middleware(RequestIds)
+    """Observe every request. Call it last but for `metrics.install`, so that refused requests are observed too."""
+    app.add_middleware(Observing, metrics=app.state.metrics)
 
 
-class RequestIds:
-    """Sets `request.state.request_id` and the `request_id` of log lines, and logs one line a request."""
+class Observing:
+    """Sets `request.state.request_id` and the `request_id` of log lines, and logs and counts each request."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app = app
+        self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self.app(scope, receive, send)
+            await self._app(scope, receive, send)
             return
-        request_id = choose(scope)
-        state = scope.setdefault("state", {})
-        state["request_id"] = request_id
         began = time.perf_counter()
-        status = 0
+        headers = Headers(scope=scope)
+        state = scope.setdefault("state", {})
+        state["request_id"] = choose(headers)
         span = trace.get_current_span()
         if span.is_recording():
-            span.set_attribute("stepwell.request_id", request_id)
-            if scope.get("query_string"):
-                span.set_attribute("url.query", "REDACTED")
+            _describe(span, scope)
+        status = 0
 
         async def send_with_id(message: Message) -> None:
             nonlocal status
@@ -71,11 +71,22 @@ class RequestIds:
                     )
             await send(message)
 
-        with bound_contextvars(request_id=request_id, **_trace(scope, span)):
+        with (
+            bound_contextvars(request_id=state["request_id"], **_trace(headers, span)),
+            self._metrics.in_flight.track_inprogress(),
+        ):
             try:
-                await self.app(scope, receive, send_with_id)
+                await self._app(scope, receive, send_with_id)
             finally:
-                _log(scope, status, (time.perf_counter() - began) * 1000)
+                took_s = time.perf_counter() - began
+                self._metrics.request(scope, status, took_s)
+                _log(scope, status, took_s * 1000)
+
+
+def _describe(span: trace.Span, scope: Scope) -> None:
+    span.set_attribute("stepwell.request_id", scope["state"]["request_id"])
+    if scope.get("query_string"):
+        span.set_attribute("url.query", "REDACTED")
 
 
 def _headers(state: Mapping[str, Any]) -> dict[str, str]:
@@ -85,7 +96,7 @@ def _headers(state: Mapping[str, Any]) -> dict[str, str]:
         headers["Server-Timing"] = server_timing(timings)
     route = state.get("read_route")
     if route is not None and route.version is not None:
-        headers[versions.HEADER] = str(route.version)
+        headers[auth.VERSION] = str(route.version)
     return headers
 
 
@@ -94,18 +105,18 @@ def server_timing(timings: Mapping[str, float]) -> str:
     return ", ".join(f"{_NOT_IN_A_TOKEN.sub('_', name)};dur={ms:.2f}" for name, ms in timings.items())
 
 
-def choose(scope: Scope) -> str:
+def choose(headers: Headers) -> str:
     """The client's own id if it is well-formed, else a new one."""
-    sent = Headers(scope=scope).get("x-request-id", "")
+    sent = headers.get("x-request-id", "")
     return sent if _WELL_FORMED.fullmatch(sent) else uuid.uuid4().hex
 
 
-def _trace(scope: Scope, span: trace.Span) -> dict[str, str]:
+def _trace(headers: Headers, span: trace.Span) -> dict[str, str]:
     """The `traceparent` of a request; empty without a span and a well-formed header."""
     context = span.get_span_context()
     if context.is_valid:
         return {"traceparent": f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"}
-    sent = Headers(scope=scope).get("traceparent", "")
+    sent = headers.get("traceparent", "")
     return {"traceparent": sent} if _TRACEPARENT.fullmatch(sent) else {}
 
 

@@ -20,7 +20,7 @@ from app import errors
 from app.access.store import idempotency
 from app.access.store.idempotency import KeptResponse
 from app.database.transactions import Database
-from app.http.authentication import versions
+from app.http import auth
 
 _logger = logging.getLogger(__name__)
 HEADER, REPLAYED = "Idempotency-Key", "Idempotent-Replayed"
@@ -62,7 +62,7 @@ async def answer(request: Request, receive: Receive, handle: Callable[[Receive],
     if key is None:
         return await handle(receive)
     _check_key(key)
-    user_id, db = request.state.caller.user_id, versions.services(request, only_reads=False).db
+    user_id, db = request.state.caller.user_id, auth.services(request, only_reads=False).db
     hashing = _Hashing(request, receive)
     use = await _claim(key, user_id, db)
     if use is not None:
@@ -103,7 +103,7 @@ async def _record(key: str, user_id: str, use: KeptResponse, request: Request) -
 
     A failure to do so must not replace the response.
     """
-    db = versions.services(request, only_reads=False).db
+    db = auth.services(request, only_reads=False).db
     with suppress(errors.StepwellError):
         async with db.preparing(user_id, checked=True) as writing:
             if use.status is not None and 200 <= use.status < 300 and len(use.body or "") <= MAX_BODY:

@@ -258,7 +258,7 @@ class LastResort:
 
         async def send_and_record(message: Message) -> None:
             nonlocal started
-            started = started or message["type"] == "http.response.start"
+            started = True
             await send(message)
 
         try:
