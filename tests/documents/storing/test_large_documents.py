@@ -17,8 +17,8 @@ from app.database.filter_types import Filters
 from app.database.transactions import Database, WriteTurns
 from app.derived_rows import Damage
 from app.documents import document_changes, documents, selections
-from app.documents.store import documents as store_documents
 from app.documents.store import document_rows, hidden_chunks, staging
+from app.documents.store import documents as store_documents
 from app.documents.storing import document_drafts, ingest, large_documents
 from app.documents.types import IngestResult, RowCounts, Upload
 from app.entities.linking import mention_refresh
