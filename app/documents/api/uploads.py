@@ -26,7 +26,7 @@ from app.documents.api.document_models import DocumentForm, FileFields, RefusedI
 from app.documents.files import file_reading
 from app.documents.files.file_reading import FileReader, NamedFile, UnreadMember
 from app.documents.types import Upload
-from app.http.bodies import spooling
+from app.http import spooling
 from app.requests import strict_json
 from app.services import Services
 from app.text import json_values, uris
