@@ -8,7 +8,7 @@ from typing import TypeVar, cast
 
 from app.concurrency.budget import Budget
 from app.database.filter_types import Restriction
-from app.database.read_routes import ReadRoute
+from app.database.pools import ReadRoute
 from app.database.transactions import Database
 from app.fetching.pages import AllowedHosts, PageFetcher
 from app.models import base

@@ -20,8 +20,8 @@ from app.access import tokens
 from app.access.store import audit, keys
 from app.access.store.audit import Event
 from app.access.store.keys import NewKey, Verified
+from app.database import filters
 from app.database.filter_types import Filters, Restriction
-from app.database.filters import filters
 from app.database.transactions import Database, SharedTransaction
 from app.requests import users
 

@@ -10,7 +10,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from app import errors
-from app.database.driver.connections import Rows
+from app.database.connections import Rows
 from app.http.monitoring.metrics import Metrics
 from app.jobs.store import job_states
 from app.jobs.types import Outcomes

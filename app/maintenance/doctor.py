@@ -9,9 +9,9 @@ from typing import Literal
 
 from app import errors
 from app.access.store import keys
-from app.database.driver import driver_errors
-from app.database.read_routes import Lag
-from app.database.schema import distribution, health, migration, reembedding, revisions
+from app.database import driver_errors
+from app.database.pools import Lag
+from app.database.schema import distribution, health, migration, reembedding
 from app.database.transactions import Database
 from app.maintenance import reindex, repair
 from app.services import ChunkingOptions
@@ -156,9 +156,9 @@ def _unmigrated(server: health.ServerFacts) -> Finding:
 
 
 async def _revision(examined: Examined) -> list[Finding]:
-    found, head = await revisions.of(examined.db), revisions.head()
+    found, head = await migration.revision_of(examined.db), migration.head()
     if found != head:
-        message, fix = revisions.mismatch(found)
+        message, fix = migration.mismatch(found)
         return [Finding("revision", "error", f"{message}.", f"{fix[0].upper()}{fix[1:]}.")]
     return [Finding("revision", "ok", f"at revision {head}")]
 

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from app import errors, limits
 from app.concurrency.limiter import UNLIMITED, Released
-from app.database.driver import failures
+from app.database import driver_errors
 from app.database.transactions import repeat_rerouted
 from app.kinds import Extractor
 from app.multihop import hop_strategies, hop_terms
@@ -132,7 +132,7 @@ class _FurtherHops:
             state.terms[hop] = found
             with self.context.timed("hops"):
                 new = await self._retrieve(hop, found, sources)
-        except failures.Rerouted:
+        except driver_errors.Rerouted:
             raise
         except errors.StepwellError as error:
             log.warning("hop %d failed: %s", hop, type(error).__name__, extra={"action": "hop2_failed"})

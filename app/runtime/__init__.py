@@ -12,7 +12,7 @@ from app.concurrency.budget import Budget
 from app.database import transactions
 from app.database.embedded import postgres
 from app.database.pools import ServerHooks
-from app.database.schema import health, migration, revisions
+from app.database.schema import health, migration
 from app.database.standby import Standby
 from app.database.transactions import Database
 from app.fetching.fetching import WebFetcher
@@ -125,7 +125,7 @@ async def open_reads(settings: Settings, database: Database, pool_size: int | No
 def _connect(settings: Settings, dsn: str, pool_size: int | None, *, hooks: ServerHooks | None = None) -> Database:
     prepares = {"on": True, "off": False}.get(settings.prepared_statements)
     size = pool_size or settings.pool_size
-    return transactions.connect(dsn, pool_size=size, hooks=hooks, prepares=prepares, revision=revisions.head())
+    return transactions.connect(dsn, pool_size=size, hooks=hooks, prepares=prepares, revision=migration.head())
 
 
 async def migrate(settings: Settings, owner_dsn: str, *, report: migration.Report | None = None) -> str:

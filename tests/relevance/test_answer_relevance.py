@@ -17,9 +17,9 @@ from requests_of import search_request
 
 from app import errors, samples
 from app.access import users
+from app.database import filters
 from app.database.calibrations import LogitScale, RelevanceCalibration, StoredCalibration
 from app.database.filter_types import Filters
-from app.database.filters import filters
 from app.database.transactions import Database
 from app.documents import documents
 from app.documents.types import Upload

@@ -14,7 +14,7 @@ from sqlalchemy.engine import Connection
 
 from app import errors
 from app.database import sql
-from app.database.schema import tables, vector_ddl
+from app.database.schema import tables
 
 COLUMN, FIRST = "user_id", "tenants"
 """The distribution column, and the table whose shards the other tables follow."""
@@ -218,7 +218,7 @@ def _names(connection: Connection) -> list[str]:
     names = [table.name for table in tables.of_users() if table is not tables.audit_log]
     names.sort(key=lambda name: name != FIRST)
     exist = sa.text("SELECT to_regclass(:table) IS NOT NULL")
-    wanted = [*names, *vector_ddl.NEXT]
+    wanted = [*names, *tables.NEXT]
     return [name for name in wanted if connection.scalar(exist, {"table": f"{tables.SCHEMA}.{name}"})]
 
 

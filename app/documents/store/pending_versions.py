@@ -9,9 +9,9 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from app import errors
+from app.database import filters as conditions
 from app.database import sql
 from app.database.filter_types import Filters
-from app.database.filters import filters as conditions
 from app.database.schema import tables
 from app.database.transactions import Reading, Writing
 from app.documents.store import key_bounds

@@ -12,7 +12,7 @@ from fastapi import Request
 
 from app import errors
 from app.database.filter_types import Restriction
-from app.database.read_routes import ReadRoute
+from app.database.pools import ReadRoute
 from app.services import Services
 
 HEADER = "X-Stepwell-Version"

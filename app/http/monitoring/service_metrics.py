@@ -9,7 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from app import kinds
-from app.database.driver.durations import Durations
+from app.database.connections import Durations
 from app.http.monitoring.metrics import Metrics
 from app.kinds import BreakerState
 from app.services import Services

@@ -10,7 +10,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from app.database import sql
-from app.database.driver.connections import Rows
+from app.database.connections import Rows
 from app.database.schema import tables
 from app.database.transactions import Database, Reading
 from app.jobs.types import JobState

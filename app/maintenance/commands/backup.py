@@ -17,7 +17,7 @@ from app import errors
 from app import settings as config
 from app.cli import options, ownership, terminal
 from app.database import transactions
-from app.database.schema import health, migration, revisions
+from app.database.schema import health, migration
 from app.database.transactions import Database
 from app.maintenance.store import backups
 from app.maintenance.store.backups import Access, Archive
@@ -156,15 +156,15 @@ async def load(file: Path, *, access: Access, embedding: tuple[str, int], replac
 
 
 def _refuse_unusable(archive: Archive, embedding: tuple[str, int]) -> None:
-    if revisions.is_earlier(archive.revision):
+    if migration.is_earlier(archive.revision):
         raise errors.SchemaMismatch(
-            f"The backup is at revision {archive.revision}, this version restores from {revisions.BASELINE} on: "
-            f"restore it with commit {revisions.LAST_FOR_EARLIER}, and upgrade the database with this version."
+            f"The backup is at revision {archive.revision}, this version restores from {migration.BASELINE} on: "
+            f"restore it with commit {migration.LAST_FOR_EARLIER}, and upgrade the database with this version."
         )
-    if not revisions.is_known(archive.revision):
+    if not migration.is_known(archive.revision):
         raise errors.SchemaMismatch(
             f"The backup is at revision {archive.revision}, which this version does not support (its newest is "
-            f"{revisions.head()}): restore it with the version of Stepwell that wrote it, or a newer one."
+            f"{migration.head()}): restore it with the version of Stepwell that wrote it, or a newer one."
         )
     found = (archive.model, archive.dimension)
     if archive.model is not None and found != embedding:

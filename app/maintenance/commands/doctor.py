@@ -17,7 +17,7 @@ from rich.table import Table
 
 from app import errors, runtime
 from app.cli import options, ownership, terminal
-from app.database.driver import driver_errors
+from app.database import driver_errors
 from app.database.schema import health
 from app.errors import ProviderFault
 from app.maintenance import doctor as pipeline

@@ -23,8 +23,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from app import errors
-from app.database import addresses, transactions
-from app.database.driver import driver_errors, engines
+from app.database import addresses, driver_errors, engines, transactions
 from app.database.embedded import embedded_programs
 from app.database.embedded.postgres import RESTRICTED_ROLE, SERVICE_RIGHTS, SERVICE_ROLE
 from app.database.schema import distribution, roles, tables

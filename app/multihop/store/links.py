@@ -11,8 +11,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from app.database import sql
-from app.database.filters import filters
+from app.database import filters, sql
 from app.database.transactions import Reading
 from app.documents.store import visible_documents
 from app.multihop.types import ChunkName, LinkedChunk, LinkScope, LinkSource

@@ -11,8 +11,8 @@ import sqlalchemy as sa
 
 from app import errors
 from app.access.store import keys
+from app.database import filters
 from app.database.filter_types import Filters
-from app.database.filters import filters
 from app.database.schema import migration, roles
 
 FORBIDDEN = [

@@ -14,8 +14,8 @@ import pytest
 from harness import Tenant
 
 from app import errors
+from app.database import filters
 from app.database.filter_types import Filters
-from app.database.filters import filters
 from app.database.transactions import Database, WriteTurns
 from app.derived_rows import Damage
 from app.documents import document_changes, documents, selections

@@ -12,8 +12,7 @@ import harness
 import pytest
 
 from app import errors, main
-from app.database import transactions
-from app.database.driver import durations
+from app.database import connections, transactions
 from app.models.caching import CachingEmbedder
 from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
@@ -152,7 +151,7 @@ async def test_connections_and_embeddings_in_flight_show_while_they_last(databas
 
 
 async def test_statements_are_timed_by_the_name_of_their_file_and_slow_ones_are_logged(client, monkeypatch, caplog):
-    monkeypatch.setattr(durations, "SLOW_S", 0.0)
+    monkeypatch.setattr(connections, "SLOW_S", 0.0)
     before = await counts(client)
     await client.post("/api/rag/documents", json={"content": "Pilots board by a ladder."})
     after = await counts(client)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.concurrency import offload
-from app.database import cached_reads
+from app.database import transactions
 from app.database.transactions import SearchTransaction
 from app.entities.linking import gazetteers
 from app.kinds import Vector
@@ -81,7 +81,7 @@ async def run(
     if not is_wanted(query):
         return EntityMatches(fallback_reason=_disabled_reason(query))
     vector = vector if may_guide else None
-    matches = await cached_reads.get_or_find(
+    matches = await transactions.get_or_find(
         cache.matches,
         db.version,
         (db.user_id, db.audience, parsed.text, parsed.words, vector is None, guidance.max_entities),
