@@ -5,21 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import subprocess
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
 import asyncpg
 import pytest
+import schema_dump
 import sqlalchemy as sa
 from alembic.script import ScriptDirectory
-from sqlalchemy.engine import make_url
 
 from app import errors
 from app.database import filters, transactions
 from app.database.calibrations import LogitScale, RelevanceCalibration
-from app.database.embedded import embedded_programs
 from app.database.filter_types import Filters
 from app.database.schema import migration, reembedding
 from app.derived_rows import Damage
@@ -44,28 +42,10 @@ async def _upgrade(address: Any, revision: str = "head") -> str:
     return await migration.upgrade(address.owner_dsn, model=MODEL, dimension=DIMENSION, revision=revision)
 
 
-def _schema(address: Any) -> str:
-    """The schema as `pg_dump` writes it: names, order of columns, storage, privileges and policies included."""
-    url = make_url(address.owner_dsn)
-    dumped = subprocess.run(
-        [
-            str(embedded_programs.find_installed() / "pg_dump"),
-            "--schema-only",
-            f"--host={url.query['host']}",
-            f"--username={url.username}",
-            address.name,
-        ],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return re.sub(r"^\\(un)?restrict .*\n", "", dumped.stdout, flags=re.MULTILINE)
-
-
 async def test_the_baseline_equals_the_schema_that_the_revisions_before_it_made(new_database, populated) -> None:
     empty = await new_database()
     assert await _upgrade(empty, migration.BASELINE) == migration.BASELINE == REVISIONS[0]
-    assert _schema(empty) == _schema(populated)
+    assert schema_dump.dump(empty) == schema_dump.dump(populated)
 
 
 async def test_each_revision_keeps_the_rows_that_it_does_not_drop(populated) -> None:
@@ -159,14 +139,14 @@ async def test_a_database_of_an_earlier_revision_is_refused_and_not_changed(popu
     owner = await populated.connect()
     try:
         await owner.execute("UPDATE stepwell.alembic_version SET version_num = '0039'")
-        schema = _schema(populated)
+        schema = schema_dump.dump(populated)
         with pytest.raises(errors.SchemaMismatch) as refused:
             await _upgrade(populated)
         assert str(refused.value) == (
             "The database is at revision 0039, this version upgrades from 0040 on: "
             "run `stepwell db upgrade` of commit b8c21b15 first."
         )
-        assert _schema(populated) == schema
+        assert schema_dump.dump(populated) == schema
     finally:
         await owner.close()
 

@@ -204,12 +204,6 @@ async def nodes(database: Database) -> list[distribution.Node]:
         return await connection.run_sync(distribution.nodes)
 
 
-async def picture(database: Database) -> str:
-    """The live schema as text; see `health.picture`."""
-    async with database.shared() as connection:
-        return await connection.run_sync(health.picture)
-
-
 async def check_role(database: Database, *, strict: bool) -> None:
     """Check that row-level security applies to the role that the service connects as.
 
