@@ -29,7 +29,6 @@ LOCK_WAIT_S = 180.0
 LEFTOVER_GRACE_S = 0.5
 LEFTOVER_WAIT_S = 10.0
 POLL_S = 0.02
-MAX_LOGS = 5
 RESERVE_BYTES = 20_000_000
 """Room that a start takes: a segment of the write-ahead log (16 MiB), the pid and the logs."""
 
@@ -191,7 +190,6 @@ class Server:
         _release_reserve(self.layout.base)
         embedded_settings.write(self.layout, account, self._tuning)
         self.layout.start_log.unlink(missing_ok=True)
-        self.prune_logs()
         failure = embedded_programs.launch(programs, self.layout, account, life)
         if failure or not self._wait_until_ready():
             raise EmbeddedServerError(f"Postgres did not start: {failure}{self._last_log_lines()}")
@@ -202,16 +200,11 @@ class Server:
             embedded_programs.halt(embedded_programs.locate(self.layout, account), self.layout, account)
         self._postmaster = None
 
-    def prune_logs(self) -> None:
-        """Delete all but the newest MAX_LOGS rotated logs."""
-        with suppress(FileNotFoundError):
-            for old in sorted(self.layout.log.glob("postgres-*.log"))[:-MAX_LOGS]:
-                old.unlink(missing_ok=True)
-
     def _last_log_lines(self) -> str:
         """The last lines of the newest logs, for an error message."""
-        logs = [self.layout.start_log, *sorted(self.layout.log.glob("postgres-*.log"))[-1:]]
-        lines = [line for path in logs if path.exists() for line in path.read_text(errors="replace").splitlines()[-5:]]
+        rotated = sorted(self.layout.log.glob("postgres-*.log"), key=lambda path: path.stat().st_mtime)
+        logs = [path for path in (self.layout.start_log, *rotated[-1:]) if path.exists()]
+        lines = [line for path in logs for line in path.read_text(errors="replace").splitlines()[-5:]]
         return "".join(f"\n  {line}" for line in lines)
 
     @contextmanager

@@ -6,18 +6,14 @@ the next start. Settings made with ALTER SYSTEM take precedence.
 
 from __future__ import annotations
 
-import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-
-import psutil
 
 from app.database.embedded import embedded_files
 
 MB = 1 << 20
 SHARED_MEMORY = Path("/dev/shm")
-LOG_FILE_MB = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +41,6 @@ def for_memory(total_bytes: int) -> Tuning:
     )
 
 
-def for_this_machine() -> Tuning:
-    """The tuning for the memory of this machine."""
-    return for_memory(psutil.virtual_memory().total)
-
-
 def tune(tuning: Tuning) -> dict[str, str]:
     """The settings that any server should have, also one that is not embedded; compose.yaml has them too.
 
@@ -71,11 +62,16 @@ def tune(tuning: Tuning) -> dict[str, str]:
 
 
 def write(layout: embedded_files.Layout, account: embedded_files.Account, tuning: Tuning) -> None:
-    """Write postgresql.conf, pg_hba.conf and pg_ident.conf to the base folder, each atomically."""
-    _replace(layout.base / "postgresql.conf", _conf(_server_settings(layout, tuning)))
-    _replace(layout.base / "pg_hba.conf", "local all all peer map=stepwell\n")
+    """Write postgresql.conf, pg_hba.conf and pg_ident.conf to the base folder."""
     users = sorted({account.name, account.client, "root"})
-    _replace(layout.base / "pg_ident.conf", "".join(f'stepwell "{user}" all\n' for user in users))
+    for name, text in (
+        ("postgresql.conf", _conf(_server_settings(layout, tuning))),
+        ("pg_hba.conf", "local all all peer map=stepwell\n"),
+        ("pg_ident.conf", "".join(f'stepwell "{user}" all\n' for user in users)),
+    ):
+        file = layout.base / name
+        file.write_text(text, encoding="utf-8")
+        file.chmod(0o644)  # readable by the server's user
 
 
 def _server_settings(layout: embedded_files.Layout, tuning: Tuning) -> dict[str, str]:
@@ -94,19 +90,14 @@ def _server_settings(layout: embedded_files.Layout, tuning: Tuning) -> dict[str,
         "timezone": "UTC",
         "log_timezone": "UTC",
         **tune(tuning),
-        **_log_settings(layout),
-    }
-
-
-def _log_settings(layout: embedded_files.Layout) -> dict[str, str]:
-    """Logs are rotated by size."""
-    return {
+        # One file a day of the week, which is written anew a week later.
         "logging_collector": "on",
         "log_directory": str(layout.log),
-        "log_filename": "postgres-%Y%m%d-%H%M%S.log",
+        "log_filename": "postgres-%a.log",
+        "log_truncate_on_rotation": "on",
+        "log_rotation_age": "1d",
+        "log_rotation_size": "0",
         "log_file_mode": "0600",
-        "log_rotation_size": f"{LOG_FILE_MB}MB",
-        "log_rotation_age": "7d",
         "log_line_prefix": "%m [%p] %q%u@%d ",
     }
 
@@ -121,11 +112,3 @@ def _shared_memory_kind(tuning: Tuning) -> str:
 def _conf(settings: dict[str, str]) -> str:
     quoted = {name: value.replace("\\", "\\\\").replace("'", "''") for name, value in settings.items()}
     return "".join(f"{name} = '{value}'\n" for name, value in quoted.items())
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write atomically through a draft file, readable by the server's user."""
-    draft = path.with_name(f"{path.name}.draft")
-    draft.write_text(text, encoding="utf-8")
-    draft.chmod(0o644)
-    os.replace(draft, path)
