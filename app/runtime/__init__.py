@@ -8,7 +8,6 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from app import capability, errors
 from app.concurrency import retries
-from app.concurrency.budget import Budget
 from app.database import transactions
 from app.database.embedded import postgres
 from app.database.pools import ServerHooks
@@ -19,7 +18,7 @@ from app.fetching.fetching import WebFetcher
 from app.fetching.pages import AllowedHosts
 from app.models.calls import BULK_PATIENCE_S
 from app.runtime import local_token, models
-from app.services import ChunkingOptions, Services
+from app.services import Budget, ChunkingOptions, Services
 from app.settings import Settings, plain
 from app.text.words import languages
 

@@ -6,10 +6,8 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
-from app.concurrency import budget
-from app.concurrency.budget import Budget
 from app.concurrency.limiter import UNLIMITED, Released
-from app.services import Services
+from app.services import Budget, Services
 
 T = TypeVar("T")
 LOCAL_ACTOR = "local"
@@ -40,7 +38,7 @@ class Unrestricted:
 
     async def search(self, run: Callable[[Released], Awaitable[T]]) -> T:
         """The result of `run`. Raises DeadlineExceeded."""
-        async with budget.deadline(self.search_s):
+        async with Budget(whole_s=self.search_s).deadline():
             return await run(UNLIMITED)
 
     async def read(self, run: Callable[[], Awaitable[T]]) -> T:

@@ -16,7 +16,6 @@ from typing import TypeVar
 from fastapi import FastAPI
 from starlette.requests import Request
 
-from app.concurrency import budget
 from app.concurrency.limiter import Limiter, Turn
 from app.http.limits import disconnects
 from app.http.monitoring.metrics import Metrics
@@ -75,7 +74,7 @@ async def in_turn(request: Request, user_id: str, search: Callable[[Turn], Await
 
     async def run() -> T:
         began = time.perf_counter()
-        async with budget.deadline(services.budget.whole_s), searches.turn(user_id) as turn:
+        async with services.budget.deadline(), searches.turn(user_id) as turn:
             metrics.search_wait.observe(time.perf_counter() - began)
             return await search(turn)
 
