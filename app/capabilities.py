@@ -34,7 +34,7 @@ SERVING = Capability(
         ),
         "worker": Command("serve", "serving.serve:worker", "Run background jobs in a process of their own."),
         "openapi": Command("serve", "serving.openapi:openapi", "Print the OpenAPI document."),
-    },
+    }
 )
 ALL = (
     SERVING,

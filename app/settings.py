@@ -152,8 +152,7 @@ class Settings(ProviderSettings):
     """Folders that sources may be added from over HTTP, comma-separated; unset: none. With api_key each user may add
     folders below the subfolder with the user's name."""
     fetch_hosts: Annotated[
-        Items,
-        _all(is_pattern, "list host names such as docs.example.com, *.example.com or *, without scheme and path"),
+        Items, _all(is_pattern, "list host names such as docs.example.com, *.example.com or *, without scheme and path")
     ] = ()
     """Hosts of which `POST /documents` may fetch pages by their address, comma-separated: `docs.example.com`,
     `*.example.com` for those below it, `*` for all public ones; with `:` and a port another one than 80 and 443; unset:

@@ -11,12 +11,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, NamedTuple, Self, TypeVar
+from typing import Any, Literal, NamedTuple, Self, TypeVar, cast
 
 import asyncpg
 import sqlalchemy as sa
 from sqlalchemy import exc
 from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from app import errors
 from app.database import connections, driver_errors, engines, vectors
@@ -119,6 +120,7 @@ class Pool:
 
     def __init__(self, engine: AsyncEngine, hooks: ServerHooks | None = None) -> None:
         self.engine = engine
+        self._pool = cast(AsyncAdaptedQueuePool, engine.pool)
         self.hooks = hooks or ServerHooks()
         self.durations = Durations()
         self.is_reachable = True
@@ -188,10 +190,9 @@ class Pool:
         if self._is_closed:
             raise errors.DatabaseUnavailable("The service is shutting down.")
         connection = Connection(self.engine, self.durations)
-        wait_s = float(getattr(self.engine.pool, "timeout", lambda: 0.0)())
         try:
             # The pool limits the wait for a free connection; this also limits opening a new one.
-            async with connections.within(wait_s + connections.REACH_S):
+            async with connections.within(self._pool.timeout() + connections.REACH_S):
                 with self.durations.wait():
                     await connection.open()
         except TimeoutError as error:
@@ -239,11 +240,11 @@ class Pool:
 
     def in_use(self) -> int:
         """The number of connections that are checked out."""
-        return int(getattr(self.engine.pool, "checkedout", lambda: 0)())
+        return self._pool.checkedout()
 
     def size(self) -> int:
         """The maximum number of pooled connections."""
-        return int(getattr(self.engine.pool, "size", lambda: 0)())
+        return self._pool.size()
 
 
 Target = Literal["standby", "primary"]

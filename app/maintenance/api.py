@@ -27,11 +27,7 @@ _LOCATION = {"Location": {"description": "Path of the job.", "schema": {"type": 
     responses={
         **problems.responses(413, 415, 507),
         200: {"description": "The documents were counted, or none passes the filters."},
-        202: {
-            "model": DocumentsReindex,
-            "description": "A job compares the documents.",
-            "headers": _LOCATION,
-        },
+        202: {"model": DocumentsReindex, "description": "A job compares the documents.", "headers": _LOCATION},
     },
 )
 async def reindex_selected(

@@ -32,11 +32,7 @@ OVERLAP_SHARE = 0.15
 
 @asynccontextmanager
 async def open_services(
-    settings: Settings,
-    *,
-    pool_size: int | None = None,
-    runs_jobs: bool = False,
-    patience_s: float = BULK_PATIENCE_S,
+    settings: Settings, *, pool_size: int | None = None, runs_jobs: bool = False, patience_s: float = BULK_PATIENCE_S
 ) -> AsyncIterator[Services]:
     """Opens a checked database, the embedder and the configured providers, and closes them in reverse.
 

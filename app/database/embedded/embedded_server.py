@@ -22,7 +22,7 @@ from pathlib import Path
 
 import psutil
 
-from app.database.embedded import embedded_files, embedded_programs, embedded_settings
+from app.database.embedded import embedded_files, embedded_programs
 from app.errors import EmbeddedServerError
 
 LOCK_WAIT_S = 180.0
@@ -36,7 +36,7 @@ RESERVE_BYTES = 20_000_000
 class Server:
     """One client of the server of a data dir."""
 
-    def __init__(self, data_dir: Path, *, tuning: embedded_settings.Tuning, socket_root: Path) -> None:
+    def __init__(self, data_dir: Path, *, tuning: embedded_programs.Tuning, socket_root: Path) -> None:
         self.layout = embedded_files.Layout.of(data_dir, socket_root)
         self._tuning = tuning
         self._account: embedded_files.Account | None = None
@@ -188,7 +188,7 @@ class Server:
         embedded_programs.check_version(self.layout)
         embedded_files.private_folder(self.layout.data, account)
         _release_reserve(self.layout.base)
-        embedded_settings.write(self.layout, account, self._tuning)
+        embedded_programs.configure(self.layout, account, self._tuning)
         self.layout.start_log.unlink(missing_ok=True)
         failure = embedded_programs.launch(programs, self.layout, account, life)
         if failure or not self._wait_until_ready():

@@ -22,7 +22,7 @@ from urllib.parse import quote
 import asyncpg
 import psutil
 
-from app.database.embedded import embedded_server, embedded_settings
+from app.database.embedded import embedded_programs, embedded_server
 from app.errors import EmbeddedServerError
 
 log = logging.getLogger(__name__)
@@ -39,15 +39,15 @@ WATCH_S = 0.25
 MAX_PAUSE_S = 5.0
 ACCEPT_WAIT_S = 30.0
 
-Tuning = embedded_settings.Tuning
-SMALL = embedded_settings.SMALL
+Tuning = embedded_programs.Tuning
+SMALL = embedded_programs.SMALL
 
 
 class EmbeddedPostgres:
     """The server of a data dir, in use during the `async with` block, or from `start` to `stop`."""
 
     def __init__(self, data_dir: Path, *, tuning: Tuning | None = None, socket_root: Path = SOCKET_ROOT) -> None:
-        tuning = tuning or embedded_settings.for_memory(psutil.virtual_memory().total)
+        tuning = tuning or embedded_programs.for_memory(psutil.virtual_memory().total)
         self._server = embedded_server.Server(data_dir, tuning=tuning, socket_root=socket_root)
         self._watcher: asyncio.Task[None] | None = None
 

@@ -20,12 +20,7 @@ COLUMN, FIRST = "user_id", "tenants"
 """The distribution column, and the table whose shards the other tables follow."""
 VECTOR = (0, 8)
 """The oldest version of pgvector with iterative scans."""
-FUNCTIONS = (
-    "microseconds(text)",
-    "moments(jsonb)",
-    "with_characters(tsvector)",
-    "link_strength(text, bigint)",
-)
+FUNCTIONS = ("microseconds(text)", "moments(jsonb)", "with_characters(tsvector)", "link_strength(text, bigint)")
 """The functions that statements call on the node of a user."""
 SEQUENTIALLY = "SET LOCAL citus.multi_shard_modify_mode TO 'sequential'"
 LOCK_LOCALLY = "ALTER FUNCTION stepwell.vector_tables(boolean) SET citus.enable_ddl_propagation = off"

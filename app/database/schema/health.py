@@ -65,7 +65,7 @@ _NOT_LEAKPROOF = sql.inline(
       AND p.oid IN (CAST('pg_catalog.jsonb_contains(jsonb, jsonb)' AS regprocedure),
                     CAST('pg_catalog.ts_match_vq(tsvector, tsquery)' AS regprocedure))
     ORDER BY name
-    """,
+    """
 )
 
 

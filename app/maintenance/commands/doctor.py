@@ -42,10 +42,7 @@ _FIXES: dict[ProviderFault | None, str] = {
 MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "error": "[red]error[/]"}
 
 
-def doctor(
-    as_json: options.AsJson = False,
-    data_dir: options.DataDir = None,
-) -> None:
+def doctor(as_json: options.AsJson = False, data_dir: options.DataDir = None) -> None:
     """Check the database, the model and the settings; the exit status is 1 if an error is found."""
     try:
         settings = options.settings(data_dir)

@@ -22,7 +22,7 @@ import server_folders
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from app.database.embedded import embedded_files, embedded_server, embedded_settings, postgres
+from app.database.embedded import embedded_files, embedded_programs, embedded_server, postgres
 from app.errors import EmbeddedServerError
 
 IS_ROOT = os.geteuid() == 0
@@ -142,7 +142,7 @@ async def test_the_server_is_durable_local_and_tuned_for_search(server: postgres
     assert (found["fsync"], found["synchronous_commit"], found["full_page_writes"]) == ("on", "on", "on")
     assert (found["listen_addresses"], found["unix_socket_permissions"]) == ("", "0700")
     assert (found["jit"], found["random_page_cost"], found["wal_compression"]) == ("off", "1.1", "pglz")
-    assert int(found["shared_buffers"]) * 8192 == postgres.SMALL.shared_buffers * embedded_settings.MB
+    assert int(found["shared_buffers"]) * 8192 == postgres.SMALL.shared_buffers * embedded_programs.MB
 
 
 async def test_words_are_separated_from_typographic_quotes_in_any_locale(
