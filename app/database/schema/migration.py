@@ -8,17 +8,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
 from sqlalchemy.engine import Connection
 
 from app import __version__, errors
 from app.database import driver_errors, engines, sql
 from app.database.schema import distribution, health, reembedding, roles, tables
 from app.database.transactions import Database
+
+if TYPE_CHECKING:  # a service whose schema is current does not load Alembic, which takes 7 MB
+    from alembic.config import Config
 
 log = logging.getLogger(__name__)
 _Returned = TypeVar("_Returned")
@@ -58,11 +59,14 @@ async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head
 
     def run(connection: Connection) -> str:
         def migrate(config: Config) -> None:
+            from alembic import command
+
             if report is not None:
                 config.attributes["on_version_apply"] = _time_stage(report)
             command.upgrade(config, revision)
 
-        return upgrade_by(connection, migrate, model=model, dimension=dimension)
+        is_current = read_revision(connection) == head()
+        return upgrade_by(connection, None if is_current else migrate, model=model, dimension=dimension)
 
     return await on_connection(dsn, run)
 
@@ -91,10 +95,11 @@ async def on_connection(dsn: str, run: Callable[[Connection], _Returned]) -> _Re
         await engine.dispose()
 
 
-def upgrade_by(connection: Connection, migrate: Callable[[Config], None], *, model: str, dimension: int) -> str:
+def upgrade_by(connection: Connection, migrate: Callable[[Config], None] | None, *, model: str, dimension: int) -> str:
     """Let `migrate` run revisions on a connection of the owner, with what comes before and after them; see `upgrade`.
 
-    It is passed Alembic's configuration, whose attributes the revisions read; returns the revision reached.
+    It is passed Alembic's configuration, whose attributes the revisions read; None runs none. Returns the revision
+    reached.
     """
     _check_dimension(dimension)
     connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
@@ -106,7 +111,8 @@ def upgrade_by(connection: Connection, migrate: Callable[[Config], None], *, mod
         # Writes of running processes begin by reading it: those that have begun end first, the others see the new one.
         connection.execute(sa.text(f"SET LOCAL lock_timeout = '{WRITES_END_S}s'"))
         connection.execute(sa.text("LOCK TABLE stepwell.alembic_version IN ACCESS EXCLUSIVE MODE"))
-    migrate(configuration(connection, model=model, dimension=dimension))
+    if migrate is not None:
+        migrate(configuration(connection, model=model, dimension=dimension))
     reached = read_revision(connection) or ""
     roles.restrict(connection)
     distribution.extend(connection)
@@ -135,6 +141,8 @@ async def distribute(dsn: str, *, shards: int | None = None) -> tuple[distributi
 
 def configuration(connection: Connection, *, model: str, dimension: int) -> Config:
     """Alembic's configuration on an open connection."""
+    from alembic.config import Config
+
     config = Config()
     config.set_main_option("script_location", str(scripts()))
     config.set_main_option("path_separator", "os")

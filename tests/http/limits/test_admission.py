@@ -17,7 +17,7 @@ from fastapi import FastAPI
 from app import settings as config
 from app.concurrency.limiter import Limiter
 from app.database.transactions import Database
-from app.http.limits import admission
+from app.http import admission
 from app.main import create_app
 from app.services import Budget
 from app.settings import Settings
