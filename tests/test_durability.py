@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import asyncpg
+import harness
 import pytest
 import server_folders
 from harness import Tenant, uris
@@ -125,6 +126,16 @@ async def test_an_interrupted_ingest_leaves_whole_documents_and_a_repeated_one_c
     assert {outcome.stored and outcome.stored.status for outcome in again} == {"unchanged"}
     complete = {str(o.upload.uri): o.stored.chunk_count for o in again if o.stored}
     await _check(killable, tenant, complete, exactly=True)
+
+
+async def test_a_search_works_with_the_same_database_object_after_a_kill(
+    killable: postgres.EmbeddedPostgres, survivor: Database
+) -> None:
+    tenant = Tenant(survivor)
+    await tenant.add("Lime mortar.", "note")
+    server_folders.kill(killable)
+    assert uris(await harness.eventually(lambda: tenant.ask("lime"))) == ["note"]
+    assert survivor.in_use() == 0
 
 
 async def _stored(tenant: Tenant, upload: Upload) -> Any:

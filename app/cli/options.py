@@ -131,6 +131,22 @@ def absolute_path(named: str) -> str:
     return os.path.abspath(os.path.expanduser(named))
 
 
+def unused_llm_key(chosen: Settings) -> tuple[str, str] | None:
+    """What a key of a language model without STEPWELL_LLM means, and what would use it; None if there is none."""
+    if chosen.llm != "none":
+        return None
+    if chosen.gemini_api_key and chosen.embedder != "gemini":
+        variable, value = "GEMINI_API_KEY", "gemini"
+    elif chosen.llm_api_key:
+        variable, value = "STEPWELL_LLM_API_KEY", "gemini or STEPWELL_LLM=openai"
+    else:
+        return None
+    return (
+        f"{variable} is set and no language model is used: nothing is sent to one",
+        f"STEPWELL_LLM={value} lets it read questions and passages of searches over several hops.",
+    )
+
+
 def table(*columns: str, ids: Collection[str] = ()) -> Table:
     """A table that shows every value in full: ids on one line each, other values on as many lines as they need."""
     made = Table()

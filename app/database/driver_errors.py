@@ -30,6 +30,7 @@ READ_ONLY = (
     "The database of this service is read-only (a standby, or default_transaction_read_only): send writes to a service "
     "whose DATABASE_URL names the primary."
 )
+BUSY = "All database connections are busy; try again shortly."
 BEHIND = (
     "The standby has not replayed the version in X-Stepwell-Version yet and the primary cannot be asked: try again "
     "shortly, or leave the header out to accept an older state."
@@ -94,7 +95,7 @@ _STATES: tuple[tuple[Any, str, type[errors.StepwellError], str], ...] = (
         errors.DatabaseUnavailable,
         "A pooler before Postgres loses prepared statements: set STEPWELL_PREPARED_STATEMENTS=off.",
     ),
-    (exc.TimeoutError, "", errors.DatabaseUnavailable, "All database connections are busy; try again shortly."),
+    (exc.TimeoutError, "", errors.DatabaseUnavailable, BUSY),
     (
         (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError, asyncpg.SerializationError),
         "",

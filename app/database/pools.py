@@ -6,6 +6,8 @@ Every wait is limited on the client and the errors of the driver are translated.
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -28,8 +30,11 @@ from app.database.vectors import VectorTables
 from app.kinds import StandbyStatus
 
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 
 DISPOSE_S = 2.0
+REFUSED_S = 10.0
+"""Seconds after which another connection is tried where the server has refused one."""
 CALIBRATION_LENGTH = 6
 """Numbers of a calibration in the array that `enter_plain` returns, if the user has one."""
 
@@ -126,6 +131,9 @@ class Pool:
         self.is_reachable = True
         self.is_read_only = False
         self._is_closed = False
+        self._granted: int | None = None
+        self._refused_at = 0.0
+        self._given_back = asyncio.Event()
 
     @asynccontextmanager
     async def transaction(self, entry: Entry) -> AsyncIterator[Entered]:
@@ -194,17 +202,47 @@ class Pool:
             # The pool limits the wait for a free connection; this also limits opening a new one.
             async with connections.within(self._pool.timeout() + connections.REACH_S):
                 with self.durations.wait():
-                    await connection.open()
+                    await self._open(connection)
         except TimeoutError as error:
             raise Unresponsive(connections.UNRESPONSIVE) from error
         stack.push_async_callback(self._give_back, connection)
         return connection
+
+    async def _open(self, connection: Connection) -> None:
+        """Check a connection out; where the server grants no more of them, wait for one that is given back.
+
+        A refusal shrinks the pool to what it has for REFUSED_S. Raises DatabaseUnavailable.
+        """
+        until = time.monotonic() + self._pool.timeout()
+        while True:
+            if not self._is_exhausted():
+                try:
+                    return await connection.open()
+                except asyncpg.TooManyConnectionsError:
+                    self._granted, self._refused_at = self.in_use() + self._pool.checkedin(), time.monotonic()
+                    if not self._granted:
+                        raise
+                    log.warning("the server grants %d connections only", self._granted)
+            try:
+                async with asyncio.timeout(until - time.monotonic()):
+                    await self._given_back.wait()
+            except TimeoutError:
+                raise errors.DatabaseUnavailable(driver_errors.BUSY) from None
+
+    def _is_exhausted(self) -> bool:
+        """Whether all connections that the server has granted are in use, and another was refused a moment ago."""
+        if self._granted is None or self.in_use() < self._granted:
+            return False
+        return time.monotonic() - self._refused_at < REFUSED_S
 
     async def _give_back(self, connection: Connection) -> None:
         """Return a connection to the pool, or close it if nothing closes the pool any more."""
         if self._is_closed:
             await connection.invalidate()
         await connection.close()
+        if self._granted is not None:
+            self._given_back.set()
+            self._given_back = asyncio.Event()
 
     @asynccontextmanager
     async def _translate_errors(self, *, read_only: bool) -> AsyncIterator[None]:

@@ -2,45 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator
 from pydantic_core import PydanticCustomError
 
+from app.database import foreign_operators
 from app.database.filter_types import BOUNDS, OPERANDS, OPERATORS, is_operator_object
 from app.requests import fields
 from app.text import dates
 
 KNOWN = ", ".join(OPERATORS)
 IN_SEARCHES = "Values of metadata by key, or operators, as in search_documents."
-_VALUE = 'send the value itself, as {"key": value}; of a list, one element must be it'
-_NOT_IN = "use `ne` for one value, or `filters.not` around a filter with `in` for several"
-_PART = "filters compare whole values: send the whole value, or search for the words in `query`"
-_BEGINNING = f"{_PART}; `filters.uri_prefix` and `filters.folder` compare the beginning of a URI"
-_ADVICE = {
-    "eq equal equals equalto == =": _VALUE,
-    "neq noteq notequal notequals notequalto != <>": "use `ne`",
-    "nin notin noneof": _NOT_IN,
-    "anyof oneof containsany hasany arraycontainsany overlaps": "use `in`",
-    "allof containsall hasall arraycontainsall": "use `filters.all` with a filter for each value",
-    "contains has includes arraycontains containselement": f"{_VALUE}. Besides, {_PART}",
-    "notcontains doesnotcontain excludes": "use `ne`, which a list must not contain either",
-    "between inrange": "use `gte` and `lte` together",
-    "greaterthan morethan >": "use `gt`",
-    "greaterthanorequal greaterthanorequals greaterthanorequalto greaterthanequal ge >=": "use `gte`",
-    "lessthan <": "use `lt`",
-    "lessthanorequal lessthanorequals lessthanorequalto lessthanequal le <=": "use `lte`",
-    "like ilike notlike notilike substring icontains regex regexp iregex matches ~ ~*": _PART,
-    "startswith beginswith istartswith prefix": _BEGINNING,
-    "endswith iendswith suffix": f"{_PART}; `filters.file_types` compares the suffix of a file",
-    "isnull": "send null itself, or use `exists` with false for a key that is absent",
-    "isnotnull notnull notexists": "use `exists`, or `ne` with null",
-}
-_ADVICE_BY_NAME = {name: advice for names, advice in _ADVICE.items() for name in names.split()}
-_JOINTS = re.compile(r"[\s_-]")
-"""What to send instead of operators of other systems, by their names in lower case without joints."""
 
 
 def _condition(given: Any) -> Any:
@@ -58,24 +32,11 @@ def _condition(given: Any) -> Any:
         raise PydanticCustomError(
             "nested_operator", "Operators apply to a key of the metadata, not inside a list or another object."
         )
-    if (advice := _advise(given)) is not None:
-        raise PydanticCustomError("unknown_operator", f"Has a key that is no operator here: {advice}.")
     return given
 
 
-def _advise(given: Any) -> str | None:
-    """What to send instead of the operator of another system in an object; None if there is none."""
-    if not isinstance(given, Mapping):
-        return None
-    for key, inner in given.items():
-        name = _JOINTS.sub("", key).lower().removeprefix("$")
-        if (advice := _ADVICE_BY_NAME.get(name) or _advise(inner)) is not None:
-            return advice
-    return None
-
-
 def _unknown(given: Mapping[str, Any]) -> str:
-    advised = _advise(dict.fromkeys(given))
+    advised = next((advice for key in given if (advice := foreign_operators.advice(key)) is not None), None)
     return (
         f"Has an unknown operator: the operators are {KNOWN}, without $ and without other keys beside them. "
         f"Groups are filters.any, filters.all and filters.not.{f' For this one, {advised}.' if advised else ''}"

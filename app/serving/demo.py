@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 
-from app import samples, telemetry
+from app import errors, samples, telemetry
 from app import settings as config
 from app.cli import options
 from app.cli.client import Answer, Client
@@ -30,8 +31,6 @@ def demo(
     """Ingest the sample notes, show the answers to three questions and start the service."""
     settings = with_sample_folder(config.load(data_dir=data_dir, port=port, workers=1))
     settings = settings if settings.log_json is not None else settings.model_copy(update={"log_json": False})
-    if serve_after:
-        listening.check_port(settings)
     with in_process.client(user, data_dir) as client:
         options.err.print("Starting Postgres and loading the model, which is downloaded once if no package has it …")
         _ingest(client)
@@ -40,7 +39,7 @@ def demo(
                 _ask(question, client)
     if serve_after:
         telemetry.configure(settings.log_level, settings.log_json)
-        serving.run(settings)
+        serving.run(with_free_port(settings))
 
 
 def with_sample_folder(settings: Settings) -> Settings:
@@ -91,3 +90,19 @@ def _sentences(answer: Answer, words: str) -> Iterator[tuple[int, str]]:
         for one in (hit["title"], *(text[start:end] for start, end in sentences.spans(text, 0, len(text)))):
             if words in one:
                 yield place, " ".join(one.split())
+
+
+def with_free_port(settings: Settings) -> Settings:
+    """Returns the settings, with a free port where theirs is in use, which is said."""
+    try:
+        listening.check_port(settings)
+    except errors.Conflict:
+        with socket.socket() as probe:
+            probe.bind((settings.host, 0))
+            free = probe.getsockname()[1]
+        options.err.print(
+            f"Port {settings.port} is in use: the demo serves on http://{settings.host}:{free} (--port chooses one).",
+            soft_wrap=True,
+        )
+        return settings.model_copy(update={"port": free})
+    return settings

@@ -14,6 +14,7 @@ import stamina
 
 from app import errors
 from app import settings as config
+from app.serving import demo
 
 Stepwell = Callable[..., Any]
 
@@ -180,11 +181,20 @@ def test_a_port_in_use_is_reported_before_the_database_is_opened(
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        for command in ("serve", "demo"):
-            ran = stepwell(command, "--port", port)
-            assert ran.code == 1
-            assert f"Port {port} of 127.0.0.1 is in use" in _plain(ran.err)
-            assert "--port" in ran.err
+        ran = stepwell("serve", "--port", port)
+    assert ran.code == 1
+    assert f"Port {port} of 127.0.0.1 is in use" in _plain(ran.err)
+    assert "--port" in ran.err
+
+
+def test_the_demo_says_which_port_it_uses_instead_of_a_taken_one(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        free = demo.with_free_port(config.Settings(port=port)).port
+    assert free != port
+    assert f"Port {port} is in use: the demo serves on http://127.0.0.1:{free} " in _plain(capsys.readouterr().err)
 
 
 def test_a_data_folder_that_cannot_be_used_is_named_without_a_number_of_an_error(

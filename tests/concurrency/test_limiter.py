@@ -93,6 +93,16 @@ async def order(made: list[Request]) -> list[str]:
     return served
 
 
+async def test_as_many_run_as_may_and_the_others_wait() -> None:
+    limiter = Limiter(3, max_waiting=8, timeout_s=5)
+    made = await requests(limiter, *"aabb")
+    assert [one.runs for one in made] == [True, True, True, False]
+    assert (limiter.running, limiter.waiting) == (3, 1)
+    for one in made:
+        await one.finish()
+    assert (limiter.running, limiter.waiting) == (0, 0)
+
+
 @pytest.mark.parametrize(("places", "most"), [(1, 1), (2, 1), (3, 2), (8, 7)])
 async def test_a_user_never_holds_all_places_unless_there_is_one(places: int, most: int) -> None:
     limiter = Limiter(places)
@@ -158,6 +168,15 @@ async def test_a_user_holds_its_share_at_most_and_the_free_turns_are_those_of_ot
     for one in made[:4]:
         await one.finish()
     assert (limiter.running, limiter.waiting) == (0, 0)
+
+
+async def test_a_request_that_waits_too_long_is_refused_and_frees_its_place() -> None:
+    limiter = Limiter(1, max_waiting=8, timeout_s=0.01)
+    running, waiting = await requests(limiter, "a", "b")
+    assert await refused(waiting) == 1
+    assert limiter.waiting == 0
+    await running.finish()
+    assert limiter.running == 0
 
 
 async def test_a_request_that_cannot_be_served_in_time_is_refused_at_once(clock: Clock) -> None:

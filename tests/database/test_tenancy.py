@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from app.database import transactions, vectors
 from app.database.filter_types import DocumentFilter, Filters
 from app.database.schema import tables
-from app.database.transactions import Database
+from app.database.transactions import Database, Writing
 from app.documents.store import document_puts, documents
 from app.documents.types import DocumentDraft
 from app.search.store import recall
@@ -81,6 +81,17 @@ async def test_vectors_are_reused_within_a_user_and_never_across(database, twins
         assert await documents.known_vectors(harness.posing_as(reading, two), keys=keys) == {}
     async with database.reading(stranger) as reading:
         assert await documents.known_vectors(reading, keys=keys) == {}
+
+
+async def test_deleting_a_users_document_leaves_the_same_document_of_another_user(database, owner, embedder) -> None:
+    users = [f"{n}-{uuid4().hex}" for n in range(2)]
+    for user in users:
+        await hybrid.store(database, user, _draft(), embedder=embedder)
+    async with database.writing(users[0]) as writing:
+        await documents.delete(writing, [await _id(owner, users[0])])
+    query = await embedder.embed_query("copper")
+    found = await hybrid.run(database, hybrid.request(users[1], "copper", query))
+    assert len(found.candidates) == found.corpus_chunks == 2
 
 
 @pytest.mark.parametrize("table", FILLED)
@@ -192,6 +203,22 @@ async def test_a_connection_keeps_no_user_after_an_error(alone, twins, opened) -
         assert await shared.scalar(VISIBLE) == 0
     async with alone.reading(twins[1]) as reading:
         assert list(await reading.scalars(sa.text("SELECT DISTINCT user_id FROM stepwell.chunks"))) == [twins[1]]
+
+
+async def test_negative_control_a_session_setting_is_kept_on_the_connection(alone, twins) -> None:
+    async with alone.shared() as shared:
+        await shared.execute(sa.text(f"SET SESSION stepwell.user_id = '{twins[0]}'"))
+    async with alone.shared() as shared:
+        assert await shared.scalar(SETTING) == twins[0]
+        assert await shared.scalar(VISIBLE) == 1
+
+
+async def test_reading_writes_nothing(database, user) -> None:
+    with pytest.raises(Exception, match="read-only transaction"):
+        async with database.reading(user) as reading:
+            await document_puts.put(Writing(reading._entered, user), [hybrid.draft()], vectors_by_key={})
+    async with database.writing(user) as writing:
+        await document_puts.put(writing, [hybrid.draft()], vectors_by_key={})
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)

@@ -131,6 +131,14 @@ async def test_everything_that_was_corrupted_is_as_it_was_and_a_second_repair_fi
     assert await repaired.repair() == Damage()
 
 
+async def test_a_table_that_was_emptied_is_filled_again(repaired):
+    before = await repaired.rows()
+    for table in ("postings", "lexemes", "text_statistics", "embeddings", "mentions", "headings", "facet_keys"):
+        await repaired.connection.execute(f"TRUNCATE stepwell.{table} CASCADE")
+        assert await repaired.repair(), table
+        assert (await repaired.rows())[table] == before[table]
+
+
 async def test_documents_that_are_stored_replaced_and_deleted_during_a_repair_stay_right(repaired, monkeypatch):
     """Each kind of change happens between the comparison of the postings and their rewriting."""
     tenant = repaired.tenant

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
@@ -19,7 +20,7 @@ from app import errors
 from app.database import filters, transactions
 from app.database.calibrations import LogitScale, RelevanceCalibration
 from app.database.filter_types import Filters
-from app.database.schema import migration, reembedding
+from app.database.schema import migration, reembedding, upgrade_progress
 from app.derived_rows import Damage
 from app.maintenance import repair
 from app.query.types import HybridRequest, LexicalQuery, Weights
@@ -234,3 +235,49 @@ async def _found(database: transactions.Database, user: str) -> int:
     request = HybridRequest(user, None, words, Weights(vector=0.0, text=1.0), "rrf", limit=100)
     async with database.reading(user) as reading:
         return len((await recall.hybrid(reading, request)).candidates)
+
+
+async def test_a_rehearsal_takes_each_revision_and_changes_nothing(populated) -> None:
+    steps: list[Any] = []
+    reached = await migration.rehearse(populated.owner_dsn, model=MODEL, dimension=DIMENSION, report=steps.append)
+    assert reached == migration.head()
+    assert [step.revision for step in steps] == REVISIONS[1:]
+    assert all(step.summary and step.seconds >= 0 for step in steps)
+    owner = await populated.connect()
+    assert await owner.fetchval("SELECT version_num FROM stepwell.alembic_version") == migration.BASELINE
+    await owner.close()
+
+
+SLOW = """
+from alembic import op
+
+revision, down_revision, branch_labels, depends_on = "9999", "HEAD", None, None
+
+
+def upgrade():
+    op.execute("CREATE TABLE public.large AS SELECT n, repeat('x', 100) AS text FROM generate_series(1, 200000) AS n")
+    op.execute("CREATE INDEX large_text ON public.large (text, n)")
+    for first in range(0, 200_000, 20_000):
+        op.execute(f"UPDATE public.large SET text = 'y' WHERE n BETWEEN {first + 1} AND {first + 20_000}")
+        op.execute(f"SELECT set_config('application_name', '{first + 20_000} of 200000', true)")
+"""
+
+
+async def test_a_slow_revision_shows_how_far_it_is_and_how_long_it_will_take(populated, tmp_path, monkeypatch) -> None:
+    shutil.copytree(migration.scripts(), tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "scripts" / "versions" / "9999_slow.py").write_text(SLOW.replace("HEAD", migration.head()))
+    monkeypatch.setattr(migration, "scripts", lambda: tmp_path / "scripts")
+    monkeypatch.setattr(migration, "_known", lambda: (*REVISIONS, "9999"))
+    monkeypatch.setattr(upgrade_progress, "WATCH_S", 0.01)
+    steps: list[Any] = []
+    dsn = populated.owner_dsn
+    assert await migration.rehearse(dsn, model=MODEL, dimension=DIMENSION, report=steps.append) == "9999"
+    seen = [step for step in steps if isinstance(step, upgrade_progress.StatementProgress)]
+    indexing = [step for step in seen if step.statement.startswith("CREATE INDEX large_text")]
+    assert {step.phase.partition(":")[0] for step in indexing if step.phase} == {"building index"}
+    updating = [step for step in seen if step.statement.startswith("UPDATE public.large") and step.share]
+    for of_phase in (indexing, updating):
+        assert [step for step in of_phase if step.share is not None and 0 < step.share <= 1]
+        assert [step for step in of_phase if step.left_s is not None and step.left_s >= 0]
+    assert re.fullmatch(r"UPDATE public.large .* … \d+%, \d+ s so far, about \d+ s left", str(updating[-1]))
+    assert [step.revision for step in steps if isinstance(step, migration.AppliedRevision)][-1] == "9999"

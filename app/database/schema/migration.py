@@ -15,7 +15,8 @@ from sqlalchemy.engine import Connection
 
 from app import __version__, errors
 from app.database import driver_errors, engines, sql
-from app.database.schema import distribution, health, reembedding, roles, tables
+from app.database.schema import distribution, health, reembedding, roles, tables, upgrade_progress
+from app.database.schema.upgrade_progress import StatementProgress
 from app.database.transactions import Database
 
 if TYPE_CHECKING:  # a service whose schema is current does not load Alembic, which takes 7 MB
@@ -44,13 +45,13 @@ class AppliedRevision:
         return f"{self.revision} in {self.seconds:.1f} s: {self.summary}"
 
 
-Report = Callable[[AppliedRevision], None]
+Report = Callable[[AppliedRevision | StatementProgress], None]
 
 
 async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head", report: Report | None = None) -> str:
     """Bring the database at `dsn` (its owner's address) to `revision`; returns the revision reached.
 
-    `report` is called after each revision; all revisions are one transaction.
+    `report` is called after each revision, and while a statement runs for long; all revisions are one transaction.
 
     Concurrent calls wait for one another on an advisory lock. Raises SchemaMismatch where pgvector is missing,
     SchemaMismatch where a newer version has upgraded the database, or an earlier one has to, BadRequest for a
@@ -68,7 +69,29 @@ async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head
         is_current = read_revision(connection) == head()
         return upgrade_by(connection, None if is_current else migrate, model=model, dimension=dimension)
 
-    return await on_connection(dsn, run)
+    return await on_connection(dsn, run, report)
+
+
+async def rehearse(dsn: str, *, model: str, dimension: int, report: Report) -> str:
+    """Do what `upgrade` does and roll it back; returns the revision that it would reach. It locks the same tables."""
+
+    def run(connection: Connection) -> str:
+        def migrate(config: Config) -> None:
+            from alembic import command
+
+            config.attributes["on_version_apply"] = _time_stage(report)
+            command.upgrade(config, "head")
+
+        raise _Rehearsed(upgrade_by(connection, migrate, model=model, dimension=dimension))
+
+    try:
+        return await on_connection(dsn, run, report)
+    except _Rehearsed as done:
+        return str(done)
+
+
+class _Rehearsed(Exception):
+    """Ends a rehearsal, so that its transaction is rolled back; the message is the revision reached."""
 
 
 def _time_stage(report: Report) -> Callable[..., None]:
@@ -84,12 +107,17 @@ def _time_stage(report: Report) -> Callable[..., None]:
     return applied
 
 
-async def on_connection(dsn: str, run: Callable[[Connection], _Returned]) -> _Returned:
-    """Run a function on a connection to `dsn`, in one transaction; returns what it returns."""
+async def on_connection(
+    dsn: str, run: Callable[[Connection], _Returned], report: upgrade_progress.Report | None = None
+) -> _Returned:
+    """Run a function on a connection to `dsn`, in one transaction; returns what it returns.
+
+    `report` is told how far a statement is that runs for long.
+    """
     engine = engines.create(dsn, pool_size=1, max_overflow=0)
     try:
         with driver_errors.explaining():
-            async with engine.begin() as connection:
+            async with engine.begin() as connection, upgrade_progress.watching(dsn, connection, report):
                 return await connection.run_sync(run)
     finally:
         await engine.dispose()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from app.database import filters as conditions
-from app.database import sql
+from app.database import foreign_operators, sql
 from app.database.filter_types import Filters
 from app.database.transactions import Reading
 from app.documents.types import RowCounts
@@ -24,6 +24,8 @@ class SelectedDocument(NamedTuple):
 
 async def page(db: Reading, filters: Filters, *, after: SelectedDocument | None, limit: int) -> list[SelectedDocument]:
     """The next documents that pass the filters, oldest first."""
+    if after is None:
+        await foreign_operators.check(db, filters)
     filtering = conditions.binds(conditions.visible(db, filters))
     parts, binds = [*filtering], {"user_id": db.user_id, "limit": limit, **filtering}
     if after is not None:

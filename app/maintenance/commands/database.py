@@ -23,15 +23,24 @@ def upgrade(
     set_service_password: Annotated[
         bool, typer.Option("--set-service-password", help="Give stepwell_service the password in DATABASE_URL.")
     ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Roll everything back, and say how long it took; tables are locked meanwhile."),
+    ] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Upgrade the database to this version's schema, as the owner (STEPWELL_MIGRATION_URL)."""
     settings = options.settings(data_dir)
     began = time.monotonic()
-    revision = options.run(_upgrade(settings, set_service_password=set_service_password))
+    if dry_run:
+        revision = options.run(_rehearse(settings))
+    else:
+        revision = options.run(_upgrade(settings, set_service_password=set_service_password))
     seconds = round(time.monotonic() - began, 1)
     if as_json:
         terminal.write_json({"revision": revision, "seconds": seconds})
+    elif dry_run:
+        options.out.print(f"The database would be at revision {revision} after {seconds} s.")
     else:
         options.out.print(f"The database is at revision {revision}.")
 
@@ -77,6 +86,12 @@ async def _upgrade(settings: Settings, *, set_service_password: bool) -> str:
             service_dsn = plain(settings.database_url) or dsn
             await roles.set_password(dsn, service_dsn=service_dsn)
         return revision
+
+
+async def _rehearse(settings: Settings) -> str:
+    model, dimension = models.embedding(settings)
+    async with ownership.open_dsn(settings) as dsn:
+        return await migration.rehearse(dsn, model=model, dimension=dimension, report=_print_step)
 
 
 def _print_step(step: object) -> None:

@@ -11,6 +11,7 @@ from fake_provider import FakeProvider
 from typer.testing import CliRunner
 
 from app.__main__ import app
+from app.cli import options
 from app.maintenance.commands import doctor
 from app.maintenance.doctor import Finding
 from app.settings import Settings
@@ -104,3 +105,12 @@ def test_a_folder_without_a_model_is_a_finding(tmp_path: Path) -> None:
     assert findings["database"]["level"] == "error"
     assert "no model.onnx" in findings["reranker"]["message"]
     assert KEY not in ran.stdout
+
+
+async def test_a_key_of_a_language_model_that_is_not_used_is_named_with_what_would_use_it() -> None:
+    unused = {"embedder": "tei", "embedder_url": "http://127.0.0.1:9", "gemini_api_key": KEY}
+    found = (await _findings(**unused))["llm"]
+    assert (found.level, found.fix.split()[0]) == ("ok", "STEPWELL_LLM=gemini")
+    assert found.message.startswith("GEMINI_API_KEY is set and no language model is used")
+    assert options.unused_llm_key(Settings()) is options.unused_llm_key(Settings(llm="gemini", gemini_api_key=KEY))
+    assert options.unused_llm_key(Settings()) is None

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
 from typing import Any
 
+import harness
 import pytest
 from api_caller import Caller
+from fastapi import FastAPI
+
+from app.database.transactions import Database
 
 LIME, BUOYS = {"metadata": {"team": "masonry"}}, {"metadata": {"team": "tide"}}
 
@@ -69,7 +75,7 @@ async def test_an_operator_of_another_system_is_refused_with_the_right_one(
     response = await reader.client.post("/api/rag/search", json=_asking({"metadata": condition}))
     [error] = response.json()["errors"]
     assert response.status_code == 422
-    assert error["field"] == f"filters.metadata.{next(iter(condition))}"
+    assert error["field"].startswith(f"filters.metadata.{next(iter(condition))}.")
     assert advised in error["message"]
 
 
@@ -99,10 +105,40 @@ async def test_wherever_filters_come_in_an_operator_of_another_system_is_refused
     given = {"params": sent} if method == "GET" else {"json": sent}
     response = await reader.client.request(method, f"/api/rag/{path}", **given)
     assert response.status_code == 422, response.text
-    whole = "metadata.year" if path.startswith("tools/") else "filters.metadata.year"
+    whole = "metadata.year.eq" if path.startswith("tools/") else "filters.metadata.year.eq"
     assert [error["field"] for error in response.json()["errors"]] == [whole]
 
 
 async def test_a_group_is_named_by_its_path(reader: Caller) -> None:
     response = await reader.client.post("/api/rag/search", json=_asking({"any": [LIME, {"metadata": FOREIGN}]}))
-    assert response.json()["errors"][0]["field"] == "filters.any[1].metadata.year"
+    assert response.json()["errors"][0]["field"] == "filters.any[1].metadata.year.eq"
+
+
+@pytest.fixture
+async def restrict(app: FastAPI, owning: Database) -> AsyncIterator[Callable[..., Awaitable[Caller]]]:
+    """Makes a key of a user that sees the documents which pass filters."""
+    async with AsyncExitStack() as stack:
+
+        async def restricted(full: Caller, filters: dict[str, Any]) -> Caller:
+            key = await harness.create_key_as(owning, full.user_id, filters=filters)
+            client = await stack.enter_async_context(harness.client(app, Authorization=f"Bearer {key}"))
+            return Caller(full.user_id, key, client)
+
+        yield restricted
+
+
+async def test_a_nested_key_of_a_visible_document_is_no_operator(caller: Caller, restrict) -> None:
+    """Also if it has the name of an operator elsewhere; a document that the key does not see does not count."""
+    await caller.add("Ana Torres mixes lime.", "lime", metadata={"team": "masonry", "dose": {"eq": 3, "unit": "kg"}})
+    asked = _asking({"metadata": {"dose": {"eq": 3}}})
+    assert [hit["uri"] for hit in (await caller.search(**asked))["results"]] == ["lime"]
+    for team, status in (("masonry", 200), ("tide", 422)):
+        restricted = await restrict(caller, {"metadata": {"team": team}})
+        assert (await restricted.client.post("/api/rag/search", json=asked)).status_code == status
+
+
+async def test_a_key_that_shows_nothing_because_of_such_an_operator_says_so(reader: Caller, restrict) -> None:
+    restricted = await restrict(reader, {"metadata": {"team": {"eq": "tide"}}})
+    response = await restricted.client.post("/api/rag/search", json=_asking({}))
+    assert response.status_code == 403
+    assert "the value itself" in response.json()["detail"]
