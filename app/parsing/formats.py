@@ -237,7 +237,7 @@ FORMATS = (
         signature=re.compile(rb"From: <Saved by "),
     ),
     FileFormat(
-        "mbox", "encoded", ("MBOX",), ("mbox",), "each message is a document, as EML", "mail.mbox", signature=_MBOX
+        "mbox", "encoded", ("MBOX",), ("mbox",), "each message is a document, as EML", "mail.mail", signature=_MBOX
     ),
     FileFormat(
         "transcript",

@@ -25,7 +25,7 @@ from app.multihop import terms
 from app.parsing import encodings, formats, notebook, transcript
 from app.parsing.files import InputFile
 from app.parsing.html import html_text
-from app.parsing.mail import mbox
+from app.parsing.mail import mail
 from app.parsing.office import office
 from app.parsing.rows import csv_rows, tables
 from app.search.steps.snippets import sentences as snippets
@@ -182,7 +182,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "RTF": reading(office, "{\\rtf1 ", "}"),
     "transcript": reading(transcript, "WEBVTT\n\n00:01.000 --> 00:02.000\n"),
     "notebook": reading(notebook, '{"nbformat": 4, "cells": [{"cell_type": "markdown", "source": "', '"}]}'),
-    "mailbox": reading(mbox, "From a 12:30 b\n"),
+    "mailbox": reading(mail, "From a 12:30 b\n"),
     "OpenDocument": read_opendocument,
     "columns": lambda text: tables.columns([str(number) for number in range(len(text))]),
     "format of a file": lambda text: formats.sniff(text.encode("utf-8", "replace"), "a"),
