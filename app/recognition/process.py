@@ -16,7 +16,7 @@ from typing import Any, Self
 from app.concurrency import pipes
 from app.concurrency.limiter import Limiter
 from app.concurrency.pipes import LimitedProcess
-from app.parsing.picture_lines import Picture, RecognisedLine
+from app.parsing.files import Picture, RecognisedLine
 
 LIBRARY = "rapidocr"
 VERSION = "rapidocr-3/PP-OCRv6-small"

@@ -11,8 +11,7 @@ from requests_of import search_request
 
 from app.documents.types import Upload
 from app.kinds import Depth
-from app.models.base import Proposal
-from app.models.caching import CachingEmbedder
+from app.models.base import CachingEmbedder, Proposal
 from app.query.types import Answer
 from app.search import depth
 from benchmarks.fake_embedder import FakeEmbedder

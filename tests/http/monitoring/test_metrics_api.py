@@ -13,7 +13,7 @@ import pytest
 
 from app import errors, main
 from app.database import connections, transactions
-from app.models.caching import CachingEmbedder
+from app.models.base import CachingEmbedder
 from app.settings import Settings
 from benchmarks.fake_embedder import FakeEmbedder
 

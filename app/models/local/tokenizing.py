@@ -1,10 +1,17 @@
-"""Finds where the tokens of an embedding model begin in a text, by which texts are cut into chunks."""
+"""Turns texts into tokens by the tokenizer.json that most models publish, and finds where tokens begin in a text."""
 
 from __future__ import annotations
 
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+import tokenizers
+from tokenizers.normalizers import BertNormalizer
+from tokenizers.pre_tokenizers import BertPreTokenizer
+
+from app.models.local.onnx_model import Text
 
 PIECE, CALL = 4_000, 32_000
 """Code points of a long text that are tokenized as one piece, and the code points of one call."""
@@ -20,6 +27,35 @@ _WORD = re.compile(r"[^ \t\r\n]+")
 
 Offsets = Sequence[tuple[int, int]]
 """Of the tokens of a text: their begin and end in it."""
+
+
+class JsonTokenizer:
+    """A tokenizer that truncates to `max_tokens` and does not pad. Raises what the library raises."""
+
+    def __init__(self, file: Path, *, max_tokens: int) -> None:
+        self._tokenizer = tokenizers.Tokenizer.from_file(str(file))
+        self._tokenizer.enable_truncation(max_tokens)
+        self._tokenizer.no_padding()
+        by_word = isinstance(self._tokenizer.normalizer, BertNormalizer)
+        by_word = by_word and isinstance(self._tokenizer.pre_tokenizer, BertPreTokenizer)
+        self._starts = TokenOffsets(self._offsets, by_word=by_word)
+
+    def encode(self, texts: Sequence[Text]) -> list[tokenizers.Encoding]:
+        """The tokens of texts or of pairs of texts."""
+        # Unlike the call for a single text, the batch call releases the GIL.
+        return self._tokenizer.encode_batch_fast(list(texts))
+
+    def starts(self, text: str) -> array[int]:
+        """The offset of each token of a text, without special ones, ascending."""
+        return self._starts.starts(text)
+
+    def _offsets(self, texts: list[str]) -> list[Offsets]:
+        encodings = self._tokenizer.encode_batch(texts, add_special_tokens=False)
+        # What overflows is beyond the length to which texts are truncated.
+        return [
+            [offsets for part in (encoding, *encoding.overflowing) for offsets in part.offsets]
+            for encoding in encodings
+        ]
 
 
 class TokenOffsets:
