@@ -18,6 +18,7 @@ from app.maintenance import reindex as pipeline
 from app.maintenance import repair
 from app.maintenance.commands.repair import owner_at_revision
 from app.maintenance.reindex import Reindexed
+from app.requests.filter_models import SearchFilters
 from app.runtime import models
 from app.services import Services
 from app.settings import Settings
@@ -40,7 +41,7 @@ def reindex(
     """
     settings = options.settings(data_dir)
     chosen = [options.check_user(one) for one in user or ()]
-    only = None if filters is None else json_option.search_filters(filters).shape()
+    only = None if filters is None else json_option.parse(filters, SearchFilters, field="filters").shape()
     if only is not None and every:
         raise BadRequest("Use either --filters or --all.", field="--filters")
     if dry_run:
