@@ -198,9 +198,9 @@ async def run(
         predictions.add(found, asked.relevant)
         failed += "reranker_failed" in found.degraded
         progress("asking", index + 1, len(loaded.questions))
-    measures = {**averages(rankings, loaded.questions), **_latencies(took)}
+    measures = {**average(rankings, loaded.questions), **_latencies(took)}
     stored = len(loaded.documents) - refused
-    kinds = by_kind(rankings, loaded.questions)
+    kinds = average_by_kind(rankings, loaded.questions)
     skipped, not_reranked = loaded.skipped + refused, failed if strategy.ranking.rerank != "none" else None
     comparison = await _compare(loaded.questions, rankings, tenant, services) if strategy.compare else None
     for asked in unanswerable:
@@ -236,19 +236,21 @@ def _check(strategy: Strategy, services: Services) -> None:
         raise errors.BadRequest("No reranker is configured: set STEPWELL_RERANKER.", field="ranking.rerank")
 
 
-def by_kind(rankings: Sequence[Sequence[str]], questions: Sequence[beir.JudgedQuestion]) -> dict[str, dict[str, float]]:
+def average_by_kind(
+    rankings: Sequence[Sequence[str]], questions: Sequence[beir.JudgedQuestion]
+) -> dict[str, dict[str, float]]:
     """Returns the averages and the number of questions by type, for questions that have one."""
     kinds = dict.fromkeys(question.kind for question in questions if question.kind)
     pairs = list(zip(rankings, questions, strict=True))
     found: dict[str, dict[str, float]] = {}
     for kind in kinds:
         mine = [pair for pair in pairs if pair[1].kind == kind]
-        means = averages([ranking for ranking, _ in mine], [question for _, question in mine])
+        means = average([ranking for ranking, _ in mine], [question for _, question in mine])
         found[kind] = {"queries": len(mine), **means}
     return found
 
 
-def averages(rankings: Sequence[Sequence[str]], questions: Sequence[beir.JudgedQuestion]) -> dict[str, float]:
+def average(rankings: Sequence[Sequence[str]], questions: Sequence[beir.JudgedQuestion]) -> dict[str, float]:
     """Returns the mean of each metric over the questions, rounded to four digits."""
     pairs = [(ranking, question.relevant) for ranking, question in zip(rankings, questions, strict=True)]
     sums = {

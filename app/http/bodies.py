@@ -116,7 +116,7 @@ class StrictRoute(APIRoute):
             return await answer(request, body.receive)
 
         async def answer(request: Request, receive: Receive) -> Response:
-            async with self.admitted(request, receive) as received:
+            async with self.admit(request, receive) as received:
                 if not expects_json:
                     return await handle(ReceivedRequest(request, received))
                 strict_request = StrictRequest(request, received)
@@ -127,7 +127,7 @@ class StrictRoute(APIRoute):
         return strict
 
     @asynccontextmanager
-    async def admitted(self, request: Request, receive: Receive) -> AsyncIterator[Receive]:
+    async def admit(self, request: Request, receive: Receive) -> AsyncIterator[Receive]:
         """What a request holds while it is read and answered, and how it is received then.
 
         The bodies that a user sends at once are limited, and so are the reads. Raises Overloaded.
@@ -153,9 +153,9 @@ class DocumentsRoute(StrictRoute):
     limits = BodyLimits(None, seconds=5.0, bytes_per_s=20_000)
 
     @asynccontextmanager
-    async def admitted(self, request: Request, receive: Receive) -> AsyncIterator[Receive]:
+    async def admit(self, request: Request, receive: Receive) -> AsyncIterator[Receive]:
         """The body, and a turn of an upload. Raises DiskFull, Overloaded and the errors of receiving."""
-        async with super().admitted(request, receive) as receive:
+        async with super().admit(request, receive) as receive:
             if request.method not in ("POST", "PUT", "PATCH"):
                 yield receive
                 return
@@ -163,14 +163,14 @@ class DocumentsRoute(StrictRoute):
                 await body.receive(ReceivedRequest(request, receive).stream())
                 async with request.app.state.uploads.turn(request.state.caller.user_id) as turn:
                     request.state.upload_turn = turn
-                    yield body.replayed(then=receive)
+                    yield body.replay(then=receive)
 
 
 class QuickRoute(StrictRoute):
     """A route whose body must arrive within seconds; their number is not limited."""
 
     @asynccontextmanager
-    async def admitted(self, request: Request, receive: Receive) -> AsyncIterator[Receive]:
+    async def admit(self, request: Request, receive: Receive) -> AsyncIterator[Receive]:
         """Nothing."""
         yield receive
 

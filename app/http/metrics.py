@@ -30,7 +30,6 @@ REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 
 STAGE_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 LAG_INTERVAL_S = 0.05
 LAG_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-RANK_BUCKETS = (0, 1, 2, 3, 5, 10, 20, 50)
 Read = Callable[[], Awaitable[str]]
 """Reads metrics in Prometheus text format. Raises OSError."""
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -91,10 +90,6 @@ class Metrics:
         self.answers = counter("stepwell_search_answers", "Answers.", ["found"])
         self.degraded = counter("stepwell_search_degraded", "Answers without a part that failed.", ["code"])
         self.relaxed = counter("stepwell_search_relaxed", "Relaxed queries.", ["name"])
-        self.modes = counter("stepwell_search_modes", "Answers by mode and fallback reason.", ["mode", "reason"])
-        self.boosted = counter("stepwell_search_boosted", "Answers with a boosted hit.")
-        name, meaning = "stepwell_search_boost_places", "Ranks gained by a boosted hit."
-        self.boost_places = histogram(name, meaning, buckets=RANK_BUCKETS)
         self.documents = counter("stepwell_ingest_documents", "Ingested documents.", ["status"])
         self.chunks = counter("stepwell_ingest_chunks", "Chunks of documents.", ["status"])
         self.embedded = counter("stepwell_ingest_embedded_chunks", "Chunks that the model embedded.")
@@ -137,11 +132,6 @@ class Metrics:
             self.degraded.labels(code).inc()
         for name in set(answer.relaxed):
             self.relaxed.labels(name).inc()
-        self.modes.labels(answer.search_mode, answer.fallback_reason or "").inc()
-        boosts = [hit.boost for hit in answer.hits if hit.boost]
-        self.boosted.inc(bool(boosts))
-        for boost in boosts:
-            self.boost_places.observe(boost.moved)
 
     def ingested(self, stored: Iterable[Stored], refused: int) -> None:
         """Count the outcomes of uploads."""

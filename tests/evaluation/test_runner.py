@@ -37,7 +37,7 @@ def test_averages_by_type_cover_the_questions_that_have_one() -> None:
         beir.JudgedQuestion("2", "b", {"x": 1}),
         beir.JudgedQuestion("3", "c", {"y": 1}, "team"),
     ]
-    by_kind = runner.by_kind([["x"], ["x"], ["z"]], questions)
+    by_kind = runner.average_by_kind([["x"], ["x"], ["z"]], questions)
     assert {kind: (means["queries"], means["ndcg@10"]) for kind, means in by_kind.items()} == {
         "person": (1, 1.0),
         "team": (1, 0.0),

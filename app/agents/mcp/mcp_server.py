@@ -80,8 +80,8 @@ async def serve_stdio(settings: Settings, user_id: str) -> None:
 
 
 def definitions(scopes: Collection[str], *, optional: Collection[str] = ()) -> list[types.Tool]:
-    """The tools that a key with these scopes may call; see `registry.offered`."""
-    offered = registry.offered(scopes, optional=optional)
+    """The tools that a key with these scopes may call; see `registry.list_offered`."""
+    offered = registry.list_offered(scopes, optional=optional)
     return [types.Tool.model_validate(tool) for tool in formats.export(offered, "mcp")]
 
 
