@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 PATH = "/mcp"
 LIMITS = bodies.ListsRoute.limits
-MAX_BYTES = LIMITS.max_bytes or 1
 _ANY_SCOPE = auth.Scope("search", "write")
 
 
@@ -43,7 +42,7 @@ def _new_manager() -> StreamableHTTPSessionManager:
     from app.agents.mcp import mcp_server
 
     return StreamableHTTPSessionManager(
-        mcp_server.build(_context), json_response=True, stateless=True, max_request_body_size=MAX_BYTES
+        mcp_server.build(_context), json_response=True, stateless=True, max_request_body_size=LIMITS.max_bytes
     )
 
 
@@ -60,8 +59,7 @@ class _Endpoint:
         request = Request(scope, receive, send)
         await _ANY_SCOPE.authenticate(request)
         auth.required_version(request)
-        body = bodies.Body(request, LIMITS, max_bytes=MAX_BYTES)
-        body.check_declared_length()
+        body = bodies.Body(request, LIMITS)
         manager = await asyncio.to_thread(_new_manager)  # in a thread, as the first one imports the SDK
         failure: Exception | None = None
         async with manager.run():
