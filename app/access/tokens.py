@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import re
 import time
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import jwt
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from app import errors
+
+# The libraries are imported by the first token or key: they take 9 MB, and most services read neither.
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 ALGORITHM = "EdDSA"
 MAX_LENGTH = 6_000
@@ -54,6 +54,10 @@ class Claims(BaseModel):
 
 def private_half(secret: str) -> Ed25519PrivateKey:
     """The key that signs the tokens of a key with this secret (HKDF-SHA256, RFC 5869)."""
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
     derive = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=_INFO)
     return Ed25519PrivateKey.from_private_bytes(derive.derive(secret.encode()))
 
@@ -70,6 +74,8 @@ def is_token(presented: str) -> bool:
 
 def key_id_of(token: str) -> str:
     """The id of the key that a token says it is signed with. Raises Unauthorized."""
+    import jwt
+
     if len(token) > MAX_LENGTH:
         raise errors.Unauthorized(f"A token has at most {MAX_LENGTH:,} characters.")
     try:
@@ -85,6 +91,9 @@ def key_id_of(token: str) -> str:
 
 def claims_of(token: str, public: bytes, *, now: float | None = None) -> Claims:
     """The claims of a token whose signature the public half verifies. Raises Unauthorized."""
+    import jwt
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
     try:
         key = Ed25519PublicKey.from_public_bytes(public)
         options: Any = {"verify_exp": False, "verify_iat": False, "verify_nbf": False}

@@ -11,7 +11,7 @@ import pytest
 
 from app import limits
 from app.query.types import Candidate, Hit
-from app.search.ranking import duplicates
+from app.search import duplicates
 
 DICE = random.Random(4)
 WORDS = [f"word{number}" for number in range(2_000)]

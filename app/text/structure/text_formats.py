@@ -1,10 +1,13 @@
-"""Converts the structure of reStructuredText to Markdown: headings, literal blocks and the field list at the top.
+"""Reads text formats that hide words from a search: reStructuredText becomes Markdown, escapes become characters.
 
-All other markup is kept as it is, so that no text is lost.
+Of reStructuredText, headings, literal blocks and the field list at the top are converted. Of JSON and XML the escapes
+are decoded. Everything else is kept as it is written, so that no text is lost.
 """
 
 from __future__ import annotations
 
+import html
+import json
 import re
 import string
 from dataclasses import dataclass, field
@@ -16,6 +19,10 @@ _CODE = re.compile(r"\.\. (?:code-block|code|sourcecode|parsed-literal|literalin
 _OPTION = re.compile(r":[\w-]+:")
 _TOP = 60  # lines in which the field list ends
 MAX_LEVEL = 6
+_IN_JSON = re.compile(r"(?P<codes>(?:\\u[0-9a-fA-F]{4})+)|\\(?P<character>.)", re.DOTALL)
+_CHARACTERS = {"n": "\n", "t": "\t", "r": "", "b": " ", "f": " ", "/": "/"}
+_IN_XML = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_MARKUP = frozenset("<>")
 
 
 @dataclass(slots=True)
@@ -103,7 +110,7 @@ class _Converter:
         return at
 
 
-def to_markdown(text: str) -> tuple[str, dict[str, str]]:
+def rst_to_markdown(text: str) -> tuple[str, dict[str, str]]:
     """Returns the Markdown of a text with line feeds, and the fields of the list after its title. Takes linear time."""
     lines = text.split("\n")
     return _Converter(lines).run().strip("\n"), _fields(lines)
@@ -132,3 +139,24 @@ def _is_rule(line: str) -> bool:
 def _escape(line: str) -> str:
     """Returns a line that Markdown would read as a heading or a fence with a backslash before it."""
     return re.sub(r"^( {0,3})(?=#{1,6}\s|```|~~~)", r"\1\\", line)
+
+
+def decode_json(text: str) -> str:
+    """The text of a JSON file with its characters instead of their codes; quotes and backslashes stay escaped."""
+    return _IN_JSON.sub(_json_character, text)
+
+
+def decode_xml(text: str) -> str:
+    """The text of an XML file with characters instead of references to them; angle brackets stay references."""
+    return _IN_XML.sub(_xml_character, text)
+
+
+def _json_character(escape: re.Match[str]) -> str:
+    if codes := escape["codes"]:
+        return json.dumps(json.loads(f'"{codes}"'), ensure_ascii=False)[1:-1]
+    return _CHARACTERS.get(escape["character"], escape[0])
+
+
+def _xml_character(reference: re.Match[str]) -> str:
+    character = html.unescape(reference[0])
+    return reference[0] if character in _MARKUP else character
