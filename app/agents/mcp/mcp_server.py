@@ -69,7 +69,7 @@ async def serve_stdio(settings: Settings, user_id: str) -> None:
     """Serve one client until it closes stdin, and run background jobs meanwhile."""
     async with runtime.open_services(settings, pool_size=POOL_SIZE) as services:
         working = asyncio.create_task(kinds.run_forever(services) if settings.worker else asyncio.sleep(0))
-        context = ToolContext(services, user_id, admission=Unrestricted(user_id, services.budget.whole_s))
+        context = ToolContext(services, user_id, admission=Unrestricted(services.budget.whole_s))
         server = build(lambda _request: context, turns=asyncio.Semaphore(MAX_CONCURRENT))
         try:
             async with stdio_server() as (incoming, outgoing):
