@@ -128,7 +128,6 @@ class Admission(Protocol):
 class Unrestricted:
     """Admits everything at once, for a process with one caller; a search may take so many seconds."""
 
-    user_id: str = LOCAL_ACTOR
     search_s: float = Budget().whole_s
 
     async def search(self, run: Callable[[Released], Awaitable[T]]) -> T:

@@ -20,6 +20,7 @@ from app.multihop.hop_state import HopChunk
 from app.multihop.store import links
 from app.multihop.types import LinkedChunk
 from app.query import signals
+from app.query.search_request import HopOptions, Ranking
 from app.services import Services
 
 COVERAGE = "covers"
@@ -43,7 +44,7 @@ async def run(folders: Sequence[Path], left_out: Sequence[str], services: Servic
     for part in left_out:
         for folder in folders:
             with without(part):
-                strategy = Strategy("multihop", term_method=METHODS.get(part, "auto"))
+                strategy = Strategy("multihop", Ranking(hops=HopOptions(extractor=METHODS.get(part, "auto"))))
                 tenant = Tenant.of(str(folder.resolve()))
                 report = await runner.run(beir.load(folder), strategy, tenant, services=services)
             yield Measured(folder.name, part, {name: report.measures[name] for name in MEASURES})

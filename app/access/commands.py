@@ -46,7 +46,9 @@ def create(
     scopes = tuple(scope or ("search", "write"))
     only = None
     if filters is not None:
-        given = json_option.search_filters(filters)
+        from app.requests.filter_models import SearchFilters
+
+        given = json_option.parse(filters, SearchFilters, field="filters")
         compiled.restriction(given.shape(), shows_entities=entities)
         only = given.model_dump(mode="json", by_alias=True, exclude_none=True)
     grant = keys.Grant(scopes, name, expires, only, entities)

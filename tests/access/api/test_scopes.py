@@ -187,7 +187,7 @@ async def test_no_method_of_mcp_returns_what_is_stored_without_search(
         assert ("lacks the scope `search`" in response.text) == (not may_read)
 
 
-@pytest.mark.parametrize("tool", [tool.name for tool in registry.every() if tool.scope == "write"])
+@pytest.mark.parametrize("tool", [tool.name for tool in registry.list_all() if tool.scope == "write"])
 async def test_no_tool_returns_what_is_stored_without_search(stored: Stored, tool: str) -> None:
     arguments: dict[str, dict[str, Any]] = {
         "add_document": {"content": "Copper."},
