@@ -15,7 +15,6 @@ from app.maintenance import reindex as pipeline
 from app.maintenance import repair
 from app.maintenance.commands.repair import owner_at_revision
 from app.maintenance.reindex import Reindexed
-from app.requests.filter_models import SearchFilters
 from app.runtime import models
 from app.services import Services
 from app.settings import Settings
