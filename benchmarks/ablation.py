@@ -18,7 +18,7 @@ from app.kinds import Extractor
 from app.multihop import hop_terms, signal_sum
 from app.multihop.hop_state import HopChunk
 from app.multihop.store import links
-from app.multihop.types import LinkedChunk
+from app.multihop.store.links import LinkedChunk
 from app.query import signals
 from app.services import Services
 

@@ -20,7 +20,7 @@ from app.query.types import Answer, Candidate
 from app.relevance import answerability
 from app.search import search
 from app.search.steps.guidance import entity_scores, matching
-from app.search.steps.guidance.store.entity_cache import EntityCache
+from app.search.steps.guidance.matching import EntityCache
 from app.services import Services
 from app.text.names import names
 from app.text.queries import analysis

@@ -16,7 +16,7 @@ from app.kinds import Fusion, FusionUsed
 from app.multihop import signal_sum
 from app.multihop.hop_state import HopChunk, HopState
 from app.multihop.store import links
-from app.multihop.types import LinkedChunk, LinkScope, LinkSource, SourceIdentifier
+from app.multihop.store.links import LinkedChunk, LinkScope, LinkSource, SourceIdentifier
 from app.query.search_request import SearchRequest
 from app.query.types import Candidate, ChunkLink, HybridRequest
 from app.relevance.relevance import Assessment

@@ -14,7 +14,7 @@ from app.documents import documents
 from app.entities import entities
 from app.multihop import multihop
 from app.multihop.store import links
-from app.multihop.types import LinkedChunk, LinkScope, LinkSource
+from app.multihop.store.links import LinkedChunk, LinkScope, LinkSource
 from app.query.types import Answer
 from app.services import ChunkingOptions
 from app.text.names import headings, names

@@ -21,7 +21,7 @@ import pytest
 from lxml import etree
 
 from app.errors import UnreadableFile
-from app.multihop import terms
+from app.multihop import hop_terms
 from app.parsing import encodings, formats, notebook, transcript
 from app.parsing.files import InputFile
 from app.parsing.html import html_text
@@ -32,7 +32,7 @@ from app.search.steps.snippets import sentences as snippets
 from app.search.steps.snippets.sentences import Sought
 from app.text.names import headings, name_uses, names, query_words, tags
 from app.text.names.gazetteer import Gazetteer
-from app.text.names.name_use import NameUse
+from app.text.names.name_uses import NameUse
 from app.text.passages import chunking, tokens
 from app.text.queries import analysis, identifiers, literal_matches, spelling
 from app.text.structure import markdown, pages, restructured, sentences, structure
@@ -212,7 +212,7 @@ WORK: dict[str, Callable[[str], object]] = {
         name_uses.read(text, query := query_words.read(text)),
         query_words.longest_names(query, {"a"}),
     ),
-    "terms": lambda text: terms.statistical([text], "a", chunks={}, total=10),
+    "terms": lambda text: hop_terms.statistical([text], "a", chunks={}, total=10),
     "literal matches": lambda text: literal_matches.reasons(analysis.parse(text[:2_000]), title="a b", content=text),
     "mentions": GAZETTEER.find,
     "names of entities": lambda text: Gazetteer.build(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.text.names import name_uses, names, query_words
-from app.text.names.name_use import NameUse
+from app.text.names.name_uses import NameUse
 
 
 def use(text: str, name: str, kind: str = "person") -> NameUse:

@@ -23,11 +23,11 @@ from app.query.search_request import SearchRequest
 from app.query.types import Answer, Candidate, Hit, HybridRequest, HybridResult
 from app.relevance.relevance import NO_EFFECT, MeanEffect
 from app.search.state import SearchState, Step, unranked
-from app.search.steps.guidance import blending, evidence, linked_documents, matching
+from app.search.steps.guidance import aboutness, blending, matching
 from app.search.steps.guidance.blending import Lift
-from app.search.steps.guidance.linked_documents import EntityLinks
-from app.search.steps.guidance.matching import EntityMatches
-from app.search.steps.guidance.store.entity_cache import EntityCache
+from app.search.steps.guidance.matching import EntityCache, EntityMatches
+from app.search.steps.guidance.store import entity_lookup
+from app.search.steps.guidance.store.entity_lookup import EntityLinks
 from app.text.queries import literal_matches
 from app.text.queries.parsed_query import ParsedQuery
 
@@ -42,7 +42,6 @@ SURE_ABOUTNESS = 0.8
 """Aboutness from which a name in full may displace the best unguided hits, and linked hits gain confidence."""
 PROTECTED = 3
 """Best unguided hits that stay among the first ten, unless the query is about an entity that it names in full."""
-"""The boost for each mention of an entity of a type, and the largest boost."""
 LITERAL_WITHIN = 10
 """Rank of the unguided search within which a literal phrase or identifier leaves the order as it is."""
 
@@ -116,7 +115,7 @@ async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
 async def _apply(search: SearchState, db: SearchTransaction) -> AppliedGuidance:
     """Weigh the entities that may guide or boost by the evidence that the query is about them, and apply them."""
     query, result, options = search.query, search.result, search.query.ranking.guidance
-    matches, cache = search.note(EntityMatches) or EntityMatches(), search.context.services.state(EntityCache)
+    matches = search.note(EntityMatches) or EntityMatches()
     applicable = matches.applicable(options)
     if not applicable:
         return AppliedGuidance(matches.fallback_reason)
@@ -124,14 +123,26 @@ async def _apply(search: SearchState, db: SearchTransaction) -> AppliedGuidance:
     if not is_forced and _has_literal_match(result, search.parsed):
         return AppliedGuidance(matches.fallback_reason or "literal_match")
     wide = search.wide(search.request)
-    links = await linked_documents.of_candidates(db, wide, applicable, result, cache=cache)
+    documents = {one.chunk_id: one.document_id for one in result.candidates}
+    links = await entity_lookup.links(db, applicable, documents, documents=_documents_wanted(wide, applicable))
     exponent = fused_scores.EXPONENTS[wide.fusion]
-    weighed = evidence.weigh(applicable, result, links, exponent=exponent, forced=is_forced)
+    weighed = aboutness.weigh(applicable, result, links, exponent=exponent, forced=is_forced)
     applied = AppliedGuidance(matches.fallback_reason, wide.fusion, weighed)
     guides = _Guides(matches.guiding(options.threshold), links)
     if matches.fallback_reason is None and guides.matches:
         applied = await _guide(db, search, applied, guides)
     return _with_mentions(applied, query, links)
+
+
+def _documents_wanted(request: HybridRequest, matches: Sequence[EntityMatch]) -> int:
+    """How many documents with the strongest links are read of each entity.
+
+    As many as the search may add, and as many again, because its candidates may be among them. If the request excludes
+    documents, or a document may be linked to several of the entities, all are read that a search may use.
+    """
+    if len(matches) > 1 or request.filters or request.exclude_chunk_ids:
+        return entity_lookup.MAX_DOCUMENTS
+    return min(entity_lookup.MAX_DOCUMENTS, 2 * request.limit)
 
 
 def _has_literal_match(result: HybridResult, parsed: ParsedQuery) -> bool:
@@ -152,7 +163,7 @@ async def _guide(
         return replace(applied, fallback_reason="no_linked_documents")
     if not chosen:
         return replace(applied, fallback_reason="not_entity_centric")
-    weight = blending.weight(chosen, alpha=search.query.ranking.guidance.alpha) * evidence.agreement(applied.matches)
+    weight = blending.weight(chosen, alpha=search.query.ranking.guidance.alpha) * aboutness.agreement(applied.matches)
     bound = request.lexical is not None and request.lexical.has_conditions
     linked = blending.links(chosen, guides.strengths, {one.document_id for one in candidates})
     links = {one.chunk_id: linked[one.document_id] for one in candidates if one.document_id in linked}

@@ -13,7 +13,7 @@ from app.query.types import Candidate, Hit
 from app.search.steps.guidance import aboutness, blending, entity_scores
 from app.search.steps.guidance.aboutness import Evidence
 from app.search.steps.guidance.blending import Lift
-from app.text.names.name_use import NameUse
+from app.text.names.name_uses import NameUse
 
 A, B, C, D = (UUID(int=n) for n in range(1, 5))
 

@@ -17,7 +17,7 @@ from app.database.filter_types import Filters
 from app.entities import entities
 from app.entities.types import EntityDraft
 from app.search.steps.guidance import blending
-from app.search.steps.guidance.store.entity_cache import EntityCache
+from app.search.steps.guidance.matching import EntityCache
 
 NOTES = {
     "ana-1": "# Buoys\n\nAna Torres calibrated the buoy batteries and wrote down what the charger drew.",
