@@ -22,7 +22,7 @@ from app.search import completion, named_sources, pages, state, understanding
 from app.search.pages import PageRequest
 from app.search.ranking import merge
 from app.search.ranking.merge import Scored
-from app.search.state import Page
+from app.search.state import Page, SearchState
 
 _WAYS = [link.name for link in sorted(signals.LINKS.values(), key=lambda link: link.start != "source")]
 """Links of sources, then those of the query and of searches, as the strategies of a hit list them."""
@@ -42,8 +42,8 @@ class HopAnswer:
         await self._refresh()
         scores = hop_strategies.scores(self.strategy, self.state)
         page = await self._page(scores, wanted)
-        page = replace(page, hits=tuple(self._hit(hit, scores) for hit in page.hits))
         search = replace(self.state.first, query=self.query)
+        page = replace(page, hits=tuple(self._hit(hit, scores, search) for hit in page.hits))
         built = completion.answer_of(search, page)
         return replace(
             await state.finish(search, built),
@@ -84,7 +84,7 @@ class HopAnswer:
         if not self.state.brought:
             return []
         merged = [
-            Hit(replace(chunk.candidate, score=scores.by_chunk[chunk.chunk_id].score / scores.largest), "low", ())
+            Hit(chunk.candidate.with_score(scores.by_chunk[chunk.chunk_id].score / scores.largest), "low", ())
             for chunk in await self._leading(merge.order(scores.by_chunk, self.state.brought)[:needed])
             if chunk.candidate is not None
         ]
@@ -110,16 +110,14 @@ class HopAnswer:
         for chunk in missing:
             chunk.candidate, _similarity = read.get(chunk.chunk_id, (None, None))
 
-    def _hit(self, ranked: Hit, scores: HopScores) -> Hit:
+    def _hit(self, ranked: Hit, scores: HopScores, search: SearchState) -> Hit:
         """A hit with what its hop found, and what entities added to it in hop 1."""
-        first, chunk = replace(self.state.first, query=self.query), self.state.chunks[ranked.candidate.chunk_id]
+        chunk = self.state.chunks[ranked.candidate.chunk_id]
         scored = scores.by_chunk[chunk.chunk_id]
         candidate = _with_similarity(ranked.candidate, chunk.similarity)
-        hit = completion.hit_of(
-            replace(ranked, candidate=candidate),
-            first,
-            is_linked=chunk.guided is not None and candidate.document_id in first.surely_linked,
-        )
+        is_linked = chunk.guided is not None and candidate.document_id in search.surely_linked
+        hit = completion.hit_of(replace(ranked, candidate=candidate), search, is_linked=is_linked)
+        relevance = self._relevance(hit, scored.score / scores.largest)
         via = self.state.link_to(chunk)
         explain = None
         if hit.explain is not None:
@@ -129,8 +127,10 @@ class HopAnswer:
                 **(ranked.explain or {}),
                 **completion.cap(candidate.score),
             }
-        found = replace(
+        return replace(
             hit,
+            relevance=relevance,
+            confidence=confidence.of(relevance),
             strategies=tuple(dict.fromkeys((*hit.strategies, *(way for way in _WAYS if chunk.signals.get(way))))),
             hop=chunk.hop or 1,
             combined_score=scored.score,
@@ -138,18 +138,16 @@ class HopAnswer:
             guidance=chunk.guided.guidance if chunk.guided else None,
             boost=chunk.guided.boost if chunk.guided else None,
             explain=explain,
-            more=tuple(self._hit(other, scores) for other in ranked.more),
+            more=tuple(self._hit(other, scores, search) for other in ranked.more),
             duplicates=ranked.duplicates,
         )
-        return found if self.state.only_first_hop else self._assessed(found, scored.score / scores.largest)
 
-    def _assessed(self, hit: Hit, share: float) -> Hit:
-        """The hit with the relevance and confidence that its share of the largest combined score shows."""
+    def _relevance(self, hit: Hit, share: float) -> float | None:
+        """What a share of the largest combined score shows; after hop 1 alone the relevance there."""
         assessed = self.state.first.assessment
-        if assessed is None:
-            return hit
-        value = self.strategy.relevance(share, assessed)
-        return replace(hit, relevance=value, confidence=confidence.of(value))
+        if assessed is None or self.state.only_first_hop:
+            return hit.relevance
+        return self.strategy.relevance(share, assessed)
 
 
 def _with_similarity(candidate: Candidate, similarity: float | None) -> Candidate:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Protocol
 from uuid import UUID
 
@@ -24,7 +25,8 @@ from app.search import understanding
 from app.search.ranking import fusion_plan, merge
 from app.search.ranking.merge import HopHit, Scored
 from app.search.store import recall
-from app.text.names import headings, names
+from app.search.store.recall import RankedChunk
+from app.text.names import names
 from app.text.queries import identifiers
 
 MIN_WIDTH = 5
@@ -115,37 +117,37 @@ class LinkStrategy:
         return "convex"
 
     def further_request(self, request: HybridRequest, state: HopState) -> HybridRequest:
-        """All candidates without their text, those of earlier hops among them: the score here is a signal."""
-        return replace(request, limit=self.query.ranking.candidates, with_content=False)
+        """All candidates, those of earlier hops among them: the score here is a signal."""
+        return request
 
     async def retrieve(
         self, hop: int, searches: Sequence[HopSearch], sources: Sequence[UUID], state: HopState, db: Reading
     ) -> list[UUID]:
         """Raise the signals of the chunks that searches find and to which links of the sources lead."""
-        found = {search.question: await _candidates(search, db) for search in searches}
+        found = {search.question: await _ranked(search, db) for search in searches}
         decay = HOP_DECAY ** (hop - 2)
         followed = [chunk_id for chunk_id in sources if not state.chunks[chunk_id].followed][:MAX_SOURCES]
         link_sources = _link_sources(followed, decay, state)
-        linked = await links.follow(db, self._scope(link_sources, found.values(), state))
+        linked = await links.follow(db, self._scope(link_sources, chain(*found.values()), state))
         linked = await _passing(linked, state, db)
         for chunk_id in followed:
             state.chunks[chunk_id].followed = True
-        for question, candidates in found.items():
-            _record_search(question, candidates, decay, state)
+        for question, ranked in found.items():
+            _record_search(question, ranked, decay, state)
         width = hop_width(self.query)
-        brought = [candidate.chunk_id for candidates in found.values() for candidate in candidates[:width]]
+        brought = [one.chunk_id for ranked in found.values() for one in ranked[:width]]
         brought += _record_links(linked, state)
         await self._read_lexemes(state, db)
         return state.bring(brought, hop)
 
-    def _scope(self, sources: Sequence[LinkSource], found: Iterable[Sequence[Candidate]], state: HopState) -> LinkScope:
+    def _scope(self, sources: Sequence[LinkSource], found: Iterable[RankedChunk], state: HopState) -> LinkScope:
         """What the links of the hop start from, compared with what its searches found."""
-        first = state.first
-        retrieved = {*state.chunks, *(candidate.chunk_id for candidates in found for candidate in candidates)}
+        first, retrieved = state.first, {*state.chunks, *(one.chunk_id for one in found)}
+        keys = names.sequences(first.parsed.text)
         return LinkScope(
             sources=sources,
-            names=names.sequences(first.parsed.text),
-            headings=headings.question_keys(first.parsed.text),
+            names=keys,
+            headings={key for key in keys if " " in key} | {name.key for name in names.find(first.parsed.text)},
             words={
                 term.lexeme: term.idf * term.idf if term.df else 0.0 for term in first.result.terms if not term.is_added
             },
@@ -175,20 +177,20 @@ class LinkStrategy:
         return assessed.relevance_over_hops(score)
 
 
-async def _candidates(search: HopSearch, db: Reading) -> Sequence[Candidate]:
+async def _ranked(search: HopSearch, db: Reading) -> Sequence[RankedChunk]:
     """What a search finds, with scores that tell the first hits apart: for questions those of the convex fusion."""
     request = search.request if search.question is None else replace(search.request, fusion="convex")
-    return (await recall.hybrid(db, request)).candidates
+    return await recall.ranked(db, request)
 
 
-def _record_search(question: str | None, candidates: Iterable[Candidate], decay: float, state: HopState) -> None:
+def _record_search(question: str | None, ranked: Iterable[RankedChunk], decay: float, state: HopState) -> None:
     """Raise the signals of the chunks that a search has found, to their scores there."""
-    for candidate in candidates:
-        chunk = state.chunk(candidate.chunk_id, candidate.document_id)
+    for one in ranked:
+        chunk = state.chunk(one.chunk_id, one.document_id)
         if question is None:
-            chunk.raise_signal("expanded", decay * candidate.score)
+            chunk.raise_signal("expanded", decay * one.score)
         else:
-            chunk.add_link(ChunkLink("asked", question), decay * candidate.score)
+            chunk.add_link(ChunkLink("asked", question), decay * one.score)
 
 
 async def _passing(linked: list[LinkedChunk], state: HopState, db: Reading) -> list[LinkedChunk]:

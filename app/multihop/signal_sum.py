@@ -44,26 +44,27 @@ def with_limit(
 
     Chunks are compared with the words of the question that they contain.
     """
-    limited, given = dict(scores), {chunk: _limit(scored) for chunk, scored in scores.items()}
-    if not any(given.values()):
+    limited, given = dict(scores), {chunk: amount for chunk, scored in scores.items() if (amount := _limit(scored))}
+    if not given:
         return limited
     weights, total = _word_weights(idf)
-    without = {chunk: scored.score - given[chunk] for chunk, scored in scores.items()}
+    without = {chunk: scored.score - given.get(chunk, 0.0) for chunk, scored in scores.items()}
     for chunk in chunk_words.keys() & scores.keys():
         without[chunk] += COVERAGE_WEIGHT * math.fsum(weights.get(word, 0.0) for word in chunk_words[chunk]) / total
     best = max(without.values())
     for chunk, amount in given.items():
-        if amount:
-            share = min(1.0, max(0.0, best - without[chunk] - TIE) / amount)
-            parts = {
-                name: value * (share if name in signals.LIMITED else 1.0) for name, value in scores[chunk].parts.items()
-            }
-            kept = {name: value for name, value in parts.items() if value or name not in signals.LIMITED}
-            limited[chunk] = Scored(scores[chunk].score - amount * (1.0 - share), kept)
+        share = min(1.0, max(0.0, best - without[chunk] - TIE) / amount)
+        parts = {
+            name: value * (share if name in signals.LIMITED else 1.0) for name, value in scores[chunk].parts.items()
+        }
+        kept = {name: value for name, value in parts.items() if value or name not in signals.LIMITED}
+        limited[chunk] = Scored(scores[chunk].score - amount * (1.0 - share), kept)
     return limited
 
 
 def _limit(scored: Scored) -> float:
+    if scored.parts.keys().isdisjoint(signals.LIMITED):
+        return 0.0
     return sum(scored.parts.get(name, 0.0) for name in signals.LIMITED)
 
 
