@@ -15,7 +15,7 @@ from unittest import mock
 from app.evaluation import beir, runner
 from app.evaluation.runner import Strategy, Tenant
 from app.kinds import Extractor
-from app.multihop import hop_terms, signal_sum
+from app.multihop import hop_strategies, hop_terms
 from app.multihop.hop_state import HopChunk
 from app.multihop.store import links
 from app.multihop.store.links import LinkedChunk
@@ -57,7 +57,7 @@ def without(part: str) -> Iterator[None]:
             stack.enter_context(mock.patch.object(HopChunk, "raise_signal", _ignoring(part)))
             stack.enter_context(mock.patch.object(links, "follow", _following_all_but(part)))
         elif part == COVERAGE:
-            stack.enter_context(mock.patch.object(signal_sum, "COVERAGE_WEIGHT", 0.0))
+            stack.enter_context(mock.patch.object(hop_strategies, "COVERAGE_WEIGHT", 0.0))
         elif part == STATISTICAL:
             names = tuple(one for one in hop_terms.FALLBACK_ORDER if one != "statistical")
             stack.enter_context(mock.patch.object(hop_terms, "FALLBACK_ORDER", names))

@@ -192,7 +192,7 @@ class _FurtherHops:
             if vector is None:
                 raise errors.ProviderError("The expanded query could not be embedded.")
         plan = _plan(first, parsed.text, self.context)
-        request = HybridRequest(
+        return HybridRequest(
             user_id=self.context.user_id,
             vector=vector,
             lexical=_with_conditions(understanding.lexical_query(parsed), first.lexical),
@@ -205,7 +205,6 @@ class _FurtherHops:
             filters=query.filters,
             exclude_chunk_ids=tuple(query.exclude_chunk_ids),
         )
-        return self.strategy.further_request(request, self.state)
 
     def _hop(self, hop: int, found: HopTerms) -> Hop:
         expanded = " ".join((self.query.text, *found.terms))

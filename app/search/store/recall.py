@@ -94,7 +94,7 @@ async def hybrid(db: Reading, request: HybridRequest) -> HybridResult:
 async def ranked(db: Reading, request: HybridRequest) -> list[RankedChunk]:
     """The chunks that `hybrid` finds, best first, without reading their content."""
     rows, _request, _compiled = await _run(db, request, RANKED)
-    return [RankedChunk(*row) for row in rows]
+    return list(map(RankedChunk._make, rows))
 
 
 async def _run(
