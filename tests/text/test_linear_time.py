@@ -209,7 +209,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "metadata": lambda text: tags.from_metadata({"tags": [text, *text.split()]}, ["tags"]),
     "query": analysis.parse,
     "words of a query": lambda text: (
-        name_uses.read(text, query := query_words.read(text)),
+        name_uses.QueryText(text, query := query_words.read(text)),
         query_words.longest_names(query, {"a"}),
     ),
     "terms": lambda text: hop_terms.statistical([text], "a", chunks={}, total=10),

@@ -69,9 +69,13 @@ MIN_WORDS_BESIDE_ADDRESS = 3
 
 
 class QueryText:
-    """A query prepared for `use`; see `read`."""
+    """A query with its words, of which those at the positions `taken` belong to known names.
 
-    def __init__(self, text: str, words: QueryWords, taken: Collection[int], parts: Collection[int]) -> None:
+    Those at the positions `parts` are, by themselves, first or last names of known persons, so the capital with which
+    one of them opens a sentence is that of a name.
+    """
+
+    def __init__(self, text: str, words: QueryWords, taken: Collection[int] = (), parts: Collection[int] = ()) -> None:
         self._text = text
         self._words = words
         self._offsets = names.word_offsets(text)
@@ -193,15 +197,6 @@ class QueryText:
             return True
         following = self._words.words[end:]
         return not before.strip() and after[:1] == "," and "?" in after and not _PRONOUNS & set(following)
-
-
-def read(text: str, words: QueryWords, taken: Collection[int] = (), parts: Collection[int] = ()) -> QueryText:
-    """Prepares a query with its words.
-
-    Those at the positions `taken` belong to known names; those at the positions `parts` are, by themselves, first or
-    last names of known persons, so the capital with which one of them opens a sentence is that of a name.
-    """
-    return QueryText(text, words, taken, parts)
 
 
 def best(uses: Sequence[NameUse]) -> NameUse:

@@ -8,7 +8,6 @@ entities is the weight of both, so a query that merely contains a name keeps the
 from __future__ import annotations
 
 import itertools
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -24,14 +23,11 @@ from app.query.types import Answer, Candidate, Hit, HybridRequest, HybridResult
 from app.relevance.relevance import NO_EFFECT, MeanEffect
 from app.search.state import SearchState, Step, unranked
 from app.search.steps.guidance import aboutness, blending, matching
-from app.search.steps.guidance.blending import Lift
 from app.search.steps.guidance.matching import EntityCache, EntityMatches
 from app.search.steps.guidance.store import entity_lookup
 from app.search.steps.guidance.store.entity_lookup import EntityLinks
 from app.text.queries import literal_matches
 from app.text.queries.parsed_query import ParsedQuery
-
-log = logging.getLogger(__name__)
 
 CANDIDATES_PER_HIT = 4
 MIN_CANDIDATES, MAX_CANDIDATES = 50, 200
@@ -128,9 +124,9 @@ async def _apply(search: SearchState, db: SearchTransaction) -> AppliedGuidance:
     exponent = fused_scores.EXPONENTS[wide.fusion]
     weighed = aboutness.weigh(applicable, result, links, exponent=exponent, forced=is_forced)
     applied = AppliedGuidance(matches.fallback_reason, wide.fusion, weighed)
-    guides = _Guides(matches.guiding(options.threshold), links)
-    if matches.fallback_reason is None and guides.matches:
-        applied = await _guide(db, search, applied, guides)
+    guides = {match.entity_id for match in matches.guiding(options.threshold)}
+    if matches.fallback_reason is None and guides:
+        applied = await _guide(db, search, applied, guides, links)
     return _with_mentions(applied, query, links)
 
 
@@ -154,26 +150,26 @@ def _has_literal_match(result: HybridResult, parsed: ParsedQuery) -> bool:
 
 
 async def _guide(
-    db: SearchTransaction, search: SearchState, applied: AppliedGuidance, guides: _Guides
+    db: SearchTransaction, search: SearchState, applied: AppliedGuidance, guides: set[UUID], found: EntityLinks
 ) -> AppliedGuidance:
-    """The guidance with the links of the candidates, and with linked documents that are not among them."""
+    """The guidance by these entities, with the links of the candidates and linked documents that are not among them."""
     request, candidates = search.request, search.result.candidates
-    chosen = [match for match in applied.effective if match.entity_id in guides.ids]
-    if not guides.have_documents:
+    chosen = [match for match in applied.effective if match.entity_id in guides]
+    if not any(found.counts[entity_id] for entity_id in guides):
         return replace(applied, fallback_reason="no_linked_documents")
     if not chosen:
         return replace(applied, fallback_reason="not_entity_centric")
     weight = blending.weight(chosen, alpha=search.query.ranking.guidance.alpha) * aboutness.agreement(applied.matches)
     bound = request.lexical is not None and request.lexical.has_conditions
-    linked = blending.links(chosen, guides.strengths, {one.document_id for one in candidates})
+    linked = blending.links(chosen, found.strengths, {one.document_id for one in candidates})
     links = {one.chunk_id: linked[one.document_id] for one in candidates if one.document_id in linked}
-    missing = {} if bound else _missing(chosen, guides.strengths, search)
+    missing = {} if bound else _missing(chosen, found.strengths, search)
     added: list[Candidate] = []
     weighted = replace(applied, weight=weight)
     if missing and _could_enter(missing, links, search, weighted):
         added = _passing(await chunks.best_of_documents(db, request, list(missing), limit=request.limit), request)
     links |= {one.chunk_id: missing[one.document_id] for one in added}
-    report = {"linked_documents": guides.links.documents(guides.ids), "added": len(added), "weight": round(weight, 6)}
+    report = {"linked_documents": found.documents(guides), "added": len(added), "weight": round(weight, 6)}
     if not links:
         return replace(applied, fallback_reason="nothing_in_linked_documents", report=report)
     full = any(match.matched_by == "name" and (match.aboutness or 0.0) >= SURE_ABOUTNESS for match in chosen)
@@ -185,27 +181,6 @@ async def _guide(
         protected=frozenset(one.chunk_id for one in best),
         report=report,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Guides:
-    """The entities that may guide the search, and the links of all entities."""
-
-    matches: Sequence[EntityMatch]
-    links: EntityLinks
-
-    @property
-    def ids(self) -> set[UUID]:
-        return {match.entity_id for match in self.matches}
-
-    @property
-    def have_documents(self) -> bool:
-        return any(self.links.counts[match.entity_id] for match in self.matches)
-
-    @property
-    def strengths(self) -> Mapping[UUID, Mapping[UUID, float]]:
-        """The link strengths by entity and document."""
-        return self.links.strengths
 
 
 def _missing(
@@ -296,25 +271,13 @@ def _mean_effect(candidates: Sequence[Candidate], applied: AppliedGuidance) -> M
 
 
 def _boost_factors(applied: AppliedGuidance) -> dict[UUID, float]:
-    """The factor of each chunk's score, computed once for equal mentions."""
-    effective = applied.effective
-    by_counts: dict[tuple[tuple[UUID, int], ...], float] = {}
-    found: dict[UUID, float] = {}
-    for chunk_id, counts in applied.mentions.items():
-        key = tuple(counts.items())
-        if key not in by_counts:
-            by_counts[key] = blending.boost_factor(_lifts(counts, effective), applied.fusion)
-        found[chunk_id] = by_counts[key]
-    return found
-
-
-def _lifts(counts: Mapping[UUID, int], matches: Iterable[EntityMatch]) -> list[Lift]:
-    """How much each entity that a chunk mentions lifts it."""
-    return [
-        Lift((match.aboutness or 0.0) * match.fit * counts[match.entity_id])
-        for match in matches
-        if match.entity_id in counts
-    ]
+    """The factor of each chunk's score."""
+    weights = {match.entity_id: (match.aboutness or 0.0) * match.fit for match in applied.effective}
+    mentions = {
+        chunk_id: sum(weights[entity_id] * count for entity_id, count in counts.items())
+        for chunk_id, counts in applied.mentions.items()
+    }
+    return {chunk_id: blending.boost_factor(count, applied.fusion) for chunk_id, count in mentions.items()}
 
 
 async def finish(search: SearchState, answer: Answer) -> Answer:
@@ -324,15 +287,6 @@ async def finish(search: SearchState, answer: Answer) -> Answer:
 
 
 def _with_entities(answer: Answer, matches: EntityMatches, applied: AppliedGuidance, query: SearchRequest) -> Answer:
-    boosts = [hit.boost for hit in answer.hits if hit.boost]
-    if boosts:
-        moved = sum(abs(boost.moved) for boost in boosts)
-        extra = {"action": "entity_boost", "boosted": len(boosts), "moved": moved}
-        found = {"entities": [match.name for match in matches.all], "factors": [round(one.factor, 3) for one in boosts]}
-        log.debug("entity boost", extra=extra | found)
-    if applied.fallback_reason and matches.all:
-        extra = {"action": "two_pass_fallback", "reason": applied.fallback_reason}
-        log.debug("entities not used: %s", applied.fallback_reason, extra=extra)
     is_entity_query = applied.links and any(match.key for match in applied.effective) and answer.query_type != "phrase"
     return replace(
         answer,

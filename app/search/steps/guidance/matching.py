@@ -157,7 +157,7 @@ async def scored(db: SearchTransaction, parsed: ParsedQuery, vector: Vector | No
     query_names = replace(query_names, exact={**longest, **query_names.exact})
     taken = {index for spans in query_names.exact.values() for span in spans for index in range(*span)}
     parts = _parts_of_names(found, query_names)
-    text = name_uses.read(parsed.text, query_names.query, taken | query_names.taken, parts)
+    text = QueryText(parsed.text, query_names.query, taken | query_names.taken, parts)
     scored = [_scored(match, query_names, text) for match in found]
     named = {match.key for match in scored if match.matched_by == "name" and match.score}
     usable = [match for match, row in zip(scored, found, strict=True) if row.by != "team" or row.key in named]
