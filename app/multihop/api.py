@@ -12,11 +12,7 @@ from typing_extensions import TypeAliasType
 
 from app import limits
 from app.concurrency import offload
-from app.http.authentication import auth
-from app.http.bodies import bodies, replies
-from app.http.contract import responses
-from app.http.limits import admission
-from app.http.problems import problems
+from app.http import admission, auth, bodies, problems, responses
 from app.kinds import ListMerge, MergeDetail, Rerank
 from app.query import moved_fields
 from app.query.search_request import MMR_LAMBDA, RERANK_WEIGHT, Ranking, SearchRequest, Share
@@ -299,4 +295,4 @@ async def merge(
     size = request.state.body_bytes
     query = await offload.run(size, body.shape, user_id)
     merged = await admission.in_turn(request, user_id, partial(merge_lists.run, query, use))
-    return await replies.json(size, partial(merged_response, merged, body))
+    return await responses.json(size, partial(merged_response, merged, body))

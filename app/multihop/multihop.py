@@ -35,7 +35,7 @@ from app.search.ranking.merge import Scored
 from app.search.state import Page, SearchState
 from app.services import Services
 from app.text.names import names
-from app.text.queries.parsed_query import ParsedQuery
+from app.text.queries.conditions import ParsedQuery
 
 _WAYS = [link.name for link in sorted(signals.LINKS.values(), key=lambda link: link.start != "source")]
 """Links of sources, then those of the query and of searches, as the strategies of a hit list them."""
@@ -70,7 +70,7 @@ async def answer(
     if query.ranking.guidance.mode == "off":
         query = query.guided(boost=False)
     context = SearchContext(services, user_id, turn)
-    wanted = pages.of_query(query, context)
+    wanted = pages.request_of(query, context)
     context.moment = wanted.moment
     strategy = ClassicStrategy(query) if query.hops.merge == "classic" else LinkStrategy(query)
     method = "none" if follow_only and not query.names_extractor else query.hops.extractor

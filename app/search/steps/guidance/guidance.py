@@ -26,8 +26,8 @@ from app.search.steps.guidance import aboutness, blending, matching
 from app.search.steps.guidance.matching import EntityCache, EntityMatches
 from app.search.steps.guidance.store import entity_lookup
 from app.search.steps.guidance.store.entity_lookup import EntityLinks
-from app.text.queries import literal_matches
-from app.text.queries.parsed_query import ParsedQuery
+from app.text.queries import analysis
+from app.text.queries.conditions import ParsedQuery
 
 CANDIDATES_PER_HIT = 4
 MIN_CANDIDATES, MAX_CANDIDATES = 50, 200
@@ -144,7 +144,7 @@ def _documents_wanted(request: HybridRequest, matches: Sequence[EntityMatch]) ->
 def _has_literal_match(result: HybridResult, parsed: ParsedQuery) -> bool:
     """Whether one of the best hits contains the phrases or an identifier of the query literally."""
     return bool(parsed.phrases or parsed.query_type == "technical") and any(
-        {"phrase", "identifier"} & set(literal_matches.reasons(parsed, title=one.title, content=one.content))
+        {"phrase", "identifier"} & set(analysis.find_literal_matches(parsed, title=one.title, content=one.content))
         for one in result.candidates[:LITERAL_WITHIN]
     )
 

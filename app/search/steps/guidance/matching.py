@@ -22,7 +22,7 @@ from app.search.steps.guidance.store.entity_lookup import Match, MatchRequest, N
 from app.text.names import fuzzy_names, name_uses, names, query_words
 from app.text.names.name_uses import NameForm, NameUse, QueryText
 from app.text.names.query_words import QueryWords
-from app.text.queries.parsed_query import ParsedQuery
+from app.text.queries.conditions import ParsedQuery
 from app.text.words import lexical
 
 EXPLICIT = ("name", "fuzzy", "role", "team")
