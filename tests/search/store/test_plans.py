@@ -23,7 +23,7 @@ from app.database.schema import tables
 from app.database.transactions import Database
 from app.documents.store import visible_documents
 from app.multihop.store import links
-from app.multihop.types import LinkScope, LinkSource, SourceIdentifier
+from app.multihop.store.links import LinkScope, LinkSource, SourceIdentifier
 from app.query import signals
 from app.query.types import HybridRequest
 from app.search.store import recall
