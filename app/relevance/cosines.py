@@ -38,6 +38,8 @@ PASSAGES = (
     "The monastery was founded in the twelfth century and burned down twice.",
 )
 """Each question belongs to the passage at its place and is unrelated to the others."""
+BUILT_IN = 0.035
+"""The cosine of unrelated texts with the built-in model, for which weights of sums with cosines were chosen."""
 LARGEST = 0.95
 """The largest cosine of unrelated texts that is believed: with it, a model tells nothing apart."""
 
@@ -50,19 +52,24 @@ class MeasuredModels:
     flights: SingleFlight[str, float] = field(default_factory=SingleFlight)
 
 
-async def unrelated(embedder: Embedder, measured: MeasuredModels, *, timeout_s: float | None) -> float | None:
-    """The cosine of unrelated texts with a model, which is measured once; None if that fails."""
+def known(embedder: Embedder, measured: MeasuredModels) -> float | None:
+    """The cosine of unrelated texts with a model, if it is known or was measured."""
+    found = embedder.model.unrelated
+    return measured.unrelated.get(embedder.model.name) if found is None else found
+
+
+async def measure(embedder: Embedder, measured: MeasuredModels, *, timeout_s: float | None) -> float | None:
+    """Measure the cosine of unrelated texts with a model, once for all who ask; None if that fails."""
     name = embedder.model.name
-    if name not in measured.unrelated:
-        try:
-            async with asyncio.timeout(timeout_s):
-                measured.unrelated[name] = await measured.flights.join(name, lambda: _measure(embedder))
-        except (errors.ProviderError, TimeoutError) as error:
-            log.warning("cosines not measured: %s", type(error).__name__, extra={"action": "cosines_not_measured"})
+    try:
+        async with asyncio.timeout(timeout_s):
+            measured.unrelated[name] = await measured.flights.join(name, lambda: _mean_of_unrelated(embedder))
+    except (errors.ProviderError, TimeoutError) as error:
+        log.warning("cosines not measured: %s", type(error).__name__, extra={"action": "cosines_not_measured"})
     return measured.unrelated.get(name)
 
 
-async def _measure(embedder: Embedder) -> float:
+async def _mean_of_unrelated(embedder: Embedder) -> float:
     """The mean cosine of QUESTIONS to the passages that are not theirs. Raises ProviderError."""
     passages = await embedder.embed_documents(PASSAGES)
     return _mean_of_others(await asyncio.gather(*map(embedder.embed_query, QUESTIONS)), passages)
@@ -71,6 +78,11 @@ async def _measure(embedder: Embedder) -> float:
 def above(cosine: float, unrelated: float) -> float:
     """Returns a cosine on the scale on which unrelated texts have 0 and equal ones 1."""
     return (cosine - unrelated) / (1 - unrelated)
+
+
+def like_built_in(cosine: float, unrelated: float | None) -> float:
+    """Returns a cosine as it would be with the built-in model, if that of unrelated texts is known."""
+    return cosine if unrelated is None else BUILT_IN + (1 - BUILT_IN) * above(cosine, unrelated)
 
 
 def _mean_of_others(questions: Sequence[Vector], passages: Sequence[Vector]) -> float:

@@ -105,6 +105,14 @@ async def test_the_cosines_of_an_unknown_model_are_measured_once_for_its_relevan
     assert [hit.candidate.content for hit in found.hits] == ["lime mortar"]
 
 
+async def test_a_sum_over_several_hops_counts_a_cosine_as_one_of_the_built_in_model(tenant: Tenant) -> None:
+    tenant.embedder = FakeEmbedder(unrelated=0.5)
+    await tenant.add("lime mortar and sand")
+    answer = await multihop.run(search_request("lime mortar", explain=True), tenant.user_id, tenant.services())
+    (hit,) = answer.hits
+    assert (hit.explain or {})["signals"]["cos"] == pytest.approx(cosines.like_built_in(hit.candidate.cosine or 0, 0.5))
+
+
 @pytest.mark.parametrize("way", ["fast", "thorough"])
 async def test_an_unknown_name_caps_the_answer_unless_an_entity_has_it(notes: Tenant, way: str) -> None:
     async def ask(text: str) -> Answer:

@@ -98,3 +98,5 @@ def test_a_cosine_is_counted_from_that_of_unrelated_texts() -> None:
     assert cosines.above(0.75, 0.75) == 0.0
     assert cosines.above(1.0, 0.75) == 1.0
     assert cosines.above(0.86, 0.72) == pytest.approx(0.5)
+    assert [cosines.like_built_in(one, 0.72) for one in (0.72, 1.0)] == pytest.approx([cosines.BUILT_IN, 1.0])
+    assert [cosines.like_built_in(0.6, one) for one in (None, cosines.BUILT_IN)] == pytest.approx([0.6, 0.6])
