@@ -9,7 +9,7 @@ from app.relevance import stems
 from app.text.names import names, query_words
 from app.text.names.query_words import QueryWords
 from app.text.queries import identifiers
-from app.text.words import detection, stop_words
+from app.text.words import languages, stop_words
 
 LEAST_KNOWN = 0.5
 """Share of the other words of a query that documents must contain: otherwise they are in another language."""
@@ -44,7 +44,7 @@ def find(query: str, terms: Sequence[Term], *, config: str, known_words: Collect
         return [" ".join(read.words[index] for index in run) for run in named]
     # The first word may be a verb that asks, such as "describe".
     words = [read.words[index] for index in sorted(strange & others) if index and config != GERMAN]
-    rare = [word for word in words if _has_stem(word, missing) and not detection.is_frequent(word)]
+    rare = [word for word in words if _has_stem(word, missing) and not languages.is_frequent(word)]
     return rare if len(rare) >= max(1, LEAST_UNKNOWN * len(indexed)) else []
 
 
