@@ -26,8 +26,7 @@ class KnownModel:
     """What is known of a model; an empty part is not.
 
     `repository` is its place on the Hugging Face hub. `max_tokens` is the most tokens of a text, a prefix is put before
-    each query or passage. `languages` are the ISO 639-1 codes of those that it was trained to read. `unrelated` is the
-    mean cosine of unrelated texts; None if it was not measured.
+    each query or passage. `languages` are the ISO 639-1 codes of those that it was trained to read.
     """
 
     repository: str = ""
@@ -38,19 +37,14 @@ class KnownModel:
     pooling: Pooling | None = None
     languages: frozenset[str] = frozenset()
     licence: str = ""
-    unrelated: float | None = None
 
 
 _ON_HUB = (
     KnownModel("sentence-transformers/all-MiniLM-L6-v2", 384, 256, pooling="mean", languages=ENGLISH, licence=_APACHE),
-    KnownModel(
-        "BAAI/bge-small-en-v1.5", 384, 512, _BGE, pooling="cls", languages=ENGLISH, licence="MIT", unrelated=0.354
-    ),
+    KnownModel("BAAI/bge-small-en-v1.5", 384, 512, _BGE, pooling="cls", languages=ENGLISH, licence="MIT"),
     KnownModel("BAAI/bge-base-en-v1.5", 768, 512, _BGE, pooling="cls", languages=ENGLISH, licence="MIT"),
     KnownModel("BAAI/bge-m3", 1_024, 8_192, pooling="cls", languages=MANY, licence="MIT"),
-    KnownModel(
-        "intfloat/multilingual-e5-small", 384, 512, *_E5, pooling="mean", languages=MANY, licence="MIT", unrelated=0.731
-    ),
+    KnownModel("intfloat/multilingual-e5-small", 384, 512, *_E5, pooling="mean", languages=MANY, licence="MIT"),
     KnownModel("intfloat/multilingual-e5-base", 768, 512, *_E5, pooling="mean", languages=MANY, licence="MIT"),
     KnownModel("intfloat/multilingual-e5-large", 1_024, 512, *_E5, pooling="mean", languages=MANY, licence="MIT"),
     KnownModel("thenlper/gte-small", 384, 512, pooling="mean", languages=ENGLISH, licence="MIT"),

@@ -18,14 +18,15 @@ async def assess(search: SearchState) -> relevance.Assessment | None:
     """What assesses the hits; None for a vector alone, of which nobody knows what it is the vector of."""
     if not search.parsed.text:
         return None
-    result, is_foreign = search.result, _is_foreign(search)
+    result = search.result
+    is_foreign = search.lacks_words and _is_foreign(search)
     return relevance.Assessment(
         search.request.fusion,
         cosine=await _cosine(search),
         coverage=relevance.coverage(result.best_text_score, result.terms),
         is_foreign=is_foreign,
         is_literal=_is_literal(search),
-        names_unknown=not is_foreign and bool(_unknown_names(search)),
+        names_unknown=search.lacks_words and not is_foreign and bool(_unknown_names(search)),
         entities=search.effect,
         calibration=search.context.calibration or relevance.UNCALIBRATED,
     )
@@ -58,15 +59,11 @@ def _is_literal(search: SearchState) -> bool:
 
 def _is_foreign(search: SearchState) -> bool:
     """Whether the query is in another language than the best hit."""
-    if not search.lacks_words:
-        return False
     return not languages.may_be_in(search.parsed.text, search.result.candidates[0].config)
 
 
 def _unknown_names(search: SearchState) -> list[str]:
     """The names of the query that neither a document nor an entity has, in any spelling that was searched for."""
-    if not search.lacks_words:
-        return []
     lexical, result = search.request.lexical, search.result
     stored = {term.lexeme for term in result.terms if term.df}
     added = [one.word for one in lexical.added if stored.intersection(one.forms)] if lexical else []

