@@ -178,9 +178,10 @@ async def _passing(linked: list[LinkedChunk], state: HopState, db: Reading) -> l
 
 def _record_links(linked: Iterable[LinkedChunk], state: HopState) -> Iterator[UUID]:
     """Record the chunks to which links lead and those that were compared; yields those of links with a weight."""
+    unrelated = state.unrelated
     for one in linked:
         chunk = state.chunk(one.chunk_id, one.document_id)
-        chunk.compare(one.similarity)
+        chunk.compare(one.similarity, unrelated)
         if one.link is not None and one.weight:
             chunk.add_link(one.link, one.weight)
             yield one.chunk_id
