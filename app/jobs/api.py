@@ -19,7 +19,7 @@ from app.http.bodies import bodies
 from app.http.contract.responses import Response
 from app.http.problems import problems
 from app.jobs import followed_jobs
-from app.jobs.types import JobState
+from app.jobs.store.jobs import JobState
 from app.kinds import JobStatus
 from app.requests import cursors
 

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from app.documents.commands.ingesting import FormatCount, ListedFile
+from app.documents.commands.ingest_report import FormatCount, ListedFile
 from app.documents.files.file_reading import PICTURE
 
 CHUNK_BYTES = 600

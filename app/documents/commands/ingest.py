@@ -15,7 +15,7 @@ import typer
 from app.cli import connecting, options, terminal
 from app.cli.client import Client
 from app.documents.commands import estimating, ingest_report, uploading
-from app.documents.commands.ingesting import Files, ListedFile, Summary
+from app.documents.commands.ingest_report import Files, ListedFile, Summary
 from app.documents.files import file_reading, folders
 
 _ADDRESS = re.compile(r"https?://", re.I)

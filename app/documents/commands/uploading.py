@@ -19,7 +19,7 @@ from app.cli import options
 from app.cli.client import Answer, Client
 from app.cli.progress import Progress
 from app.documents.commands.estimating import Estimate
-from app.documents.commands.ingesting import Files, ListedFile, Summary
+from app.documents.commands.ingest_report import Files, ListedFile, Summary
 from app.documents.files.file_reading import PICTURE
 from app.kinds import LeftOutReason
 from app.text import uris

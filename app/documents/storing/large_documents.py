@@ -24,7 +24,7 @@ from app.documents.storing import chunk_vectors, document_drafts
 from app.documents.types import ChunkDraft, DocumentDraft, IngestResult
 from app.entities.linking import llm_entities, mention_refresh
 from app.jobs import workers
-from app.jobs.store import job_states, jobs
+from app.jobs.store import jobs
 from app.jobs.workers import ClaimLost, JobKind, Run
 from app.models.base import EmbeddingModel
 from app.query import model_switch
@@ -158,7 +158,7 @@ async def settle(queued: IngestResult, user_id: str, services: Services) -> Inge
     while True:
         ran = await workers.run_next(services, KINDS, user_id=user_id)
         async with services.db.reading(user_id) as reading:
-            state = await job_states.get(reading, queued.job_id)
+            state = await jobs.get(reading, queued.job_id)
         if state is None or state.status in ("failed", "cancelled"):
             raise errors.Conflict("The document was not stored: its job was cancelled or has failed.")
         if state.status == "done" and ran is None:

@@ -10,7 +10,7 @@ import pytest
 
 from app.documents.commands import ingest
 from app.documents.commands.estimating import Estimate
-from app.documents.commands.ingesting import ListedFile, Summary
+from app.documents.commands.ingest_report import ListedFile, Summary
 
 TEXT = b"Lime putty rests below the landing for three months. " * 1_000
 FILES = {

@@ -24,10 +24,10 @@ from app.cli.progress import Progress
 from app.concurrency import stage_times
 from app.concurrency.stage_times import StageTimes
 from app.documents.commands import ingest, uploading
-from app.documents.commands.ingesting import Summary
+from app.documents.commands.ingest_report import Summary
 from app.documents.files import file_reading, folders
 from app.documents.files.file_reading import NamedFile, ParseLimits
-from app.documents.files.left_out import LeftOutCounts
+from app.documents.files.folders import LeftOutCounts
 from app.documents.storing import document_drafts
 from app.sources import source_scan, source_watch
 from app.sources.types import SourceDraft
