@@ -234,6 +234,8 @@ tenants.created_at timestamp with time zone NOT NULL DEFAULT now()
 tenants.names_pause timestamp with time zone
 tenants.names_version bigint NOT NULL DEFAULT '0'::bigint
 tenants.next_chunk_no bigint NOT NULL DEFAULT '1'::bigint
+tenants.synonyms jsonb NOT NULL DEFAULT '[]'::jsonb
+tenants.synonyms_version bigint NOT NULL DEFAULT 0
 tenants.user_id text NOT NULL
 tenants.version bigint NOT NULL DEFAULT '0'::bigint
 text_statistics.chunks bigint NOT NULL
@@ -512,7 +514,7 @@ BEGIN
         (SELECT ARRAY[t.version, t.names_version, CASE WHEN EXISTS (
              SELECT FROM stepwell.hidden_chunks AS h WHERE h.user_id = p_user) THEN 1 ELSE 0 END, stored, coalesce((
              SELECT CAST(sum(s.chunks) AS bigint) FROM stepwell.text_statistics AS s WHERE s.user_id = p_user), 0)]
-             || t.calibration
+             || t.calibration || CASE WHEN t.synonyms_version > 0 THEN ARRAY[t.synonyms_version] END
          FROM stepwell.tenants AS t WHERE t.user_id = p_user), ARRAY[0, 0, 0, stored, 0]);
 END
 $function$
@@ -698,13 +700,18 @@ seen AS MATERIALIZED (
                                                     'created', extract(epoch FROM d.created_at) * 1000000)
                ELSE '{}' END, true)
 ),
+in_documents AS MATERIALIZED (
+    SELECT m.entity_id, bool_or(m.kind <> 'text') AS is_named, bool_or(m.kind = 'title') AS is_title,
+           bool_or(m.kind = 'text') AS is_mentioned
+    FROM seen AS s JOIN stepwell.mentions AS m ON m.user_id = p_user AND m.document_id = s.document_id
+    GROUP BY m.entity_id, m.document_id
+),
 linked AS MATERIALIZED (
-    SELECT l.entity_id, bool_or(l.is_named) AS is_named
+    SELECT l.entity_id, bool_or(l.is_named) AS is_named, bool_or(l.is_title) AND bool_or(l.is_use) AS is_used_title
     FROM (
-        SELECT m.entity_id, m.kind <> 'text' AS is_named
-        FROM seen AS s JOIN stepwell.mentions AS m ON m.user_id = p_user AND m.document_id = s.document_id
+        SELECT m.entity_id, m.is_named, m.is_title, m.is_mentioned AND NOT m.is_title AS is_use FROM in_documents AS m
         UNION
-        SELECT h.entity_id, true
+        SELECT h.entity_id, true, false, false
         FROM seen AS s JOIN stepwell.headings AS h ON h.user_id = p_user AND h.document_id = s.document_id
     ) AS l
     GROUP BY l.entity_id
@@ -713,7 +720,7 @@ SELECT e.entity_id, e.name, e.type, e.origin
 FROM stepwell.entities AS e
 LEFT JOIN linked AS l ON l.entity_id = e.entity_id
 WHERE e.user_id = p_user AND e.origin <> 'text'
-  AND (l.is_named
+  AND ((CASE e.origin WHEN 'title' THEN l.is_used_title ELSE l.is_named END)
        OR (e.origin = 'user' AND l.entity_id IS NOT NULL)
        OR (e.origin = 'user' AND (SELECT true FROM restriction) AND stepwell.is_unlinked(p_user, e.entity_id)))
 $function$
