@@ -15,7 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from app import errors
-from app.concurrency import cancellable, interruption, retries, stage_times
+from app.concurrency import cancellable, interruption, stage_times
 from app.database.transactions import Transaction, Writing
 from app.documents.store import document_puts, document_rows, documents, hidden_chunks, key_bounds, staging
 from app.documents.store.documents import DocumentSource, StoredVersion
@@ -130,12 +130,6 @@ async def _add(writing: Writing, target: UUID, draft: DocumentDraft, options: Ch
 
 def _queue(draft: DocumentDraft, document_id: UUID, job_id: UUID) -> IngestResult:
     return dataclasses.replace(IngestResult.of(draft, document_id, "queued", chunk_count=0), job_id=job_id)
-
-
-async def store(draft: DocumentDraft, user_id: str, services: Services, *, retry_s: float, wait: bool) -> IngestResult:
-    """Queue a job as `queue` does, and with `wait` run it. Raises what `queue` and `settle` raise."""
-    queued = await retries.while_unavailable(retry_s, queue, draft, user_id, services)
-    return await settle(queued, user_id, services) if wait else queued
 
 
 async def being_stored(versions: Sequence[StoredVersion], user_id: str, services: Services) -> frozenset[UUID]:
