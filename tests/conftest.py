@@ -27,7 +27,7 @@ from app.database.embedded import postgres
 from app.database.schema import migration
 from app.documents.storing import ingest
 from app.documents.types import Upload
-from app.http.monitoring import health
+from app.http import health
 from app.models.base import Embedder
 from app.services import Services
 from app.settings import usable_cores

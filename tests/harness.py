@@ -25,14 +25,13 @@ from app.documents import documents
 from app.documents.storing import ingest
 from app.documents.storing.ingest import IngestOutcome
 from app.documents.types import IngestResult, Upload
-from app.kinds import Vector
+from app.kinds import OPTIONAL_TOOLS, Vector
 from app.main import create_app
 from app.models.base import Embedder, EmbeddingModel
 from app.query.types import Answer
 from app.search import search
 from app.services import ChunkingOptions, Services
 from app.settings import Settings
-from app.tools.optional_tools import OPTIONAL_TOOLS
 from benchmarks import statements
 from benchmarks.fake_embedder import FakeEmbedder
 

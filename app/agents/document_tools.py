@@ -31,9 +31,7 @@ from app.query import hints
 from app.requests import cursors, fields, metadata_filters
 from app.search.steps.guidance import entity_search
 from app.search.steps.guidance.entity_search import EntityQuery
-from app.tools.arguments import ToolArguments, clamped
-from app.tools.context import ToolContext
-from app.tools.tool import Tool
+from app.tools import Tool, ToolArguments, ToolContext, clamped
 
 MAX_CONTENT = 1_000_000
 MAX_CHARACTERS_PER_TOKEN = 8

@@ -34,11 +34,10 @@ from app.documents.api.document_models import (
 from app.documents.files import file_reading
 from app.documents.files.file_reading import FileReader, NamedFile, UnreadMember
 from app.documents.types import Upload
-from app.http.bodies import bodies, spooling
-from app.http.problems import problems
+from app.http import bodies, problems, spooling
 from app.requests import strict_json, validation_errors
 from app.services import Services
-from app.text import field_paths, json_values, uris
+from app.text import json_values, uris
 from app.text.words import cleaning
 
 _NOT_WITH_URL = {
@@ -225,7 +224,7 @@ def _fields(form: FormData, files: int) -> DocumentForm:
     for name, value in form.multi_items():
         if name == "files":
             continue
-        field = field_paths.path_of([name])
+        field = json_values.path_of([name])
         if name not in DocumentForm.model_fields:
             raise errors.BadRequest(f"Unknown form field. {_FIELDS}", field=field)
         if name in values or not isinstance(value, str):

@@ -13,10 +13,8 @@ from app.database.filter_types import Filters
 from app.documents import selections
 from app.documents.api.document_models import DocumentDeletion
 from app.documents.types import RowCounts
-from app.http.authentication import auth
-from app.http.bodies import bodies
-from app.http.contract.responses import Response
-from app.http.problems import problems
+from app.http import auth, bodies, problems
+from app.http.responses import Response
 from app.requests import wire
 from app.requests.filter_models import SearchFilters
 

@@ -30,7 +30,7 @@ from app.models.base import EmbeddingModel
 from app.query import model_switch
 from app.services import ChunkingOptions, Services
 from app.text.names import names
-from app.text.passages.passage import Passage
+from app.text.passages.tokens import Passage
 
 LARGE = 1_000_000
 """Characters of text from which a document is stored by a job."""
@@ -294,8 +294,11 @@ async def _remove_postings(run: Run) -> int:
     """
     async with run.db.writing(run.user_id) as writing:
         await writing.lock()
-        hidden = await hidden_chunks.take(writing, run.job.job_id)
-    after: str | None = run.job.progress.get("after", "")
+        after: str | None = run.job.progress.get("after", "")
+        if await hidden_chunks.take(writing, run.job.job_id):
+            after = ""  # an earlier attempt did not look for these in the lexemes that it has passed
+            await run.advance(writing)
+        hidden = await hidden_chunks.count(writing, run.job.job_id)
     while hidden and after is not None:
         async with run.db.writing(run.user_id) as writing:
             after = await hidden_chunks.unindex(writing, run.job.job_id, after=after, limit=LEXEMES)

@@ -17,15 +17,15 @@ from app.database.filter_types import Filters
 from app.database.transactions import Database, WriteTurns
 from app.derived_rows import Damage
 from app.documents import document_changes, documents, selections
+from app.documents.store import document_rows, hidden_chunks, staging
 from app.documents.store import documents as store_documents
-from app.documents.store import hidden_chunks, staging
 from app.documents.storing import document_drafts, ingest, large_documents
 from app.documents.types import IngestResult, RowCounts, Upload
 from app.entities.linking import mention_refresh
 from app.jobs import followed_jobs, workers
 from app.kinds import Vector
 from app.maintenance import repair
-from app.models.failures import NotCalled, ProviderDown
+from app.models.calls import NotCalled, ProviderDown
 from app.requests import wire
 from app.text.names import tags
 
@@ -194,6 +194,34 @@ async def test_a_job_whose_worker_died_in_any_step_is_continued(
     await owner.execute("UPDATE stepwell.jobs SET leased_until = now() WHERE user_id = $1", tenant.user_id)
     await _work(tenant)
     await _assert_as_stored_whole(tenant, queued, NEW)
+    await _assert_sound(tenant)
+
+
+async def test_what_is_deleted_while_a_removal_of_postings_is_interrupted_is_removed_from_all_lexemes(
+    tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    monkeypatch.setattr(document_rows, "MOST_UNINDEXED", 5)
+    await tenant.add("A kept stone of another stair.", "kept")
+    first, second = await _queue(tenant, OLD, "first"), await _queue(tenant, OLD + " An abbey, too.", "second")
+    await _work(tenant)
+    await documents.delete(first.document_id, tenant.user_id, db=tenant.db)
+    real, calls = hidden_chunks.unindex, itertools.count(1)
+
+    async def dying(*args: Any, **options: Any) -> Any:
+        if next(calls) == 2:
+            raise Killed
+        return await real(*args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(hidden_chunks, "unindex", dying)
+        with pytest.raises(Killed):
+            await _work(tenant)
+    await documents.delete(second.document_id, tenant.user_id, db=tenant.db)
+    await owner.execute("UPDATE stepwell.jobs SET leased_until = now() WHERE user_id = $1", tenant.user_id)
+    await _work(tenant)
     await _assert_sound(tenant)
 
 
