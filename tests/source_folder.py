@@ -16,7 +16,7 @@ from harness import Tenant
 
 from app.documents.storing import large_documents
 from app.jobs import followed_jobs, workers
-from app.jobs.types import JobState
+from app.jobs.store.jobs import JobState
 from app.kinds import Vector
 from app.sources import source_sync, sources
 from app.sources.sources import AddedSource

@@ -7,8 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Response
 
 from app.documents import selections
-from app.documents.api.selection_models import DocumentSelection, DocumentsReindex
-from app.documents.api.selection_router import COUNTED
+from app.documents.api.selection_router import COUNTED, DocumentSelection, DocumentsReindex
 from app.http import auth, bodies, problems
 from app.maintenance import reindex
 
