@@ -43,6 +43,8 @@ _SUPERSETS = {
 """Encodings that are declared and what is written in their place, as browsers read them (WHATWG's Encoding)."""
 _NOT_DECLARED = re.compile(r"utf-?_?(?:16|32|7)|.*escape|idna|punycode|undefined", re.I)
 """Encodings of another width than the declaration, and those that are no encodings of files."""
+MIXED = 0.1
+"""Share of the characters beyond ASCII that are not in UTF-8 up to which a text is in UTF-8."""
 _NAMES = {_WINDOWS: "Windows-1252", "cp1250": "Windows-1250", "cp1254": "Windows-1254", "cp1257": "Windows-1257"}
 
 
@@ -141,11 +143,29 @@ def _by_code_page(raw: bytes) -> Decoded:
     declared = _DECLARED.search(raw[:_HEAD])
     if declared and (found := _decode(raw, _named(declared[1].decode()))) is not None:
         return Decoded(found)
+    if (mixed := _mostly_utf8(raw)) is not None:
+        return Decoded(mixed, ("not wholly UTF-8: other bytes read as Windows-1252",))
     encoding = guess(raw)
     guessed = _decode(raw, encoding)
     if guessed is None:
         return Decoded(text, ("not UTF-8: read as Latin-1",))
     return Decoded(guessed, (f"not UTF-8: read as {_NAMES.get(encoding, encoding)}",))
+
+
+def _mostly_utf8(raw: bytes) -> str | None:
+    """A text in UTF-8 of which some bytes are in Windows-1252, as in logs of several programs; None if it is not."""
+    others = 0
+
+    def as_windows(error: UnicodeError) -> tuple[str, int]:
+        nonlocal others
+        assert isinstance(error, UnicodeDecodeError)
+        others += 1
+        return error.object[error.start : error.end].decode(_WINDOWS, "replace"), error.end
+
+    codecs.register_error("stepwell", as_windows)
+    text = raw.decode("utf-8", "stepwell")
+    letters = len(re.findall("[^\x00-\x7f]", text))
+    return text if others <= MIXED * letters else None
 
 
 def _named(declared: str) -> str:

@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from app.concurrency import limited_process
-from app.concurrency.limited_process import LimitedProcess
+from app.concurrency import pipes
+from app.concurrency.pipes import LimitedProcess
 from app.errors import UnreadableFile, UnreadableReason
 from app.kinds import LeftOutReason, values
 from app.parsing import files, frames
@@ -102,7 +102,7 @@ class Parser:
         self._limits = limits
         self._share = share or ParseShare()
         self._recognise = recognise
-        self._process = LimitedProcess(limited_process.module("app.parsing.worker"))
+        self._process = LimitedProcess(pipes.module("app.parsing.worker"))
         self._files = 0
 
     @property

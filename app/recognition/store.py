@@ -11,20 +11,20 @@ import sqlalchemy as sa
 from sqlalchemy import Column, Index, LargeBinary, PrimaryKeyConstraint, Table, Uuid
 from sqlalchemy.dialects import postgresql
 
-from app.database.schema import columns
+from app.database.schema import tables
 from app.database.transactions import Writing
 
 MOST = 5_000
 """Pictures of a user that are kept; those that were not used for the longest time are deleted."""
 recognised_pictures = Table(
     "recognised_pictures",
-    columns.metadata,
-    *columns.tenant(),
+    tables.metadata,
+    *tables.tenant(),
     # Made of the picture and the recogniser.
     Column("picture_key", Uuid, nullable=False),
     # Encrypted with a key that is made of the picture, too.
     Column("lines", LargeBinary, nullable=False),
-    columns.moment("used_at"),
+    tables.moment("used_at"),
     PrimaryKeyConstraint("user_id", "picture_key"),
     Index(None, "user_id", "used_at"),
 )

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator
 from pydantic_core import PydanticCustomError
 
+from app.database import foreign_operators
 from app.database.filter_types import BOUNDS, OPERANDS, OPERATORS, is_operator_object
-from app.database.filters import foreign_operators
 from app.requests import fields
 from app.text import dates
 

@@ -128,6 +128,17 @@ def test_a_sheet_keeps_merged_cells_and_shows_numbers_as_it_does_and_names_the_r
     )
 
 
+def test_a_formula_without_its_result_is_named(read: Read) -> None:
+    sheet = (
+        '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
+        '<row r="1"><c r="A1" t="inlineStr"><is><t>a</t></is></c><c r="B1" t="inlineStr"><is><t>b</t></is></c></row>'
+        '<row r="2"><c r="A2"><v>1</v></c><c r="B2"><f>A2*2</f></c></row></sheetData></worksheet>'
+    )
+    raw = made_files.replace_entry(made_files.sheets({"S": [["a"]]}), "xl/worksheets/sheet1.xml", sheet)
+    (document,) = read(raw, "a.xlsx")
+    assert document.warnings == ("Left out as formulas without a result in the file: S B2.",)
+
+
 def test_the_cells_of_an_ods_are_shown_and_merged_as_in_the_sheet(read: Read) -> None:
     def cell(text: str, kind: str = "string", more: str = "") -> str:
         return f'<table:table-cell office:value-type="{kind}" {more}><text:p>{text}</text:p></table:table-cell>'
@@ -144,3 +155,8 @@ def test_the_cells_of_an_ods_are_shown_and_merged_as_in_the_sheet(read: Read) ->
     oslo, voss = read(made_files.opendocument(table, kind="spreadsheet"), "a.ods")
     assert (oslo.text, oslo.metadata["Rate"]) == ("Region: North\nTown: Oslo\nRate: 12,5 %", 0.125)
     assert (voss.text, voss.metadata["Rate"]) == ("Region: North\nTown: Voss\nRate: 1,10", 1.1)
+
+
+def test_a_column_without_any_value_is_named(read: Read) -> None:
+    (*_, last) = read(b"name;note;size\nbolt;;3\nnut; ;\n", "a.csv")
+    assert last.warnings == ("Left out as columns without a value: note.",)

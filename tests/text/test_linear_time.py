@@ -21,7 +21,7 @@ import pytest
 from lxml import etree
 
 from app.errors import UnreadableFile
-from app.multihop import terms
+from app.multihop import hop_terms
 from app.parsing import encodings, formats, notebook, transcript
 from app.parsing.files import InputFile
 from app.parsing.html import html_text
@@ -32,7 +32,7 @@ from app.search.steps.snippets import sentences as snippets
 from app.search.steps.snippets.sentences import Sought
 from app.text.names import headings, name_uses, names, query_words, tags
 from app.text.names.gazetteer import Gazetteer
-from app.text.names.name_use import NameUse
+from app.text.names.name_uses import NameUse
 from app.text.passages import chunking, tokens
 from app.text.queries import analysis, identifiers, spelling
 from app.text.structure import markdown, sentences, structure
@@ -204,10 +204,10 @@ WORK: dict[str, Callable[[str], object]] = {
     "metadata": lambda text: tags.from_metadata({"tags": [text, *text.split()]}, ["tags"]),
     "query": analysis.parse,
     "words of a query": lambda text: (
-        name_uses.read(text, query := query_words.read(text)),
+        name_uses.QueryText(text, query := query_words.read(text)),
         query_words.longest_names(query, {"a"}),
     ),
-    "terms": lambda text: terms.statistical([text], "a", chunks={}, total=10),
+    "terms": lambda text: hop_terms.statistical([text], "a", chunks={}, total=10),
     "literal matches": lambda text: analysis.find_literal_matches(
         analysis.parse(text[:2_000]), title="a b", content=text
     ),

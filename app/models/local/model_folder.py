@@ -121,6 +121,7 @@ def _steps(path: Path, outputs: list[str], overrides: Overrides, model: KnownMod
         pooling="mean" if whole else _pooling(path, pooling, model.pooling or "mean"),
         query_prefix=_either(overrides.query_prefix, _prompt(prompts, QUERY_PROMPTS) or model.query_prefix),
         document_prefix=_either(overrides.document_prefix, _prompt(prompts, DOCUMENT_PROMPTS) or model.document_prefix),
+        lower_case=_json(path / "sentence_bert_config.json").get("do_lower_case") is True,
     )
     if pooling.get("include_prompt") is False and (steps.query_prefix or steps.document_prefix):
         raise ProviderError(f"{path.name} leaves prefixes out of its pooling, which is not supported.", fault="model")

@@ -33,6 +33,7 @@ class EmbeddingSteps:
     pooling: Pooling = "mean"
     query_prefix: str = ""
     document_prefix: str = ""
+    lower_case: bool = False
 
 
 class OnnxEmbedder:
@@ -107,13 +108,14 @@ class OnnxEmbedder:
             raise BadEmbedding(message, fault="vectors")
 
     def _token_starts(self, text: str) -> array[int]:
-        return self._documents.tokenizer.starts(text)
+        return self._documents.tokenizer.starts(_lower(text) if self._steps.lower_case else text)
 
     def _embed_queries(self, texts: Sequence[str]) -> list[Vector]:
         return self._vectors(self._encode(self._steps.query_prefix, texts))
 
     def _encode(self, prefix: str, texts: Sequence[str]) -> Sequence[Tokens]:
-        return self._documents.encode([prefix + text for text in texts])
+        prefixed = [prefix + text for text in texts]
+        return self._documents.encode([text.lower() for text in prefixed] if self._steps.lower_case else prefixed)
 
     def _vectors(self, encodings: Sequence[Tokens]) -> list[Vector]:
         groups = [[encoding] for encoding in encodings] if self._queries.one_by_one else [encodings]
@@ -127,6 +129,12 @@ class OnnxEmbedder:
         if values.ndim not in (2, 3):
             raise ProviderError(f"{self._queries.name} returns no vectors.", fault="model")
         return pool(self._steps.pooling, values, mask) if values.ndim == 3 else values
+
+
+def _lower(text: str) -> str:
+    """The text in lower case, except for characters whose lower case is longer, so that offsets stay."""
+    lowered = text.lower()
+    return lowered if len(lowered) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 
 
 def pool(pooling: Pooling, values: Floats, mask: Ids) -> Floats:

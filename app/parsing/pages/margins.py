@@ -26,7 +26,7 @@ MAX_LINE = 200
 LEAST_YEAR = 1_000
 """Number from which a page number is believed only in a document of half as many pages: 1912 may be a year."""
 HEADERS, NUMBERS = "lines repeated at the top or bottom of pages", "page numbers"
-_COUNT = r"(\d{1,5})(?:\W*(?:of|von|de|di|sur|av|af|z|/)\W*\d{1,5})?"
+_COUNT = r"(\d{1,5}|[ivxlc]{1,8})(?:\W*(?:of|von|de|di|sur|av|af|z|/)\W*\d{1,5})?"
 _SIGNS = r"[-–—|·•.()\[\]\s]*"
 _BARE = re.compile(rf"(?i){_SIGNS}{_COUNT}{_SIGNS}")
 _LABELLED = re.compile(
@@ -34,6 +34,7 @@ _LABELLED = re.compile(
 )
 _VALUE = re.compile(r":\s*\D?[-+−]?\d")
 _WORD = re.compile(r"[^\W\d_]{3,}")
+_ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 
 Place = tuple[int, int]
 """The index of a page, and the index of a line on it."""
@@ -109,7 +110,23 @@ def _number(line: PageLine) -> _Counted | None:
 
 
 def _of(rest: str, number: str, digits: str, least: int = MIN_PAGES) -> _Counted | None:
-    return _Counted(rest, number, int(digits), least) if int(digits) else None
+    value = int(digits) if digits.isdecimal() else _roman(digits.casefold())
+    return _Counted(rest, number, value, least) if value else None
+
+
+def _roman(digits: str) -> int:
+    """The value of a number in Roman digits; 0 if it is none."""
+    values = [_ROMAN[digit] for digit in digits]
+    value = sum(-one if one < after else one for one, after in zip(values, [*values[1:], 0], strict=True))
+    return value if _to_roman(value) == digits else 0
+
+
+def _to_roman(value: int) -> str:
+    text = ""
+    for size, digits in ((100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv")):
+        text += digits * (value // size)
+        value %= size
+    return text + "i" * value
 
 
 def _repeat(texts: Mapping[Place, str]) -> Iterator[Place]:

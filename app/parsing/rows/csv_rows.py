@@ -7,13 +7,13 @@ import io
 import itertools
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
 from app.parsing import formats
-from app.parsing.files import ExtractedDocument, InputFile
+from app.parsing.files import ExtractedDocument, InputFile, LeftOut
 from app.parsing.rows import records, tables
 from app.parsing.rows.records import RecordReader
 from app.parsing.rows.tables import Row
@@ -32,9 +32,12 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     rows = _Rows(file.raw.decode(), file.name)
     table = tables.find(enumerate(rows.read(), 1))
     reader = RecordReader(file.text_field)
-    found = reader.documents(_records(table.rows, table.names, reader.chosen_by_name(table.names)), shared=table.shared)
+    blank = {name: None for name in table.names if not name.isdecimal()}
+    below = _filling(table.rows, table.names, blank)
+    found = reader.documents(_records(below, table.names, reader.chosen_by_name(table.names)), shared=table.shared)
     nothing = "The table has no rows below the names of its columns."
-    yield from records.annotate(found, nothing, table.left_out, rows.warnings)
+    left_out = table.left_out
+    yield from records.annotate(_naming(found, blank, left_out), nothing, left_out, rows.warnings)
 
 
 def content(raw: bytes) -> Iterator[tuple[str, str]]:
@@ -127,6 +130,23 @@ class _Rows:
             skipinitialspace=True,
             strict=strict,
         )
+
+
+def _filling(rows: Iterator[Row], names: Sequence[str], blank: dict[str, None]) -> Iterator[Row]:
+    """The rows; the columns that have a value in one of them are taken out of `blank`."""
+    for number, row in rows:
+        if blank:
+            for name in [name for name, cell in zip(names, row, strict=False) if name in blank and cell.strip()]:
+                del blank[name]
+        yield number, row
+
+
+def _naming(
+    documents: Iterator[ExtractedDocument], blank: Iterable[str], left_out: list[LeftOut]
+) -> Iterator[ExtractedDocument]:
+    """The documents; after the last one, the columns that are still blank are added to `left_out`."""
+    yield from documents
+    left_out += [LeftOut("columns without a value", where=name) for name in blank]
 
 
 def _records(

@@ -30,6 +30,9 @@ _DIGITS = 15
 """Decimal digits that a spreadsheet computes with; those beyond are noise."""
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _REFERENCE = re.compile(rb'\br="([A-Z]{1,3})(\d{1,7})"')
+_NO_RESULT = re.compile(
+    rb"<(?:\w+:)?c\b([^>]*)>\s*<(?:\w+:)?f\b(?:[^>]*/>|[^<]*</(?:\w+:)?f>)\s*(?:<(?:\w+:)?v\s*/>\s*)?</(?:\w+:)?c>"
+)
 _LONGEST_NAME = 60
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 _OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
@@ -194,6 +197,7 @@ def _read_parts(raw: bytes) -> tuple[Mapping[str, SheetParts], list[LeftOut]]:
         for sheet, part in _sheets(archive):
             if part in names:
                 parts[sheet] = SheetParts(_styled(archive.read(part), codes))
+                left_out += _no_results(archive.read(part), sheet)
                 left_out += _comments(archive, part, sheet)
         return parts, left_out
 
@@ -250,6 +254,13 @@ def _place(attributes: bytes) -> Place | None:
     for letter in reference[1]:
         column = 26 * column + letter - ord("A") + 1
     return int(reference[2]) - 1, column - 1
+
+
+def _no_results(sheet: bytes, name: str) -> Iterator[LeftOut]:
+    """The formulas whose result is not in the file, as some programs write them."""
+    cells = (reference for cell in _NO_RESULT.finditer(sheet) if (reference := _REFERENCE.search(cell[1])))
+    for reference in cells:
+        yield LeftOut("formulas without a result in the file", where=f"{name} {(reference[1] + reference[2]).decode()}")
 
 
 def _comments(archive: zipfile.ZipFile, part: str, sheet: str) -> Iterator[LeftOut]:

@@ -99,6 +99,14 @@ async def test_a_smaller_dimension_truncates_and_the_length_stays_one(load: Call
     assert np.allclose(vector, unit(token_vectors("lime").mean(axis=0)[:4]), atol=1e-6)
 
 
+async def test_texts_are_lower_cased_if_the_model_wants_it(load: Callable[..., OnnxEmbedder]) -> None:
+    assert await load().embed_query("LIME") != await load().embed_query("lime")
+    embedder = load(sentence_bert_config={"do_lower_case": True})
+    assert await embedder.embed_query("LIME") == await embedder.embed_query("lime")
+    assert embedder.model.token_starts is not None
+    assert list(embedder.model.token_starts("İ LIME  mortar")) == [0, 2, 8]
+
+
 async def test_all_usual_inputs_are_given(load: Callable[..., OnnxEmbedder]) -> None:
     inputs = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
     assert await load(inputs=inputs).embed_query("lime") == await load().embed_query("lime")

@@ -6,8 +6,15 @@ connection of the server. Nothing of Stepwell outlives a transaction, except pre
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
+import math
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,17 +22,21 @@ import asyncpg
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from app.database import addresses, vectors
-from app.database.driver import bounded, driver_errors
+from app.database import addresses, driver_errors, vectors
 
 log = logging.getLogger(__name__)
 
 CONNECT_S = 5.0
+CLOSE_S = 0.2
+"""Maximum time for an orderly end of a connection; after that the socket is closed."""
 KNOWS_VECTORS = "knows vectors"
 """Whether pgvector was installed when a connection was opened, in the `info` of the pool's entry."""
 _OPENING = "opening"
 """The transaction in which a connection through a pooler is set up, in the `info` of the pool's entry."""
 _INT64 = range(-(2**63), 2**63)
+_KEEPALIVE_IDLE_S, _KEEPALIVE_INTERVAL_S, _KEEPALIVE_PROBES = 15, 5, 3
+"""A dead peer is detected within about 30 seconds."""
+_UNACKNOWLEDGED_MS = 30_000
 _SETTINGS = {"application_name": "stepwell", "timezone": "UTC"}
 """Settings that every pooler takes."""
 _DIRECT_SETTINGS = {
@@ -33,10 +44,68 @@ _DIRECT_SETTINGS = {
     "citus.propagate_set_commands": "local",
     # Citus otherwise filters shards out of each look-up of a type, which makes a new connection take seconds.
     "citus.show_shards_for_app_name_prefixes": "*",
-    **bounded.SERVER_SETTINGS,
+    "tcp_keepalives_idle": str(_KEEPALIVE_IDLE_S),
+    "tcp_keepalives_interval": str(_KEEPALIVE_INTERVAL_S),
+    "tcp_keepalives_count": str(_KEEPALIVE_PROBES),
+    "tcp_user_timeout": str(_UNACKNOWLEDGED_MS),
 }
+_close_by: ContextVar[float] = ContextVar("close_by", default=math.inf)
+
+
+@contextmanager
+def closing_within(seconds: float) -> Iterator[None]:
+    """Connections that the block closes after `seconds` are aborted at once."""
+    token = _close_by.set(time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _close_by.reset(token)
+
+
+class _Driver(asyncpg.Connection):  # type: ignore[misc]  # it has no types
+    """A driver connection with TCP keepalives and a bounded close."""
+
+    def __init__(self, protocol: Any, transport: asyncio.Transport, *rest: Any) -> None:
+        super().__init__(protocol, transport, *rest)
+        _keep_alive(transport.get_extra_info("socket"))
+
+    async def close(self, *, timeout: float | None = None) -> None:
+        """Close within CLOSE_S and `closing_within`; the driver then aborts the connection."""
+        left = max(0.0, _close_by.get() - time.monotonic())
+        with suppress(TimeoutError):
+            await super().close(timeout=min(CLOSE_S, left, CLOSE_S if timeout is None else timeout))
+
+
+class _UnpreparedDriver(_Driver):
+    """A connection through a pooler that may run each transaction on another connection of the server.
+
+    A statement is parsed and run in two steps, so one outside a transaction gets one of its own.
+    """
+
+    async def fetch(self, query: str, *args: Any, **options: Any) -> Any:
+        """The rows of a statement."""
+        if self.is_in_transaction():
+            return await super().fetch(query, *args, **options)
+        async with self.transaction():
+            return await super().fetch(query, *args, **options)
+
+
+def _keep_alive(connected: socket.socket) -> None:
+    if connected.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (
+        ("TCP_KEEPIDLE", _KEEPALIVE_IDLE_S),
+        ("TCP_KEEPINTVL", _KEEPALIVE_INTERVAL_S),
+        ("TCP_KEEPCNT", _KEEPALIVE_PROBES),
+        ("TCP_USER_TIMEOUT", _UNACKNOWLEDGED_MS),
+    ):
+        if hasattr(socket, name):  # not available on every platform
+            connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
 _UNPREPARED = {
-    "connection_class": bounded.UnpreparedDriver,
+    "connection_class": _UnpreparedDriver,
     "statement_cache_size": 0,
     "prepared_statement_cache_size": 0,
     "prepared_statement_name_func": lambda: "",
@@ -61,7 +130,7 @@ def create(dsn: str, *, prepares: bool | None = None, **options: Any) -> AsyncEn
     address = addresses.read(dsn)
     connecting = {
         "timeout": CONNECT_S,
-        "connection_class": bounded.Driver,
+        "connection_class": _Driver,
         "max_cacheable_statement_size": 0,
         "max_cached_statement_lifetime": 0,
         **address.arguments(),

@@ -13,9 +13,8 @@ from itertools import islice
 from typing import Any
 
 from app import errors
-from app.database import sql
+from app.database import filters, sql
 from app.database.filter_types import Filters
-from app.database.filters import filters
 from app.database.transactions import Reading
 from app.text import json_values
 

@@ -1,33 +1,110 @@
 """Runs statements on a pooled connection, each within a time limit: text on the driver, others through SQLAlchemy.
 
+Server-side timeouts do not apply if the server is frozen or the network drops packets, so the client limits every wait.
 SQLAlchemy takes six times as long as the driver for a statement that is written as text and needs no compilation.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 import weakref
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from typing import Any, TypeAlias, TypeGuard
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeGuard, TypeVar, TypeVarTuple, overload
 
 import asyncpg
 import sqlalchemy as sa
-from sqlalchemy import exc
 from sqlalchemy.engine.interfaces import Dialect
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.sql.selectable import TypedReturnsRows
 from sqlalchemy.util import greenlet_spawn
 
 from app import errors
-from app.database import sql
-from app.database.driver import bounded, driver_errors, engines, failures
-from app.database.driver.durations import Durations
+from app.database import driver_errors, engines, sql
+from app.database.driver_errors import UNREACHABLE, Unresponsive
 
 log = logging.getLogger(__name__)
 
-Binds: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
-BEGIN, BEGIN_READING = "BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+P = ParamSpec("P")
+T = TypeVar("T")
+Columns = TypeVarTuple("Columns")
+Binds: TypeAlias = Mapping[str, Any] | None
+ManyBinds: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
+AnyRows: TypeAlias = sa.CursorResult[*tuple[Any, ...]]
+ROLLBACK_S = 1.0
+REACH_S = 2.0
+"""Maximum time for a new pool connection, and for a transaction's first statement, which takes a millisecond."""
+SLACK_S = 1.0
+"""Seconds that the client waits beyond the server's statement_timeout."""
+SLOW_S = 1.0
+"""Seconds from which on a statement is logged."""
+UNRESPONSIVE = "The database does not respond; try again shortly."
+
+
+@asynccontextmanager
+async def within(seconds: float | None) -> AsyncIterator[None]:
+    """Cancel the block after `seconds` and raise Unresponsive."""
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            yield
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        raise unresponsive() from error
+
+
+def unresponsive() -> Unresponsive:
+    """The error of a server that has not answered within a limit, which is logged."""
+    log.warning("database does not respond", extra={"action": "database_unresponsive"})
+    return Unresponsive(UNRESPONSIVE)
+
+
+def limit_s(timeout_ms: int) -> float:
+    """The client's time limit in seconds for a statement with this statement_timeout."""
+    return timeout_ms / 1000 + SLACK_S
+
+
+@dataclass(slots=True)
+class Total:
+    """How many times something was measured, and the sum in seconds."""
+
+    count: int = 0
+    seconds: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Add one measurement."""
+        self.count += 1
+        self.seconds += seconds
+
+
+@dataclass(slots=True)
+class Durations:
+    """Totals of statements by name and of waits for a connection, and the transactions that wait now."""
+
+    statements: defaultdict[str, Total] = field(default_factory=lambda: defaultdict(Total))
+    waits: Total = field(default_factory=Total)
+    waiting: int = 0
+
+    def note_statement(self, name: str, seconds: float) -> None:
+        """Add a statement, also one that failed, and log it if it was slow."""
+        self.statements[name].add(seconds)
+        if seconds >= SLOW_S:
+            log.info("slow statement", extra={"statement": name, "took_ms": round(seconds * 1000)})
+
+    @contextmanager
+    def wait(self) -> Iterator[None]:
+        """Add the time of the block, which waits for a connection."""
+        began = time.perf_counter()
+        self.waiting += 1
+        try:
+            yield
+        finally:
+            self.waiting -= 1
+            self.waits.add(time.perf_counter() - began)
 
 
 class Row(asyncpg.Record):  # type: ignore[misc]  # it has no types
@@ -58,24 +135,20 @@ class Rows(list[Any]):
         return self
 
     def one(self) -> Any:
-        """The only row. Raises NoResultFound and MultipleResultsFound, as the results of SQLAlchemy do."""
-        row = self.one_or_none()
-        if row is None:
-            raise exc.NoResultFound("No row was found when one was required")
+        """The only row. Raises ValueError for another number of rows."""
+        (row,) = self
         return row
 
     def one_or_none(self) -> Any:
-        """The only row, None without rows. Raises MultipleResultsFound."""
-        if len(self) > 1:
-            raise exc.MultipleResultsFound("Multiple rows were found when one was required")
-        return self[0] if self else None
+        """The only row, None without rows. Raises ValueError for several."""
+        return self.one() if self else None
 
     def scalars(self) -> Rows:
         """The first column of all rows."""
         return Rows(row[0] for row in self)
 
     def scalar_one(self) -> Any:
-        """The first column of the only row. Raises NoResultFound and MultipleResultsFound."""
+        """The first column of the only row. Raises ValueError for another number of rows."""
         return self.one()[0]
 
 
@@ -85,7 +158,7 @@ class Connection:
     A connection whose statement does not, or is cancelled, is closed instead of being returned to the pool.
     """
 
-    limit_s: float = bounded.REACH_S
+    limit_s: float = REACH_S
     marker: str = ""
     """A comment before each statement: the driver prepares texts with different ones separately."""
 
@@ -132,13 +205,13 @@ class Connection:
 
         One that reads is READ ONLY and has one snapshot.
         """
-        await self._command(BEGIN_READING if reading else BEGIN)
+        await self._command("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" if reading else "BEGIN")
         try:
             yield
         except BaseException:
-            self.limit_s = bounded.ROLLBACK_S
+            self.limit_s = ROLLBACK_S
             if self._pooled.is_valid:
-                with suppress(errors.DatabaseUnavailable, asyncpg.PostgresError, *bounded.UNREACHABLE):
+                with suppress(errors.DatabaseUnavailable, asyncpg.PostgresError, *UNREACHABLE):
                     await self._command("ROLLBACK")
             raise
         self.limit_s = commit_s
@@ -152,13 +225,21 @@ class Connection:
             await self._after(error)
             raise
 
-    async def execute(self, statement: sa.Executable, binds: Binds = None) -> Any:
+    @overload
+    async def execute(
+        self, statement: TypedReturnsRows[*Columns], binds: ManyBinds = None
+    ) -> sa.CursorResult[*Columns]: ...
+
+    @overload
+    async def execute(self, statement: sa.Executable, binds: ManyBinds = None) -> AnyRows: ...
+
+    async def execute(self, statement: sa.Executable, binds: ManyBinds = None) -> Any:
         """The rows of a statement. Raises Unresponsive after `limit_s`, and what the driver or SQLAlchemy raises."""
         began = time.perf_counter()
         try:
             if self.runs_on_driver(statement, binds):
                 return await self._fetch(statement, binds)
-            async with bounded.within(self.limit_s):
+            async with within(self.limit_s):
                 return await self._wrap().execute(statement, binds)
         finally:
             self._durations.note_statement(sql.name_of(statement), time.perf_counter() - began)
@@ -176,29 +257,24 @@ class Connection:
         return Rows(rows)
 
     @staticmethod
-    def runs_on_driver(statement: sa.Executable, binds: Binds) -> TypeGuard[sa.TextClause]:
+    def runs_on_driver(statement: sa.Executable, binds: ManyBinds) -> TypeGuard[sa.TextClause]:
         """Whether a statement is text that is run once, which needs nothing of SQLAlchemy."""
         return type(statement) is sa.TextClause and not isinstance(binds, list | tuple)
 
-    async def scalars(self, statement: sa.Executable, binds: Binds = None) -> Any:
+    async def scalars(self, statement: sa.Executable, binds: Binds = None) -> sa.ScalarResult[Any]:
         """The first column of the rows of a statement."""
         return (await self.execute(statement, binds)).scalars()
 
     async def scalar(self, statement: sa.Executable, binds: Binds = None) -> Any:
         """The first column of the first row of a statement, None without rows."""
-        rows = await self.execute(statement, binds)
+        rows: Any = await self.execute(statement, binds)
         if not isinstance(rows, Rows):
             return rows.scalar()
         return rows[0][0] if rows else None
 
-    async def exec_driver_sql(self, statement: str, binds: tuple[Any, ...] | None = None) -> Any:
-        """The rows of a statement with the driver's placeholders, through SQLAlchemy."""
-        async with bounded.within(self.limit_s):
-            return await self._wrap().exec_driver_sql(statement, binds)
-
-    async def run_sync(self, work: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    async def run_sync(self, work: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The result of a function that takes a synchronous connection, which must end within `limit_s`."""
-        async with bounded.within(self.limit_s):
+        async with within(self.limit_s):
             return await self._wrap().run_sync(work, *args, **kwargs)
 
     def stream(self, statement: sa.Executable, binds: Binds = None) -> AbstractAsyncContextManager[Any]:
@@ -215,12 +291,11 @@ class Connection:
 
     async def _after(self, error: BaseException) -> None:
         """Close the connection unless the error is Postgres's answer. Raises Unresponsive for an exceeded limit."""
-        if isinstance(error, Exception) and not isinstance(error, TimeoutError) and not self._driver.is_closed():
+        if isinstance(error, Exception) and not isinstance(error, UNREACHABLE) and not self._driver.is_closed():
             return
         await self.invalidate(error)
         if isinstance(error, TimeoutError):
-            log.warning("database does not respond", extra={"action": "database_unresponsive"})
-            raise failures.Unresponsive(bounded.UNRESPONSIVE) from error
+            raise unresponsive() from error
 
 
 _texts: weakref.WeakKeyDictionary[sa.TextClause, tuple[str, Callable[[Any], Sequence[Any]]]] = (

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from app.multihop import signal_sum
+from app.multihop import hop_strategies
 from app.search.ranking import merge
 from app.search.ranking.merge import Scored
 
@@ -16,15 +16,17 @@ A, B, C, D = (UUID(int=n) for n in range(1, 5))
 
 
 def test_an_absent_signal_and_a_negative_cosine_count_nothing() -> None:
-    assert signal_sum.of({"expanded": 0.5, "cos": -0.3}).score == pytest.approx(0.25)
-    assert signal_sum.of({}) == Scored(0, {})
+    assert hop_strategies.sum_signals({"expanded": 0.5, "cos": -0.3}).score == pytest.approx(0.25)
+    assert hop_strategies.sum_signals({}) == Scored(0, {})
 
 
 def test_no_chunk_scores_more_than_the_best_possible() -> None:
     perfect = {"fused": 1.0, "cos": 1.0, "expanded": 1.0, "named": 1.0}
     perfect |= {"linked": 2 / (1 + math.log(2)), "shared": 1 / (1 + math.log(2))}
-    whole = signal_sum.with_coverage({A: signal_sum.of(perfect)}, {A: {"x", "y"}}, {"x": 2.0, "y": 5.0}, {})
-    assert whole[A].score == pytest.approx(signal_sum.largest(with_questions=False), rel=1e-3)
+    whole = hop_strategies.add_coverage(
+        {A: hop_strategies.sum_signals(perfect)}, {A: {"x", "y"}}, {"x": 2.0, "y": 5.0}, {}
+    )
+    assert whole[A].score == pytest.approx(hop_strategies.largest_sum(with_questions=False), rel=1e-3)
 
 
 def test_limited_signals_lift_no_chunk_above_the_best_one_without_them() -> None:
@@ -35,23 +37,23 @@ def test_limited_signals_lift_no_chunk_above_the_best_one_without_them() -> None
     }
     held = {A: {"tide"}, B: {"buoy"}, C: set[str]()}
     idf = {"tide": 1.0, "buoy": 1.0}
-    limited = signal_sum.with_limit(scores, held, idf)
+    limited = hop_strategies.limit_sums(scores, held, idf)
     assert limited[A].parts == pytest.approx({"cos": 1.0, "rare": 0.1, "identifier": 0.4}), "the best has 1.5"
     assert limited[A].score == pytest.approx(sum(limited[A].parts.values()))
     assert (limited[B], limited[C]) == (scores[B], scores[C])
-    assert merge.order(signal_sum.with_coverage(limited, held, idf, {}), {}) == [B, A, C]
-    assert signal_sum.with_limit(scores, {**held, A: {"tide", "buoy"}}, idf)[A].parts == {"cos": 1.0}
+    assert merge.order(hop_strategies.add_coverage(limited, held, idf, {}), {}) == [B, A, C]
+    assert hop_strategies.limit_sums(scores, {**held, A: {"tide", "buoy"}}, idf)[A].parts == {"cos": 1.0}
 
 
 def test_a_chunk_scores_for_the_words_that_no_chunk_above_it_contains() -> None:
     scores = {A: Scored(2.0, {"cos": 2.0}), B: Scored(1.9, {"cos": 1.9}), C: Scored(1.0, {}), D: Scored(0.5, {})}
     held = {A: {"tide", "buoy"}, B: {"tide", "buoy"}, C: {"lamp"}}
-    covered = signal_sum.with_coverage(scores, held, {"tide": 1.0, "buoy": 2.0, "lamp": 1.0}, {})
+    covered = hop_strategies.add_coverage(scores, held, {"tide": 1.0, "buoy": 2.0, "lamp": 1.0}, {})
     assert merge.order(covered, {}) == [A, B, C, D]
-    assert covered[A].parts == {"cos": 2.0, "covers": pytest.approx(signal_sum.COVERAGE_WEIGHT * 5 / 6)}
+    assert covered[A].parts == {"cos": 2.0, "covers": pytest.approx(hop_strategies.COVERAGE_WEIGHT * 5 / 6)}
     assert covered[B] == scores[B], "everything that it holds is told already"
-    assert covered[C].score == pytest.approx(1.0 + signal_sum.COVERAGE_WEIGHT / 6)
-    rare = signal_sum.with_coverage(scores, held, {"tide": 1.0, "buoy": 1.0, "lamp": 2.0}, {})
+    assert covered[C].score == pytest.approx(1.0 + hop_strategies.COVERAGE_WEIGHT / 6)
+    rare = hop_strategies.add_coverage(scores, held, {"tide": 1.0, "buoy": 1.0, "lamp": 2.0}, {})
     assert merge.order(rare, {}) == [A, C, B, D]
 
 
@@ -65,12 +67,13 @@ def test_coverage_is_a_greedy_choice_whose_scores_fall_with_rank() -> None:
         whole = sum(value**2 for value in idf.values())
         while left:
             worth = {
-                one: scored.score + signal_sum.COVERAGE_WEIGHT * sum(idf[w] ** 2 for w in held[one] & missing) / whole
+                one: scored.score
+                + hop_strategies.COVERAGE_WEIGHT * sum(idf[w] ** 2 for w in held[one] & missing) / whole
                 for one, scored in left.items()
             }
             best = max(worth, key=lambda one: worth[one])
             chosen.append((best, pytest.approx(worth[best])))
             missing -= held[best]
             del left[best]
-        covered = signal_sum.with_coverage(scores, held, idf, {})
+        covered = hop_strategies.add_coverage(scores, held, idf, {})
         assert [(one, covered[one].score) for one in merge.order(covered, {})] == chosen
