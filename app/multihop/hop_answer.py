@@ -18,10 +18,9 @@ from app.query.context import SearchContext
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, Candidate, ChunkLink, Hit
 from app.relevance import confidence
-from app.search import completion, named_sources, pages, state, understanding
+from app.search import completion, merge, named_sources, pages, state, understanding
+from app.search.merge import Scored
 from app.search.pages import PageRequest
-from app.search.ranking import merge
-from app.search.ranking.merge import Scored
 from app.search.state import Page
 
 _WAYS = [link.name for link in sorted(signals.LINKS.values(), key=lambda link: link.start != "source")]

@@ -13,8 +13,7 @@ from app.multihop.hop_terms import HopTerms
 from app.query import signals
 from app.query.context import SearchContext
 from app.query.types import Candidate, ChunkLink, Hit, Hop
-from app.search import stale_chunks
-from app.search.ranking import fusion_plan
+from app.search import stale_chunks, understanding
 from app.search.state import SearchState
 from app.text.names import names
 
@@ -95,7 +94,7 @@ class HopState:
             candidate = hit.candidate
             chunk = state.chunk(candidate.chunk_id, candidate.document_id)
             chunk.candidate, chunk.guided = candidate, hit
-            chunk.rrf_sum = fusion_plan.rrf_sum(candidate.rrf_score, weights)
+            chunk.rrf_sum = understanding.rrf_sum(candidate.rrf_score, weights)
             chunk.raise_signal("fused", min(1.0, candidate.score))
             chunk.compare(candidate.vector_score)
             if rank <= width:

@@ -24,9 +24,8 @@ from app.query import model_switch
 from app.query.context import SearchContext
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, Hop, HybridRequest, LexicalQuery
-from app.search import named_sources, pages, search, understanding
-from app.search.ranking import fusion_plan, merge
-from app.search.ranking.fusion_plan import FusionPlan
+from app.search import merge, named_sources, pages, search, understanding
+from app.search.understanding import FusionPlan
 from app.services import Services
 from app.text.names import names
 from app.text.queries.parsed_query import ParsedQuery
@@ -228,6 +227,6 @@ def _plan(first: HybridRequest, text: str, context: SearchContext) -> FusionPlan
     both = first.weights.vector > 0 and first.weights.text > 0
     if not both or first.fusion == "rrf":
         return FusionPlan(first.weights, "rrf")
-    return fusion_plan.with_languages(
-        FusionPlan(fusion_plan.EVEN, "rrf"), text, context.services.embedder.model.languages
+    return understanding.with_languages(
+        FusionPlan(understanding.EVEN, "rrf"), text, context.services.embedder.model.languages
     )

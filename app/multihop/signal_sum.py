@@ -13,7 +13,7 @@ import math
 from collections.abc import Collection, Mapping
 
 from app.query import signals
-from app.search.ranking.merge import Id, Scored
+from app.search.merge import Id, Scored
 
 COVERAGE_WEIGHT = 2.0
 """Weight of the question's words that a chunk adds (docs/decisions/0003-multihop.md)."""

@@ -20,9 +20,8 @@ from app.kinds import Degraded, Json, ListMerge, Rerank, Vector
 from app.query import model_switch
 from app.query.context import SearchContext
 from app.query.types import Candidate
-from app.search import understanding
-from app.search.ranking import merge
-from app.search.ranking.merge import HopHit, Scored
+from app.search import merge, understanding
+from app.search.merge import HopHit, Scored
 from app.search.steps.reranking import rerank
 from app.search.steps.reranking.rerank import RerankPassage
 from app.services import Services

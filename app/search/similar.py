@@ -16,9 +16,9 @@ from app.query.types import Answer, Hit, HybridRequest, HybridResult
 from app.relevance import confidence
 from app.search import completion, named_sources, pages, state, understanding
 from app.search.pages import HybridRun
-from app.search.ranking.fusion_plan import BY_VECTOR
 from app.search.state import Page, SearchState
 from app.search.store import recall
+from app.search.understanding import BY_VECTOR
 from app.services import Services
 from app.text.queries.parsed_query import ParsedQuery
 

@@ -7,10 +7,10 @@ import random
 from uuid import UUID
 
 import pytest
-
-from app.multihop import signal_sum
 from app.search.ranking import merge
 from app.search.ranking.merge import Scored
+
+from app.multihop import signal_sum
 
 A, B, C, D = (UUID(int=n) for n in range(1, 5))
 

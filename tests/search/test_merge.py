@@ -6,7 +6,6 @@ import random
 from uuid import UUID
 
 import pytest
-
 from app.search.ranking import merge
 from app.search.ranking.merge import HopHit, Scored
 
