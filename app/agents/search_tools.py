@@ -19,7 +19,7 @@ from app.query.search_request import SearchRequest
 from app.query.similar_request import SimilarRequest
 from app.query.types import Answer
 from app.requests import fields, metadata_filters
-from app.search import depth, similar
+from app.search import search, similar
 from app.tools.arguments import ToolArguments, clamped
 from app.tools.context import ToolContext
 from app.tools.tool import Tool
@@ -121,7 +121,7 @@ async def search_documents(given: SearchArguments, context: ToolContext) -> Pass
         filters=await given.filters(context),
         detail="compact" if given.snippets else "full",
     )
-    return await _run(partial(depth.run, query, context.user_id, context.services), given, context)
+    return await _run(partial(search.run, query, context.user_id, context.services), given, context)
 
 
 async def find_similar(given: SimilarArguments, context: ToolContext) -> PassageList:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Request, Response
 
+from app import errors
 from app.concurrency import offload
 from app.http.authentication import auth
 from app.http.bodies import bodies, replies
@@ -14,7 +15,7 @@ from app.http.limits import admission
 from app.http.problems import problems
 from app.multihop.rerank_models import RerankAnswer, RerankRequest, merged_response
 from app.query.search_request import SearchRequest
-from app.search import depth, merge_lists
+from app.search import merge_lists, search
 from app.search.api import router as search_router
 from app.search.api.search_responses import SearchAnswer
 
@@ -78,8 +79,8 @@ async def search_multihop(
 
     An error in a later hop does not fail the request; see `hops` and `degraded`.
     """
-    query = depth.over_hops(body)
-    return await search_router.respond(request, user_id, partial(depth.run, query, user_id, use), query, use)
+    query = _over_hops(body)
+    return await search_router.respond(request, user_id, partial(search.run, query, user_id, use), query, use)
 
 
 @lists_router.post(
@@ -103,3 +104,10 @@ async def merge(
     query = await offload.run(size, body.shape, user_id)
     merged = await admission.in_turn(request, user_id, partial(merge_lists.run, query, use))
     return await replies.json(size, partial(merged_response, merged, body))
+
+
+def _over_hops(query: SearchRequest) -> SearchRequest:
+    """The request over several hops. Raises BadRequest if it asks for another depth."""
+    if "depth" in query.model_fields_set and query.depth != "thorough":
+        raise errors.BadRequest("This search always goes over several hops: leave depth out.", field="depth")
+    return query.changed(depth="thorough")

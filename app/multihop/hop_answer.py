@@ -14,14 +14,13 @@ from app.multihop import hop_strategies
 from app.multihop.hop_state import HopChunk, HopState
 from app.multihop.hop_strategies import HopScores, HopStrategy
 from app.query import signals
-from app.query.context import SearchContext
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, Candidate, ChunkLink, Hit
 from app.relevance import confidence
 from app.search import completion, merge, named_sources, pages, state, understanding
 from app.search.merge import Scored
 from app.search.pages import PageRequest
-from app.search.state import Page
+from app.search.state import Page, SearchContext
 
 _WAYS = [link.name for link in sorted(signals.LINKS.values(), key=lambda link: link.start != "source")]
 """Links of sources, then those of the query and of searches, as the strategies of a hit list them."""
@@ -41,9 +40,9 @@ class HopAnswer:
         await self._refresh()
         scores = hop_strategies.scores(self.strategy, self.state)
         page = await self._page(scores, wanted)
-        page = replace(page, hits=tuple(self._hit(hit, scores) for hit in page.hits))
+        hits = tuple(self._hit(hit, scores) for hit in page.hits)
         search = replace(self.state.first, query=self.query)
-        built = completion.answer_of(search, page)
+        built = completion.answer_of(search, page, hits)
         return replace(
             await state.finish(search, built),
             search_mode="multihop",

@@ -11,10 +11,9 @@ from app.database.transactions import SearchTransaction
 from app.kinds import Json
 from app.multihop.hop_terms import HopTerms
 from app.query import signals
-from app.query.context import SearchContext
 from app.query.types import Candidate, ChunkLink, Hit, Hop
 from app.search import stale_chunks, understanding
-from app.search.state import SearchState
+from app.search.state import SearchContext, SearchState
 from app.text.names import names
 
 

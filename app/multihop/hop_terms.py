@@ -22,8 +22,8 @@ from app.models.base import Proposal
 from app.multihop import terms
 from app.multihop.store import links
 from app.multihop.types import ChunkName
-from app.query.context import SearchContext
 from app.query.types import Candidate
+from app.search.state import SearchContext
 from app.text.names import names
 
 log = logging.getLogger(__name__)

@@ -21,10 +21,10 @@ from app.multihop.hop_state import HopState
 from app.multihop.hop_strategies import ClassicStrategy, HopSearch, HopStrategy, LinkStrategy
 from app.multihop.hop_terms import HopTerms
 from app.query import model_switch
-from app.query.context import SearchContext
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, Hop, HybridRequest, LexicalQuery
 from app.search import merge, named_sources, pages, search, understanding
+from app.search.state import SearchContext
 from app.search.understanding import FusionPlan
 from app.services import Services
 from app.text.names import names

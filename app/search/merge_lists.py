@@ -18,10 +18,10 @@ from app.database.transactions import Database, retry_read
 from app.documents.store import chunks
 from app.kinds import Degraded, Json, ListMerge, Rerank, Vector
 from app.query import model_switch
-from app.query.context import SearchContext
 from app.query.types import Candidate
 from app.search import merge, understanding
 from app.search.merge import HopHit, Scored
+from app.search.state import SearchContext
 from app.search.steps.reranking import rerank
 from app.search.steps.reranking.rerank import RerankPassage
 from app.services import Services

@@ -12,8 +12,8 @@ from cachetools import LRUCache
 from app import capability
 from app.database import cached_reads
 from app.database.transactions import Reading
-from app.query.context import SearchContext
 from app.query.types import Candidate
+from app.search.state import SearchContext
 
 CACHED_NAMES = 50_000
 """Names of sources of all users together that a process keeps."""

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from app import errors, limits
 from app.database.transactions import Reading, retry_read
 from app.kinds import Vector
 from app.models import base
 from app.query import model_switch
-from app.query.context import SearchContext
 from app.query.search_request import SearchRequest
 from app.query.similar_request import SimilarRequest
 from app.query.types import Answer, Hit, HybridRequest, HybridResult
 from app.relevance import confidence
 from app.search import completion, named_sources, pages, state, understanding
 from app.search.pages import HybridRun
-from app.search.state import Page, SearchState
+from app.search.state import Page, SearchContext, SearchState
 from app.search.store import recall
 from app.search.understanding import BY_VECTOR
 from app.services import Services
@@ -38,7 +35,6 @@ async def _find(query: SimilarRequest, user_id: str, services: Services) -> Answ
     with context.timed("total"):
         run = await _nearest(query, context)
         page = await pages.read(state.unranked(run.result), wanted, context, run=run)
-        page = replace(page, hits=tuple(_complete(hit, context) for hit in page.hits))
         answer = _answer(query, run.result, page, context)
         as_search = SearchRequest.model_construct(vector=run.request.vector, detail=query.detail)
         search = SearchState(as_search, context, ParsedQuery("", ""), run.request, result=run.result)
@@ -75,7 +71,7 @@ def _wanted(query: SimilarRequest, candidates: int) -> int:
 
 
 def _answer(query: SimilarRequest, result: HybridResult, page: Page, context: SearchContext) -> Answer:
-    hits = page.hits
+    hits = tuple(_complete(hit, context) for hit in page.hits)
     return Answer(
         hits=hits,
         confidence=hits[0].confidence if hits else None,
@@ -97,7 +93,7 @@ def _answer(query: SimilarRequest, result: HybridResult, page: Page, context: Se
 def _complete(hit: Hit, context: SearchContext) -> Hit:
     candidate = hit.candidate
     more = tuple(_complete(other, context) for other in hit.more)
-    source = context.source_names.get(candidate.source_id) if candidate.source_id else None
+    source = context.source_of(candidate)
     return Hit(candidate, confidence.UNKNOWN, ("vector",), more=more, duplicates=hit.duplicates, source=source)
 
 

@@ -13,10 +13,9 @@ from types import MappingProxyType
 from app.kinds import FusionUsed, QueryType, Vector
 from app.models import base
 from app.query import fused_scores
-from app.query.context import SearchContext
 from app.query.search_request import SearchRequest
 from app.query.types import HybridRequest, LanguageWeights, LexicalQuery, Weights
-from app.search.state import SearchState
+from app.search.state import SearchContext, SearchState
 from app.search.store import vocabulary
 from app.text.queries import analysis, conditions
 from app.text.queries.conditions import IndexText, TextCondition

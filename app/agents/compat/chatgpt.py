@@ -14,7 +14,7 @@ from app.documents import documents
 from app.documents.types import Document
 from app.query.search_request import Group, Ranking, SearchRequest
 from app.requests import fields
-from app.search import depth
+from app.search import search as pipeline
 from app.tools.arguments import ToolArguments
 from app.tools.context import ToolContext
 from app.tools.results import NOTICE, ToolResult
@@ -66,7 +66,7 @@ class DocumentContent(ToolResult):
 async def search(given: SearchedText, context: ToolContext) -> FoundDocuments:
     """Search, and return each document once."""
     query = SearchRequest(query=given.query, limit=HITS, ranking=Ranking(group=Group(size=1)))
-    answer = await context.admission.search(partial(depth.run, query, context.user_id, context.services))
+    answer = await context.admission.search(partial(pipeline.run, query, context.user_id, context.services))
     found = [hit.candidate for hit in answer.hits]
     return FoundDocuments(
         results=[

@@ -25,7 +25,7 @@ from app.query import source_ids
 from app.query.search_request import SearchRequest
 from app.query.types import Hit
 from app.requests import fields, strict_json, validation_errors
-from app.search import depth
+from app.search import search
 from app.settings import Settings
 from app.text import dates
 from app.tools.context import ToolContext
@@ -91,7 +91,7 @@ async def retrieve(given: Retrieval, context: ToolContext) -> dict[str, Any]:
         filters=_filters(given.metadata_condition, None if among is None else tuple(among)),
         depth="auto",
     )
-    answer = await context.admission.search(partial(depth.run, query, context.user_id, services))
+    answer = await context.admission.search(partial(search.run, query, context.user_id, services))
     records = [_record(hit) for hit in answer.hits]
     return {"records": [record for record in records if record["score"] >= setting.score_threshold]}
 

@@ -18,7 +18,7 @@ from app.query.search_request import SearchRequest
 from app.query.similar_request import SimilarRequest
 from app.query.types import Answer
 from app.requests import wire
-from app.search import depth, similar
+from app.search import search, similar
 from app.search.api.search_responses import SearchAnswer, response_of
 from app.services import Services
 
@@ -78,7 +78,7 @@ async def find(
     dropped. `degraded` lists what was left out.
     """
     check_vector(body, use)
-    return await respond(request, user_id, partial(depth.run, body, user_id, use), body, use)
+    return await respond(request, user_id, partial(search.run, body, user_id, use), body, use)
 
 
 @router.post(
@@ -101,7 +101,7 @@ async def find_about(
     """
     check_vector(body, use)
     query = body.guided(mode=body.ranking.guidance.mode or "force")
-    return await respond(request, user_id, partial(depth.run, query, user_id, use), body, use)
+    return await respond(request, user_id, partial(search.run, query, user_id, use), body, use)
 
 
 @router.post(

@@ -10,10 +10,9 @@ from uuid import UUID
 from app.database.transactions import retry_read
 from app.documents.store import document_dates
 from app.kinds import FusionUsed
-from app.query.context import SearchContext
 from app.query.search_request import Recency
 from app.query.types import Hit
-from app.search.state import SearchState, Step
+from app.search.state import SearchContext, SearchState, Step
 from app.search.steps.recency import recency
 
 MICROSECONDS_OF_DAY = 86_400_000_000

@@ -19,11 +19,10 @@ from app.concurrency import offload
 from app.database.transactions import retry_read
 from app.documents.storing import document_drafts
 from app.kinds import Degraded, Json, Rerank, Vector
-from app.query.context import SearchContext
 from app.query.search_request import SearchRequest
 from app.query.types import Candidate
 from app.search import stale_chunks
-from app.search.state import SearchState, Step
+from app.search.state import SearchContext, SearchState, Step
 from app.search.steps.reranking import mmr, rescoring
 from app.search.steps.reranking import store as similarity_matrix
 from app.search.steps.reranking.store import Near
