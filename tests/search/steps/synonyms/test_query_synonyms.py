@@ -14,7 +14,7 @@ from app.database.filter_types import Filters
 from app.database.transactions import Database
 from app.search import search
 from app.search.steps.synonyms import synonyms
-from app.search.steps.synonyms.types import SynonymGroup
+from app.search.steps.synonyms.lines import SynonymGroup
 
 GROUPS = [
     SynonymGroup(("boiler", "furnace", "heating unit")),

@@ -6,17 +6,17 @@ word of the query is stored (docs/decisions/0027-typing-errors.md).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
-from app.database.transactions import SearchTransaction
+from app.database import sql
+from app.database.transactions import Reading, SearchTransaction
+from app.documents.store import visible_documents
 from app.query.types import AddedTerm, LexicalQuery, Term
 from app.search import understanding
 from app.search.state import SearchState, Step
-from app.search.steps.corrections import store
-from app.search.steps.corrections.store import EditedWord
 from app.text.queries import spelling
 from app.text.queries.conditions import IndexText
 from app.text.queries.parsed_query import ParsedQuery
@@ -33,6 +33,14 @@ MAX_LEXEMES = 3
 """Lexemes that correct a word; with more of them they are its neighbours by chance, and none is searched."""
 SHORTEST_STEM = 4
 """Letters of a lexeme that is taken for the stem of a word without asking the database."""
+
+
+@dataclass(frozen=True, slots=True)
+class _EditedWord:
+    """A word, and the words that one typing error turns into it, as one text."""
+
+    word: IndexText
+    edits: IndexText
 
 
 async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
@@ -56,8 +64,8 @@ async def _find(parsed: ParsedQuery, terms: Sequence[Term], db: SearchTransactio
     words = _unknown(parsed, terms)
     if not words or (db.restriction is not None and len(words) > MAX_OF_PART):
         return []
-    edited = {word: EditedWord(understanding.index_text(word), _edits(word)) for word in words}
-    found = await store.find(db, edited, limit=MAX_LEXEMES + 1)
+    edited = {word: _EditedWord(understanding.index_text(word), _edits(word)) for word in words}
+    found = await _read(db, edited)
     stems = [term.lexeme for term in terms if not term.df]
     lexemes = {word: _unrelated(found.get(word, ()), word, stems) for word in words}
     return [
@@ -65,6 +73,26 @@ async def _find(parsed: ParsedQuery, terms: Sequence[Term], db: SearchTransactio
         for word in words
         if 1 <= len(lexemes[word]) <= MAX_LEXEMES
     ]
+
+
+async def _read(db: Reading, words: Mapping[str, _EditedWord]) -> dict[str, list[str]]:
+    """For each word that no visible chunk contains, the lexemes of its edits that are stored, the most frequent first.
+
+    Words without a lexeme of their own, such as stop words, have none.
+    """
+    given = list(words.values())
+    binds = {
+        "user_id": db.user_id,
+        "words": list(words),
+        "words_folded": [one.word.folded for one in given],
+        "words_plain": [one.word.plain for one in given],
+        "edits_folded": [one.edits.folded for one in given],
+        "edits_plain": [one.edits.plain for one in given],
+        "limit": MAX_LEXEMES + 1,
+    }
+    parts, seen = await visible_documents.wanted(db)
+    rows = await db.execute(sql.statement("corrections_of_words", *parts), {**binds, **seen})
+    return {row.word: row.lexemes for row in rows}
 
 
 def explain(search: SearchState) -> dict[str, Any]:
