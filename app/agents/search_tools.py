@@ -14,12 +14,11 @@ from app.agents.results import PassageList
 from app.concurrency.limiter import Released
 from app.database.filter_types import Filters
 from app.kinds import Depth, Mode
-from app.query import hints, source_ids
-from app.query.search_request import SearchRequest
-from app.query.similar_request import SimilarRequest
+from app.query import hints
+from app.query.search_request import SearchRequest, SimilarRequest
 from app.query.types import Answer
-from app.requests import fields, metadata_filters
-from app.search import search, similar
+from app.requests import metadata_filters, wire
+from app.search import named_sources, search, similar
 from app.tools.arguments import ToolArguments, clamped
 from app.tools.context import ToolContext
 from app.tools.tool import Tool
@@ -30,7 +29,7 @@ _DEFAULT_TOKENS = 3_000
 class Question(ToolArguments):
     """What to search for."""
 
-    query: fields.QueryText = Field(
+    query: wire.QueryText = Field(
         description="A question in natural language, or keywords. Quotes match a phrase, +word requires a word and "
         "-word excludes one; AND, OR, NOT, (groups), prefix* and title:word make conditions."
     )
@@ -50,10 +49,10 @@ class FilterArguments(ToolArguments):
     sources: Annotated[list[_SourceKey], Field(max_length=50)] | None = Field(
         None, description="Only documents of these sources, by name or id."
     )
-    created_after: fields.Moment | None = Field(
+    created_after: wire.Moment | None = Field(
         None, description="Only documents created then or later, such as 2026-01-31."
     )
-    created_before: fields.Moment | None = Field(None, description="Only documents created before then.")
+    created_before: wire.Moment | None = Field(None, description="Only documents created before then.")
     max_tokens: Annotated[int, *clamped(100, 20_000)] = Field(
         _DEFAULT_TOKENS, description="Approximate size of the result; what does not fit is left out."
     )
@@ -72,7 +71,7 @@ class FilterArguments(ToolArguments):
         if self.sources is None:
             return None
         try:
-            return tuple(await source_ids.find(self.sources, context.user_id, db=context.services.db))
+            return tuple(await named_sources.find(self.sources, context.user_id, db=context.services.db))
         except errors.NotFound as error:
             raise errors.NotFound(f"{error} list_sources names them.", field="sources") from error
 

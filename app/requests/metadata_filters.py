@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from app.database.filter_types import BOUNDS, OPERANDS, OPERATORS, is_operator_object
 from app.database.filters import foreign_operators
-from app.requests import fields
+from app.requests import wire
 from app.text import dates
 
 KNOWN = ", ".join(OPERATORS)
@@ -72,7 +72,7 @@ def _bind(operand: Any) -> float | str:
 
 def _check_metadata(given: object) -> object:
     # Before the values, of which each may be an error.
-    return fields.check_metadata(given) if isinstance(given, dict) else given
+    return wire.check_metadata(given) if isinstance(given, dict) else given
 
 
 MetadataFilter = Annotated[

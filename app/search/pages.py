@@ -25,8 +25,7 @@ from pydantic_core import to_json
 from app import errors, limits
 from app.concurrency import offload
 from app.database.transactions import retry_read
-from app.query.search_request import SearchRequest
-from app.query.similar_request import SimilarRequest
+from app.query.search_request import SearchRequest, SimilarRequest
 from app.query.types import Hit, HybridRequest, HybridResult
 from app.search import completion, duplicates, named_sources, stale_chunks
 from app.search.state import Page, SearchContext, SearchState

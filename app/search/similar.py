@@ -7,8 +7,7 @@ from app.database.transactions import Reading, retry_read
 from app.kinds import Vector
 from app.models import base
 from app.query import model_switch
-from app.query.search_request import SearchRequest
-from app.query.similar_request import SimilarRequest
+from app.query.search_request import SearchRequest, SimilarRequest
 from app.query.types import Answer, Hit, HybridRequest, HybridResult
 from app.relevance import confidence
 from app.search import completion, named_sources, pages, state, understanding

@@ -17,8 +17,7 @@ from app import errors, limits
 from app.database.filter_types import Filters
 from app.database.transactions import Database
 from app.documents.types import Upload
-from app.query.search_request import GuidanceOptions
-from app.query.similar_request import SimilarRequest
+from app.query.search_request import GuidanceOptions, SimilarRequest
 from app.query.types import Answer, Hit
 from app.search import search, similar
 from app.services import ChunkingOptions

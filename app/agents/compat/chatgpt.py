@@ -13,7 +13,7 @@ from app import errors
 from app.documents import documents
 from app.documents.types import Document
 from app.query.search_request import Group, Ranking, SearchRequest
-from app.requests import fields
+from app.requests import wire
 from app.search import search as pipeline
 from app.tools.arguments import ToolArguments
 from app.tools.context import ToolContext
@@ -29,7 +29,7 @@ _PLACE = re.compile(r"(?P<id>[0-9a-fA-F-]{32,36})(?:@(?P<start>[0-9]{1,9}))?")
 class SearchedText(ToolArguments):
     """What to search for."""
 
-    query: fields.QueryText = Field(description="A question in natural language, or keywords.")
+    query: wire.QueryText = Field(description="A question in natural language, or keywords.")
 
 
 class FetchedDocument(ToolArguments):

@@ -21,11 +21,10 @@ from app.agents import api as router
 from app.database.filter_types import OPERANDS, Filters
 from app.http.authentication import auth, versions
 from app.http.bodies import bodies
-from app.query import source_ids
 from app.query.search_request import SearchRequest
 from app.query.types import Hit
-from app.requests import fields, strict_json, validation_errors
-from app.search import search
+from app.requests import strict_json, validation_errors, wire
+from app.search import named_sources, search
 from app.settings import Settings
 from app.text import dates
 from app.tools.context import ToolContext
@@ -74,7 +73,7 @@ class Retrieval(BaseModel):
     """A request of Dify."""
 
     knowledge_id: Annotated[str, Field(min_length=1, max_length=limits.MAX_SOURCE_NAME)]
-    query: fields.QueryText
+    query: wire.QueryText
     retrieval_setting: RetrievalSetting = RetrievalSetting()
     metadata_condition: MetadataConditions | None = None
 
@@ -84,7 +83,7 @@ async def retrieve(given: Retrieval, context: ToolContext) -> dict[str, Any]:
     services, setting = context.services, given.retrieval_setting
     among = None
     if given.knowledge_id != EVERYTHING:
-        among = await source_ids.find([given.knowledge_id], context.user_id, db=services.db)
+        among = await named_sources.find([given.knowledge_id], context.user_id, db=services.db)
     query = SearchRequest(
         query=given.query,
         limit=min(setting.top_k, limits.MAX_HITS),

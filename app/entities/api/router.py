@@ -30,7 +30,7 @@ from app.http.authentication import auth
 from app.http.bodies import bodies, replies
 from app.http.problems import problems
 from app.kinds import EntityOrigin
-from app.requests import cursors, fields, wire
+from app.requests import cursors, wire
 
 router = APIRouter(
     prefix="/api/rag", tags=["entities"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED
@@ -140,7 +140,7 @@ async def page(
     ] = None,
     origin: Annotated[EntityOrigin | None, Query(description="Only entities of this origin.")] = None,
     q: Annotated[
-        fields.NameLike | None,
+        wire.NameLike | None,
         Query(max_length=limits.MAX_ENTITY_NAME, description="Only entities with a similar name or alias."),
     ] = None,
 ) -> Response:

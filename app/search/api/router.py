@@ -14,8 +14,7 @@ from app.http.bodies import bodies, replies
 from app.http.limits import admission
 from app.http.problems import problems
 from app.query import hints
-from app.query.search_request import SearchRequest
-from app.query.similar_request import SimilarRequest
+from app.query.search_request import SearchRequest, SimilarRequest
 from app.query.types import Answer
 from app.requests import wire
 from app.search import search, similar

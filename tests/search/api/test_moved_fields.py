@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from app.query import moved_fields
-from app.query.search_request import SearchRequest
-from app.query.similar_request import SimilarRequest
+from app.query.search_request import SearchRequest, SimilarRequest
 
 
 def places(schema: dict[str, Any], inside: dict[str, Any]) -> set[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
-from app.search.commands import score_tree
+from app.search.commands import hits
 
 CONVEX = {
     "fusion": "convex",
@@ -32,7 +32,7 @@ def drawn(explain: dict[str, Any]) -> str:
     """The tree as text."""
     console = Console(width=120, color_system=None)
     with console.capture() as capture:
-        console.print(score_tree.of(explain))
+        console.print(hits.draw_score(explain))
     return capture.get().rstrip()
 
 
