@@ -39,17 +39,23 @@ class EmbeddingModel:
         return self.keyed_by or self.name
 
 
+_SHORTEST, _LONGEST = 1e-150, 1e150
+"""Lengths between which a vector can be divided by its length without a loss of precision."""
+
+
 def unit_vector(vector: Sequence[float]) -> Vector:
     """The vector scaled to length 1, in double precision. Raises BadEmbedding if it is not finite or all zeros.
 
     Postgres computes cosines in single precision, in which squares of very small or large components are 0 or infinite.
     """
-    largest = max(map(abs, vector), default=0.0)
-    scaled = [component / largest for component in vector] if 0 < largest < math.inf else []
-    length = math.hypot(*scaled)
+    length = math.hypot(*vector)
+    if not _SHORTEST < length < _LONGEST:
+        largest = max(map(abs, vector), default=0.0)
+        vector = [component / largest for component in vector] if 0 < largest < math.inf else []
+        length = math.hypot(*vector)
     if not 0 < length < math.inf:
         raise _unusable()
-    return [component / length for component in scaled]
+    return [component / length for component in vector]
 
 
 def unit_vectors(computed: Sequence[Sequence[float]], *, count: int, dimension: int) -> list[Vector]:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 from uuid import UUID
@@ -183,7 +184,7 @@ class Page:
 InTransaction = Callable[[SearchState, SearchTransaction], Awaitable[SearchState]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Step:
     """What may be left out of a search, as a function for each phase that it takes part in.
 
@@ -204,9 +205,14 @@ class Step:
     explain: Callable[[SearchState], Mapping[str, Any]] | None = None
 
 
-def steps(phase: Phase) -> Iterator[Step]:
+def steps(phase: Phase) -> Sequence[Step]:
     """The steps that take part in a phase, in their order."""
-    return (step for step in capability.declared("steps") if getattr(step, phase) is not None)
+    return _of_phase(phase, capability.declared("steps"))
+
+
+@cache
+def _of_phase(phase: Phase, every: tuple[Step, ...]) -> Sequence[Step]:
+    return [step for step in every if getattr(step, phase) is not None]
 
 
 async def run(phase: Literal["expand", "recall"], search: SearchState, db: SearchTransaction) -> SearchState:
