@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from fastapi import Response
 from pydantic import BaseModel
+from pydantic_core import to_json
 
 from app.concurrency import offload
 from app.query.types import Answer
@@ -19,11 +21,11 @@ def cost_of(answer: Answer) -> int:
     return HIT_COST * sum(1 + len(hit.more) for hit in answer.hits)
 
 
-async def json(size: int, build: Callable[[], BaseModel], *, status: int = 200) -> Response:
-    """The model that `build` returns, as a response; `size` is about the answer's length in characters."""
+async def json(size: int, build: Callable[[], BaseModel | Mapping[str, Any]], *, status: int = 200) -> Response:
+    """What `build` returns as a response; `size` is about its length in characters."""
     content = await offload.run(size, _write, build)
     return Response(content, status, media_type="application/json")
 
 
-def _write(build: Callable[[], BaseModel]) -> str:
-    return build().model_dump_json(by_alias=True)
+def _write(build: Callable[[], BaseModel | Mapping[str, Any]]) -> bytes:
+    return to_json(build())

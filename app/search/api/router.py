@@ -136,6 +136,7 @@ async def respond(
 ) -> Response:
     """Run a search in the user's turn, record its answer for metrics and logs, and return it as a response."""
     answer = await admission.in_turn(request, user_id, run)
-    answer = await hints.complete(answer, body.filters, user_id, db=use.db)
+    if answer.fallback_reason:
+        answer = await hints.complete(answer, body.filters, user_id, db=use.db)
     request.state.answer, request.state.timings = answer, answer.timings
     return await replies.json(replies.cost_of(answer), partial(response_of, answer))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Generic, Self, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 from uuid import UUID
 
 from pydantic import BaseModel, Field
@@ -13,7 +13,7 @@ from app.http.contract.responses import Response, RoundedScore, ShownUri, is_emp
 from app.kinds import Confidence, ExtractorUsed, MatchedBy, SearchMode
 from app.query import hints
 from app.query.signals import LinkKind
-from app.query.types import Answer, ChunkLink, Hit, Snippet
+from app.query.types import Answer, ChunkLink, Hit
 from app.text import uris
 
 PAGE = "Page of a PDF or slide on which the passage begins, from 1; null for documents without pages."
@@ -86,11 +86,6 @@ class HitSnippet(BaseModel):
         description="What matches, in order and without overlaps: `text[start:end]` of each pair."
     )
 
-    @classmethod
-    def of(cls, snippet: Snippet) -> Self:
-        """The response model of a snippet."""
-        return cls(text=snippet.text, matches=[(one.text_start, one.text_end) for one in snippet.matches])
-
 
 class HopLink(Response):
     """The name by which a later hop reached a hit."""
@@ -132,35 +127,6 @@ class SearchHit(BaseModel):
     more: list[SearchHit] | None = Field(None, description=MORE, exclude_if=is_none)
     explain: dict[str, Any] | None = Field(None, description=EXPLAIN_HIT, exclude_if=is_none)
 
-    @classmethod
-    def of(cls, hit: Hit, answer: Answer) -> Self:
-        """The response model of a hit of an answer."""
-        found = hit.candidate
-        return cls(
-            chunk_id=found.chunk_id,
-            document_id=found.document_id,
-            chunk_index=found.chunk_index,
-            title=found.title,
-            uri=found.uri,
-            heading_path=list(found.heading_path),
-            page=found.page,
-            content=None if answer.detail == "compact" else found.content,
-            snippet=HitSnippet.of(hit.snippet) if answer.detail == "compact" and hit.snippet else None,
-            metadata=dict(found.metadata),
-            score=rounded(found.score),
-            relevance=rounded(hit.relevance),
-            confidence=hit.confidence,
-            rrf_score=rounded(found.rrf_score, RRF_DIGITS),
-            vector_score=rounded(found.cosine if found.vector_score is None else found.vector_score),
-            text_score=rounded(found.text_score),
-            hop=hit.hop,
-            via=HopLink.of(hit.via) if hit.via else None,
-            combined_score=rounded(hit.combined_score),
-            parent=ParentEntity.of(hit.guidance) if answer.guided and hit.guidance else None,
-            more=[cls.of(other, answer) for other in hit.more] or None,
-            explain=None if hit.explain is None else explained(hit, hit.explain),
-        )
-
 
 class ScoredId(BaseModel):
     """The ids and the score of a hit."""
@@ -169,46 +135,6 @@ class ScoredId(BaseModel):
     document_id: UUID = Field(description="Id of its document.")
     score: float = Field(description="Final score, 0 to 1.")
     more: list[ScoredId] | None = Field(None, description=MORE, exclude_if=is_none)
-
-    @classmethod
-    def of(cls, hit: Hit) -> Self:
-        """The response model of a hit."""
-        found = hit.candidate
-        more = [cls.of(other) for other in hit.more] or None
-        return cls(chunk_id=found.chunk_id, document_id=found.document_id, score=rounded(found.score), more=more)
-
-
-def explained(hit: Hit, steps: Mapping[str, Any]) -> dict[str, Any]:
-    """The steps of a hit's score, after what else is known of the hit."""
-    found = hit.candidate
-    facts: dict[str, Any] = {
-        "source_id": found.source_id,
-        "source": hit.source,
-        "start_offset": found.start_offset,
-        "end_offset": found.end_offset,
-        "strategies": list(hit.strategies),
-        "vector_rank": found.vector_rank,
-        "text_rank": found.text_rank,
-        "convex_score": found.convex_score,
-    }
-    if hit.guidance:
-        facts["parent"] = ParentEntity.of(hit.guidance).model_dump()
-    if hit.boost:
-        facts["mentions"], facts["places"] = hit.boost.mentions, hit.boost.moved
-    if hit.via:
-        facts["link"] = _link(hit.via)
-    if hit.duplicates:
-        documents = [
-            {"document_id": one.document_id, "title": one.title, "uri": one.uri and uris.show(one.uri)}
-            for one in hit.duplicate_documents
-        ]
-        facts |= {"duplicates": len(hit.duplicates), "duplicate_documents": documents}
-    return {**facts, **steps}
-
-
-def _link(via: ChunkLink) -> dict[str, Any]:
-    """What is known of a link besides its name and kind."""
-    return {"chunks": via.chunks, "steps": via.steps, "heading": via.heading}
 
 
 class MatchedEntity(Response):
@@ -283,42 +209,13 @@ class AnswerWith(BaseModel, Generic[_Hit]):
     excluded: list[str] = Field([], description="Words and phrases that the query excludes.", exclude_if=is_empty)
     explain: dict[str, Any] | None = Field(None, description=EXPLAIN, exclude_if=is_none)
 
-    @staticmethod
-    def fields_of(answer: Answer) -> dict[str, Any]:
-        """The values of the fields but for the hits."""
-        is_two_pass = answer.guided is not None
-        return {
-            "total_results": len(answer.hits) if answer.total_results is None else answer.total_results,
-            "answerable": rounded(answer.answerable),
-            "next_cursor": answer.next_cursor,
-            "took_ms": answer.took_ms,
-            "hops": None if answer.hops is None else [HopSummary.of(hop) for hop in answer.hops],
-            "search_mode": ("two_pass" if answer.guided else "flat") if is_two_pass else None,
-            "pass1_entities": list(map(MatchedEntity.of, answer.entities)) if is_two_pass else None,
-            "degraded": list(answer.degraded),
-            "relaxed": list(answer.relaxed),
-            "hints": hints.of(answer),
-            "excluded": list(answer.excluded),
-            "explain": _explain(answer),
-        }
-
 
 class SearchResponse(AnswerWith[SearchHit]):
     """The response of a search with `detail: full` or `compact`."""
 
-    @classmethod
-    def of(cls, answer: Answer) -> Self:
-        """The response model of an answer."""
-        return cls(results=[SearchHit.of(hit, answer) for hit in answer.hits], **cls.fields_of(answer))
-
 
 class IdsSearchResponse(AnswerWith[ScoredId]):
     """The response of a search with `detail: ids`."""
-
-    @classmethod
-    def of(cls, answer: Answer) -> Self:
-        """The response model of an answer."""
-        return cls(results=[ScoredId.of(hit) for hit in answer.hits], **cls.fields_of(answer))
 
 
 SearchAnswer = TypeAliasType(
@@ -330,9 +227,107 @@ SearchAnswer = TypeAliasType(
 )
 
 
-def response_of(answer: Answer) -> SearchResponse | IdsSearchResponse:
-    """The response model of an answer by its `detail`."""
-    return IdsSearchResponse.of(answer) if answer.detail == "ids" else SearchResponse.of(answer)
+def response_of(answer: Answer) -> dict[str, Any]:
+    """The response of an answer in the shape that its `detail` selects, as a dictionary: no model is made of it."""
+    is_two_pass = answer.guided is not None
+    hits = list(map(_scored_id, answer.hits)) if answer.detail == "ids" else [_hit(hit, answer) for hit in answer.hits]
+    always = {
+        "results": hits,
+        "total_results": len(hits) if answer.total_results is None else answer.total_results,
+        "answerable": rounded(answer.answerable),
+        "next_cursor": answer.next_cursor,
+        "took_ms": answer.took_ms,
+    }
+    if answer.hops is not None:
+        always["hops"] = [HopSummary.of(hop) for hop in answer.hops]
+    if is_two_pass:
+        always["search_mode"] = "two_pass" if answer.guided else "flat"
+        always["pass1_entities"] = list(map(MatchedEntity.of, answer.entities))
+    if_any = {
+        "degraded": answer.degraded,
+        "relaxed": answer.relaxed,
+        "hints": hints.of(answer) if answer.fallback_reason else (),
+        "excluded": answer.excluded,
+        "explain": _explain(answer),
+    }
+    return always | {name: value for name, value in if_any.items() if value}
+
+
+def _scored_id(hit: Hit) -> dict[str, Any]:
+    found = hit.candidate
+    more = {"more": list(map(_scored_id, hit.more))} if hit.more else {}
+    return {"chunk_id": found.chunk_id, "document_id": found.document_id, "score": rounded(found.score), **more}
+
+
+def _hit(hit: Hit, answer: Answer) -> dict[str, Any]:
+    found = hit.candidate
+    shown: dict[str, Any] = {
+        "chunk_id": found.chunk_id,
+        "document_id": found.document_id,
+        "chunk_index": found.chunk_index,
+        "title": found.title,
+        "uri": found.uri and uris.show(found.uri),
+        "heading_path": found.heading_path,
+        "page": found.page,
+    }
+    if answer.detail == "full":
+        shown["content"] = found.content
+    elif hit.snippet:
+        shown["snippet"] = {
+            "text": hit.snippet.text,
+            "matches": [(one.text_start, one.text_end) for one in hit.snippet.matches],
+        }
+    shown |= {
+        "metadata": found.metadata,
+        "score": rounded(found.score),
+        "relevance": rounded(hit.relevance),
+        "confidence": hit.confidence,
+        "rrf_score": rounded(found.rrf_score, RRF_DIGITS),
+        "vector_score": rounded(found.cosine if found.vector_score is None else found.vector_score),
+        "text_score": rounded(found.text_score),
+    }
+    if_any = {
+        "hop": hit.hop,
+        "via": hit.via and HopLink.of(hit.via),
+        "combined_score": rounded(hit.combined_score),
+        "parent": ParentEntity.of(hit.guidance) if answer.guided and hit.guidance else None,
+        "more": [_hit(other, answer) for other in hit.more] or None,
+        "explain": None if hit.explain is None else _explained(hit, hit.explain),
+    }
+    return shown | {name: value for name, value in if_any.items() if value is not None}
+
+
+def _explained(hit: Hit, steps: Mapping[str, Any]) -> dict[str, Any]:
+    """The steps of a hit's score, after what else is known of the hit."""
+    found = hit.candidate
+    facts: dict[str, Any] = {
+        "source_id": found.source_id,
+        "source": hit.source,
+        "start_offset": found.start_offset,
+        "end_offset": found.end_offset,
+        "strategies": list(hit.strategies),
+        "vector_rank": found.vector_rank,
+        "text_rank": found.text_rank,
+        "convex_score": found.convex_score,
+    }
+    if hit.guidance:
+        facts["parent"] = ParentEntity.of(hit.guidance).model_dump()
+    if hit.boost:
+        facts["mentions"], facts["places"] = hit.boost.mentions, hit.boost.moved
+    if hit.via:
+        facts["link"] = _link(hit.via)
+    if hit.duplicates:
+        documents = [
+            {"document_id": one.document_id, "title": one.title, "uri": one.uri and uris.show(one.uri)}
+            for one in hit.duplicate_documents
+        ]
+        facts |= {"duplicates": len(hit.duplicates), "duplicate_documents": documents}
+    return {**facts, **steps}
+
+
+def _link(via: ChunkLink) -> dict[str, Any]:
+    """What is known of a link besides its name and kind."""
+    return {"chunks": via.chunks, "steps": via.steps, "heading": via.heading}
 
 
 def _explain(answer: Answer) -> dict[str, Any] | None:
