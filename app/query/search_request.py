@@ -357,18 +357,3 @@ class SimilarRequest(wire.WireModel):
         if (self.chunk_id is None) == (self.vector is None):
             raise PydanticCustomError("one_of", "Give either chunk_id or vector, and only one of them.")
         return self
-
-    @property
-    def is_collapsed(self) -> bool:
-        """Whether duplicates are collapsed."""
-        return self.collapse == "duplicates"
-
-    @property
-    def group_size(self) -> int | None:
-        """The maximum number of further chunks of a result; None if results are not grouped."""
-        return None if self.group is None else self.group.size
-
-    @property
-    def excluded(self) -> list[UUID]:
-        """All chunks that must not be returned."""
-        return [*self.exclude_chunk_ids, *([self.chunk_id] if self.chunk_id else [])]

@@ -25,7 +25,7 @@ from pydantic_core import to_json
 from app import errors, limits
 from app.concurrency import offload
 from app.database.transactions import retry_read
-from app.query.search_request import SearchRequest, SimilarRequest
+from app.query.search_request import SearchRequest
 from app.query.types import Hit, HybridRequest, HybridResult
 from app.search import completion, duplicates, named_sources, stale_chunks
 from app.search.state import Page, SearchContext, SearchState
@@ -103,7 +103,7 @@ class HybridRun:
         return [] if self.is_exhausted else wider if self.is_whole else [base, *wider]
 
 
-def request_of(query: SearchRequest | SimilarRequest, context: SearchContext) -> PageRequest:
+def request_of(query: SearchRequest, context: SearchContext) -> PageRequest:
     """The page that the cursor of a request refers to, the first one without a cursor.
 
     Raises `invalid_cursor` if the cursor is malformed or was made for another request, or for who sees something else.
