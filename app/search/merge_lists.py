@@ -133,10 +133,9 @@ async def _reorder(merged: Sequence[RankedHit], merging: MergeRequest, context: 
         mmr_lambda=merging.mmr_lambda,
     )
     ordered = await rerank.run(passages, options, context)
-    context.degraded += ordered.degraded
     return [
         replace(merged[one.position], score=one.score, explain={**merged[one.position].explain, **one.explain})
-        for one in ordered.passages
+        for one in ordered
     ]
 
 

@@ -6,8 +6,8 @@ word of the query is stored (docs/decisions/0027-typing-errors.md).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
@@ -35,14 +35,6 @@ SHORTEST_STEM = 4
 """Letters of a lexeme that is taken for the stem of a word without asking the database."""
 
 
-@dataclass(frozen=True, slots=True)
-class _EditedWord:
-    """A word, and the words that one typing error turns into it, as one text."""
-
-    word: IndexText
-    edits: IndexText
-
-
 async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
     """Run the statement again with corrections of the unknown words, if there are any.
 
@@ -64,8 +56,7 @@ async def _find(parsed: ParsedQuery, terms: Sequence[Term], db: SearchTransactio
     words = _unknown(parsed, terms)
     if not words or (db.restriction is not None and len(words) > MAX_OF_PART):
         return []
-    edited = {word: _EditedWord(understanding.index_text(word), _edits(word)) for word in words}
-    found = await _read(db, edited)
+    found = await _read(db, words)
     stems = [term.lexeme for term in terms if not term.df]
     lexemes = {word: _unrelated(found.get(word, ()), word, stems) for word in words}
     return [
@@ -75,19 +66,19 @@ async def _find(parsed: ParsedQuery, terms: Sequence[Term], db: SearchTransactio
     ]
 
 
-async def _read(db: Reading, words: Mapping[str, _EditedWord]) -> dict[str, list[str]]:
-    """For each word that no visible chunk contains, the lexemes of its edits that are stored, the most frequent first.
+async def _read(db: Reading, words: Sequence[str]) -> dict[str, list[str]]:
+    """For each word that no visible chunk contains, the stored lexemes of its edits, the most frequent first.
 
     Words without a lexeme of their own, such as stop words, have none.
     """
-    given = list(words.values())
+    own, edits = list(map(understanding.index_text, words)), list(map(_edits, words))
     binds = {
         "user_id": db.user_id,
-        "words": list(words),
-        "words_folded": [one.word.folded for one in given],
-        "words_plain": [one.word.plain for one in given],
-        "edits_folded": [one.edits.folded for one in given],
-        "edits_plain": [one.edits.plain for one in given],
+        "words": words,
+        "words_folded": [text.folded for text in own],
+        "words_plain": [text.plain for text in own],
+        "edits_folded": [text.folded for text in edits],
+        "edits_plain": [text.plain for text in edits],
         "limit": MAX_LEXEMES + 1,
     }
     parts, seen = await visible_documents.wanted(db)

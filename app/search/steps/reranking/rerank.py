@@ -20,7 +20,7 @@ from app.concurrency import offload
 from app.database import sql
 from app.database.transactions import retry_read
 from app.documents.storing import document_drafts
-from app.kinds import Degraded, Json, Rerank, Vector
+from app.kinds import Json, Rerank, Vector
 from app.query.search_request import SearchRequest
 from app.query.types import Candidate
 from app.search import stale_chunks
@@ -75,25 +75,22 @@ class RankedPassage:
     explain: Json
 
 
-@dataclass(frozen=True, slots=True)
-class Reranking:
-    """The passages in their new order; with MMR only the selected ones, unless all are kept."""
+async def run(
+    passages: Sequence[RerankPassage], request: RerankOptions, context: SearchContext
+) -> Sequence[RankedPassage]:
+    """The passages with the best re-ranked, then diversified by MMR: only the selected ones, unless all are kept.
 
-    passages: Sequence[RankedPassage]
-    degraded: Sequence[Degraded] = ()
-
-
-async def run(passages: Sequence[RerankPassage], request: RerankOptions, context: SearchContext) -> Reranking:
-    """Re-rank the best passages, then diversify them by MMR. Raises DatabaseUnavailable."""
+    A re-ranking that fails is named in `context.degraded`. Raises DatabaseUnavailable.
+    """
     near = await _near(passages, request, context)
     new_scores = await _new_scores(passages, request, near, context) if passages and request.rerank != "none" else {}
-    failed = bool(passages) and request.rerank != "none" and not new_scores
-    if failed:
+    if passages and request.rerank != "none" and not new_scores:
+        context.degraded.append("reranker_failed")
         log.debug("hits not re-ranked", extra={"action": "reranker_failed", "reason": request.rerank})
     ranked = _rank(passages, request, new_scores)
     if request.mmr:
         ranked = await offload.run(_size(passages, request, near), _diversify, ranked, passages, request, near)
-    return Reranking(ranked, ("reranker_failed",) if failed else ())
+    return ranked
 
 
 async def rerank(search: SearchState) -> SearchState:
@@ -125,14 +122,13 @@ async def _reorder(search: SearchState, options: RerankOptions) -> SearchState:
     ]
     with search.context.timed("rerank"):
         ordered = await run(passages, options, search.context)
-    search.context.degraded += ordered.degraded
     hits = [
         replace(
             hit,
             candidate=hit.candidate.with_score(ranked.score),
             explain={**(hit.explain or {}), **ranked.explain},
         )
-        for ranked in ordered.passages
+        for ranked in ordered
         for hit in (search.hits[ranked.position],)
     ]
     return replace(search, hits=hits)
