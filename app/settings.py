@@ -19,8 +19,8 @@ from pydantic_settings import NoDecode
 from app import errors
 from app.database.embedded import embedded_files
 from app.fetching.pages import is_pattern
+from app.kinds import COMPAT, OPTIONAL_TOOLS
 from app.models.settings import ProviderSettings
-from app.tools.optional_tools import COMPAT, OPTIONAL_TOOLS
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 MAX_MODEL_THREADS = 4
@@ -74,7 +74,7 @@ Items = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 
 
 class Settings(ProviderSettings):
-    """All settings with their defaults, documented in docs/configuration.md."""
+    """All settings with their defaults, documented in docs/reference.md."""
 
     # storage
     data_dir: Annotated[Path, AfterValidator(lambda folder: folder.expanduser().absolute())] | None = None
@@ -217,7 +217,7 @@ class Settings(ProviderSettings):
         return max(1, min(usable_cores() // self.workers, MAX_MODEL_THREADS))
 
     def described(self) -> list[tuple[str, str, str]]:
-        """Every setting as (environment variable, default, description), for docs/configuration.md and `doctor`."""
+        """Every setting as (environment variable, default, description), for docs/reference.md and `doctor`."""
         rows = []
         for name, spec in type(self).model_fields.items():
             default = spec.get_default(call_default_factory=True)

@@ -1,6 +1,6 @@
 """Decides in Python whether a document passes filters, and draws random documents and filters.
 
-The definitions are those of docs/search.md.
+The definitions are those of docs/filters.md.
 """
 
 from __future__ import annotations

@@ -19,9 +19,7 @@ from app.query.search_request import SearchRequest, SimilarRequest
 from app.query.types import Answer
 from app.requests import metadata_filters, wire
 from app.search import named_sources, search, similar
-from app.tools.arguments import ToolArguments, clamped
-from app.tools.context import ToolContext
-from app.tools.tool import Tool
+from app.tools import Tool, ToolArguments, ToolContext, clamped
 
 _DEFAULT_TOKENS = 3_000
 

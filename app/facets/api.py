@@ -8,11 +8,9 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from app.facets import facets
-from app.facets.types import MAX_VALUES_OF_KEY, FacetQuery
-from app.http.authentication import auth
-from app.http.bodies import bodies, filter_parameter
-from app.http.contract.responses import Response
-from app.http.problems import problems
+from app.facets.types import MAX_VALUES_OF_KEY, FacetQuery, FacetsOf
+from app.http import auth, bodies, filter_parameter, problems
+from app.http.responses import Response
 
 
 class MetadataValue(Response):
@@ -48,7 +46,7 @@ router = APIRouter(
 @router.get(
     "/facets",
     operation_id="list_facets",
-    summary="List keys and values of metadata",
+    summary="List keys and values of metadata, or folders and file types",
     responses=problems.responses(504),
 )
 async def list_all(
@@ -61,7 +59,14 @@ async def list_all(
         Query(max_length=200, description="Beginning of the keys, or with `key` of its values, in any case."),
     ] = None,
     limit: Annotated[int, Query(ge=0, le=MAX_VALUES_OF_KEY, description="Values per key.")] = 10,
+    of: Annotated[
+        FacetsOf,
+        Query(
+            description="With `files` the keys are `folder` and `file_type`, whose values are those of the filters "
+            "`folder` and `file_types`. A folder counts the documents at any depth; one of all documents is left out."
+        ),
+    ] = "metadata",
 ) -> MetadataKeys:
     """The keys of the documents' metadata with types, values and exact numbers of documents."""
-    found = await facets.run(FacetQuery(filters, key, prefix or "", limit), user_id, use)
+    found = await facets.run(FacetQuery(filters, key, prefix or "", limit, of), user_id, use)
     return MetadataKeys(facets=[MetadataKey.of(facet) for facet in found])

@@ -22,11 +22,13 @@ def facets(
         str | None, typer.Option(help="Beginning of the keys, or with a key of its values, in any case.")
     ] = None,
     limit: Annotated[int, typer.Option(min=0, max=MOST_VALUES, help="Values per key.")] = 10,
+    files: Annotated[bool, typer.Option("--files", help="Count folders and file types instead.")] = False,
     filters: json_option.FiltersJson = None,
     as_json: options.AsJson = False,
 ) -> None:
     """List the keys of the documents' metadata with their types, values and numbers of documents."""
-    answer = client.get("/facets", key=key, prefix=prefix, limit=limit, filters=json_option.filters(filters))
+    of = "files" if files else "metadata"
+    answer = client.get("/facets", key=key, prefix=prefix, limit=limit, of=of, filters=json_option.filters(filters))
     if as_json:
         terminal.write_json(answer)
         return

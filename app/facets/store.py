@@ -1,4 +1,4 @@
-"""Counts the facets of a user's metadata.
+"""Counts the facets of a user's documents: of their metadata, or of their folders and file types.
 
 Each write keeps the counts of all documents, under the user's lock. The counts of documents that pass filters, or that
 a restricted caller sees, are made by one statement. Its filters are those of a search.
@@ -62,7 +62,8 @@ async def count(db: Reading, query: FacetQuery) -> list[Facet]:
     await foreign_operators.check(db, query.filters)
     among = filters.visible(db, query.filters)
     filtering = filters.binds(among)
-    statement = sql.statement("facets", *filtering) if among else sql.statement("counted_facets")
+    name = "file_facets" if query.of == "files" else "facets" if among else "counted_facets"
+    statement = sql.statement(name, *filtering)
     prefixes = {"key_prefix": query.prefix, "value_prefix": ""}
     if query.key is not None:
         prefixes = {"key_prefix": "", "value_prefix": query.prefix}

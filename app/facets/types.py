@@ -1,10 +1,10 @@
-"""Defines the facets of metadata: which keys documents have, with types, values and counts."""
+"""Defines facets: which keys of metadata, folders and file types documents have, with types, values and counts."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from cachetools import TTLCache
 
@@ -17,17 +17,23 @@ MAX_VALUES_OF_KEY = 100
 """Largest number of values of a key in an answer."""
 
 
+FacetsOf = Literal["metadata", "files"]
+"""What facets count: keys of metadata, or folders and types of files."""
+
+
 @dataclass(frozen=True, slots=True)
 class FacetQuery:
     """Which facets to count: of the documents that pass the filters, of all keys or of one, with so many values a key.
 
-    `prefix` is the beginning of keys, or with a key that of its values, in any case.
+    `prefix` is the beginning of keys, or with a key that of its values, in any case. `of` files, the keys are `folder`
+    and `file_type`.
     """
 
     filters: Filters = field(default_factory=Filters)
     key: str | None = None
     prefix: str = ""
     limit: int = 10
+    of: FacetsOf = "metadata"
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from app.search.state import SearchContext
 from app.search.understanding import FusionPlan
 from app.services import Services
 from app.text.names import names
-from app.text.queries.parsed_query import ParsedQuery
+from app.text.queries.conditions import ParsedQuery
 
 log = logging.getLogger(__name__)
 

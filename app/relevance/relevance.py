@@ -4,7 +4,7 @@ How good the best candidates are says whether the query is answered at all. The 
 how it compares with the other candidates, and so the probability that it is the answer of an answered query. Relevance
 is the product of both; it falls in the order of the hits. The coefficients are those of all models, because a cosine is
 counted from that of unrelated texts (`cosines`), and were fitted to collections with and without the answers
-(docs/relevance.md).
+(docs/evaluation.md).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from app.query.types import Answer, Candidate, Hit, HybridResult
 from app.relevance import confidence, relevance
 from app.search import state
 from app.search.state import Page, SearchState
-from app.text.queries import grammar, literal_matches
+from app.text.queries import analysis, conditions
 
 
 def answer_of(search: SearchState, page: Page, hits: tuple[Hit, ...]) -> Answer:
@@ -74,7 +74,7 @@ def hit_of(ranked: Hit, search: SearchState, *, is_linked: bool) -> Hit:
     """
     candidate = ranked.candidate
     content = "\n".join((*candidate.heading_path, candidate.content))
-    reasons = literal_matches.reasons(search.parsed, title=candidate.title, content=content)
+    reasons = analysis.find_literal_matches(search.parsed, title=candidate.title, content=content)
     legs = [name for name, rank in (("vector", candidate.vector_rank), ("text", candidate.text_rank)) if rank]
     legs += ["entity"] if is_linked else []
     relevant, score = _relevance(ranked, search), _show(candidate.score)
@@ -163,7 +163,7 @@ def _query_explained(search: SearchState) -> dict[str, Any]:
         "required": list(parsed.required),
         "phrases": list(parsed.phrases),
         "excluded": list(parsed.excluded),
-        "groups": list(map(grammar.write, parsed.groups)),
+        "groups": list(map(conditions.write, parsed.groups)),
         "expression_error": parsed.expression_error,
         "condition_plan": result.condition_plan,
         "vector_plan": result.vector_plan,

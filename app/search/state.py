@@ -25,7 +25,7 @@ from app.query.types import Answer, Candidate, Hit, HybridRequest, HybridResult,
 from app.relevance import relevance
 from app.search.store import recall
 from app.services import Services
-from app.text.queries.parsed_query import ParsedQuery
+from app.text.queries.conditions import ParsedQuery
 
 log = logging.getLogger(__name__)
 

@@ -18,9 +18,8 @@ from app.query.types import HybridRequest, LanguageWeights, LexicalQuery, Weight
 from app.search.state import SearchContext, SearchState
 from app.search.store import vocabulary
 from app.text.queries import analysis, conditions
-from app.text.queries.conditions import IndexText, TextCondition
-from app.text.queries.parsed_query import ParsedQuery
-from app.text.words import detection, languages, lexical
+from app.text.queries.conditions import IndexText, ParsedQuery, TextCondition
+from app.text.words import languages, lexical
 
 EVEN = Weights(1.0, 1.0)
 ONE_LEG = {"semantic": Weights(1.0, 0.0), "lexical": Weights(0.0, 1.0)}
@@ -121,7 +120,7 @@ def with_languages(plan: FusionPlan, text: str, codes: frozenset[str]) -> Fusion
     if not codes:
         return plan
     read = languages.configs_of(codes)
-    scripts = detection.configs_of_script(text)
+    scripts = languages.configs_of_script(text)
     if scripts and not scripts & read:
         return replace(plan, weights=UNREAD[plan.fusion])
     if text.isascii():  # without a configuration are languages with other letters, and English texts by request

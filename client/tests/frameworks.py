@@ -1,4 +1,4 @@
-"""Reads the lines of docs/frameworks.md.
+"""Reads the lines of docs/agents.md.
 
 Run as a program it prints the names of the Python frameworks, or with a name what the framework is installed with.
 """
@@ -13,9 +13,9 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-PAGE = Path(__file__).parents[2] / "docs" / "frameworks.md"
+PAGE = Path(__file__).parents[2] / "docs" / "agents.md"
 SECTION = re.compile(
-    r"^## (?P<title>[^\n]+)\n\n```sh\n(?:pip|npm) install (?P<packages>[^\n]+)\n```\n\n"
+    r"^### (?P<title>[^\n]+)\n\n```sh\n(?:pip|npm) install (?P<packages>[^\n]+)\n```\n\n"
     r"```(?P<language>python|js)\n(?P<lines>.*?)^```",
     re.MULTILINE | re.DOTALL,
 )

@@ -1,4 +1,4 @@
-"""Runs the lines of docs/frameworks.md against a service; a framework that is not installed is skipped."""
+"""Runs the lines of docs/agents.md against a service; a framework that is not installed is skipped."""
 
 from __future__ import annotations
 

@@ -274,16 +274,6 @@ async def test_files_that_are_dropped_in_the_zone_are_stored_and_beside_it_neith
     assert await page.evaluate(f"document.body.dispatchEvent({text})"), "a dropped text goes into a field"
 
 
-async def test_why_not_completes_the_uris_of_stored_documents(playground: Playground, page: Page) -> None:
-    await playground.search("lime")
-    await page.locator(".why-not > summary").click()
-    await page.locator("#why-uri").fill("even/01")
-    option = "#why-uri-uris option[value='shelf/even/018.md']"
-    await page.locator(option).wait_for(state="attached")
-    assert await page.locator("#why-uri").get_attribute("list") == "why-uri-uris"
-    assert await page.locator("#why-uri-uris option").count() == 5
-
-
 async def test_a_problem_is_on_the_page_once(page: Page) -> None:
     async def failing(route: Route) -> None:
         problem = {"status": 503, "title": "Unavailable", "detail": "The database is away.", "code": "unavailable"}

@@ -247,11 +247,20 @@ async def test_facets_filter_a_search_by_values_of_metadata_with_their_numbers(n
     await team.get_by_text("2 chosen").wait_for()
     assert sorted(await team.locator("li").all_inner_texts()) == sorted(expected), "its own values do not reduce them"
     assert await page.evaluate("document.activeElement.dataset.facet") == json.dumps(
-        ["team", chosen[1]], separators=(",", ":")
+        ["metadata team", chosen[1]], separators=(",", ":")
     )
     for value in chosen:
         async with page.expect_request("**/api/rag/search") as sent:
             await page.get_by_role("button", name=f"Remove the filter team: {value}").click()
+    assert "filters" not in (await sent.value).post_data_json
+    howtos = page.get_by_role("checkbox", name="sample/howto")
+    await page.locator(".facet summary", has_text="Folder").click()
+    async with page.expect_request("**/api/rag/search") as sent:
+        await howtos.check()
+    assert (await sent.value).post_data_json["filters"] == {"folder": "sample/howto"}
+    await page.locator("#answer:not([aria-busy])").wait_for()
+    async with page.expect_request("**/api/rag/search") as sent:
+        await howtos.uncheck()
     assert "filters" not in (await sent.value).post_data_json
     author = page.locator(".facet", has=page.get_by_text("author", exact=True))
     await author.locator("summary").click()

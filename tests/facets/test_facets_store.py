@@ -120,6 +120,34 @@ async def test_kept_counts_and_those_of_a_restricted_caller_are_those_of_countin
         assert await facets.differences(reading) == 0
 
 
+def _is_named_oddly(document: StoredDocument) -> bool:
+    """Whether a document names several files, or has a line break in its fragment."""
+    uri = document.uri or ""
+    return "filename" in document.metadata or uri.count("#") > 1 or "\n" in uri
+
+
+async def test_a_value_of_a_folder_or_file_type_counts_the_documents_that_its_filter_selects(
+    database: Database, stored
+) -> None:
+    user, documents = stored
+    dice = random.Random(33)
+    async with database.reading(user) as reading:
+        for _ in range(20):
+            filters = filter_oracle.draw_filters(dice, documents)
+            found = await facets.count(reading, FacetQuery(filters, limit=EVERY, of="files"))
+            passing = [document for document in documents if filter_oracle.passes(filters, document)]
+            for one in found:
+                for each in one.values:
+                    chosen = Filters(folder=each.value) if one.key == "folder" else Filters(file_types=(each.value,))
+                    selected = [document for document in passing if filter_oracle.passes(chosen, document)]
+                    odd = sum(map(_is_named_oddly, passing)) if one.key == "file_type" else 0
+                    assert abs(len(selected) - each.documents) <= odd, (filters, each)
+                    assert one.key == "file_type" or each.documents < len(passing)
+        [folders] = await facets.count(reading, FacetQuery(key="folder", prefix="NOTES", limit=2, of="files"))
+    assert [one.value.startswith("notes") for one in folders.values] == [True, True]
+    assert folders.distinct > 2
+
+
 @pytest.mark.parametrize("filters", [Filters(), Filters(metadata={"n": {"exists": True}})])
 async def test_a_limit_leaves_the_commonest_values_and_the_number_of_all(database: Database, stored, filters) -> None:
     user, _ = stored

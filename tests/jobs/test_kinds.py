@@ -12,7 +12,7 @@ from app import errors
 from app.jobs import followed_jobs, kinds, workers
 from app.jobs.workers import JobKind, Run
 
-PAGE = Path(__file__).parents[2] / "docs" / "jobs.md"
+PAGE = Path(__file__).parents[2] / "docs" / "documents.md"
 
 
 async def _finish(run: Run) -> int:

@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 from typing_extensions import TypeAliasType
 
-from app.http.contract.responses import Response, RoundedScore, ShownUri, is_empty, is_none, rounded
+from app.http.responses import Response, RoundedScore, ShownUri, is_empty, is_none, rounded
 from app.kinds import Confidence, ExtractorUsed, MatchedBy, SearchMode
 from app.query import hints
 from app.query.signals import LinkKind

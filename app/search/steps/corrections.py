@@ -18,8 +18,7 @@ from app.query.types import AddedTerm, LexicalQuery, Term
 from app.search import understanding
 from app.search.state import SearchState, Step
 from app.text.queries import spelling
-from app.text.queries.conditions import IndexText
-from app.text.queries.parsed_query import ParsedQuery
+from app.text.queries.conditions import IndexText, ParsedQuery
 
 ORIGIN = "corrections"
 NAME = "similar_words"

@@ -22,8 +22,9 @@ class Searches(Runs):
         filters: Mapping[str, Any] | None = None,
         key: str | None = None,
         prefix: str | None = None,
+        of: Literal["metadata", "files"] | None = None,
     ) -> models.Facets:
-        """List keys and values of metadata.
+        """List keys and values of metadata, or folders and file types.
 
         The keys of the documents' metadata with types, values and exact numbers of documents.
 
@@ -32,13 +33,15 @@ class Searches(Runs):
             filters: Only documents that pass these filters: those of a search, as JSON.
             key: Only this key.
             prefix: Beginning of the keys, or with `key` of its values, in any case.
+            of: With `files` the keys are `folder` and `file_type`, whose values are those of the filters `folder`
+                and `file_types`. A folder counts the documents at any depth; one of all documents is left out.
         """
         return self.run(
             Operation(
                 "GET",
                 "/api/rag/facets",
                 models.Facets,
-                parameters=given(key=key, prefix=prefix, limit=limit, filters=filters),
+                parameters=given(key=key, prefix=prefix, limit=limit, of=of, filters=filters),
             )
         )
 

@@ -9,10 +9,8 @@ from fastapi import APIRouter, Body
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from app.http.authentication import auth
-from app.http.bodies import bodies
-from app.http.contract.responses import Response
-from app.http.problems import problems
+from app.http import auth, bodies, problems
+from app.http.responses import Response
 from app.requests import wire
 from app.search.steps.synonyms import lines, synonyms
 from app.search.steps.synonyms.lines import SynonymGroup

@@ -7,7 +7,7 @@ const fields = new Map();
 addFilter("created_after", "created from", (day) => ({ created_after: `${day}T00:00:00Z` }));
 addFilter("created_before", "created before", (day) => ({ created_before: `${day}T00:00:00Z` }));
 addFilter("folder", "folder", (folder) => ({ folder }));
-addFilter("file_types", "file types", (text) => ({ file_types: text.split(/[\s,]+/).filter(Boolean) }));
+addFilter("file_types", "file types", (text) => ({ file_types: fileTypes(text) }));
 
 /** Adds a control by its name; `read` makes filters of its value. */
 export function addFilter(name, label, read) {
@@ -21,12 +21,12 @@ export function setFields(form) {
     .filter(({ value }) => value);
 }
 
-/** The filters of a form, or null. `without` is a key of metadata whose chosen values are left out. Throws Problem. */
-export function readFilters(form, without = null) {
+/** The filters of a form, or null. `without` is a facet whose chosen values are left out. Throws Problem. */
+export function readFilters(form, without = {}) {
   const simple = {};
-  const metadata = [...chosenValues(form)].filter(([key]) => key !== without);
+  const metadata = [...chosenValues(form)].filter(([key]) => key !== without.key);
   if (metadata.length) simple.metadata = Object.fromEntries(metadata.map(([key, values]) => [key, { in: values }]));
-  for (const { read, value } of setFields(form)) Object.assign(simple, read(value));
+  for (const { control, read, value } of setFields(form)) if (control.name !== without.control) Object.assign(simple, read(value));
   const written = readJson(form.elements.filters?.value ?? "");
   if (!Object.keys(simple).length) return written;
   return written ? { all: [simple, written] } : simple;
@@ -37,6 +37,11 @@ export function chosenValues(form) {
   const value = parsed(form.elements.metadata.value);
   if (value === null || typeof value !== "object") return new Map();
   return new Map(Object.entries(value).filter(([, values]) => Array.isArray(values) && values.length));
+}
+
+/** The file types that a text names. */
+export function fileTypes(text) {
+  return text.split(/[\s,]+/).filter(Boolean);
 }
 
 /** Chooses a value of a key, or takes it back. */

@@ -1,8 +1,8 @@
-// Shows the keys of the documents' metadata with their values and numbers of documents, to filter searches and documents by them.
+// Shows folders, file types and keys of metadata with their values and numbers of documents, to filter searches and documents by them.
 
 import { Problem, call } from "../../page/api.js";
-import { byId, el, fill } from "../../page/dom.js";
-import { choose, chosenValues, readFilters, valueText } from "../../page/filters.js";
+import { byId, el, fill, shownUri } from "../../page/dom.js";
+import { choose, chosenValues, fileTypes, readFilters, valueText } from "../../page/filters.js";
 import { addPart, addStyle } from "../../page/parts.js";
 
 const VALUES = 8;
@@ -19,7 +19,7 @@ class Facets {
 
   constructor(form) {
     this.form = form;
-    this.place = el("div", { class: "facets", role: "group", "aria-label": "Metadata", hidden: true });
+    this.place = el("div", { class: "facets", role: "group", "aria-label": "Folders, types and metadata", hidden: true });
   }
 
   async show() {
@@ -42,34 +42,33 @@ class Facets {
   }
 
   async #load(signal) {
-    const chosen = [...chosenValues(this.form).keys()];
-    const [all, ...alone] = await Promise.all([
-      counted({ limit: VALUES, filters: readFilters(this.form) }, signal),
-      ...chosen.map((key) => counted({ key, limit: VALUES, filters: readFilters(this.form, key) }, signal)),
-    ]);
-    const found = new Map([...alone.flat(), ...all.filter(({ key }) => !chosen.includes(key))].map((facet) => [facet.key, facet]));
-    for (const key of chosen) if (!found.has(key)) found.set(key, { key, documents: 0, distinct: 0, values: [] });
-    return this.#inOrder([...found.values()].filter(({ key, values }) => values.length || chosen.includes(key)));
+    const all = (await Promise.all(["files", "metadata"].map((of) => counted(this.form, { of }, { limit: VALUES }, signal)))).flat();
+    // A folder is counted below the chosen one; values of others are chosen beside one another.
+    const chosen = chosenFacets(this.form);
+    const alone = await Promise.all(chosen.filter(({ control }) => control !== "folder").map((facet) => counted(this.form, facet, { limit: VALUES }, signal)));
+    const found = new Map([...chosen, ...all, ...alone.flat()].map((facet) => [facet.id, facet]));
+    const isShown = ({ id, control, values }) => chosen.some((one) => one.id === id) || values.length > (control ? 1 : 0);
+    return this.#inOrder([...found.values()].filter(isShown));
   }
 
   /** Those of few values first; keys stay in the order in which they were shown first, so that none moves while filters change. */
   #inOrder(facets) {
-    const added = facets.filter(({ key }) => !this.#order.includes(key)).sort((one, other) => one.distinct - other.distinct);
-    for (const facet of added) if (isShared(facet)) this.#shared.add(facet.key);
-    this.#order.push(...added.map(({ key }) => key));
-    const rank = ({ key }) => this.#order.indexOf(key) + (this.#shared.has(key) ? 0 : this.#order.length);
+    const added = facets.filter(({ id }) => !this.#order.includes(id)).sort((one, other) => one.distinct - other.distinct);
+    for (const facet of added) if (facet.control || isShared(facet)) this.#shared.add(facet.id);
+    this.#order.push(...added.map(({ id }) => id));
+    const rank = ({ id }) => this.#order.indexOf(id) + (this.#shared.has(id) ? 0 : this.#order.length);
     return facets.sort((one, other) => rank(one) - rank(other));
   }
 
   #draw(facets) {
-    const chosen = chosenValues(this.form);
-    const state = JSON.stringify([facets, [...chosen], this.#isComplete]);
+    const chosen = chosenFacets(this.form).map(({ id }) => id);
+    const state = JSON.stringify([facets, facets.map((facet) => chosenOf(this.form, facet)), this.#isComplete]);
     if (state === this.#drawn) return;
     this.#drawn = state;
     const focused = document.activeElement?.dataset?.facet;
-    const open = new Set([...this.place.querySelectorAll(".facet[open]")].map((details) => details.dataset.key));
-    const first = facets.filter(({ key }) => this.#shared.has(key)).slice(0, KEYS);
-    const shown = this.#isComplete ? facets : facets.filter((facet) => first.includes(facet) || chosen.has(facet.key));
+    const open = new Set([...this.place.querySelectorAll(".facet[open]")].map((details) => details.dataset.id));
+    const first = facets.filter(({ id }) => this.#shared.has(id)).slice(0, KEYS);
+    const shown = this.#isComplete ? facets : facets.filter((facet) => first.includes(facet) || chosen.includes(facet.id));
     const rest = facets.length - shown.length;
     const all = () => {
       this.#isComplete = true;
@@ -77,7 +76,7 @@ class Facets {
     };
     const more = rest ? el("button", { type: "button", class: "quiet", click: all }, rest === 1 ? "1 more key" : `${rest} more keys`) : null;
     this.place.hidden = !facets.length;
-    fill(this.place, shown.map((facet) => keyItem(this.form, facet, open.has(facet.key))), more);
+    fill(this.place, shown.map((facet) => keyItem(this.form, facet, open.has(facet.id))), more);
     // The boxes are new, so the one that was used gets the focus again.
     if (focused) [...this.place.querySelectorAll("[data-facet]")].find((box) => box.dataset.facet === focused)?.focus();
   }
@@ -88,34 +87,64 @@ function isShared({ values }) {
   return values.reduce((sum, { documents }) => sum + documents, 0) >= 1.5 * values.length;
 }
 
-async function counted({ filters, ...parameters }, signal) {
-  const given = filters ? { ...parameters, filters: JSON.stringify(filters) } : parameters;
-  return (await call("GET", `facets?${new URLSearchParams(given)}`, { signal })).facets;
+const FILES = { folder: { control: "folder", name: "Folder" }, file_type: { control: "file_types", name: "File type" } };
+
+/** A facet of metadata has a key, one of files the control of its filter. */
+function facetOf(of, key, counts = { documents: 0, distinct: 0, values: [] }) {
+  const place = of === "files" ? FILES[key] : { key, name: key };
+  return { ...counts, of, asked: key, id: `${of} ${key}`, key: undefined, ...place };
+}
+
+/** The facets of which values are chosen, without their counts. */
+function chosenFacets(form) {
+  const files = Object.keys(FILES).map((key) => facetOf("files", key));
+  return [...[...chosenValues(form).keys()].map((key) => facetOf("metadata", key)), ...files.filter((facet) => chosenOf(form, facet).length)];
+}
+
+function chosenOf(form, { key, control }) {
+  if (!control) return chosenValues(form).get(key) ?? [];
+  const text = form.elements[control]?.value.trim() ?? "";
+  return control === "folder" ? [text].filter(Boolean) : fileTypes(text);
+}
+
+function chooseOf(form, facet, value, isChosen) {
+  if (!facet.control) return choose(form, facet.key, value, isChosen);
+  const others = facet.control === "folder" ? [] : chosenOf(form, facet).filter((one) => one !== value);
+  const control = form.elements[facet.control];
+  control.value = [...others, ...(isChosen ? [value] : [])].join(", ");
+  control.dispatchEvent(new Event("change", { bubbles: true }));
+}
+
+/** The facets of metadata or files, or one of them; the values that are chosen of that one do not reduce its numbers. */
+async function counted(form, facet, parameters, signal) {
+  const filters = readFilters(form, facet);
+  const given = { of: facet.of, ...parameters, ...(facet.asked && { key: facet.asked }), ...(filters && { filters: JSON.stringify(filters) }) };
+  const { facets } = await call("GET", `facets?${new URLSearchParams(given)}`, { signal });
+  return facets.map(({ key, ...counts }) => facetOf(facet.of, key, counts));
 }
 
 function keyItem(form, facet, isOpen) {
-  const { key } = facet;
-  const chosen = chosenValues(form).get(key) ?? [];
+  const chosen = chosenOf(form, facet);
   const list = el("ul", { class: "facet-values" }, boxes(form, facet, chosen));
   const many = facet.distinct > facet.values.length;
   const note = chosen.length ? el("span", { class: "count" }, `${chosen.length} chosen`) : el("span", { class: "note" }, facet.documents.toLocaleString("en"));
   return el(
     "details",
-    { class: "facet", "data-key": key, open: isOpen || chosen.length > 0 },
-    el("summary", {}, el("span", { dir: "auto" }, key), " ", note),
+    { class: "facet", "data-id": facet.id, open: isOpen || chosen.length > 0 },
+    el("summary", {}, el("span", { dir: "auto" }, facet.name), " ", note),
     many ? finder(form, facet, list) : null,
     list,
   );
 }
 
-function boxes(form, { key, values }, chosen) {
-  const counts = new Map(values.map(({ value, documents }) => [value, documents]));
-  const shown = [...chosen, ...values.map(({ value }) => value).filter((value) => !chosen.includes(value))];
+function boxes(form, facet, chosen) {
+  const counts = new Map(facet.values.map(({ value, documents }) => [value, documents]));
+  const shown = [...chosen, ...[...counts.keys()].filter((value) => !chosen.includes(value))];
   return shown.map((value) => {
-    const change = (event) => choose(form, key, value, event.target.checked);
-    const box = el("input", { type: "checkbox", checked: chosen.includes(value), "data-facet": JSON.stringify([key, value]), change });
-    const documents = counts.has(value) ? counts.get(value).toLocaleString("en") : "";
-    return el("li", {}, el("label", { class: "check" }, box, el("span", { dir: "auto" }, valueText(value)), el("span", { class: "note" }, documents)));
+    const change = (event) => chooseOf(form, facet, value, event.target.checked);
+    const box = el("input", { type: "checkbox", checked: chosen.includes(value), "data-facet": JSON.stringify([facet.id, value]), change });
+    const text = facet.control === "folder" ? shownUri(value) : valueText(value);
+    return el("li", {}, el("label", { class: "check" }, box, el("span", { dir: "auto" }, text), el("span", { class: "note" }, counts.get(value)?.toLocaleString("en") ?? "")));
   });
 }
 
@@ -123,10 +152,10 @@ function boxes(form, { key, values }, chosen) {
 function finder(form, facet, list) {
   const find = async (event) => {
     const prefix = event.target.value;
-    const [found] = await counted({ key: facet.key, prefix, limit: FOUND, filters: readFilters(form, facet.key) });
-    if (event.target.value === prefix) fill(list, boxes(form, found ?? { ...facet, values: [] }, chosenValues(form).get(facet.key) ?? []));
+    const [found] = await counted(form, facet, { prefix, limit: FOUND });
+    if (event.target.value === prefix) fill(list, boxes(form, found ?? { ...facet, values: [] }, chosenOf(form, facet)));
   };
-  return el("input", { type: "search", maxlength: "200", "aria-label": `Find a value of ${facet.key}`, placeholder: "Find a value", dir: "auto", input: find, "data-facet": JSON.stringify([facet.key]) });
+  return el("input", { type: "search", maxlength: "200", "aria-label": `Find a value of ${facet.name}`, placeholder: "Find a value", dir: "auto", input: find, "data-facet": JSON.stringify([facet.id]) });
 }
 
 const [searches, documents] = ["search-form", "documents-form"].map((id) => new Facets(byId(id)));

@@ -4,7 +4,6 @@ import { call, hasKey } from "../../page/api.js";
 import { el, fill, inWords } from "../../page/dom.js";
 import { addPart, addStyle } from "../../page/parts.js";
 import { keyMessage, problemMessage } from "../../page/problems.js";
-import { completeUris } from "./completion.js";
 
 const LEGS = { vector: "by meaning", text: "by words" };
 
@@ -19,7 +18,7 @@ function whyNotPanel(request) {
     "form",
     { class: "why-form" },
     el("label", { for: "why-uri" }, "Path or URI of a stored document"),
-    el("div", { class: "why-row" }, input, completeUris(input), el("button", { type: "submit" }, "Explain")),
+    el("div", { class: "why-row" }, input, el("button", { type: "submit" }, "Explain")),
   );
   form.addEventListener("submit", (event) => {
     event.preventDefault();
