@@ -28,7 +28,7 @@ from app.documents.types import Upload
 from app.entities import entities
 from app.entities.types import EntityFilter
 from app.query import hints
-from app.requests import cursors, metadata_filters, wire
+from app.requests import cursors, filter_models, wire
 from app.search.steps.guidance import entity_search
 from app.search.steps.guidance.entity_search import EntityQuery
 from app.tools import Tool, ToolArguments, ToolContext, clamped
@@ -46,7 +46,7 @@ class ListDocumentsArguments(ToolArguments):
         None, description="Words that title and uri must contain."
     )
     uri: Annotated[str, Field(max_length=limits.MAX_URI)] | None = Field(None, description="Only the document with it.")
-    metadata: metadata_filters.MetadataFilter = Field(default_factory=dict, description=metadata_filters.IN_SEARCHES)
+    metadata: filter_models.MetadataFilter = Field(default_factory=dict, description=filter_models.IN_SEARCHES)
     limit: Annotated[int, *clamped(1, limits.MAX_LISTED_BY_TOOL)] = Field(20, description="Documents per page.")
     cursor: Cursor | None = Field(None, description=_CURSOR)
 

@@ -17,7 +17,7 @@ from app.kinds import Depth, Mode
 from app.query import hints
 from app.query.search_request import SearchRequest, SimilarRequest
 from app.query.types import Answer
-from app.requests import metadata_filters, wire
+from app.requests import filter_models, wire
 from app.search import named_sources, search, similar
 from app.tools import Tool, ToolArguments, ToolContext, clamped
 
@@ -40,7 +40,7 @@ _SourceKey = Annotated[str, Field(min_length=1, max_length=limits.MAX_SOURCE_NAM
 class FilterArguments(ToolArguments):
     """The arguments that restrict a search to some documents."""
 
-    metadata: metadata_filters.MetadataFilter = Field(default_factory=dict, description=metadata_filters.IN_SEARCHES)
+    metadata: filter_models.MetadataFilter = Field(default_factory=dict, description=filter_models.IN_SEARCHES)
     document_ids: Annotated[list[UUID], Field(max_length=100)] | None = Field(
         None, description="Only these documents, by id."
     )
@@ -81,10 +81,10 @@ class SearchArguments(FilterArguments, Question):
         False,
         description="Return only the best one to three sentences of each passage.",
     )
-    metadata: metadata_filters.MetadataFilter = Field(
+    metadata: filter_models.MetadataFilter = Field(
         default_factory=dict,
         description='Values of the documents\' metadata by key, such as {"team": "tide"}, or operators: '
-        f'{{"year": {{"gte": 2020}}}} with {metadata_filters.KNOWN}. list_facets has the keys.',
+        f'{{"year": {{"gte": 2020}}}} with {filter_models.KNOWN}. list_facets has the keys.',
     )
     mode: Mode = Field(
         "auto", description="How to match: by meaning and by words (auto, hybrid), only by meaning, or only by words."

@@ -101,7 +101,8 @@ async def _recall(search: SearchState) -> SearchState:
         if search.request.weights.text > 0 and not search.result.terms:
             search = replace(search, degraded=("no_text_terms",))
         search = await state.run("recall", search, db)
-        await named_sources.read(context, search.result.candidates, db)
+        if any(one.source_id for one in search.result.candidates):
+            await named_sources.read(context, search.result.candidates, db)
     return search
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -164,12 +164,12 @@ class SearchState:
         """The state after the statement was run with a request: its candidates in their order."""
         result = await recall.hybrid(db, self.wide(request))
         chosen = replace(request, weights=result.weights, by_language=None) if request.by_language else request
-        return replace(self, request=chosen, result=result, hits=unranked(result))
+        return replace(self, request=chosen, result=result, hits=unranked(result.candidates))
 
 
-def unranked(result: HybridResult) -> list[Hit]:
-    """The candidates as hits in the order of the statement, before confidence and reasons are known."""
-    return [Hit(candidate, "low", ()) for candidate in result.candidates]
+def unranked(candidates: Iterable[Candidate]) -> list[Hit]:
+    """Candidates as hits in their order, before confidence and reasons are known."""
+    return [Hit(candidate, "low", ()) for candidate in candidates]
 
 
 @dataclass(frozen=True, slots=True)
