@@ -9,8 +9,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandle
 from pydantic_core import PydanticCustomError, core_schema
 
 from app import limits
+from app.database import foreign_operators
 from app.database.filter_types import BOUNDS, OPERANDS, OPERATORS, Filters, is_operator_object
-from app.database.filters import foreign_operators
 from app.requests import wire
 from app.text import dates
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from cachetools import LRUCache
 
 from app import capability, errors
-from app.database import cached_reads
+from app.database import transactions
 from app.database.transactions import Database, Reading
 from app.query.types import Candidate
 from app.search.state import SearchContext
@@ -32,7 +32,7 @@ async def read(context: SearchContext, candidates: Iterable[Candidate], db: Read
     """Read the names of the sources of candidates into the context, unless they are known."""
     if any(one.source_id and one.source_id not in context.source_names for one in candidates):
         key, cache = (db.user_id, db.audience), context.services.state(SourceNames).of_versions
-        found: Mapping[UUID, str] = await cached_reads.get_or_find(cache, db.version.data, key, partial(_names, db))
+        found: Mapping[UUID, str] = await transactions.get_or_find(cache, db.version.data, key, partial(_names, db))
         context.source_names.update(found)
 
 

@@ -11,8 +11,7 @@ from requests_of import search_request
 
 from app.documents.types import Upload
 from app.kinds import Depth
-from app.models.base import Proposal
-from app.models.caching import CachingEmbedder
+from app.models.base import CachingEmbedder, Proposal
 from app.query.types import Answer
 from app.search import search
 from benchmarks.fake_embedder import FakeEmbedder
@@ -59,17 +58,6 @@ async def test_auto_follows_links_with_one_embedding_and_thorough_searches_for_t
         assert answer.depth == "thorough"
         assert ("director", 2) in [(hit.candidate.uri, hit.hop) for hit in answer.hits]
         assert bool((answer.hops or ())[1].terms) == terms
-
-
-async def test_auto_goes_further_only_if_the_best_passages_together_have_more_than_one_of_them(film: Tenant) -> None:
-    asked = {
-        QUESTION: "divided",
-        "Who is the director of Silent Harbour?": "together",
-        "Where was the director of Loud Harbour born?": "together",
-        "where was the director born": "no_names",
-        '"director is Ilse Brandt"': "literal",
-    }
-    assert {text: (await _ask(film, "auto", text)).depth_reason for text in asked} == asked
 
 
 async def test_the_pages_of_an_answer_have_one_depth(film: Tenant) -> None:

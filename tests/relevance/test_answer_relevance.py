@@ -17,9 +17,9 @@ from requests_of import search_request
 
 from app import errors, samples
 from app.access import users
+from app.database import filters
 from app.database.calibrations import LogitScale, RelevanceCalibration, StoredCalibration
 from app.database.filter_types import Filters
-from app.database.filters import filters
 from app.database.transactions import Database
 from app.documents import documents
 from app.documents.types import Upload
@@ -96,13 +96,19 @@ async def test_the_cosines_of_an_unknown_model_are_measured_once_for_its_relevan
     known = [hit.relevance for hit in answer.hits]
     assert None not in known
     assert known == sorted(known, reverse=True)
-    measured = services.state(cosines.MeasuredModels).unrelated
-    assert list(measured) == [services.embedder.model.name]
-    assert abs(measured[services.embedder.model.name]) < 0.5
+    assert abs(services.state(cosines.MeasuredModels).unrelated[services.embedder.model.name]) < 0.5
     least = known[0]
     assert least is not None
     found = await search.run(search_request("lime mortar", min_relevance=least), tenant.user_id, services)
     assert [hit.candidate.content for hit in found.hits] == ["lime mortar"]
+
+
+async def test_a_sum_over_several_hops_counts_a_cosine_as_one_of_the_built_in_model(tenant: Tenant) -> None:
+    tenant.embedder = FakeEmbedder(unrelated=0.5)
+    await tenant.add("lime mortar and sand")
+    answer = await multihop.run(search_request("lime mortar", explain=True), tenant.user_id, tenant.services())
+    (hit,) = answer.hits
+    assert (hit.explain or {})["signals"]["cos"] == pytest.approx(cosines.like_built_in(hit.candidate.cosine or 0, 0.5))
 
 
 @pytest.mark.parametrize("way", ["fast", "thorough"])

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from harness import Tenant, uris
 
+from app.database import filters
 from app.database.filter_types import Filters
-from app.database.filters import filters
 from app.search import understanding
 
 GREEK = {

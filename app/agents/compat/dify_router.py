@@ -240,8 +240,7 @@ async def _retrieve(request: Request) -> Response:
 
 async def _body(request: Request) -> bytes:
     """The body within the limits of a search. Raises `too_large`, `request_timeout`."""
-    body = bodies.Body(request, LIMITS, max_bytes=LIMITS.max_bytes or 1)
-    body.check_declared_length()
+    body = bodies.Body(request, LIMITS)
     received, more = b"", True
     while more:
         message = await body.receive()

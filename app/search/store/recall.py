@@ -10,8 +10,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from app import errors
-from app.database import sql
-from app.database.filters import filters, foreign_operators
+from app.database import filters, foreign_operators, sql
 from app.database.transactions import Reading
 from app.documents.store import visible_documents
 from app.kinds import Vector, VectorPlan
@@ -73,6 +72,9 @@ LEGS = (
 HYBRID = (*LEGS, "leg_weights", "fused", "best", "terms_in_scope", "hybrid")
 """The files of the statement: its CTEs in their order, and its own."""
 
+RANKED = (*LEGS, "leg_weights", "fused", "best", "ranked")
+"""Those of the statement that finds the same chunks without their content."""
+
 PLAIN = frozenset({"vector", "text", "added", "added_phrases", "languages"})
 """Parts with a plan that does not depend on the binds, so that one plan serves every query."""
 
@@ -86,6 +88,20 @@ async def hybrid(db: Reading, request: HybridRequest) -> HybridResult:
 
     Chunks that are not visible are skipped in a search transaction only.
     """
+    rows, request, compiled = await _run(db, request, HYBRID)
+    return _result(rows, request, compiled)
+
+
+async def ranked(db: Reading, request: HybridRequest) -> list[RankedChunk]:
+    """The chunks that `hybrid` finds, best first, without reading their content."""
+    rows, _request, _compiled = await _run(db, request, RANKED)
+    return list(map(RankedChunk._make, rows))
+
+
+async def _run(
+    db: Reading, request: HybridRequest, names: tuple[str, ...]
+) -> tuple[list[sa.Row[Any]], HybridRequest, Compiled | None]:
+    """The rows of a statement for what the caller sees, the request for that, and its compiled conditions."""
     await foreign_operators.check(db, request.filters)
     asked, request = request, await visible(db, request)
     hidden = ("hidden",) if db.has_hidden else ()
@@ -93,8 +109,8 @@ async def hybrid(db: Reading, request: HybridRequest) -> HybridResult:
     if hidden or not _plans_once(db, asked):
         await db.use_custom_plans(always=compiled is not None)
     restricted, seen = _seen(db, asked)
-    statement, binds = prepare(request, *hidden, *restricted, stored=db.graph_rows, compiled=compiled)
-    return _result(list(await db.execute(statement, {**binds, **seen})), request, compiled)
+    statement, binds = prepare(request, *hidden, *restricted, stored=db.graph_rows, names=names, compiled=compiled)
+    return list(await db.execute(statement, {**binds, **seen})), request, compiled
 
 
 def _seen(db: Reading, asked: HybridRequest) -> tuple[tuple[str, ...], dict[str, Any]]:
@@ -303,6 +319,14 @@ def _added_binds(added: Sequence[AddedTerm]) -> dict[str, Any]:
         "phrase_idfs": [one.idf for one in phrases.values()],
         "phrase_chunks": PHRASE_CHUNKS // max(1, len(phrases)),
     }
+
+
+class RankedChunk(NamedTuple):
+    """A chunk that the hybrid statement ranks, with its fused score."""
+
+    chunk_id: UUID
+    document_id: UUID
+    score: float
 
 
 class _FormLimits(NamedTuple):

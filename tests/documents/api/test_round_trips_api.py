@@ -86,7 +86,6 @@ def _fits(number: str, many: int) -> bool:
         ("aliases.md", f"---\na: &a {'x' * 20_000}\nb: [{', '.join(['*a'] * 8)}]\n---\nLime.", {}),
         ("long.md", f"---\na: {'x' * 40_000}\n---\nLime.", {"b": "y" * 40_000}),
         ("columns.csv", ",".join(f"c{place}" for place in range(1_100)) + ",text\n" + "1," * 1_100 + "Lime.", {}),
-        ("fields.rst", f":abstract: {'x' * 70_000}\n\nLime.\n", {}),
     ],
 )
 async def test_metadata_of_a_file_is_accepted_as_it_is_read(

@@ -41,7 +41,7 @@ def queried() -> Iterator[Any]:
             body = json.loads(text) if text and kind == "application/json" else None
             if method == "post" and isinstance(body, dict) and "query" in body and "{" not in path:
                 yield pytest.param(path, body, id=f"{operation['operationId']}-{_name}")
-    for tool in registry.offered(["admin"]):
+    for tool in registry.list_offered(["admin"]):
         if "query" in tool.arguments.model_fields:
             yield pytest.param(f"/api/rag/tools/{tool.name}", {}, id=tool.name)
 

@@ -13,8 +13,8 @@ from uuid import UUID
 
 from app import errors, limits
 from app.concurrency.limiter import UNLIMITED, Released
+from app.database import filters
 from app.database.filter_types import Filters
-from app.database.filters import filters
 from app.database.transactions import Reading, retry_read
 from app.documents.store import chunks, selections
 from app.kinds import KeptOutBy, OrderingStep, Vector
