@@ -14,7 +14,7 @@ from app.database.transactions import Database, retry_read
 from app.derived_rows import Repair, UserRows, under_lock
 from app.facets import store
 from app.facets.types import Facet, FacetCache, FacetQuery
-from app.query.missed_filters import MissedFilter
+from app.query.types import MissedFilter
 from app.services import Services
 
 NEAREST_SCORE = 70

@@ -10,14 +10,14 @@ from pydantic import AfterValidator, AliasPath, BaseModel, BeforeValidator, Conf
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypeAliasType
 
-from app import limits
+from app import errors, limits
 from app.concurrency import offload
 from app.http import admission, auth, bodies, problems, responses
 from app.kinds import ListMerge, MergeDetail, Rerank
 from app.query import moved_fields
 from app.query.search_request import MMR_LAMBDA, RERANK_WEIGHT, Ranking, SearchRequest, Share
 from app.requests import wire
-from app.search import depth, merge_lists
+from app.search import merge_lists, search
 from app.search.api import router as search_router
 from app.search.api.search_responses import SearchAnswer
 from app.search.merge_lists import MergeRequest
@@ -271,8 +271,8 @@ async def search_multihop(
 
     An error in a later hop does not fail the request; see `hops` and `degraded`.
     """
-    query = depth.over_hops(body)
-    return await search_router.respond(request, user_id, partial(depth.run, query, user_id, use), query, use)
+    query = _over_hops(body)
+    return await search_router.respond(request, user_id, partial(search.run, query, user_id, use), query, use)
 
 
 @lists_router.post(
@@ -296,3 +296,10 @@ async def merge(
     query = await offload.run(size, body.shape, user_id)
     merged = await admission.in_turn(request, user_id, partial(merge_lists.run, query, use))
     return await responses.json(size, partial(merged_response, merged, body))
+
+
+def _over_hops(query: SearchRequest) -> SearchRequest:
+    """The request over several hops. Raises BadRequest if it asks for another depth."""
+    if "depth" in query.model_fields_set and query.depth != "thorough":
+        raise errors.BadRequest("This search always goes over several hops: leave depth out.", field="depth")
+    return query.changed(depth="thorough")

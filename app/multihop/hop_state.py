@@ -11,13 +11,11 @@ from app.database.transactions import SearchTransaction
 from app.kinds import Json
 from app.multihop.hop_terms import HopTerms
 from app.query import signals
-from app.query.context import SearchContext
 from app.query.types import Candidate, ChunkLink, Hit, Hop
 from app.relevance import cosines
 from app.relevance.cosines import MeasuredModels
-from app.search import stale_chunks
-from app.search.ranking import fusion_plan
-from app.search.state import SearchState
+from app.search import stale_chunks, understanding
+from app.search.state import SearchContext, SearchState
 from app.text.names import names
 
 
@@ -98,7 +96,7 @@ class HopState:
             candidate = hit.candidate
             chunk = state.chunk(candidate.chunk_id, candidate.document_id)
             chunk.candidate, chunk.guided = candidate, hit
-            chunk.rrf_sum = fusion_plan.rrf_sum(candidate.rrf_score, weights)
+            chunk.rrf_sum = understanding.rrf_sum(candidate.rrf_score, weights)
             chunk.raise_signal("fused", min(1.0, candidate.score))
             chunk.compare(candidate.vector_score, unrelated)
             if rank <= width:

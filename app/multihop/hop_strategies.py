@@ -25,9 +25,8 @@ from app.query import signals
 from app.query.search_request import SearchRequest
 from app.query.types import Candidate, ChunkLink, HybridRequest
 from app.relevance.relevance import Assessment
-from app.search import understanding
-from app.search.ranking import fusion_plan, merge
-from app.search.ranking.merge import HopHit, Id, Scored
+from app.search import merge, understanding
+from app.search.merge import HopHit, Id, Scored
 from app.search.store import recall
 from app.search.store.recall import RankedChunk
 from app.text.names import names
@@ -268,7 +267,7 @@ class ClassicStrategy:
             result = await recall.hybrid(db, request)
             for candidate in result.candidates:
                 found.setdefault(candidate.chunk_id, candidate)
-                sums.setdefault(candidate.chunk_id, fusion_plan.rrf_sum(candidate.rrf_score, result.weights))
+                sums.setdefault(candidate.chunk_id, understanding.rrf_sum(candidate.rrf_score, result.weights))
         read = await chunks.by_id(db, list(found), vector=state.first.request.vector)
         for candidate in found.values():
             _, similarity = read.get(candidate.chunk_id, (candidate, None))

@@ -23,8 +23,8 @@ from app.kinds import Extractor, ExtractorUsed
 from app.models.base import Proposal
 from app.multihop.store import links
 from app.multihop.store.links import ChunkName
-from app.query.context import SearchContext
 from app.query.types import Candidate
+from app.search.state import SearchContext
 from app.text.names import names
 
 MAX_TERMS = 5

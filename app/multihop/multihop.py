@@ -23,16 +23,14 @@ from app.multihop.hop_state import HopChunk, HopState
 from app.multihop.hop_strategies import ClassicStrategy, HopScores, HopSearch, HopStrategy, LinkStrategy
 from app.multihop.hop_terms import HopTerms
 from app.query import model_switch, signals
-from app.query.context import SearchContext
 from app.query.search_request import SearchRequest
 from app.query.types import Answer, Candidate, ChunkLink, Hit, Hop, HybridRequest, LexicalQuery
 from app.relevance import confidence
-from app.search import completion, named_sources, pages, search, state, understanding
+from app.search import completion, merge, named_sources, pages, search, state, understanding
+from app.search.merge import Scored
 from app.search.pages import PageRequest
-from app.search.ranking import fusion_plan, merge
-from app.search.ranking.fusion_plan import FusionPlan
-from app.search.ranking.merge import Scored
-from app.search.state import Page, SearchState
+from app.search.state import Page, SearchContext, SearchState
+from app.search.understanding import FusionPlan
 from app.services import Services
 from app.text.names import names
 from app.text.queries.conditions import ParsedQuery
@@ -209,8 +207,8 @@ def _plan(first: HybridRequest, text: str, context: SearchContext) -> FusionPlan
     both = first.weights.vector > 0 and first.weights.text > 0
     if not both or first.fusion == "rrf":
         return FusionPlan(first.weights, "rrf")
-    return fusion_plan.with_languages(
-        FusionPlan(fusion_plan.EVEN, "rrf"), text, context.services.embedder.model.languages
+    return understanding.with_languages(
+        FusionPlan(understanding.EVEN, "rrf"), text, context.services.embedder.model.languages
     )
 
 
@@ -229,8 +227,8 @@ class _HopAnswer:
         scores = hop_strategies.scores(self.strategy, self.state)
         page = await self._page(scores, wanted)
         search = replace(self.state.first, query=self.query)
-        page = replace(page, hits=tuple(self._hit(hit, scores, search) for hit in page.hits))
-        built = completion.answer_of(search, page)
+        hits = tuple(self._hit(hit, scores, search) for hit in page.hits)
+        built = completion.answer_of(search, page, hits)
         return replace(
             await state.finish(search, built),
             search_mode="multihop",

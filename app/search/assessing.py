@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from app.query.context import SearchContext
 from app.relevance import cosines, relevance, unknown_names
 from app.relevance.cosines import MeasuredModels
-from app.search.state import SearchState
+from app.search.state import SearchContext, SearchState
 from app.text.names import names
 from app.text.words import languages
 

@@ -32,7 +32,7 @@ from app.models.local.onnx_embedder import OnnxEmbedder
 from app.multihop import multihop
 from app.query.types import Answer
 from app.relevance import answerability, calibrations, cosines, logit_scales, relevance
-from app.search import depth, search
+from app.search import search
 from benchmarks.fake_embedder import FakeEmbedder
 
 LEVELS = ("low", "medium", "medium_high", "high", "very_high")
@@ -114,7 +114,7 @@ async def test_a_sum_over_several_hops_counts_a_cosine_as_one_of_the_built_in_mo
 @pytest.mark.parametrize("way", ["fast", "thorough"])
 async def test_an_unknown_name_caps_the_answer_unless_an_entity_has_it(notes: Tenant, way: str) -> None:
     async def ask(text: str) -> Answer:
-        return await depth.run(search_request(text, depth=way, explain=True), notes.user_id, notes.services())
+        return await search.run(search_request(text, depth=way, explain=True), notes.user_id, notes.services())
 
     known, unknown = await ask("Which team runs the Gannet buoys?"), await ask("Which team runs the Ostrava buoys?")
     assert (known.answerable or 0.0) > relevance.UNKNOWN_NAME
@@ -148,7 +148,7 @@ async def asked(tenant: Tenant) -> list[Answer]:
     """The answers to the questions in one search and over several hops."""
     ways = ("fast", "thorough")
     queries = [search_request(text, explain=True, depth=way) for text in QUESTIONS for way in ways]
-    return [await depth.run(query, tenant.user_id, tenant.services()) for query in queries]
+    return [await search.run(query, tenant.user_id, tenant.services()) for query in queries]
 
 
 async def test_relevance_and_answerable_follow_the_stored_scales_until_they_are_removed(notes: Tenant) -> None:

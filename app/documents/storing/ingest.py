@@ -127,7 +127,7 @@ async def replace(document_id: UUID, upload: Upload, user_id: str, services: Ser
 
 
 async def _replace(document_id: UUID, upload: Upload, user_id: str, services: Services) -> IngestResult:
-    async with services.db.reading(user_id) as reading:
+    async with large_documents.reading_stored(document_id, user_id, services) as reading:
         document = await documents.get(reading, document_id)
         await gazetteers.current(reading)
     if upload.uri is None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,7 +17,7 @@ from uuid import UUID
 
 from app import errors
 from app.concurrency import cancellable, interruption, stage_times
-from app.database.transactions import Transaction, Writing
+from app.database.transactions import Reading, Transaction, Writing
 from app.documents.store import document_puts, document_rows, documents, hidden_chunks, key_bounds, staging
 from app.documents.store.documents import DocumentSource, StoredVersion
 from app.documents.store.staging import StagedDocument
@@ -140,6 +141,29 @@ async def being_stored(versions: Sequence[StoredVersion], user_id: str, services
     async with services.db.whole.reading(user_id) as reading:
         pending = await staging.pending(reading, document_ids=[version.document_id for version in versions])
     return frozenset(version.document_id for version in pending)
+
+
+@asynccontextmanager
+async def reading_stored(document_id: UUID, user_id: str, services: Services) -> AsyncIterator[Reading]:
+    """Reads of a stored document that is to change. Raises Conflict if a job is to store its first version."""
+    try:
+        async with services.db.reading(user_id) as reading:
+            yield reading
+    except errors.NotFound:
+        await _check_not_queued(document_id, user_id, services)
+        raise
+
+
+async def _check_not_queued(document_id: UUID, user_id: str, services: Services) -> None:
+    """Raises Conflict if a job is to store the first version of a document, which the caller will see."""
+    async with services.db.whole.reading(user_id) as reading:
+        if not await staging.pending(reading, document_ids=[document_id]):
+            return
+    async with services.db.writing(user_id, checked=True) as writing:
+        pending = await staging.pending(writing, document_ids=[document_id])
+        with suppress(errors.OutsideOfKey):
+            await key_bounds.check_replaced(writing, [], [version.job_id for version in pending])
+            staging.check_none(pending)
 
 
 async def settle(queued: IngestResult, user_id: str, services: Services) -> IngestResult:

@@ -78,8 +78,9 @@ RANKED = (*LEGS, "leg_weights", "fused", "best", "ranked")
 PLAIN = frozenset({"vector", "text", "added", "added_phrases", "languages"})
 """Parts with a plan that does not depend on the binds, so that one plan serves every query."""
 
-_FIELDS = tuple(field.name for field in dataclasses.fields(Candidate))
-_HEADING_PATH = _FIELDS.index("heading_path")
+_FIELDS = len(dataclasses.fields(Candidate))
+_HEADINGS = 9
+"""The number of columns of a candidate, and the place of the headings, which are a tuple."""
 
 
 async def hybrid(db: Reading, request: HybridRequest) -> HybridResult:
@@ -348,7 +349,7 @@ def _result(rows: Sequence[sa.Row[Any]], request: HybridRequest, compiled: Compi
     ran = request.vector is not None and request.weights.vector > 0
     plan: VectorPlan = "none" if not ran else "exact" if report.exact else "hnsw"
     return HybridResult(
-        candidates=tuple(_candidates(rows)) if report.chunk_id is not None else (),
+        candidates=tuple(map(_candidate, rows)) if report.chunk_id is not None else (),
         terms=tuple(_terms(report.terms, request.lexical, compiled)),
         corpus_chunks=int(report.corpus_chunks),
         scope_chunks=int(report.scope_chunks),
@@ -386,10 +387,8 @@ def _condition_plan(lexical: LexicalQuery | None) -> ConditionPlan:
     return "postings" if lexical.strict else "rows"
 
 
-def _candidates(rows: Sequence[sa.Row[Any]]) -> Iterator[Candidate]:
-    """The candidates of rows, whose columns are looked up once for all."""
-    places = [rows[0]._fields.index(name) for name in _FIELDS]
-    for row in rows:
-        values = [row[place] for place in places]
-        values[_HEADING_PATH] = tuple(values[_HEADING_PATH])
-        yield Candidate(*values)
+def _candidate(row: sa.Row[Any]) -> Candidate:
+    """The candidate of a row, which begins with its fields."""
+    values = list(row[:_FIELDS])
+    values[_HEADINGS] = tuple(values[_HEADINGS])
+    return Candidate(*values)

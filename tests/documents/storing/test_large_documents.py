@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import itertools
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
@@ -13,6 +14,7 @@ import pytest
 from harness import Tenant
 
 from app import errors
+from app.database import filters
 from app.database.filter_types import Filters
 from app.database.transactions import Database, WriteTurns
 from app.derived_rows import Damage
@@ -333,6 +335,23 @@ async def test_a_change_of_a_document_that_is_being_replaced_is_a_conflict(tenan
             await _change(tenant, stored, **patch)
     await _work(tenant)
     await _assert_as_stored_whole(tenant, stored, NEW)
+
+
+async def test_a_change_of_a_new_document_that_is_queued_is_a_conflict_for_those_who_will_see_it(
+    tenant: Tenant,
+) -> None:
+    queued = await _queue(tenant, NEW, metadata={"team": "tide"})
+    unseen = tenant.db.restricted(filters.restriction(Filters(metadata={"team": "reef"})))
+    for db, error in ((tenant.db, errors.Conflict), (unseen, errors.NotFound)):
+        services = dataclasses.replace(tenant.services(), db=db)
+        with pytest.raises(error):
+            await document_changes.change(
+                queued.document_id, {"title": "x"}, tenant.user_id, services, check_metadata=wire.expect_metadata
+            )
+        with pytest.raises(error):
+            await ingest.replace(queued.document_id, Upload("Other."), tenant.user_id, services)
+    await _work(tenant)
+    await _assert_as_stored_whole(tenant, queued, NEW, metadata={"team": "tide"})
 
 
 async def test_a_large_change_of_a_version_that_is_no_longer_stored_is_not_queued(tenant: Tenant) -> None:

@@ -100,7 +100,7 @@ async def recall(search: SearchState, db: SearchTransaction) -> SearchState:
     guided = replace(
         search,
         result=found,
-        hits=_order(unranked(found), applied),
+        hits=_order(unranked(found.candidates), applied),
         effect=_mean_effect(found.candidates, applied),
         surely_linked=applied.surely_linked,
         is_guided=bool(applied.links),

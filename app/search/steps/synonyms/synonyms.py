@@ -20,8 +20,8 @@ from app.search import understanding
 from app.search.state import SearchState, Step
 from app.search.steps.synonyms import lines as synonyms
 from app.search.steps.synonyms import store as stored
+from app.search.steps.synonyms.lines import SynonymGroup
 from app.search.steps.synonyms.store import AnalysedSynonyms, PlacedLexeme, SynonymCache, TermGroup
-from app.search.steps.synonyms.types import SynonymGroup
 
 ORIGIN = "synonyms"
 MAX_SYNONYMS = 32

@@ -6,9 +6,9 @@ import random
 from uuid import UUID
 
 import pytest
-
 from app.search.ranking import merge
-from app.search.ranking.merge import HopHit, Scored
+
+from app.search.merge import HopHit, Scored
 
 A, B, C, D = (UUID(int=n) for n in range(1, 5))
 

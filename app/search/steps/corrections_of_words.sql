@@ -40,16 +40,20 @@ edited AS MATERIALIZED (
     CROSS JOIN configs AS c
     CROSS JOIN LATERAL unnest(to_tsvector(CAST(c.config AS regconfig), {{text_for c.config, g.edits_folded, g.edits_plain}})) AS t
     WHERE g.word IN (SELECT o.word FROM own AS o GROUP BY o.word HAVING NOT bool_or(o.stored))
+),
+-- in one scan of the index: a word has hundreds of edits, and hardly any is stored
+known AS MATERIALIZED (
+    SELECT l.lexeme, l.df
+    FROM stepwell.lexemes AS l
+    WHERE l.user_id = :user_id AND l.lexeme = ANY (ARRAY(SELECT e.lexeme FROM edited AS e))
 )
 SELECT f.word, array_agg(f.lexeme ORDER BY f.df DESC, f.lexeme) AS lexemes
 FROM (
     SELECT s.word, s.lexeme, s.df, row_number() OVER (PARTITION BY s.word ORDER BY s.df DESC, s.lexeme) AS place
     FROM (
-        SELECT e.word, e.lexeme, l.df
+        SELECT e.word, e.lexeme, k.df
         FROM edited AS e
-        CROSS JOIN LATERAL (
-            {{document_frequency e.lexeme}}
-        ) AS l
+        JOIN known AS k ON k.lexeme = e.lexeme
 -- if restricted
         OFFSET 0
 -- end

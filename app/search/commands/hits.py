@@ -1,19 +1,68 @@
-"""Draws how the score of a hit was made, from its `explain`, as a tree."""
+"""Renders a hit for a terminal: its place, the sentences that match best, and the tree of how its score was made."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from rich.text import Text
 from rich.tree import Tree
+
+from app.cli.client import Answer
+from app.text import uris
 
 if TYPE_CHECKING:  # making the core types takes longer than showing a tree
     from app.kinds import Json
 
+_BLANKS = str.maketrans("\n\r\t", "   ")
+
+
+def uri(hit: Answer) -> str:
+    """The URI or path of a hit's document as people write it."""
+    return uris.show(hit["uri"] or "")
+
+
+def headings(hit: Answer) -> list[str]:
+    """The title of a hit's document and the headings above the passage, each once."""
+    return list(dict.fromkeys(part for part in (hit["title"] or uri(hit), *hit["heading_path"]) if part))
+
+
+def place(hit: Answer) -> Text:
+    """Returns the title and the headings of a hit, and in a second line the URI of its document."""
+    names, path = headings(hit), uri(hit)
+    shown = Text(" › ".join(names) + "\n" if names else "", style="bold")
+    if path and path not in names:
+        shown.append(f"{path}\n", style="dim not bold")
+    return shown
+
+
+def relevance(hit: Answer) -> str:
+    """The probability that a hit is relevant, in percent; its score where the embedding model is not calibrated."""
+    return f"{hit['score']:.3f}" if hit["relevance"] is None else f"{hit['relevance']:.0%}"
+
+
+def sentences(hit: Answer) -> Text:
+    """Returns the snippet of a hit on one line."""
+    snippet = hit["snippet"]
+    text = Text(snippet["text"].translate(_BLANKS), style="not bold")
+    for start, end in snippet["matches"]:
+        text.stylize("bold yellow", start, end)
+    return text
+
+
+def duplicates(explain: Answer) -> Text:
+    """Returns how many passages repeat a hit and where, as a line; empty if there are none."""
+    if not (count := explain.get("duplicates")):
+        return Text()
+    named = [uris.show(one["uri"] or "") or one["title"] for one in explain["duplicate_documents"]]
+    passages = "1 passage repeats" if count == 1 else f"{count} passages repeat"
+    return Text(f"\n{passages} it{': ' if named else ''}{', '.join(named)}", style="dim not bold")
+
+
 _LEGS = {"vector": "cosine", "text": "BM25"}
 
 
-def of(explain: Json) -> Tree:
+def draw_score(explain: Json) -> Tree:
     """The score as the root, and each step to it in order: the fusion of the legs, then what changed its score."""
     tree = Tree(f"score {explain['score']:.4f}", style="dim", guide_style="dim")
     fused = tree.add(f"{explain['fusion']} fusion: {explain['fused']:.4f}")

@@ -11,12 +11,12 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
-from app.database.transactions import SearchTransaction
+from app.database import sql
+from app.database.transactions import Reading, SearchTransaction
+from app.documents.store import visible_documents
 from app.query.types import AddedTerm, LexicalQuery, Term
 from app.search import understanding
 from app.search.state import SearchState, Step
-from app.search.steps.corrections import store
-from app.search.steps.corrections.store import EditedWord
 from app.text.queries import spelling
 from app.text.queries.conditions import IndexText, ParsedQuery
 
@@ -55,8 +55,7 @@ async def _find(parsed: ParsedQuery, terms: Sequence[Term], db: SearchTransactio
     words = _unknown(parsed, terms)
     if not words or (db.restriction is not None and len(words) > MAX_OF_PART):
         return []
-    edited = {word: EditedWord(understanding.index_text(word), _edits(word)) for word in words}
-    found = await store.find(db, edited, limit=MAX_LEXEMES + 1)
+    found = await _read(db, words)
     stems = [term.lexeme for term in terms if not term.df]
     lexemes = {word: _unrelated(found.get(word, ()), word, stems) for word in words}
     return [
@@ -64,6 +63,26 @@ async def _find(parsed: ParsedQuery, terms: Sequence[Term], db: SearchTransactio
         for word in words
         if 1 <= len(lexemes[word]) <= MAX_LEXEMES
     ]
+
+
+async def _read(db: Reading, words: Sequence[str]) -> dict[str, list[str]]:
+    """For each word that no visible chunk contains, the stored lexemes of its edits, the most frequent first.
+
+    Words without a lexeme of their own, such as stop words, have none.
+    """
+    own, edits = list(map(understanding.index_text, words)), list(map(_edits, words))
+    binds = {
+        "user_id": db.user_id,
+        "words": words,
+        "words_folded": [text.folded for text in own],
+        "words_plain": [text.plain for text in own],
+        "edits_folded": [text.folded for text in edits],
+        "edits_plain": [text.plain for text in edits],
+        "limit": MAX_LEXEMES + 1,
+    }
+    parts, seen = await visible_documents.wanted(db)
+    rows = await db.execute(sql.statement("corrections_of_words", *parts), {**binds, **seen})
+    return {row.word: row.lexemes for row in rows}
 
 
 def explain(search: SearchState) -> dict[str, Any]:

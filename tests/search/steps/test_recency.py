@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.search.steps.recency import recency
+from app.search.steps import recency
 
 
 @pytest.mark.parametrize(("age_days", "decay", "factor"), [(0, 1.0, 1.2), (30, 0.5, 1.0), (60, 0.25, 0.9)])

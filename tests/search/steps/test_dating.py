@@ -15,7 +15,7 @@ from app.multihop import multihop
 from app.query.search_request import Recency
 from app.query.types import Answer, Hit
 from app.search import pages, search
-from app.search.steps.recency import recency
+from app.search.steps import recency
 
 TEXT = "The harbour office decided on lime mortar for the third landing."
 AGES = {"fresh": 0, "month": 30, "year": 365, "coming": -40}
