@@ -25,7 +25,7 @@ app/
 ├── cli/             the frame of the command line: options, progress, the one client
 ├── runtime/         opens and closes what every entry point needs: database, models, limits
 ├── settings.py      one Settings; values are passed down
-├── tools/           what a tool is; each capability declares its own
+├── tools.py         what a tool is; each capability declares its own
 ├── relevance/       the score of relevance of a hit, 0 to 1: features, coefficients, calibration
 ├── query/           the request of a search, and what its steps hand on
 ├── derived_rows.py  how derived rows are compared with what they are derived from, and rewritten
@@ -36,7 +36,7 @@ app/
 ├── database/        pools, transactions that know their user, the SQL loader, filters, schema; embedded/
 ├── fetching/        pages and files over HTTP, of public hosts only
 ├── text/            pure text: words, passages, names, query language
-├── concurrency/     one limiter, one single flight, one runner of processes with limits, deadlines
+├── concurrency/     one limiter, one single flight, one runner of processes with limits
 ├── telemetry.py     logs and request ids
 ├── kinds.py         the enumerations
 ├── limits.py        the limits of requests
