@@ -178,7 +178,7 @@ FORMATS = (
         ("RTF",),
         ("rtf",),
         "headings, paragraphs, list items, tables, notes; title, author, date",
-        "office.office",
+        "office.rtf",
         signature=re.compile(rb"\{\\rtf"),
     ),
     FileFormat(

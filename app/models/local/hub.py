@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 RECORD = "download.json"
 MODEL = re.compile(r"[^/]+\.json|\d_Pooling/config\.json|(onnx/)?model\.onnx(_data|\.data)?|onnx/Constant\w+")
 """Files of a model in ONNX format, with the settings that are published beside it."""
+PROGRESS_S = 10
+"""Seconds between two lines of progress."""
 ABANDONED_S = 3_600
 """Seconds after which nobody writes a draft any more."""
 # Read when the library is imported. Its protocol for large files has addresses of its own, past that of the settings.
@@ -81,7 +83,7 @@ class Hub:
         size = sum(file.size or 0 for file in wanted) / 1e6
         log.warning("downloading %s, %.0f MB, from %s to %s, once", repository.name, size, self.address, folder)
         digests = {}
-        bar: Any = _Limit
+        bar: Any = _Progress
         for file in wanted:
             api.hf_hub_download(repository.name, file.rfilename, revision=info.sha, local_dir=folder, tqdm_class=bar)
             digests[file.rfilename] = _digest(folder / file.rfilename, _announced(repository, file))
@@ -129,11 +131,12 @@ def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
 
 
-class _Limit:
-    """Ends a download that is larger than was said; the library takes it for its progress bar."""
+class _Progress:
+    """Logs from time to time how far a download is, and ends one that is larger than was said."""
 
     def __init__(self, *, desc: str = "", total: int | None = None, initial: int = 0, **_: object) -> None:
         self._name, self._total, self._received = desc, total, initial
+        self._logged_at = time.monotonic()
 
     def __enter__(self) -> Self:
         return self
@@ -144,8 +147,13 @@ class _Limit:
     def update(self, count: int) -> None:
         """Count the bytes of a block. Raises OSError."""
         self._received += count
-        if self._total is not None and self._received > self._total:
+        if self._total is None:
+            return
+        if self._received > self._total:
             raise OSError(f"{self._name} is larger than {self._total} bytes")
+        if time.monotonic() - self._logged_at >= PROGRESS_S:
+            self._logged_at = time.monotonic()
+            log.warning("%s: %.0f of %.0f MB", self._name, self._received / 1e6, self._total / 1e6)
 
 
 def has_digest(file: Path, sha256: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import shutil
 import threading
 from collections.abc import Iterator
@@ -262,3 +263,10 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(server, small, tmp_path
     (tmp_path / "models").write_text("a file")
     with pytest.raises(ProviderError, match="cannot be downloaded"):
         Hub(server.url, tmp_path / "models").fetch(Repository(f"{OWNER}/small"))
+
+
+def test_progress_is_a_line_of_the_log(caplog, monkeypatch):
+    monkeypatch.setattr(hub, "PROGRESS_S", 0)
+    with caplog.at_level(logging.WARNING), hub._Progress(desc="model.onnx", total=2_000_000) as progress:
+        progress.update(1_000_000)
+    assert "model.onnx: 1 of 2 MB" in caplog.text

@@ -1,0 +1,99 @@
+"""Reads RTF: headings, paragraphs, lists, tables and notes in their order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import anydoc
+
+from app.errors import UnreadableFile
+from app.parsing.files import ExtractedDocument, InputFile
+from app.parsing.office.blocks import Writer
+from app.parsing.pages import pictures
+from app.parsing.pages.pictures import Embedded
+
+_HEAD = 1_000_000
+"""Bytes at the beginning of a file that have its properties."""
+_CODE_PAGE = re.compile(rb"\\ansicpg\d{1,5}")
+_CREATED = re.compile(rb"\\creatim\s*\\yr(\d{1,4})\\mo(\d{1,2})\\dy(\d{1,2})(?:\\hr(\d{1,2}))?(?:\\min(\d{1,2}))?")
+_PROPERTY = rb"\{\\%s\b((?:[^{}\\]|\\.|\{[^{}]{0,1000}\}){0,4000})\}"
+_INNER = rb"[^{}]*+(?:\{[^{}]*+\}[^{}]*+)*+"
+_NO_TEXT = re.compile(
+    rb"\{\\(?:\*(?!\\shpinst)|(?:fonttbl|colortbl|stylesheet|info|pict|header[lrf]?|footer[lrf]?|pntext|listtext|objdata"
+    rb"|nonshppict|title|author|operator|creatim|revtim|printim|annotation|atnid|atnauthor|sp|sn|sv|tc|xe)(?![a-z]))"
+    + _INNER
+    + rb"\}"
+)
+"""A group without text of the document."""
+_DEPTH = 6
+"""Groups without text within others that are found."""
+_BREAK = re.compile(
+    rb"\\(?:(?:par|line|tab|cell|nestcell|row|nestrow|sect|page|column|footnote|shptxt|e[mn]dash|bullet|e[mn]space)(?![a-z])"
+    rb"-?\d{0,10} ?|~)"
+)
+_CODE = re.compile(rb"\\'[0-9a-fA-F]{2}|\\u-?\d{1,5} ?\??")
+_ESCAPED = re.compile(rb"\\[{}\\]")
+_CONTROL = re.compile(rb"\\[a-zA-Z]{1,32}-?\d{0,10} ?|[\r\n{}]|\\.")
+
+
+def read(file: InputFile) -> Iterator[ExtractedDocument]:
+    """The document with its title, author and creation time. Raises UnreadableFile for one whose end is missing."""
+    if not file.raw.rstrip(b"\r\n\t \x00").endswith(b"}"):
+        raise UnreadableFile("damaged", "The document is incomplete: its end is missing. Transfer it again.")
+    embedded = Embedded(file.recognise)
+    writer = Writer(_parse(file.raw), embedded)
+    text = "\n\n".join(writer.pages())
+    if not text:
+        raise pictures.blank("The document contains no text.", file.recognise)
+    author = _property(file.raw, b"author")
+    yield ExtractedDocument(
+        text,
+        title=_property(file.raw, b"title"),
+        metadata={"author": author} if author else {},
+        created_at=_created_at(file.raw),
+        warnings=tuple(embedded.warnings),
+        left_out=tuple(writer.left_out),
+    )
+
+
+def content(raw: bytes) -> Iterator[tuple[str, str]]:
+    """The words of the document, apart from those with characters that are written as codes."""
+    raw = _ESCAPED.sub(b" ", raw)
+    for _ in range(_DEPTH):
+        raw = _NO_TEXT.sub(b"", raw)
+    for pattern, written in ((_CODE, b"\xff"), (_BREAK, b" \x00 "), (_CONTROL, b"")):
+        raw = pattern.sub(written, raw)
+    yield "", " ".join(word for word in raw.decode("ascii", "replace").split() if "\ufffd" not in word)
+
+
+def _parse(raw: bytes) -> anydoc.Document:
+    try:
+        return anydoc.to_document(raw)
+    except anydoc.ConvertError as error:
+        raise UnreadableFile("damaged", "The document is damaged: save it again.") from error
+
+
+def _property(raw: bytes, name: bytes) -> str:
+    """A property in the description of the document; empty if there is none."""
+    found = re.search(_PROPERTY % name, raw[:_HEAD], re.S)
+    if found is None:
+        return ""
+    code_page = _CODE_PAGE.search(raw[:_HEAD])
+    whole = rb"{\rtf1\ansi%s %s}" % (code_page[0] if code_page else b"", found[1])
+    with suppress(anydoc.ConvertError):
+        return " ".join("".join(Writer(anydoc.to_document(whole), Embedded(None)).pages()).split())
+    return ""
+
+
+def _created_at(raw: bytes) -> datetime | None:
+    """The time of its creation, as the clock of its author showed it."""
+    found = _CREATED.search(raw[:_HEAD])
+    if found is None:
+        return None
+    year, month, day, hour, minute = (int(part or 0) for part in found.groups())
+    with suppress(ValueError):
+        return datetime(year, month, day, hour, minute, tzinfo=UTC)
+    return None
