@@ -159,8 +159,9 @@ async def test_the_controls_are_sent_and_counted(notes: Playground) -> None:
     await page.locator("[name=min_relevance]").fill("0")
     await page.locator("[name=recency]").select_option("newer")
     await page.locator("[name=created_after]").fill("2025-06-01")
-    await page.locator("#view-search [name=folder]").fill("sample")
-    await page.locator("#view-search [name=file_types]").fill("md, txt")
+    chosen = "(control, value) => { control.value = value; }"
+    await page.locator("#view-search [name=folder]").evaluate(chosen, "sample")
+    await page.locator("#view-search [name=file_types]").evaluate(chosen, "md, txt")
     await page.locator("[name=filters]").fill('{"metadata": {"tags": "people"}}')
     await page.locator("[name=limit]").fill("3")
     async with page.expect_request("**/api/rag/search") as sent:

@@ -160,7 +160,7 @@ function finder(form, facet, list) {
 
 const [searches, documents] = ["search-form", "documents-form"].map((id) => new Facets(byId(id)));
 searches.form.elements.metadata.after(searches.place);
-documents.form.elements.file_types.parentElement.after(documents.place);
+documents.form.elements.file_types.after(documents.place);
 addStyle("./facets.css", import.meta.url);
 addPart("options", () => searches.show());
 addPart("documents", () => documents.show());
