@@ -207,7 +207,7 @@ async def test_jobs_show_their_progress_and_refusals_and_are_cancelled(
     await page.route("**/cancel", cancel)
     await page.locator("#jobs-status").select_option("running")
     await page.locator("#jobs progress").wait_for()
-    assert await page.locator(".job-progress").inner_text() == "storing: 10 of 40 files, about 30 s left"
+    assert await page.locator(".job-progress").inner_text() == "store: 10 of 40 files, about 30 s left"
     await page.get_by_role("button", name="Cancel: Sync source").click()
     await page.get_by_role("button", name="Cancel the job").click()
     await page.locator("#jobs-message", has_text="The job has ended already: done.").wait_for()
